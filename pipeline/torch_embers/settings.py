@@ -1,0 +1,85 @@
+"""One typed settings object: ``embers.toml`` < environment (``EMBERS_*``) < command-line flags."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from torch_embers import resources
+from torch_embers.errors import SettingsError
+
+DEFAULT_REPO = "pytorch/pytorch"
+DEFAULT_API_URL = "https://api.github.com"
+TOKEN_VARIABLES = ("EMBERS_TOKENS", "GITHUB_TOKEN", "GH_TOKEN")
+
+
+def default_database() -> Path:
+    """``data/embers.duckdb`` in a checkout, the user's data folder otherwise."""
+    if resources.in_checkout():
+        return resources.CHECKOUT_DIR / "data" / "embers.duckdb"
+    return Path(platformdirs.user_data_dir("embers")) / "embers.duckdb"
+
+
+class Settings(BaseSettings):
+    """Everything a run can be told from outside; field names are the keys of ``embers.toml``."""
+
+    model_config = SettingsConfigDict(env_prefix="EMBERS_", toml_file="embers.toml", extra="forbid")
+
+    database: Path = Field(default_factory=default_database, description="The DuckDB file.")
+    repo: str = Field(DEFAULT_REPO, pattern=r"^[\w.-]+/[\w.-]+$", description="Repository as owner/name.")
+    api_url: str = Field(DEFAULT_API_URL, pattern=r"^https?://", description="Base address of the GitHub API.")
+    tokens: SecretStr = Field(SecretStr(""), description="GitHub tokens, separated by commas; used in turn.")
+    max_wait: float = Field(120.0, ge=0, description="Longest wait in seconds for a rate limit or a retry.")
+    timeout: float = Field(30.0, gt=0, description="Seconds until one request counts as failed.")
+    retries: int = Field(6, ge=0, le=50, description="How often a failed request is tried again.")
+    pause: float = Field(0.25, ge=0, description="Seconds between two requests (GitHub asks for serial use).")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags first, then the environment, then ``embers.toml`` in the working directory."""
+        del dotenv_settings, file_secret_settings
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    def token_list(self) -> list[str]:
+        """All tokens, without blanks or repeats; falls back to ``GITHUB_TOKEN`` and ``GH_TOKEN``."""
+        texts = [self.tokens.get_secret_value()]
+        if not texts[0]:
+            texts = [os.environ.get(name, "") for name in TOKEN_VARIABLES[1:]]
+        found = [token.strip() for text in texts for token in text.split(",")]
+        return list(dict.fromkeys(token for token in found if token))
+
+
+def load(**flags: Any) -> Settings:
+    """Build the settings; a flag of ``None`` means that it was not given.
+
+    Raises:
+        SettingsError: a value is impossible; the message names the field and the reason.
+    """
+    given = {name: value for name, value in flags.items() if value is not None}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "settings"
+        raise SettingsError(
+            f"setting {field!r}: {first['msg']} (from embers.toml, EMBERS_* or a flag)"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"embers.toml cannot be read: {error}") from error

@@ -1,0 +1,277 @@
+"""What the miners hand to the store: one frozen dataclass per table, fields in column order.
+
+Times are ISO 8601 text in UTC (``2024-01-23T10:00:00Z``) or ``None``; DuckDB turns them into TIMESTAMP.
+``None`` means "this source does not say", an empty string "the source says: empty". The store keeps what an
+earlier source knew where a later one does not say (see ``Writer.commit``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One answer of a source, kept as it came so that every derived table can be rebuilt offline."""
+
+    page_id: str
+    """16 hexadecimal digits: hash of source, request, time of fetch and body."""
+    repo: str
+    source: str
+    """graphql, rest, archive, jsonl, git or catalog."""
+    kind: str
+    """Which reader turns the body into records, e.g. ``rest.items`` or ``graphql.issues``."""
+    request: str
+    """Address or file and place that was read; never holds a token."""
+    fetched_at: str
+    body: bytes
+    """As received; the store compresses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An issue or a pull request."""
+
+    repo: str
+    number: int
+    kind: str | None = None
+    """issue or pull."""
+    title: str | None = None
+    body: str | None = None
+    author: str | None = None
+    author_association: str | None = None
+    state: str | None = None
+    """open or closed."""
+    state_reason: str | None = None
+    """completed, not_planned, duplicate, reopened, merged; empty when closed without a reason."""
+    is_draft: bool | None = None
+    merged_at: str | None = None
+    merge_sha: str | None = None
+    base_ref: str | None = None
+    head_ref: str | None = None
+    milestone: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    closed_at: str | None = None
+    comment_count: int | None = None
+    reaction_count: int | None = None
+    labels: tuple[str, ...] | None = None
+    """Current labels; ``None`` where the source does not say. Stored in the table ``labels``."""
+    deleted_at: str | None = None
+    """Set on a tombstone: the item is gone from its tracker (deleted or transferred)."""
+    transferred_to: str | None = None
+    """``owner/name#number`` where a transferred item went."""
+    history: bool | None = None
+    """True once the item's events were fetched completely."""
+    source: str = ""
+    fetched_at: str | None = None
+    page_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to an item: label, close, reopen, rename, transfer, duplicate ..."""
+
+    repo: str
+    number: int
+    event_id: str
+    type: str
+    created_at: str | None = None
+    actor: str | None = None
+    label: str | None = None
+    state_reason: str | None = None
+    title_from: str | None = None
+    title_to: str | None = None
+    other_repo: str | None = None
+    other_number: int | None = None
+    commit_sha: str | None = None
+    will_close: bool | None = None
+    source: str = ""
+    fetched_at: str | None = None
+    page_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment on an item."""
+
+    repo: str
+    number: int
+    comment_id: str
+    author: str | None = None
+    author_association: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    body: str | None = None
+    source: str = ""
+    fetched_at: str | None = None
+    page_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PullFile:
+    """A file that a pull request changes."""
+
+    repo: str
+    number: int
+    path: str
+    change: str | None = None
+    """added, modified, deleted, renamed, copied or changed."""
+    additions: int | None = None
+    deletions: int | None = None
+    source: str = ""
+    fetched_at: str | None = None
+    page_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit of a local clone."""
+
+    repo: str
+    sha: str
+    author: str | None = None
+    authored_at: str | None = None
+    committed_at: str | None = None
+    subject: str | None = None
+    message: str | None = None
+    pull_number: int | None = None
+    source: str = ""
+    fetched_at: str | None = None
+    page_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitFile:
+    """A file that a commit changes."""
+
+    repo: str
+    sha: str
+    path: str
+    additions: int | None = None
+    deletions: int | None = None
+    source: str = ""
+    fetched_at: str | None = None
+    page_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSize:
+    """Lines of code of one component at one release tag."""
+
+    repo: str
+    tag: str
+    tagged_at: str | None
+    component: str
+    subcomponent: str
+    files: int
+    lines: int
+    """Physical lines, counted as line feeds in tracked text files."""
+    source: str = ""
+    fetched_at: str | None = None
+    page_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldLabel:
+    """A taxonomy label given by a named annotator."""
+
+    repo: str
+    number: int
+    scheme: str
+    value: str
+    annotator_kind: str
+    """paper, automated or human."""
+    annotator: str
+    evidence: str | None = None
+    labelled_at: str | None = None
+    source: str = ""
+    fetched_at: str | None = None
+    page_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEntry:
+    """What the embedded catalog says of a bug beyond the facts that go into ``items``."""
+
+    repo: str
+    number: int
+    summary: str
+    backends: tuple[str, ...] = ()
+    affected_versions: tuple[str, ...] = ()
+    fixed_versions: tuple[str, ...] = ()
+    facts_as_of: str | None = None
+    source: str = ""
+    fetched_at: str | None = None
+    page_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatedLink:
+    """A link that a source states as data (closing pull requests, the catalog), not as prose."""
+
+    repo: str
+    number: int
+    relation: str
+    """A relation name of data/relations.toml."""
+    target_repo: str
+    target_number: int
+    evidence: str
+    """catalog, closing_reference, event or dataset."""
+    source: str = ""
+    fetched_at: str | None = None
+    page_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A record that could not be used, kept aside with the reason; the rest goes on."""
+
+    source: str
+    origin: str
+    line: int | None
+    reason: str
+    raw: str
+    """The first 2,000 characters of what was refused."""
+    fetched_at: str | None = None
+    page_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncState:
+    """How far a stream of a source has been read; committed together with the page it follows from."""
+
+    repo: str
+    source: str
+    stream: str
+    cursor: str
+    """JSON, see mine/cursor.py."""
+    updated_at: str
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one transaction writes: pages, what they contain, and the cursors behind them."""
+
+    pages: list[Page] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    comments: list[Comment] = field(default_factory=list)
+    pull_files: list[PullFile] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    commit_files: list[CommitFile] = field(default_factory=list)
+    code_sizes: list[CodeSize] = field(default_factory=list)
+    gold_labels: list[GoldLabel] = field(default_factory=list)
+    catalog: list[CatalogEntry] = field(default_factory=list)
+    stated_links: list[StatedLink] = field(default_factory=list)
+    rejects: list[Reject] = field(default_factory=list)
+    cursors: list[SyncState] = field(default_factory=list)
+
+    def extend(self, other: Batch) -> None:
+        """Append everything of ``other``."""
+        for name in self.__slots__:
+            getattr(self, name).extend(getattr(other, name))
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to write."""
+        return any(getattr(self, name) for name in self.__slots__)

@@ -1,0 +1,79 @@
+"""Schema versions: a new file gets schema.sql, an older one the numbered migrations it lacks, a newer one is refused."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from torch_embers import resources
+from torch_embers.errors import StoreVersionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import duckdb
+
+BASE_VERSION = 1
+"""The version that schema.sql describes; later ones are files migrations/0002_....sql and so on."""
+_MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
+
+
+def migrations() -> dict[int, str]:
+    """SQL text of every migration by the version it leads to."""
+    folder = resources.PACKAGE_DIR / "store" / "migrations"
+    found = {}
+    for path in sorted(folder.glob("*.sql")) if folder.is_dir() else []:
+        if match := _MIGRATION.fullmatch(path.name):
+            found[int(match[1])] = path.read_text(encoding="utf-8")
+    return found
+
+
+def latest_version(steps: Mapping[int, str] | None = None) -> int:
+    """The newest version this release knows."""
+    return max([BASE_VERSION, *(migrations() if steps is None else steps)])
+
+
+def file_version(connection: duckdb.DuckDBPyConnection) -> int:
+    """Version of an open database; 0 for a file without our schema."""
+    known = connection.execute(
+        "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_version'"
+    ).fetchone()
+    if not known or not known[0]:
+        return 0
+    row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
+    return int(row[0]) if row and row[0] is not None else 0
+
+
+def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Refuse a database from the future.
+
+    Raises:
+        StoreVersionError
+    """
+    version = file_version(connection)
+    if version > latest_version():
+        raise StoreVersionError(
+            f"{path} has schema version {version}, this embers knows up to {latest_version()}: "
+            "upgrade torch-embers (`pip install -U torch-embers`), or name another database with --database"
+        )
+
+
+def upgrade(
+    connection: duckdb.DuckDBPyConnection,
+    moment: str,
+    release: str,
+    steps: Mapping[int, str] | None = None,
+) -> int:
+    """Bring the database to the newest version inside the caller's transaction; return that version."""
+    steps = migrations() if steps is None else steps
+    version = file_version(connection)
+    todo = {v: text for v, text in steps.items() if v > max(version, BASE_VERSION)}
+    if version == 0:
+        todo[BASE_VERSION] = resources.package_file("store", "schema.sql").read_text(encoding="utf-8")
+    for target in sorted(todo):
+        connection.execute(todo[target])
+        connection.execute(
+            "INSERT INTO schema_version VALUES (?, ?::TIMESTAMP, ?)", [target, moment, release]
+        )
+    return latest_version(steps)

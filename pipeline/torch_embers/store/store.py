@@ -1,0 +1,254 @@
+"""The database file: who may open it when, and how a batch gets in whole or not at all.
+
+DuckDB lets no other process open a file that a writer has open. So the writer opens it only for the moment of
+each batch, and readers try again for a few seconds: both work while a mine runs for hours.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import zstandard
+
+from torch_embers import __version__
+from torch_embers.errors import (
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreMissingError,
+    StoreVersionError,
+)
+from torch_embers.mine.pages import now_utc
+from torch_embers.store import lock, schema, sql, views
+from torch_embers.store.records import Batch, Page
+from torch_embers.store.tables import BATCH_ATTRIBUTE, DERIVED_TABLES, RECORDS, to_arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+READ_PATIENCE = 5.0
+"""Seconds a reader keeps trying; a writer's batch takes about a second at most."""
+WRITE_PATIENCE = 60.0
+"""Seconds a writer keeps trying: many short readers may come before it."""
+RETRY_PAUSE = 0.02
+MEMORY_LIMIT = "512MB"
+"""DuckDB spills to disk beyond this; the default would be 80 % of the machine."""
+PAGE_LEVEL = 3
+
+_BUSY = ("Could not set lock", "Conflicting lock", "different configuration", "unique file handle")
+_FULL = ("No space left", "Disk quota", "File too large")
+_CORRUPT = ("not a valid DuckDB", "orrupt", "erialization", "checksum", "magic bytes", "newer version of DuckDB")
+
+
+def explain(error: duckdb.Error, path: Path) -> StoreError:
+    """Turn DuckDB's error into ours, with advice."""
+    text = str(error).strip().splitlines()[0][:300]
+    if any(mark in text for mark in _BUSY):
+        return StoreBusyError(f"{path} is in use by {lock.holder(path)}: try again in a moment")
+    if any(mark in text for mark in _FULL):
+        return StoreFullError(f"no room for {path}: free some disk and run the same command again ({text})")
+    if any(mark in text for mark in _CORRUPT):
+        return StoreCorruptError(
+            f"{path} cannot be read as a database: restore a copy, or move it away and mine again ({text})"
+        )
+    return StoreError(f"{path}: {text}")
+
+
+class Writer:
+    """The only one who changes the database; made by ``Store.writer``."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._compressor = zstandard.ZstdCompressor(level=PAGE_LEVEL)
+        self._guard = threading.Lock()
+
+    @contextmanager
+    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open the file, run the block in one transaction, close the file.
+
+        Raises:
+            StoreError: one of its kinds; nothing of the block is kept.
+        """
+        with self._guard:
+            connection = self._store.connect(read_only=False, patience=WRITE_PATIENCE)
+            try:
+                connection.execute("BEGIN")
+                yield connection
+                connection.execute("COMMIT")
+            except duckdb.Error as error:
+                raise explain(error, self._store.path) from error
+            finally:
+                self._close(connection)
+
+    def _close(self, connection: duckdb.DuckDBPyConnection) -> None:
+        try:
+            connection.close()
+        except duckdb.Error as error:
+            raise explain(error, self._store.path) from error
+
+    def commit(self, batch: Batch) -> None:
+        """Write a batch, its pages and its cursors: all of it, or nothing."""
+        if not batch:
+            return
+        pages = [self._packed(page) for page in batch.pages]
+        tables = {
+            table: to_arrow(table, rows)
+            for table in RECORDS
+            if (rows := getattr(batch, BATCH_ATTRIBUTE.get(table, table)))
+        }
+        with self.transaction() as connection:
+            _insert_pages(connection, pages)
+            for table, rows in tables.items():
+                connection.register("stage", rows)
+                for statement in _statements(connection, table):
+                    connection.execute(statement)
+                connection.unregister("stage")
+
+    def _packed(self, page: Page) -> tuple[Any, ...]:
+        body = self._compressor.compress(page.body)
+        return (
+            page.page_id,
+            page.repo,
+            page.source,
+            page.kind,
+            page.request,
+            page.fetched_at,
+            len(page.body),
+            body,
+        )
+
+    def clear_derived(self) -> None:
+        """Empty every table that a replay rebuilds; pages and cursors stay."""
+        with self.transaction() as connection:
+            for table in (*DERIVED_TABLES, "links", "components", "link_scans"):
+                connection.execute(f"DELETE FROM {table}")
+
+
+def _statements(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
+    """What to run for the staged rows of a table."""
+    if table != "items":
+        return sql.replace_rows(table)
+    row = connection.execute(sql.ITEMS_NEW).fetchone()
+    return sql.insert_new_items() if row and row[0] else sql.merge_items()
+
+
+_PAGE_INSERT = """
+INSERT INTO raw_pages (seq, batch, page_id, repo, source, kind, request, fetched_at, size, body)
+SELECT coalesce((SELECT max(seq) FROM raw_pages), 0) + row_number() OVER (ORDER BY position),
+       coalesce((SELECT max(batch) FROM raw_pages), 0) + 1,
+       page_id, repo, source, kind, request, fetched_at::TIMESTAMP, size, body
+FROM stage ANTI JOIN raw_pages USING (page_id)
+"""
+
+
+def _insert_pages(connection: duckdb.DuckDBPyConnection, pages: list[tuple[Any, ...]]) -> None:
+    """Append the raw pages, numbered in order of arrival."""
+    if not pages:
+        return
+    names = ("page_id", "repo", "source", "kind", "request", "fetched_at", "size", "body", "position")
+    columns = [*zip(*pages, strict=True), tuple(range(len(pages)))]
+    connection.register("stage", pa.table([pa.array(c) for c in columns], names=names))
+    connection.execute(_PAGE_INSERT)
+    connection.unregister("stage")
+
+
+class Store:
+    """The embers database at ``path``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def exists(self) -> bool:
+        """Whether the file is there and not empty."""
+        return self.path.is_file() and self.path.stat().st_size > 0
+
+    def connect(self, *, read_only: bool, patience: float) -> duckdb.DuckDBPyConnection:
+        """Open the file, trying again while somebody else has it, and check its schema version.
+
+        Raises:
+            StoreMissingError, StoreBusyError, StoreCorruptError, StoreVersionError
+        """
+        if read_only and not self.exists():
+            raise StoreMissingError(f"no database at {self.path}: run `embers mine` first")
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                connection = duckdb.connect(
+                    str(self.path), read_only=read_only, config={"memory_limit": MEMORY_LIMIT}
+                )
+                break
+            except duckdb.Error as error:
+                known = explain(error, self.path)
+                if not isinstance(known, StoreBusyError) or time.monotonic() >= deadline:
+                    raise known from error
+                time.sleep(RETRY_PAUSE)
+        try:
+            schema.check_version(connection, self.path)
+        except (duckdb.Error, StoreVersionError) as error:
+            connection.close()
+            if isinstance(error, duckdb.Error):
+                raise explain(error, self.path) from error
+            raise
+        return connection
+
+    @contextmanager
+    def read(self, patience: float = READ_PATIENCE) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open for reading while the block runs; keep the block short while a mine is running."""
+        connection = self.connect(read_only=True, patience=patience)
+        try:
+            yield connection
+        except duckdb.Error as error:
+            raise explain(error, self.path) from error
+        finally:
+            connection.close()
+
+    @contextmanager
+    def writer(self, purpose: str) -> Iterator[Writer]:
+        """Hold the writer's lock while the block runs; creates or upgrades the database first.
+
+        Raises:
+            StoreBusyError: another writer is at work; the message names it.
+        """
+        with lock.writer_lock(self.path, purpose):
+            writer = Writer(self)
+            with writer.transaction() as connection:
+                schema.upgrade(connection, now_utc(), __version__)
+                views.refresh(connection)
+            yield writer
+
+    def cursors(self, repo: str, source: str) -> dict[str, str]:
+        """Saved cursors (JSON text) by stream; empty for a new database."""
+        if not self.exists():
+            return {}
+        with self.read() as connection:
+            rows = connection.execute(
+                "SELECT stream, cursor FROM sync_state WHERE repo = ? AND source = ?", [repo, source]
+            ).fetchall()
+        return {str(stream): str(cursor) for stream, cursor in rows}
+
+    def pages(self) -> Iterator[list[Page]]:
+        """All raw pages in order of arrival, grouped as they were committed."""
+        with self.read() as connection:
+            batches = [int(row[0]) for row in connection.execute("SELECT DISTINCT batch FROM raw_pages ORDER BY 1").fetchall()]
+        for batch in batches:
+            with self.read() as connection:
+                rows = connection.execute(
+                    "SELECT page_id, repo, source, kind, request, fetched_at, body FROM raw_pages "
+                    "WHERE batch = ? ORDER BY seq",
+                    [batch],
+                ).fetchall()
+            yield list(_pages_of(rows))
+
+
+def _pages_of(rows: Iterable[tuple[Any, ...]]) -> Iterator[Page]:
+    decompressor = zstandard.ZstdDecompressor()
+    for page_id, repo, source, kind, request, fetched_at, body in rows:
+        moment = fetched_at.isoformat() + "Z"
+        yield Page(page_id, repo, source, kind, request, moment, decompressor.decompress(body))

@@ -1,0 +1,85 @@
+"""How record classes become rows: one table, its key and its rule for an existing row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from torch_embers.store import records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "items": ("repo", "number"),
+    "events": ("repo", "event_id"),
+    "comments": ("repo", "comment_id"),
+    "pull_files": ("repo", "number", "path"),
+    "commits": ("repo", "sha"),
+    "commit_files": ("repo", "sha", "path"),
+    "code_sizes": ("repo", "tag", "component", "subcomponent"),
+    "gold_labels": ("repo", "number", "scheme", "value", "annotator"),
+    "catalog": ("repo", "number"),
+    "stated_links": ("repo", "number", "relation", "target_repo", "target_number", "evidence"),
+    "rejects": (),
+    "raw_pages": ("page_id",),
+    "sync_state": ("repo", "source", "stream"),
+}
+"""Key of each table that a batch writes; an empty key means: append only."""
+
+RECORDS: dict[str, type] = {
+    "items": records.Item,
+    "events": records.Event,
+    "comments": records.Comment,
+    "pull_files": records.PullFile,
+    "commits": records.Commit,
+    "commit_files": records.CommitFile,
+    "code_sizes": records.CodeSize,
+    "gold_labels": records.GoldLabel,
+    "catalog": records.CatalogEntry,
+    "stated_links": records.StatedLink,
+    "rejects": records.Reject,
+    "sync_state": records.SyncState,
+}
+"""Record class of each table; its attribute in ``Batch`` has the same name, but for ``cursors``."""
+
+BATCH_ATTRIBUTE = {"sync_state": "cursors"}
+DERIVED_TABLES = tuple(name for name in RECORDS if name != "sync_state")
+"""Tables that a replay empties and rebuilds from the raw pages."""
+
+_ARROW_TYPES: dict[str, pa.DataType] = {
+    "str": pa.string(),
+    "int": pa.int64(),
+    "bool": pa.bool_(),
+    "tuple[str, ...]": pa.list_(pa.string()),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RowShape:
+    """Columns of a record class and how to read them quickly."""
+
+    names: tuple[str, ...]
+    types: tuple[pa.DataType, ...]
+    getter: attrgetter[Any]
+
+
+def _shape(record: type) -> RowShape:
+    names = tuple(f.name for f in fields(record))
+    types = tuple(_ARROW_TYPES[str(f.type).removesuffix(" | None")] for f in fields(record))
+    return RowShape(names, types, attrgetter(*names))
+
+
+SHAPES = {table: _shape(record) for table, record in RECORDS.items()}
+
+
+def to_arrow(table: str, rows: Sequence[object]) -> pa.Table:
+    """Turn records of one table into an arrow table; column ``position`` holds the order of arrival."""
+    shape = SHAPES[table]
+    columns = zip(*map(shape.getter, rows), strict=True)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, shape.types, strict=True)]
+    position = pa.array(range(len(rows)), pa.int64())
+    return pa.table([*arrays, position], names=[*shape.names, "position"])

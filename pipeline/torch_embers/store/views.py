@@ -1,0 +1,93 @@
+"""The views `signals`, `item_facts`, `candidates` and `funnel`, built from data/candidates.toml.
+
+The file is data: conditions and patterns with a reason each. It is trusted like code (it ships with the
+package), and its texts still go into SQL as quoted literals.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import resources
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    import duckdb
+
+DEFINITIONS = "candidates.toml"
+STUDY_NAME = "study"
+
+
+def quoted(text: str) -> str:
+    """Return a SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _list(values: list[str]) -> str:
+    return "[" + ", ".join(quoted(v) for v in values) + "]"
+
+
+def _signal_select(signal: dict[str, Any]) -> str:
+    head = f"SELECT repo, number, {quoted(signal['id'])} AS signal, {quoted(signal['consequence'])} AS consequence"
+    place, match = signal["from"], signal["match"]
+    if place == "label":
+        return f"{head} FROM items WHERE list_has_any(labels, {_list(match)})"
+    if place in {"title", "body"}:
+        options = "'i'" if place == "title" else "'im'"
+        tests = " OR ".join(f"regexp_matches({place}, {quoted(m)}, {options})" for m in match)
+        return f"{head} FROM items WHERE {tests}"
+    raise InputError(f"data/{DEFINITIONS}: signal {signal['id']!r}: `from` is {place!r}, not label, title or body")
+
+
+def _fact(facts: dict[str, Any], name: str) -> str:
+    return f"({facts[name]})"
+
+
+def statements(definitions: dict[str, Any]) -> list[str]:
+    """Build the statements that create the views.
+
+    Raises:
+        InputError: an entry of the definitions is malformed.
+    """
+    try:
+        facts = definitions["facts"]
+        base = resources.package_file("store", "item_facts.sql").read_text(encoding="utf-8")
+        signals = " UNION ALL ".join(_signal_select(s) for s in definitions["signal"])
+        judged = (
+            f"SELECT *, {_fact(facts, 'in_data_path')} AS in_data_path, "
+            f"{_fact(facts, 'wrong_behaviour')} AS wrong_behaviour, "
+            f"{_fact(facts, 'declined_as_no_bug')} AS declined_as_no_bug FROM item_facts"
+        )
+        stages = _funnel(definitions["stage"])
+        where = definitions["candidate"]["where"]
+    except KeyError as error:
+        raise InputError(f"data/{DEFINITIONS}: entry {error} is missing") from error
+    return [
+        f"CREATE OR REPLACE VIEW signals AS {signals}",
+        "COMMENT ON VIEW signals IS 'What makes an item a report of wrong behaviour (data/candidates.toml).'",
+        base.replace("{gold_data_path_types}", _list(facts["gold_data_path_types"])),
+        f"CREATE OR REPLACE VIEW judged_items AS {judged}",
+        "COMMENT ON VIEW judged_items IS 'item_facts with the judgements of data/candidates.toml.'",
+        f"CREATE OR REPLACE VIEW candidates AS SELECT * FROM judged_items WHERE {where}",
+        f"COMMENT ON VIEW candidates IS {quoted(definitions['candidate']['reason'])}",
+        f"CREATE OR REPLACE VIEW funnel AS {stages}",
+        "COMMENT ON VIEW funnel IS 'The stages of the study, counted in this database, beside its own counts.'",
+    ]
+
+
+def _funnel(stages: list[dict[str, Any]]) -> str:
+    selects, conditions = [], []
+    for place, stage in enumerate(stages, start=1):
+        conditions.append(f"({stage['where']})")
+        selects.append(
+            f"SELECT {place} AS stage, {quoted(stage['name'])} AS name, count(*) AS items, "
+            f"{int(stage[STUDY_NAME])} AS study, {quoted(stage['reason'])} AS definition "
+            f"FROM judged_items WHERE {' AND '.join(conditions)}"
+        )
+    return " UNION ALL ".join(selects) + " ORDER BY stage"
+
+
+def refresh(connection: duckdb.DuckDBPyConnection) -> None:
+    """Create the views anew (inside the caller's transaction)."""
+    for statement in statements(resources.load_toml(DEFINITIONS)):
+        connection.execute(statement)
