@@ -40,8 +40,10 @@ class Settings(BaseSettings):
     api_url: str = Field(DEFAULT_API_URL, pattern=r"^https?://", description="Base address of the GitHub API.")
     tokens: SecretStr = Field(SecretStr(""), description="GitHub tokens, separated by commas; used in turn.")
     max_wait: float = Field(120.0, ge=0, description="Longest wait in seconds for a rate limit or a retry.")
-    timeout: float = Field(30.0, gt=0, description="Seconds until one request counts as failed.")
+    timeout: int = Field(30, ge=1, description="Seconds until one request counts as failed.")
     retries: int = Field(6, ge=0, le=50, description="How often a failed request is tried again.")
+    backoff: float = Field(1.0, gt=0, description="First pause in seconds before a retry; it doubles each time.")
+    secondary_wait: float = Field(60.0, gt=0, description="Pause after a secondary limit that names no time.")
     pause: float = Field(0.25, ge=0, description="Seconds between two requests (GitHub asks for serial use).")
 
     @classmethod
@@ -78,8 +80,6 @@ def load(**flags: Any) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "settings"
-        raise SettingsError(
-            f"setting {field!r}: {first['msg']} (from embers.toml, EMBERS_* or a flag)"
-        ) from error
+        raise SettingsError(f"setting {field!r}: {first['msg']} (from embers.toml, EMBERS_* or a flag)") from error
     except (OSError, ValueError) as error:
         raise SettingsError(f"embers.toml cannot be read: {error}") from error

@@ -155,6 +155,7 @@ class _Seeder:
         self.calls = 0
         self.now = FIRST_DAY
         self.drafts: dict[int, _Draft] = {}
+        self.issue_numbers: list[int] = []
         self.open_issues: list[int] = []
 
     def run(self, n: int, pull_every: int) -> Seeded:
@@ -178,6 +179,7 @@ class _Seeder:
         made = self.call("POST", "/issues", title=title, body=body, labels=labels)
         number = int(made["number"])
         self.drafts[number] = _Draft(number, "issue", title, body, labels, made["created_at"])
+        self.issue_numbers.append(number)
         self.open_issues.append(number)
         if self.rng.random() < 0.4:
             self.comment(number, f"same here {k}")
@@ -199,10 +201,8 @@ class _Seeder:
         branch = f"fix-{k}"
         content = base64.b64encode(f"print({k})\n".encode()).decode()
         self.call("POST", "/git/refs", ref=f"refs/heads/{branch}", sha=base_sha)
-        self.call(
-            "PUT", f"/contents/src/mod{k % 7}/f{k}.py", message=f"fix {k}", content=content, branch=branch
-        )
-        fixes = self.rng.choice(sorted(self.drafts)) if self.drafts else None
+        self.call("PUT", f"/contents/src/mod{k % 7}/f{k}.py", message=f"fix {k}", content=content, branch=branch)
+        fixes = self.rng.choice(self.issue_numbers) if self.issue_numbers else None
         title, body = f"Fix crash {k}", f"Fixes #{fixes}" if fixes else "cleanup"
         made = self.call("POST", "/pulls", title=title, body=body, head=branch, base="main")
         draft = _Draft(made["number"], "pull", title, body, (), made["created_at"], fixes=fixes)

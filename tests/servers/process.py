@@ -91,10 +91,12 @@ class Server(ABC):
         """Return the command line; called once ``port`` and ``directory`` are set."""
 
     def prepare(self) -> None:
-        """Write what the command needs into ``self.directory``."""
+        """Write what the command needs into ``self.directory``; nothing by default."""
+        return
 
     def started(self) -> None:
-        """Run once the server answers."""
+        """Run once the server answers; nothing by default."""
+        return
 
     def start(self) -> Self:
         """Start the server and wait until it answers.

@@ -1,0 +1,1 @@
+"""What refers to what, and which part of PyTorch an item is about."""

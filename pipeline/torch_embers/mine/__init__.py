@@ -1,0 +1,1 @@
+"""The room that brings the tracker in: sources, readers, cursors."""

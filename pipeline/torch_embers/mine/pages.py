@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 from torch_embers.store.records import Page
 
-_CANONICAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 REPLACEMENT = "\ufffd"
 
@@ -32,26 +31,25 @@ def iso_utc(value: object) -> str | None:
     """
     if not isinstance(value, str) or not value:
         return None
-    if len(value) == 20 and _CANONICAL_TIME.fullmatch(value):
-        head = value[:-1]
-    else:
-        head = value.strip()
     try:
-        moment = datetime.fromisoformat(head)
+        moment = datetime.fromisoformat(value.strip())
     except ValueError:
         return None
+    if moment.tzinfo is UTC:
+        return value if len(value) == 20 and value[10] == "T" and value[19] == "Z" else _text(moment)
     if moment.tzinfo is not None:
         try:
             moment = moment.astimezone(UTC)
         except OverflowError:
             return None
-    text = moment.replace(tzinfo=None).isoformat()
-    return text + "Z"
+    return _text(moment)
 
 
-def make_page(
-    repo: str, source: str, kind: str, request: str, body: bytes, fetched_at: str | None = None
-) -> Page:
+def _text(moment: datetime) -> str:
+    return moment.replace(tzinfo=None).isoformat() + "Z"
+
+
+def make_page(repo: str, source: str, kind: str, request: str, body: bytes, fetched_at: str | None = None) -> Page:
     """Wrap raw bytes as a page; its id follows from what it is, where it came from and when."""
     fetched_at = fetched_at or now_utc()
     digest = hashlib.blake2b(digest_size=8)

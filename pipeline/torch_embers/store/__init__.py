@@ -1,0 +1,1 @@
+"""The room that owns the database: schema, records, locking, transactions, exports."""

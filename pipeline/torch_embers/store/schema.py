@@ -1,4 +1,4 @@
-"""Schema versions: a new file gets schema.sql, an older one the numbered migrations it lacks, a newer one is refused."""
+"""Schema versions: a new file gets schema.sql, an older one the migrations it lacks, a newer one is refused."""
 
 from __future__ import annotations
 
@@ -36,13 +36,12 @@ def latest_version(steps: Mapping[int, str] | None = None) -> int:
 
 def file_version(connection: duckdb.DuckDBPyConnection) -> int:
     """Version of an open database; 0 for a file without our schema."""
-    known = connection.execute(
-        "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_version'"
-    ).fetchone()
-    if not known or not known[0]:
+    # fetchall, not fetchone: an unread rest of a result would block the connection
+    known = connection.execute("FROM duckdb_tables() WHERE table_name = 'schema_version'").fetchall()
+    if not known:
         return 0
-    row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
-    return int(row[0]) if row and row[0] is not None else 0
+    [(version,)] = connection.execute("SELECT max(version) FROM schema_version").fetchall()
+    return int(version or 0)
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
@@ -73,7 +72,5 @@ def upgrade(
         todo[BASE_VERSION] = resources.package_file("store", "schema.sql").read_text(encoding="utf-8")
     for target in sorted(todo):
         connection.execute(todo[target])
-        connection.execute(
-            "INSERT INTO schema_version VALUES (?, ?::TIMESTAMP, ?)", [target, moment, release]
-        )
+        connection.execute("INSERT INTO schema_version VALUES (?, ?::TIMESTAMP, ?)", [target, moment, release])
     return latest_version(steps)

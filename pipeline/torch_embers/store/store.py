@@ -9,13 +9,14 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 import zstandard
 
-from torch_embers import __version__
+from torch_embers import __version__, resources
 from torch_embers.errors import (
     StoreBusyError,
     StoreCorruptError,
@@ -31,7 +32,10 @@ from torch_embers.store.tables import BATCH_ATTRIBUTE, DERIVED_TABLES, RECORDS, 
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
     from pathlib import Path
+
+    import pandas as pd
 
 READ_PATIENCE = 5.0
 """Seconds a reader keeps trying; a writer's batch takes about a second at most."""
@@ -135,8 +139,8 @@ def _statements(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
     """What to run for the staged rows of a table."""
     if table != "items":
         return sql.replace_rows(table)
-    row = connection.execute(sql.ITEMS_NEW).fetchone()
-    return sql.insert_new_items() if row and row[0] else sql.merge_items()
+    [(all_new,)] = connection.execute(sql.ITEMS_NEW).fetchall()
+    return sql.insert_new_items() if all_new else sql.merge_items()
 
 
 _PAGE_INSERT = """
@@ -180,9 +184,7 @@ class Store:
         deadline = time.monotonic() + patience
         while True:
             try:
-                connection = duckdb.connect(
-                    str(self.path), read_only=read_only, config={"memory_limit": MEMORY_LIMIT}
-                )
+                connection = duckdb.connect(str(self.path), read_only=read_only, config={"memory_limit": MEMORY_LIMIT})
                 break
             except duckdb.Error as error:
                 known = explain(error, self.path)
@@ -233,10 +235,21 @@ class Store:
             ).fetchall()
         return {str(stream): str(cursor) for stream, cursor in rows}
 
+    def as_of(self, moment: datetime) -> pd.DataFrame:
+        """What the tracker said at ``moment`` (aware): one row per item that existed then.
+
+        Columns ``state_known`` and ``labels_known`` are false where the item's history was not fetched, so that
+        ``state`` or ``labels`` are today's or a guess from its dates. Times are UTC without offset.
+        """
+        query = resources.package_file("store", "as_of.sql").read_text(encoding="utf-8")
+        with self.read() as connection:
+            return connection.execute(query, {"day": moment.astimezone(UTC).replace(tzinfo=None)}).df()
+
     def pages(self) -> Iterator[list[Page]]:
         """All raw pages in order of arrival, grouped as they were committed."""
         with self.read() as connection:
-            batches = [int(row[0]) for row in connection.execute("SELECT DISTINCT batch FROM raw_pages ORDER BY 1").fetchall()]
+            found = connection.execute("SELECT DISTINCT batch FROM raw_pages ORDER BY 1").fetchall()
+        batches = [int(row[0]) for row in found]
         for batch in batches:
             with self.read() as connection:
                 rows = connection.execute(

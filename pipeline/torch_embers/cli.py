@@ -1,0 +1,161 @@
+"""The command `embers`: parse, call, print. Everything else lives in the rooms."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from torch_embers import __version__, console, settings
+from torch_embers.errors import EmbersError
+from torch_embers.store.store import Store
+
+app = typer.Typer(
+    name="embers",
+    help="Mine PyTorch's tracker, link bugs to their fixes, and keep re-checking closed ones.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+DatabaseOption = Annotated[
+    Path | None,
+    typer.Option("--database", "-d", help="The DuckDB file [default: data/embers.duckdb, or EMBERS_DATABASE]."),
+]
+
+
+def _store(database: Path | None) -> Store:
+    return Store(settings.load(database=database).database)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"embers {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Mine PyTorch's tracker, link bugs to their fixes, and keep re-checking closed ones."""
+
+
+@app.command()
+def mine(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(help="Files (jsonl, archive; globs and URLs too) or a clone (git) to mine."),
+    ] = None,
+    repo: Annotated[str | None, typer.Option(help="Repository as owner/name [default: pytorch/pytorch].")] = None,
+    since: Annotated[str | None, typer.Option(help="Only items changed at or after this date (UTC).")] = None,
+    until: Annotated[str | None, typer.Option(help="Stop at the page that passes this date (UTC).")] = None,
+    state: Annotated[str, typer.Option(help="all, open or closed.")] = "all",
+    label: Annotated[list[str] | None, typer.Option(help="Only items with this label; repeat for more.")] = None,
+    numbers: Annotated[Path | None, typer.Option(help="File with item numbers: mine these, completely.")] = None,
+    source: Annotated[str, typer.Option(help="auto, graphql, rest, archive, jsonl, git or catalog.")] = "auto",
+    budget: Annotated[int | None, typer.Option(min=1, help="At most this many requests.")] = None,
+    api_url: Annotated[str | None, typer.Option(help="Address of the GitHub API.")] = None,
+    max_wait: Annotated[
+        float | None, typer.Option(help="Longest wait in seconds [default: 120].")
+    ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Rebuild all tables from the stored pages.")
+    ] = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Mine issues, pull requests and their links into the database.
+
+    Without options: GitHub by GraphQL where a token is set (GITHUB_TOKEN), by REST within the anonymous limit
+    where none is, and the embedded catalog where GitHub cannot be reached.
+    """
+    from torch_embers.mine import plan
+
+    wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
+    request = plan.Request(
+        source=source,
+        paths=tuple(paths or ()),
+        since=since,
+        until=until,
+        state=state,
+        labels=tuple(label or ()),
+        numbers=numbers,
+        budget=budget,
+        replay=replay,
+    )
+    for report in plan.run(wanted, request, console.MineProgress):
+        console.print_report(report)
+
+
+@app.command()
+def status(database: DatabaseOption = None) -> None:
+    """Show what the database holds, how fresh it is, and where each stream stands."""
+    from torch_embers.store.status import status as read_status
+
+    console.print_status(read_status(_store(database)))
+
+
+@app.command()
+def export(
+    to: Annotated[Path, typer.Option("--to", help="Folder to write to.")],
+    form: Annotated[str, typer.Option("--format", help="parquet, csv or jsonl.")] = "parquet",
+    tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; repeat for more.")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Write the tables as files for other tools."""
+    from torch_embers.store import export as exporting
+
+    chosen = tuple(tables) if tables else exporting.TABLES
+    console.print_export(exporting.export(_store(database), to, form, chosen))
+
+
+@app.command()
+def chain(
+    number: Annotated[int, typer.Argument(min=1, help="Number of an issue or pull request.")],
+    repo: Annotated[str | None, typer.Option(help="Repository as owner/name [default: pytorch/pytorch].")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Print what reverts, relands, backs out, fixes or supersedes what, as a tree around one item."""
+    from torch_embers.link.show import chain_lines
+
+    wanted = settings.load(database=database, repo=repo)
+    for line in chain_lines(Store(wanted.database), wanted.repo, number):
+        console.stdout().print(console.plain(line))
+
+
+@app.command()
+def funnel(database: DatabaseOption = None) -> None:
+    """Count the study's stages (closed, bug-reporting, patched) in this database, beside the study's own counts."""
+    with _store(database).read() as connection:
+        rows = connection.execute("SELECT stage, name, items, study, definition FROM funnel").fetchall()
+        [(candidates,)] = connection.execute("SELECT count(*) FROM candidates").fetchall()
+    console.print_funnel(rows, candidates)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; every error of ours is one clean line and an exit code."""
+    try:
+        code: Any = app(arguments, standalone_mode=False)
+    except EmbersError as error:
+        console.stderr().print(f"[bold red]error:[/] {console.plain(error)}", soft_wrap=True)
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        console.stderr().print("interrupted: everything read so far is saved, the same command goes on from there")
+        sys.exit(130)
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] in ("click", "typer"):
+            show = getattr(error, "show", None)
+            if callable(show):
+                show()
+            sys.exit(getattr(error, "exit_code", 2))
+        raise
+    sys.exit(code if isinstance(code, int) else 0)

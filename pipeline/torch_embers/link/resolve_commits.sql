@@ -1,0 +1,19 @@
+-- Which pull request does a linked commit belong to? By the clone's commits and by merge commits; a short hash must be unique.
+CREATE OR REPLACE TEMP TABLE landed AS
+SELECT repo, lower(sha) AS sha, min(number) AS number
+FROM (SELECT repo, sha, pull_number AS number FROM commits WHERE pull_number IS NOT NULL
+      UNION ALL SELECT repo, merge_sha, number FROM items WHERE merge_sha IS NOT NULL AND kind = 'pull')
+GROUP BY ALL HAVING count(DISTINCT number) = 1;
+
+CREATE OR REPLACE TEMP TABLE resolved AS
+SELECT w.target_repo, w.target_sha, min(c.number) AS number
+FROM (SELECT DISTINCT target_repo, target_sha FROM links WHERE target_sha IS NOT NULL AND target_number IS NULL) w
+JOIN landed c ON c.repo = w.target_repo AND left(c.sha, 7) = left(w.target_sha, 7) AND starts_with(c.sha, w.target_sha)
+GROUP BY ALL HAVING count(DISTINCT c.sha) = 1;
+
+UPDATE links SET target_number = resolved.number FROM resolved
+WHERE links.target_repo = resolved.target_repo AND links.target_sha = resolved.target_sha AND links.target_number IS NULL;
+
+DELETE FROM links WHERE number IS NOT NULL AND number = target_number AND repo = target_repo;
+DROP TABLE resolved;
+DROP TABLE landed;

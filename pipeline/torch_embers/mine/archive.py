@@ -1,0 +1,426 @@
+"""GH Archive hours: one public event per line, all of GitHub in one file, a first pass and never the truth.
+
+Nearly every line belongs to another repository, so lines are sifted by a substring before any JSON is
+parsed. Unpacking is then the larger part of the work, and zlib's one stream is as fast at it as DuckDB's
+reader while it also knows line numbers, the place of a damage and the last complete line. DuckDB is
+used where it does more: to reach files behind an address.
+
+A page holds the lines of one file that concern the repository, each with its line number and a tab in front,
+so that a rejected line can be named again when stored pages are replayed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from dataclasses import dataclass
+from glob import has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+import duckdb
+
+from torch_embers.errors import InputError, SourceError
+from torch_embers.mine.archive_events import (
+    PAGE_KIND,
+    RAW_KEPT,
+    READ_TYPES,
+    UnusableEventError,
+    parse_line,
+    read_archive,
+    repo_name,
+)
+from torch_embers.mine.pages import clean_text, iso_utc, make_page, now_utc
+from torch_embers.mine.scope import Scope
+from torch_embers.store.records import Batch, Page, SyncState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+__all__ = ["ArchiveSource", "read_archive"]
+
+STREAM = "archive"
+EVENTS_PER_PAGE = 5_000
+BYTES_PER_PAGE = 16 << 20
+"""Bodies of 10 MB exist; a page is also bounded by size so that memory stays bounded."""
+QUIET_FILES_PER_BATCH = 8
+"""Hours without a relevant event share a transaction: there is only a cursor to write."""
+READ_BYTES = 256 << 10
+UNPACKED_BYTES = 1 << 20
+"""Upper bound of one unpacking step: a few kilobytes of gzip can hold gigabytes."""
+LONGEST_LINE = 32 << 20
+
+_HOUR_NAME = re.compile(r"(\d{4}-\d\d-\d\d)-(\d{1,2})\.json(?:\.gz)?")
+_REPO_OF_LINE = re.compile(rb'"repo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"]{1,200})"')
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = zlib.MAX_WBITS | 16
+
+
+# --- which files -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveFile:
+    """One hour to read. ``name`` is stored (cursor, page, message): it never holds a query or a password."""
+
+    name: str
+    location: str
+    size: int
+    modified: str
+    remote: bool = False
+
+    def fingerprint(self) -> list[Any]:
+        """Give what changes when the file does."""
+        return [self.size, self.modified]
+
+
+def find_files(paths: Sequence[str]) -> list[ArchiveFile]:
+    """Resolve local files, folders, globs and addresses; in order, each file once.
+
+    Raises:
+        InputError: a path that does not exist, or a glob without a match.
+        SourceError: an address that DuckDB cannot read.
+    """
+    found: dict[str, ArchiveFile] = {}
+    for path in paths:
+        for file in _remote_files(path) if "://" in path else _local_files(path):
+            found.setdefault(file.name, file)
+    if not found:
+        raise InputError("GH Archive: no files given; pass hourly .json.gz files, a glob or an address")
+    return list(found.values())
+
+
+def _local_files(text: str) -> list[ArchiveFile]:
+    path = Path(text).expanduser()
+    if path.is_dir():
+        names = [entry for entry in path.iterdir() if entry.name.endswith((".json.gz", ".json"))]
+    elif not path.exists() and has_magic(text):
+        names = list(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+    else:
+        names = [path]
+    names = sorted((name for name in names if not name.is_dir()), key=_hour_order)
+    if not names:
+        raise InputError(f"{text}: no GH Archive file (.json.gz or .json) matches")
+    return [_local_file(name) for name in names]
+
+
+def _hour_order(path: Path) -> tuple[str, int, str]:
+    match = _HOUR_NAME.fullmatch(path.name)
+    return (match[1], int(match[2]), path.name) if match else (path.name, -1, path.name)
+
+
+def _local_file(path: Path) -> ArchiveFile:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    name = clean_text(str(path.resolve()))
+    return ArchiveFile(name, str(path), found.st_size, str(found.st_mtime_ns))
+
+
+def _without_secrets(address: str) -> str:
+    parts = urlsplit(address)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _remote_rows(columns: str, address: str) -> list[tuple[Any, ...]]:
+    shown = _without_secrets(address)
+    try:
+        with duckdb.connect() as connection:
+            query = f"SELECT {columns} FROM read_blob(?)"
+            return connection.execute(query, [address]).fetchall()
+    except duckdb.Error as error:
+        reason = " ".join(str(error).split("\n", 2)[:2]).replace(address, shown).rstrip(" :")
+        raise SourceError(
+            f"{shown}: DuckDB cannot read this address ({reason}); download the file and give its path"
+        ) from error
+
+
+def _remote_files(address: str) -> list[ArchiveFile]:
+    rows = _remote_rows("filename, size, epoch_us(last_modified)", address)
+    return [
+        ArchiveFile(_without_secrets(location), location, size, str(modified or ""), remote=True)
+        for location, size, modified in rows
+    ]
+
+
+# --- reading lines ---------------------------------------------------------------------------------------
+
+
+class DamagedFileError(Exception):
+    """The file ends early or is no gzip; what came before is good."""
+
+
+def _raw_chunks(file: ArchiveFile) -> Iterator[bytes]:
+    if file.remote:
+        content = bytes(_remote_rows("content", file.location)[0][0])
+        for start in range(0, len(content), READ_BYTES):
+            yield content[start : start + READ_BYTES]
+        return
+    try:
+        with Path(file.location).open("rb") as stream:
+            while chunk := stream.read(READ_BYTES):
+                yield chunk
+    except OSError as error:
+        raise DamagedFileError(error.strerror or str(error)) from error
+
+
+def unpack(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Unpack gzip (of one or several members, as GH Archive's older hours are) in bounded steps.
+
+    Text that is not gzip passes unchanged.
+
+    Raises:
+        DamagedFileError: the data is damaged or ends before its end mark.
+    """
+    chunks = iter(chunks)
+    first = next(chunks, b"")
+    if not first:
+        raise DamagedFileError("the file is empty: an incomplete download?")
+    if not first.startswith(_GZIP_MAGIC):
+        if not first.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+            raise DamagedFileError("neither gzip nor JSON lines")
+        yield first
+        yield from chunks
+        return
+    member = zlib.decompressobj(_GZIP_WINDOW)
+    data = first
+    while True:
+        try:
+            yield member.decompress(data, UNPACKED_BYTES)
+        except zlib.error as error:
+            raise DamagedFileError(f"damaged gzip: {error}") from error
+        if member.eof:
+            data = _next_member(member.unused_data, chunks)
+            if not data:
+                return
+            member = zlib.decompressobj(_GZIP_WINDOW)
+            continue
+        data = member.unconsumed_tail or next(chunks, b"")
+        if not data:
+            raise DamagedFileError("the gzip data ends early: an incomplete download?")
+
+
+def _next_member(data: bytes, chunks: Iterator[bytes]) -> bytes:
+    """Pass over the zeros that may pad a gzip member; return the rest of the data, nothing at its end."""
+    while not (data := data.lstrip(b"\0")) and (chunk := next(chunks, b"")):
+        data = chunk
+    return data
+
+
+def blocks_of_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Regroup chunks into blocks that end with a line feed; the last line may lack one.
+
+    A line beyond ``LONGEST_LINE`` is passed on cut short, so that it is rejected rather than held in memory.
+    Raises whatever ``chunks`` raises, after the lines that were complete by then.
+    """
+    rest = b""
+    skipping = False
+    for chunk in chunks:
+        start = chunk.find(b"\n") + 1 if skipping else 0
+        if skipping and not start:
+            continue
+        skipping = False
+        end = chunk.rfind(b"\n") + 1
+        if end > start:
+            yield rest + chunk[start:end]
+            rest = chunk[end:]
+        else:
+            rest += chunk[start:]
+        if len(rest) > LONGEST_LINE:
+            yield rest[:RAW_KEPT] + b"\n"
+            rest, skipping = b"", True
+    if rest:
+        yield rest + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Sieve:
+    """Finds the lines that may concern one repository, without parsing the others."""
+
+    owner: bytes
+    name: bytes
+
+    @classmethod
+    def of(cls, repo: str) -> Sieve:
+        """Build the sieve of ``owner/name``; GitHub's names do not differ by case."""
+        owner, _, name = repo.lower().encode().partition(b"/")
+        return cls(owner, name)
+
+    def lines(self, blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+        """Yield (line number, line) of the candidates and of broken lines that might be one."""
+        before = 0
+        for block in blocks:
+            count = block.count(b"\n")
+            whole = block.count(b"}\n{") == count - 1 and block[:1] == b"{" and block[-2:] == b"}\n"
+            pick = self._hits if whole else self._slow
+            for offset, line in pick(block):
+                yield before + offset, line
+            before += count
+
+    def _hits(self, block: bytes) -> Iterator[tuple[int, bytes]]:
+        folded = block.lower()
+        # an encoder may write the slash as \/
+        owners = (b'"' + self.owner, b'"' + self.owner + b"\\")
+        needle = b"/" + self.name + b'"'
+        place = line_end = number = 0
+        while (place := folded.find(needle, place)) >= 0:
+            if not folded.endswith(owners, 0, place):
+                place += 1
+                continue
+            start = block.rfind(b"\n", 0, place) + 1
+            number += block.count(b"\n", line_end, start) + 1
+            line_end = block.index(b"\n", place) + 1
+            yield number, block[start : line_end - 1]
+            place = line_end
+
+    def _slow(self, block: bytes) -> Iterator[tuple[int, bytes]]:
+        """Look at every line, for a block in which one is no complete object."""
+        for number, line in enumerate(block.split(b"\n"), 1):
+            stripped = line.strip(b"\xef\xbb\xbf \t\r\0")
+            if not stripped:
+                continue
+            if stripped[:1] == b"{" and stripped[-1:] == b"}":
+                yield from ((number, found) for _, found in self._hits(stripped + b"\n"))
+            elif self._may_be_ours(stripped):
+                yield number, stripped
+
+    def _may_be_ours(self, broken: bytes) -> bool:
+        found = _REPO_OF_LINE.search(broken)
+        return found is None or found[1].replace(b"\\/", b"/").lower() == self.owner + b"/" + self.name
+
+
+# --- the source ------------------------------------------------------------------------------------------
+
+
+def _files_done(cursor: str | None) -> dict[str, Any]:
+    """Return name -> fingerprint of the files that earlier runs read to their end."""
+    try:
+        files = json.loads(cursor or "{}")["files"]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return files if isinstance(files, dict) else {}
+
+
+class ArchiveSource:
+    """GH Archive hours as a source of batches; see the module's text for how a file is read."""
+
+    name = "archive"
+
+    def __init__(self, repo: str, paths: Sequence[str], since: str | None = None, until: str | None = None) -> None:
+        """Take files, folders, globs and addresses, and a half-open window [since, until) of event times."""
+        self.repo = repo
+        self.paths = tuple(paths)
+        self.since = iso_utc(since)
+        self.until = iso_utc(until)
+        self.stream = Scope(repo, self.since, self.until).stream(STREAM)
+
+    def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
+        """Yield what is new in the files; the cursor of a batch names the files that ended in it.
+
+        A damaged file does not stop the others: its good lines are kept, it stays off the cursor, and the
+        error comes at the end.
+
+        Raises:
+            InputError: no such file, or (after the rest was read) damaged files, by name.
+            SourceError: an address that cannot be read.
+        """
+        done = _files_done(state.get(self.stream))
+        damaged: list[str] = []
+        quiet = 0
+        for file in find_files(self.paths):
+            if done.get(file.name) == file.fingerprint() or not self._in_window(file):
+                continue
+            last = Batch()
+            try:
+                for batch in self._file_batches(file):
+                    if last:
+                        yield last
+                    last = batch
+            except DamagedFileError as error:
+                damaged.append(f"{file.name}: {error}")
+            else:
+                done[file.name] = file.fingerprint()
+                last.cursors.append(self._cursor(done))
+                quiet = 0 if last.pages else quiet + 1
+            if last.pages or quiet == QUIET_FILES_PER_BATCH:
+                yield last
+                quiet = 0
+        if quiet:
+            yield Batch(cursors=[self._cursor(done)])
+        if damaged:
+            raise InputError(_damage_report(damaged))
+
+    def _cursor(self, done: Mapping[str, Any]) -> SyncState:
+        return SyncState(self.repo, self.name, self.stream, json.dumps({"files": done}), now_utc())
+
+    def _in_window(self, file: ArchiveFile) -> bool:
+        """Whether an hour named by its file can hold events of the window; unnamed hours always can."""
+        match = _HOUR_NAME.fullmatch(Path(file.name).name)
+        if match is None:
+            return True
+        day, hour = match[1], int(match[2])
+        begins, ends = f"{day}T{hour:02}:00:00Z", f"{day}T{hour:02}:59:59Z"
+        return (self.since is None or ends >= self.since) and (self.until is None or begins < self.until)
+
+    def _file_batches(self, file: ArchiveFile) -> Iterator[Batch]:
+        for page in self._pages(file):
+            batch = read_archive(page)
+            batch.pages.append(page)
+            yield batch
+
+    def _pages(self, file: ArchiveFile) -> Iterator[Page]:
+        """Cut a file's relevant lines into pages.
+
+        Raises:
+            DamagedFileError: after the page with the last good lines.
+        """
+        kept: list[bytes] = []
+        size = 0
+        damage: DamagedFileError | None = None
+        lines = Sieve.of(self.repo).lines(blocks_of_lines(unpack(_raw_chunks(file))))
+        while True:
+            try:
+                number, raw = next(lines)
+            except StopIteration:
+                break
+            except DamagedFileError as error:
+                damage = error
+                break
+            if not self._is_relevant(raw):
+                continue
+            kept.append(b"%d\t%b\n" % (number, raw))
+            size += len(kept[-1])
+            if len(kept) == EVENTS_PER_PAGE or size >= BYTES_PER_PAGE:
+                yield self._page(file, kept)
+                kept, size = [], 0
+        if kept:
+            yield self._page(file, kept)
+        if damage:
+            raise damage
+
+    def _page(self, file: ArchiveFile, lines: list[bytes]) -> Page:
+        return make_page(self.repo, self.name, PAGE_KIND, file.name, b"".join(lines))
+
+    def _is_relevant(self, raw: bytes) -> bool:
+        """Whether a line belongs on a page: ours, of a kind that is read, in the window - or unreadable."""
+        try:
+            event = parse_line(raw)
+        except UnusableEventError:
+            return True
+        if not isinstance(event, dict):
+            return False
+        name = repo_name(event)
+        if not isinstance(name, str) or name.lower() != self.repo.lower():
+            return False
+        created_at = iso_utc(event.get("created_at")) or ""
+        if (self.since and created_at < self.since) or (self.until and created_at >= self.until):
+            return False
+        return event.get("type") in READ_TYPES
+
+
+def _damage_report(damaged: Sequence[str]) -> str:
+    first = "; ".join(damaged[:3]) + (f"; and {len(damaged) - 3} more" if len(damaged) > 3 else "")
+    return f"{first} - the lines before the damage were kept; download again and re-run to read the rest"

@@ -1,0 +1,389 @@
+"""From GH Archive's events to records: what one public event says about an issue or a pull request.
+
+Every payload field is optional and may be of the wrong type: hours differ by year, and pull requests have come
+without title, body and state since 7 October 2025. A field that cannot be used is unknown (``None``); only an
+event without an item number is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from torch_embers.mine.pages import clean_text, iso_utc
+from torch_embers.store.records import Batch, Comment, Event, Item, Page, Reject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+PAGE_KIND = "archive.events"
+RAW_KEPT = 2_000
+LARGEST_NUMBER = 2**31 - 1
+LARGEST_COUNT = 2**31 - 1
+
+_ITEM_EVENTS: Mapping[str, str] = {
+    # payload action -> type of the row in `events` (GitHub's own name of the issue event)
+    "closed": "closed",
+    "reopened": "reopened",
+    "labeled": "labeled",
+    "unlabeled": "unlabeled",
+    "transferred": "transferred",
+    "deleted": "deleted",
+    "merged": "merged",
+    "edited": "renamed",  # kept only where the payload says that the title changed
+}
+_STATE_OF_ACTION: Mapping[str, str] = {
+    # since October 2025 a pull request's payload has no state: only the action tells it
+    "opened": "open",
+    "reopened": "open",
+    "closed": "closed",
+    "merged": "closed",
+}
+
+Fields = dict[str, Any]
+"""Columns of an item by name."""
+
+
+class UnusableEventError(Exception):
+    """A line cannot become a record; the text says why."""
+
+
+def parse_line(raw: bytes) -> Any:
+    """Parse one line; what strict UTF-8 refuses (lone surrogates, stray bytes) is read and cleaned later.
+
+    Raises:
+        UnusableEventError: no JSON.
+    """
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError as strict:
+        try:
+            return json.loads(raw.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            raise UnusableEventError(f"malformed JSON: {strict}") from strict
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return clean_text(value) if isinstance(value, str) else None
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value <= LARGEST_COUNT else None
+
+
+def _number(value: object) -> int | None:
+    return value if type(value) is int and 0 < value <= LARGEST_NUMBER else None
+
+
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+@lru_cache(maxsize=1 << 16)
+def _time_of_text(text: str) -> str | None:
+    return iso_utc(text)
+
+
+def _time(value: object) -> str | None:
+    """Normalise a time; the events of an hour share most of theirs, hence the cache."""
+    return _time_of_text(value) if isinstance(value, str) else None
+
+
+def _login(value: object) -> str | None:
+    return _text(_mapping(value).get("login"))
+
+
+def _identity(value: object) -> str | None:
+    if type(value) is int:
+        return str(value)
+    return (_text(value) or None) if isinstance(value, str) else None
+
+
+def _label_names(value: object) -> tuple[str, ...] | None:
+    if not isinstance(value, list):
+        return None
+    names = (_text(label if isinstance(label, str) else _mapping(label).get("name")) for label in value)
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _empty_or_none(thing: Mapping[str, Any], key: str, value: str | None) -> str | None:
+    """``None`` where the payload lacks the key, an empty text where it says null."""
+    if value is None and key in thing and thing[key] is None:
+        return ""
+    return value
+
+
+def _common_fields(thing: Mapping[str, Any]) -> Fields:
+    """Fields that issues and full pull requests share."""
+    milestone = _text(_mapping(thing.get("milestone")).get("title"))
+    return {
+        "title": _text(thing.get("title")),
+        "body": _empty_or_none(thing, "body", _text(thing.get("body"))),
+        "author": _login(thing.get("user")),
+        "author_association": _text(thing.get("author_association")),
+        "state": _state(thing.get("state")),
+        "is_draft": _flag(thing.get("draft")),
+        "milestone": _empty_or_none(thing, "milestone", milestone),
+        "created_at": _time(thing.get("created_at")),
+        "updated_at": _time(thing.get("updated_at")),
+        "closed_at": _time(thing.get("closed_at")),
+        "comment_count": _count(thing.get("comments")),
+        "reaction_count": _count(_mapping(thing.get("reactions")).get("total_count")),
+        "labels": _label_names(thing.get("labels")),
+    }
+
+
+def _state(value: object) -> str | None:
+    return value if isinstance(value, str) and value in ("open", "closed") else None
+
+
+def _issue_fields(issue: Mapping[str, Any]) -> Fields:
+    fields = _common_fields(issue)
+    if "pull_request" not in issue:
+        reason = _text(issue.get("state_reason"))
+        return fields | {"kind": "issue", "state_reason": _empty_or_none(issue, "state_reason", reason)}
+    link = _mapping(issue["pull_request"])
+    merged_at = _time(link.get("merged_at"))
+    fields |= {"kind": "pull", "merged_at": merged_at}
+    if merged_at:
+        fields["state_reason"] = "merged"
+    elif "merged_at" in link:
+        fields["state_reason"] = ""
+    return fields
+
+
+def _pull_fields(pull: Mapping[str, Any], action: str, happened_at: str | None) -> Fields:
+    """Fields of a pull request, full (before 7 October 2025) or thin (references only, afterwards)."""
+    fields = _common_fields(pull)
+    merged_at = _time(pull.get("merged_at"))
+    merged = merged_at is not None or pull.get("merged") is True or action == "merged"
+    fields |= {
+        "kind": "pull",
+        "base_ref": _text(_mapping(pull.get("base")).get("ref")),
+        "head_ref": _text(_mapping(pull.get("head")).get("ref")),
+    }
+    if merged:
+        # before the merge this field names GitHub's test merge, which is no commit of the history
+        fields["merge_sha"] = _text(pull.get("merge_commit_sha"))
+        fields["merged_at"] = merged_at or fields["closed_at"] or (happened_at if action == "merged" else None)
+        fields["state_reason"] = "merged"
+    elif pull.get("merged") is False:
+        fields["state_reason"] = ""
+    state = fields["state"] or _STATE_OF_ACTION.get(action)
+    if state == "closed" and action in _STATE_OF_ACTION:
+        fields["closed_at"] = fields["closed_at"] or happened_at
+    return fields | {"state": state}
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The records of one page; an item that several events touch becomes one row, newest state first.
+
+    Comments on one item come in dozens, so folding them here is cheap and spares the store most of the rows.
+    Between pages the store decides, by the same rule.
+    """
+
+    page: Page
+    stamp: Mapping[str, Any]
+    """Provenance, the same on every row."""
+    batch: Batch = field(default_factory=Batch)
+    newest: dict[int, Fields] = field(default_factory=dict)
+
+    def reject(self, line: int | None, reason: str, raw: bytes) -> None:
+        text = clean_text(raw[: RAW_KEPT * 4].decode("utf-8", "replace"))[:RAW_KEPT]
+        page = self.page
+        self.batch.rejects.append(Reject(page.source, page.request, line, reason, text, page.fetched_at, page.page_id))
+
+    def fold(self, number: int, fields: Fields) -> None:
+        known = {name: value for name, value in fields.items() if value is not None}
+        older = self.newest.get(number)
+        if older is None:
+            self.newest[number] = known
+        elif known.get("updated_at", "") >= older.get("updated_at", ""):
+            if known.get("state") == "open":
+                older.pop("closed_at", None)
+            older.update(known)
+        else:
+            if older.get("state") == "open":
+                known.pop("closed_at", None)
+            self.newest[number] = known | older
+
+    def finish(self) -> Batch:
+        repo = self.page.repo
+        self.batch.items = [Item(repo, number, **fields, **self.stamp) for number, fields in self.newest.items()]
+        return self.batch
+
+
+def read_archive(page: Page) -> Batch:
+    """Turn a page of numbered event lines into items, events, comments and rejects (no page, no cursor).
+
+    An item is as the event saw it, ``updated_at`` being the item's own or the event's time. Issues that were
+    transferred or deleted become tombstones. Review comments are left out: their ids come from another
+    series than those of issue comments, and no other source of embers reads them.
+    """
+    reading = _Reading(page, {"source": page.source, "fetched_at": page.fetched_at, "page_id": page.page_id})
+    for numbered in page.body.split(b"\n"):
+        if not numbered:
+            continue
+        place, _, raw = numbered.partition(b"\t")
+        line = int(place) if place.isdigit() and len(place) < 10 else None
+        try:
+            _read_event(reading, parse_line(raw))
+        except UnusableEventError as error:
+            reading.reject(line, str(error), raw)
+    return reading.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Happening:
+    """The envelope of an event, checked."""
+
+    event_id: str
+    action: str
+    actor: str | None
+    created_at: str | None
+    payload: Mapping[str, Any]
+
+
+def _read_event(reading: _Reading, event: Any) -> None:
+    """Add one event's records, or raise UnusableEventError."""
+    if not isinstance(event, dict):
+        raise UnusableEventError("not a JSON object")
+    handler = _HANDLERS.get(_text(event.get("type")) or "")
+    if handler is None:
+        raise UnusableEventError("not an issue or pull request event")
+    payload = event.get("payload")
+    if not isinstance(payload, dict):
+        raise UnusableEventError("event without a payload")
+    event_id = _identity(event.get("id"))
+    created_at = _time(event.get("created_at"))
+    action = _text(payload.get("action")) or ""
+    actor = _login(event.get("actor"))
+    handler(reading, _Happening(event_id or f"at:{created_at}:{action}", action, actor, created_at, payload))
+
+
+def repo_name(event: Mapping[str, Any]) -> str | None:
+    """Return ``owner/name`` of an event, as GitHub spells it."""
+    return _text(_mapping(event.get("repo")).get("name"))
+
+
+def _read_issue(reading: _Reading, happening: _Happening) -> None:
+    issue = _mapping(happening.payload.get("issue"))
+    number = _number(issue.get("number"))
+    if number is None:
+        raise UnusableEventError("issue without a number")
+    fields = _issue_fields(issue)
+    fields["updated_at"] = fields["updated_at"] or happening.created_at
+    if happening.action in ("deleted", "transferred"):
+        fields["deleted_at"] = happening.created_at
+        fields["updated_at"] = max(filter(None, (fields["updated_at"], happening.created_at)), default=None)
+        fields["transferred_to"] = _new_home(happening.payload)
+    reading.fold(number, fields)
+    _add_events(reading, number, happening, fields.get("state_reason"))
+
+
+def _read_comment(reading: _Reading, happening: _Happening) -> None:
+    issue = _mapping(happening.payload.get("issue"))
+    number = _number(issue.get("number"))
+    if number is None:
+        raise UnusableEventError("comment on an item without a number")
+    fields = _issue_fields(issue)
+    fields["updated_at"] = fields["updated_at"] or happening.created_at
+    reading.fold(number, fields)
+    comment = _mapping(happening.payload.get("comment"))
+    comment_id = _identity(comment.get("id"))
+    if happening.action == "deleted":
+        return  # its text is not ours to add any more
+    if comment_id is None:
+        raise UnusableEventError("comment without an id")
+    created_at = _time(comment.get("created_at")) or happening.created_at
+    reading.batch.comments.append(
+        Comment(
+            reading.page.repo,
+            number,
+            comment_id,
+            author=_login(comment.get("user")),
+            author_association=_text(comment.get("author_association")),
+            created_at=created_at,
+            updated_at=_time(comment.get("updated_at")) or created_at,
+            body=_text(comment.get("body")),
+            **reading.stamp,
+        )
+    )
+
+
+def _read_pull(reading: _Reading, happening: _Happening) -> None:
+    pull = _mapping(happening.payload.get("pull_request"))
+    number = _number(pull.get("number")) or _number(happening.payload.get("number"))
+    if number is None:
+        raise UnusableEventError("pull request without a number")
+    fields = _pull_fields(pull, happening.action, happening.created_at)
+    fields["updated_at"] = fields["updated_at"] or happening.created_at
+    reading.fold(number, fields)
+    _add_events(reading, number, happening, fields.get("state_reason"))
+
+
+_HANDLERS: Mapping[str, Callable[[_Reading, _Happening], None]] = {
+    "IssuesEvent": _read_issue,
+    "IssueCommentEvent": _read_comment,
+    "PullRequestEvent": _read_pull,
+}
+READ_TYPES = frozenset(_HANDLERS)
+"""Types of events that become records; all others are passed over."""
+
+
+def _new_home(payload: Mapping[str, Any]) -> str | None:
+    repo, number = _new_place(payload)
+    return f"{repo}#{number}" if repo and number else None
+
+
+def _new_place(payload: Mapping[str, Any]) -> tuple[str | None, int | None]:
+    changes = _mapping(payload.get("changes"))
+    repo = _text(_mapping(changes.get("new_repository")).get("full_name"))
+    return repo, _number(_mapping(changes.get("new_issue")).get("number"))
+
+
+def _add_events(reading: _Reading, number: int, happening: _Happening, reason: str | None) -> None:
+    kind = _ITEM_EVENTS.get(happening.action)
+    if kind is None:
+        return
+    # issue events of the API have numbers of their own: the prefix keeps the two series apart
+    event_id = f"archive:{happening.event_id}"
+    for place, details in enumerate(_event_details(kind, happening, reason)):
+        unique = event_id if place == 0 else f"{event_id}:{place}"
+        reading.batch.events.append(
+            Event(
+                reading.page.repo,
+                number,
+                unique,
+                kind,
+                created_at=happening.created_at,
+                actor=happening.actor,
+                **details,
+                **reading.stamp,
+            )
+        )
+
+
+def _event_details(kind: str, happening: _Happening, reason: str | None) -> list[Fields]:
+    """Give what this kind of event says beyond who and when: one entry per row, none where it says nothing."""
+    payload = happening.payload
+    if kind in ("labeled", "unlabeled"):
+        names = _label_names([payload.get("label")]) or _label_names(payload.get("labels")) or ()
+        return [{"label": name} for name in names]
+    if kind == "renamed":
+        old = _text(_mapping(_mapping(payload.get("changes")).get("title")).get("from"))
+        new = _text(_mapping(payload.get("issue") or payload.get("pull_request")).get("title"))
+        return [] if old is None else [{"title_from": old, "title_to": new}]
+    if kind == "transferred":
+        repo, number = _new_place(payload)
+        return [{"other_repo": repo, "other_number": number}]
+    return [{"state_reason": reason}] if kind == "closed" else [{}]

@@ -1,0 +1,129 @@
+"""The embedded catalog data/catalog.jsonl: real bugs with facts, taxonomy labels and summaries in our own words.
+
+It is what a first run ends with where GitHub cannot be reached, and the gold that later stages learn from. Its
+facts never overwrite what a live source says: catalog items carry no time of last change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import resources
+from torch_embers.mine.graphql_records import reject
+from torch_embers.mine.pages import iso_utc, make_page
+from torch_embers.mine.rest_records import BadRecordError, labels_of, number_of, text, whole
+from torch_embers.store.records import (
+    Batch,
+    CatalogEntry,
+    GoldLabel,
+    Item,
+    Page,
+    PullFile,
+    StatedLink,
+    SyncState,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+FILE = "catalog.jsonl"
+KIND = "catalog.entries"
+STREAM = "catalog"
+
+
+def read_catalog(page: Page) -> Batch:
+    """Turn catalog lines into items, gold labels, summaries and links."""
+    batch = Batch()
+    for place, line in enumerate(page.body.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+            if not isinstance(entry, dict):
+                raise BadRecordError("not an object")
+            _read_entry(entry, page, batch)
+        except (ValueError, KeyError, TypeError) as error:
+            batch.rejects.append(reject(page, place, f"catalog entry: {error!r}", line.decode("utf-8", "replace")))
+    return batch
+
+
+def _read_entry(entry: dict[str, Any], page: Page, batch: Batch) -> None:
+    repo, number = str(entry["repo"]), number_of(entry)
+    made: dict[str, Any] = {"source": page.source, "fetched_at": page.fetched_at, "page_id": page.page_id}
+    batch.items.append(
+        Item(
+            repo=repo,
+            number=number,
+            kind=entry["kind"],
+            title=text(entry["title"]),
+            state=entry["state"],
+            state_reason=entry.get("state_reason"),
+            created_at=iso_utc(entry.get("created_at")),
+            closed_at=iso_utc(entry.get("closed_at")),
+            labels=labels_of(entry.get("labels")) or None,
+            **made,
+        )
+    )
+    batch.catalog.append(
+        CatalogEntry(
+            repo,
+            number,
+            entry["summary"],
+            backends=tuple(entry.get("backends") or ()),
+            affected_versions=tuple(entry.get("affected_versions") or ()),
+            fixed_versions=tuple(entry.get("fixed_versions") or ()),
+            facts_as_of=entry.get("facts_as_of"),
+            **made,
+        )
+    )
+    for label in entry["taxonomy"]:
+        batch.gold_labels.append(
+            GoldLabel(
+                repo,
+                number,
+                label["scheme"],
+                label["value"],
+                label["annotator_kind"],
+                label["annotator"],
+                label.get("evidence"),
+                iso_utc(entry.get("facts_as_of")),
+                **made,
+            )
+        )
+    _read_links(entry, repo, number, made, batch)
+
+
+def _read_links(entry: dict[str, Any], repo: str, number: int, made: dict[str, Any], batch: Batch) -> None:
+    fixes = [n for n in map(whole, entry.get("fix_prs") or ()) if n and n != number]
+    for pull in fixes:
+        batch.stated_links.append(StatedLink(repo, pull, "fixes", repo, number, "catalog", **made))
+    # files belong to the one fix; with several fixes nobody recorded which file belongs to which
+    owner = number if entry["kind"] == "pull" else fixes[0] if len(fixes) == 1 else None
+    for path in (entry.get("fix_files") or ()) if owner else ():
+        batch.pull_files.append(PullFile(repo, owner or number, path, **made))
+    for other in entry.get("related") or ():
+        if (target := whole(other["number"])) and target != number:
+            batch.stated_links.append(StatedLink(repo, number, other["relation"], repo, target, "catalog", **made))
+
+
+class CatalogSource:
+    """Mines the embedded catalog; an unchanged file is not read twice."""
+
+    name = "catalog"
+
+    def __init__(self, repo: str) -> None:
+        self.repo = repo
+
+    def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
+        """Yield the whole catalog as one batch, or nothing where it is already stored."""
+        body = resources.data_file(FILE).read_bytes()
+        cursor = json.dumps({"sha256": hashlib.sha256(body).hexdigest()})
+        if state.get(STREAM) == cursor:
+            return
+        page = make_page(self.repo, self.name, KIND, FILE, body)
+        batch = read_catalog(page)
+        batch.pages.append(page)
+        batch.cursors.append(SyncState(self.repo, self.name, STREAM, cursor, page.fetched_at))
+        yield batch

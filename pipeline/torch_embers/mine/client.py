@@ -1,0 +1,410 @@
+"""Requests to GitHub through PyGithub's requester, with patience that can be explained.
+
+PyGithub's own retry is switched off: it does not look at a 429 without headers, a cut body, a broken chunk or a
+GraphQL limit (which comes with HTTP 200), and it would sleep for an hour without a word. Here every answer is
+judged by ``retry.decide``; waiting is announced, bounded by ``max_wait``, and ends in an error that says how long
+GitHub asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import requests
+from github import Auth, Github
+from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester, RequestsResponse
+from tenacity import wait_exponential_jitter
+
+from torch_embers import __version__
+from torch_embers.errors import AuthenticationError, NotReachableError, RateLimitError, SourceError
+from torch_embers.mine.retry import Action, Decision, decide, decide_graphql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+SECONDARY_WAIT = 60.0
+"""GitHub: "wait for at least one minute" after a secondary limit without Retry-After."""
+MAX_REDIRECTS = 5
+_REDIRECTS = frozenset({301, 302, 307, 308})
+_INJECTION = threading.Lock()
+
+
+class DeepPageError(SourceError):
+    """GitHub refuses to page further by number; the walk starts a new window."""
+
+
+class GoneError(SourceError):
+    """The thing existed and is gone, or its feature is switched off (410)."""
+
+
+class NotFoundError(SourceError):
+    """There is nothing at this address (404), or the token cannot see it."""
+
+
+class BudgetError(SourceError):
+    """The number of requests that the user allowed is used up: a planned end, not a failure."""
+
+
+class MovedError(SourceError):
+    """The address redirects to another repository: a transferred item."""
+
+    def __init__(self, message: str, location: str) -> None:
+        super().__init__(message)
+        self.location = location
+
+
+class _RedirectError(Exception):
+    def __init__(self, status: int, location: str) -> None:
+        super().__init__(location)
+        self.status = status
+        self.location = location
+
+
+def _inspected(response: RequestsResponse) -> RequestsResponse:
+    """Raise on redirects, which PyGithub follows without their query; read bodies as UTF-8, not by guessing."""
+    if response.status in _REDIRECTS and (location := response.headers.get("location")):
+        raise _RedirectError(response.status, location)
+    response.response.encoding = "utf-8"
+    return response
+
+
+class _Http(HTTPRequestsConnectionClass):
+    def getresponse(self) -> RequestsResponse:
+        return _inspected(super().getresponse())
+
+
+class _Https(HTTPSRequestsConnectionClass):
+    def getresponse(self) -> RequestsResponse:
+        return _inspected(super().getresponse())
+
+
+@contextmanager
+def _own_connections() -> Iterator[None]:
+    """PyGithub takes its connection classes when it is constructed; lend it ours for that moment only."""
+    with _INJECTION:
+        Requester.injectConnectionClasses(_Http, _Https)
+        try:
+            yield
+        finally:
+            Requester.resetConnectionClasses()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A good answer: lower-case headers, the text as received, and the same parsed."""
+
+    headers: Mapping[str, Any]
+    text: str
+    data: Any
+
+    def link(self, rel: str) -> str | None:
+        """Address of a Link header relation."""
+        for part in requests.utils.parse_header_links(str(self.headers.get("link") or "")):
+            if part.get("rel") == rel:
+                return part.get("url")
+        return None
+
+
+@dataclass(slots=True)
+class Token:
+    """One way in: a PyGithub object with its remaining quota as the server last told it."""
+
+    github: Github
+    usable_at: float = 0.0
+    remaining: int | None = None
+    limit: int | None = None
+    reset: float | None = None
+    refused: str = ""
+
+    @property
+    def requester(self) -> Requester:
+        """PyGithub's requester."""
+        return self.github.requester
+
+
+@dataclass(slots=True)
+class Usage:
+    """What this run used so far."""
+
+    requests: int = 0
+    points: int = 0
+    retries: int = 0
+    waited: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long and how often to wait; times in seconds."""
+
+    retries: int = 6
+    max_wait: float = 120.0
+    timeout: int = 30
+    pause: float = 0.25
+    backoff: float = 1.0
+    secondary_wait: float = SECONDARY_WAIT
+    first_contact: int = 2
+    """Tries until a server that never answered counts as not reachable: a newcomer offline should not wait."""
+
+
+class GitHubClient:
+    """Serial requests with retries, several tokens in turn, a budget, and counters."""
+
+    def __init__(
+        self,
+        api_url: str,
+        tokens: list[str],
+        patience: Patience,
+        *,
+        budget: int | None = None,
+        announce: Callable[[str], None] = lambda _: None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.api_url = api_url.rstrip("/")
+        self.patience = patience
+        self.budget = budget
+        self.usage = Usage()
+        self._announce = announce
+        self._sleep = sleep
+        self._reached = False
+        self._pauses = wait_exponential_jitter(initial=patience.backoff, max=max(patience.max_wait, 0.01), jitter=0.1)
+        with _own_connections():
+            self.tokens = [Token(self._github(token)) for token in tokens or [""]]
+        self.authenticated = bool(tokens)
+
+    def _github(self, token: str) -> Github:
+        return Github(
+            auth=Auth.Token(token) if token else None,
+            base_url=self.api_url,
+            timeout=self.patience.timeout,
+            user_agent=f"torch-embers/{__version__}",
+            per_page=100,
+            retry=None,
+            seconds_between_requests=self.patience.pause or None,
+            seconds_between_writes=None,
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        for token in self.tokens:
+            token.github.close()
+
+    def __enter__(self) -> GitHubClient:
+        """Use as ``with GitHubClient(...) as client``."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close all connections."""
+        self.close()
+
+    # -- one request ------------------------------------------------------------------------------------------
+
+    def get(self, address: str, parameters: dict[str, Any] | None = None) -> Answer:
+        """GET a path ("/repos/o/r") or a full address of the same server.
+
+        Raises:
+            NotReachableError, AuthenticationError, RateLimitError, NotFoundError, GoneError, DeepPageError,
+            MovedError, BudgetError, SourceError
+        """
+
+        def send(token: Token) -> tuple[int, dict[str, Any], str]:
+            return self._follow(token, address, parameters)
+
+        return self._patiently(send, lambda status, headers, data: decide(status, headers, data, time.time()), address)
+
+    def graphql(self, query: str, variables: dict[str, Any]) -> Answer:
+        """POST a GraphQL query; errors of single records are left in ``data`` for the reader.
+
+        Raises: as ``get``.
+        """
+
+        def send(token: Token) -> tuple[int, dict[str, Any], str]:
+            body = {"query": query, "variables": variables}
+            return token.requester.requestJson("POST", token.requester.graphql_url, input=body)
+
+        def judge(status: int, headers: Mapping[str, Any], data: object) -> Decision | None:
+            now = time.time()
+            return decide(status, headers, data, now) or decide_graphql(data, headers, now)
+
+        answer = self._patiently(send, judge, "graphql")
+        quota = (answer.data.get("data") or {}).get("rateLimit")
+        if isinstance(quota, dict):
+            self.usage.points += int(quota.get("cost") or 0)
+        return answer
+
+    def _follow(self, token: Token, address: str, parameters: dict[str, Any] | None) -> tuple[int, dict[str, Any], str]:
+        """Send, following redirects on the same server with their query (or ours where they have none)."""
+        for _ in range(MAX_REDIRECTS):
+            try:
+                return token.requester.requestJson("GET", address, parameters)
+            except _RedirectError as redirect:
+                target = urlsplit(redirect.location)
+                if target.netloc and target.netloc != urlsplit(self.api_url).netloc:
+                    raise SourceError(
+                        f"{address} redirects to another server ({target.netloc}): check --api-url"
+                    ) from None
+                if "/issues/" in target.path and "/issues/" in address and "?" not in redirect.location:
+                    raise MovedError(f"{address} moved to {redirect.location}", redirect.location) from None
+                address = target.path.removeprefix(urlsplit(self.api_url).path)
+                if target.query:
+                    address, parameters = f"{address}?{target.query}", None
+        raise SourceError(f"{address}: more than {MAX_REDIRECTS} redirects")
+
+    # -- patience ---------------------------------------------------------------------------------------------
+
+    def _patiently(
+        self,
+        send: Callable[[Token], tuple[int, dict[str, Any], str]],
+        judge: Callable[[int, Mapping[str, Any], object], Decision | None],
+        what: str,
+    ) -> Answer:
+        attempt = 0
+        while True:
+            token = self._pick()
+            if self.budget is not None and self.usage.requests >= self.budget:
+                raise BudgetError(f"the budget of {self.budget} requests is used up")
+            self.usage.requests += 1
+            decision, answer = self._once(token, send, judge)
+            if answer is not None:
+                return answer
+            attempt += 1
+            self._react(decision, token, attempt, what)
+
+    def _once(
+        self,
+        token: Token,
+        send: Callable[[Token], tuple[int, dict[str, Any], str]],
+        judge: Callable[[int, Mapping[str, Any], object], Decision | None],
+    ) -> tuple[Decision, Answer | None]:
+        try:
+            status, headers, text = send(token)
+            self._reached = True
+        except requests.exceptions.SSLError as error:
+            raise NotReachableError(f"no secure connection to {self.api_url}: {_short(error)}") from error
+        except requests.exceptions.RequestException as error:
+            return Decision(Action.RETRY, _short(error)), None
+        self._note_quota(token, headers)
+        try:
+            data = json.loads(text) if text else None
+        except ValueError as error:
+            if status < 400:
+                return Decision(Action.RETRY, f"the answer is cut or no JSON ({_short(error)})"), None
+            data = None
+        if status < 400 and data is None:
+            return Decision(Action.RETRY, "an empty answer"), None
+        decision = judge(status, headers, data)
+        return (decision, None) if decision else (Decision(Action.RETRY, ""), Answer(headers, text, data))
+
+    def _react(self, decision: Decision, token: Token, attempt: int, what: str) -> None:
+        """Wait and return, or raise."""
+        action, reason = decision.action, decision.reason
+        if action is Action.BAD_TOKEN:
+            token.refused = reason
+            if all(t.refused for t in self.tokens):
+                raise AuthenticationError(_token_advice(self.authenticated, reason))
+            self.usage.notes.append(f"one token was refused ({reason}) and is left out")
+        elif action is Action.PRIMARY:
+            token.usable_at = time.time() + (decision.seconds or self.patience.secondary_wait)
+        elif action in (Action.RETRY, Action.SECONDARY):
+            if not self._reached and attempt >= self.patience.first_contact:
+                raise NotReachableError(f"{self.api_url} cannot be reached ({reason})")
+            if attempt > self.patience.retries:
+                raise SourceError(f"{what}: {reason}, {attempt} times in a row: try again later")
+            self._wait(self._pause(decision, attempt), f"{what}: {reason}")
+        else:
+            raise _final_error(action, what, reason)
+        self.usage.retries += 1
+
+    def _pause(self, decision: Decision, attempt: int) -> float:
+        growing = float(self._pauses(_Attempt(attempt)))  # type: ignore[arg-type]  # only attempt_number is read
+        if decision.action is Action.SECONDARY:
+            if decision.seconds is not None:
+                return max(decision.seconds, growing if attempt > 1 else 0.0)
+            return self.patience.secondary_wait * attempt
+        return growing
+
+    def _pick(self) -> Token:
+        """The token to use now: any that is not used up, waiting for the first reset where all are."""
+        able = [t for t in self.tokens if not t.refused]
+        ready = [t for t in able if t.usable_at <= time.time()]
+        if not ready:
+            first = min(able, key=lambda t: t.usable_at)
+            self._wait(first.usable_at - time.time(), "all requests of this hour are used")
+            return first
+        return max(ready, key=lambda t: t.remaining if t.remaining is not None else 10**9)
+
+    def _wait(self, seconds: float, why: str) -> None:
+        if seconds > self.patience.max_wait:
+            raise RateLimitError(
+                f"{why}: GitHub asks to wait {seconds:,.0f} s, --max-wait allows {self.patience.max_wait:,.0f} s. "
+                "What was read is saved; run the same command later, or raise --max-wait",
+                seconds,
+            )
+        if seconds > 0:
+            if seconds >= 1:
+                self._announce(f"waiting {seconds:,.0f} s ({why})")
+            self.usage.waited += seconds
+            self._sleep(seconds)
+
+    def _note_quota(self, token: Token, headers: Mapping[str, Any]) -> None:
+        for name in ("remaining", "limit"):
+            value = str(headers.get(f"x-ratelimit-{name}") or "")
+            if value.isdigit():
+                setattr(token, name, int(value))
+        reset = str(headers.get("x-ratelimit-reset") or "")
+        if reset.isdigit():
+            token.reset = float(reset)
+        if token.remaining == 0 and token.reset and 0 < token.reset - time.time() < 86_400:
+            token.usable_at = token.reset + 1
+
+    def quota_left(self) -> int | None:
+        """Requests (or points) left over all tokens, as far as the server said."""
+        known = [t.remaining for t in self.tokens if t.remaining is not None and not t.refused]
+        return sum(known) if known else None
+
+    def next_reset(self) -> float | None:
+        """Seconds until the first quota reset, as far as the server said."""
+        known = [t.reset for t in self.tokens if t.reset]
+        return max(min(known) - time.time(), 0.0) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What tenacity's waiting rules read of a retry state."""
+
+    attempt_number: int
+
+
+def _short(error: BaseException) -> str:
+    """What went wrong in a few words: the innermost cause, without the object addresses that urllib3 prints."""
+    cause: BaseException = error
+    while True:
+        inner = getattr(cause, "reason", None) or next((a for a in cause.args if isinstance(a, BaseException)), None)
+        if not isinstance(inner, BaseException):
+            break
+        cause = inner
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(cause).__name__.removesuffix("Error")).lower()
+    detail = "" if isinstance(error, requests.exceptions.ConnectionError) else f": {str(cause)[:120]}"
+    return (words or "error") + detail.rstrip(": ")
+
+
+def _token_advice(authenticated: bool, reason: str) -> str:
+    if not authenticated:
+        return f"GitHub refuses requests without a token ({reason}): set GITHUB_TOKEN"
+    return f"GitHub refuses the token ({reason}): make a new one at github.com/settings/tokens and set GITHUB_TOKEN"
+
+
+def _final_error(action: Action, what: str, reason: str) -> SourceError:
+    kinds: dict[Action, type[SourceError]] = {
+        Action.NOT_FOUND: NotFoundError,
+        Action.GONE: GoneError,
+        Action.DEEP_PAGE: DeepPageError,
+    }
+    return kinds.get(action, SourceError)(f"{what}: {reason}")

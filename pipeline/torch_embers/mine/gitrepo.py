@@ -1,0 +1,139 @@
+"""Asking a local clone questions, without ever running what the clone brings along.
+
+A clone is foreign data: its configuration can name programs (hooks, text converters, diff drivers, monitors,
+signature checkers, transports). Every call here goes through one door that shuts those off, reads no
+configuration but the clone's own, and cannot prompt, page or reach the network.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+from torch_embers.errors import InputError
+from torch_embers.mine.pages import clean_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+_SETTINGS = (
+    # setting on the command line (it outranks the clone's own), and what it shuts off
+    "core.fsmonitor=false",  # a program asked for changed files
+    "core.hooksPath=/dev/null",  # programs run on events
+    "core.attributesFile=/dev/null",  # names diff drivers for paths
+    "log.showSignature=false",  # runs gpg.program on each commit
+    "log.mailmap=false",  # would rewrite authors by a file of the user's
+    "log.showRoot=true",  # else the first commit has no files
+    "protocol.allow=never",  # a partial clone fetches missing objects
+    "gc.auto=0",
+    "maintenance.auto=false",
+)
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",  # history as it is, not as local notes redraw it
+    "GIT_GRAFT_FILE": os.devnull,
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",  # no protocol has this name; outranks protocol.*.allow of the clone
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+    "TZ": "UTC",
+}
+_MISSING_OBJECT = ("promisor", "lazy fetch", "unable to read", "bad object", "could not fetch", "missing object")
+
+
+class Clone:
+    """A local clone or bare repository, opened for reading."""
+
+    def __init__(self, path: Path) -> None:
+        """Check that there is a complete repository at ``path`` itself, not merely in a folder above.
+
+        Raises:
+            InputError: git is missing, there is no repository, or it is a shallow clone.
+        """
+        self.path = path.expanduser().resolve()
+        program = shutil.which("git")
+        if program is None:
+            raise InputError("git is not installed (or not on PATH): install git to read a local clone")
+        if not self.path.is_dir():
+            raise InputError(f"{path}: no such folder; pass the folder of a local clone")
+        self._command = [program, "--no-pager", "--no-optional-locks", "-C", str(self.path)]
+        for setting in (f"safe.directory={self.path}", *_SETTINGS):
+            self._command += ["-c", setting]
+        self._environment = _ENVIRONMENT | {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": os.devnull,
+            "GIT_CEILING_DIRECTORIES": str(self.path.parent),
+        }
+        if self.run("rev-parse", "--is-shallow-repository").strip() == b"true":
+            raise InputError(f"{self.path} is a shallow clone: complete it first with `git fetch --unshallow`")
+
+    def run(self, *arguments: str, lines: Iterable[str] = ()) -> bytes:
+        """Run one git command with ``lines`` on its standard input; return its standard output.
+
+        Raises:
+            InputError: git failed; the message says what to do where that is known.
+        """
+        text = "".join(f"{line}\n" for line in lines).encode()
+        done = subprocess.run(
+            [*self._command, *arguments], input=text, capture_output=True, env=self._environment, check=False
+        )
+        if done.returncode:
+            raise self._failure(arguments[0], done.stderr)
+        return done.stdout
+
+    @contextmanager
+    def stream(self, *arguments: str, lines: Iterable[str]) -> Iterator[IO[bytes]]:
+        """Run one git command and give its standard output while it runs.
+
+        Input and error output go through files, so that no full pipe can make both sides wait.
+
+        Raises:
+            InputError: git failed, seen when the block ends.
+        """
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
+            given.writelines(f"{line}\n".encode() for line in lines)
+            given.seek(0)
+            process = subprocess.Popen(
+                [*self._command, *arguments], stdin=given, stdout=subprocess.PIPE, stderr=errors, env=self._environment
+            )
+            try:
+                if process.stdout is not None:
+                    with process.stdout as output:
+                        yield output
+            except BaseException:
+                process.kill()
+                raise
+            finally:
+                code = process.wait()
+            if code:
+                errors.seek(0)
+                raise self._failure(arguments[0], errors.read())
+
+    def missing_objects(self, what: str) -> InputError:
+        """Build the error for a clone that lacks objects its history names."""
+        return InputError(
+            f"{self.path}: objects are missing ({what}); a partial clone (--filter) cannot be mined: "
+            "clone again without --filter, or run `git fsck` if it is damaged"
+        )
+
+    def _failure(self, command: str, stderr: bytes) -> InputError:
+        text = clean_text(stderr.decode("utf-8", "replace")).strip()
+        if "not a git repository" in text:
+            return InputError(f"{self.path} is not a git repository: pass the top folder of a local clone")
+        if "dubious ownership" in text:
+            return InputError(
+                f"{self.path} belongs to another user: run `git config --global --add safe.directory {self.path}`"
+            )
+        last = next((line for line in reversed(text.splitlines()) if "fatal:" in line), text[-300:])
+        if any(mark in text for mark in _MISSING_OBJECT):
+            return self.missing_objects(last)
+        return InputError(f"git {command} failed in {self.path}: {last or 'no message'}")

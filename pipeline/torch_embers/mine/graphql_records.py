@@ -1,0 +1,255 @@
+"""GitHub's GraphQL answers as records. Pure; the fields are those of queries/*.graphql."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import resources
+from torch_embers.mine.pages import clean_text, iso_utc
+from torch_embers.mine.rest_records import BadRecordError, login, number_of, text, whole
+from torch_embers.store.records import Batch, Comment, Event, Item, PullFile, Reject, StatedLink
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_embers.store.records import Page
+
+_CAMEL = re.compile(r"(?<!^)(?=[A-Z])")
+OVERFLOWING = ("comments", "timelineItems", "files")
+"""Connections of an item that can be longer than one page; each has a query more_<name>.graphql."""
+REJECT_LENGTH = 2_000
+
+
+def query(name: str) -> str:
+    """Text of a query together with the fragments it uses (GraphQL refuses unused ones)."""
+    body = resources.package_file("mine", "queries", f"{name}.graphql").read_text(encoding="utf-8")
+    fragments = resources.package_file("mine", "queries", "fragments.graphql").read_text(encoding="utf-8")
+    known = {part.split()[1]: part for part in re.split(r"(?m)^(?=fragment )", fragments)[1:]}
+    wanted: list[str] = []
+    todo = [body]
+    while todo:
+        for found in re.findall(r"\.\.\.(\w+)", todo.pop()):
+            if found in known and found not in wanted:
+                wanted.append(found)
+                todo.append(known[found])
+    return body + "\n" + "\n".join(known[w] for w in sorted(wanted))
+
+
+def nodes_of(connection: object) -> list[Any]:
+    """Nodes of a connection; an absent one has none."""
+    return list(connection.get("nodes") or []) if isinstance(connection, dict) else []
+
+
+def next_of(connection: object) -> str | None:
+    """End cursor of a connection that goes on."""
+    info = connection.get("pageInfo") if isinstance(connection, dict) else None
+    return info.get("endCursor") if isinstance(info, dict) and info.get("hasNextPage") else None
+
+
+def listing(data: dict[str, Any], name: str) -> dict[str, Any]:
+    """The connection ``issues`` or ``pullRequests`` of an answer; empty where the server left it out."""
+    repository = (data.get("data") or {}).get("repository") or {}
+    return repository.get(name) or {}
+
+
+def _name(repository: object) -> str | None:
+    return text(repository.get("nameWithOwner")) if isinstance(repository, dict) else None
+
+
+def _lower(value: object) -> str | None:
+    return value.lower() if isinstance(value, str) else None
+
+
+def _reason(node: dict[str, Any], state: str | None) -> str | None:
+    if node.get("merged"):
+        return "merged"
+    reason = _lower(node.get("stateReason"))
+    return "" if reason is None and state == "closed" else reason
+
+
+def item(node: dict[str, Any], repo: str, page: Page) -> Item:
+    """Turn an Issue or PullRequest node into a record.
+
+    Raises:
+        BadRecordError: no usable number.
+    """
+    pull = node.get("__typename") == "PullRequest"
+    state = "open" if node.get("state") == "OPEN" else "closed"
+    milestone = node.get("milestone") or {}
+    labels = {clean_text(n["name"]) for n in nodes_of(node.get("labels")) if n and isinstance(n.get("name"), str)}
+    return Item(
+        repo=repo,
+        number=number_of(node),
+        kind="pull" if pull else "issue",
+        title=text(node.get("title")),
+        body=text(node.get("body")) or "",
+        author=login(node.get("author")),
+        author_association=text(node.get("authorAssociation")),
+        state=state,
+        state_reason=_reason(node, state),
+        is_draft=node.get("isDraft") if pull else None,
+        merged_at=iso_utc(node.get("mergedAt")),
+        merge_sha=text((node.get("mergeCommit") or {}).get("oid")),
+        base_ref=text(node.get("baseRefName")),
+        head_ref=text(node.get("headRefName")),
+        milestone=text(milestone.get("title")),
+        created_at=iso_utc(node.get("createdAt")),
+        updated_at=iso_utc(node.get("updatedAt")),
+        closed_at=iso_utc(node.get("closedAt")),
+        comment_count=whole((node.get("comments") or {}).get("totalCount")),
+        reaction_count=whole((node.get("reactions") or {}).get("totalCount")),
+        labels=tuple(sorted(labels)),
+        history=True,
+        source=page.source,
+        fetched_at=page.fetched_at,
+        page_id=page.page_id,
+    )
+
+
+def _comment(node: dict[str, Any], repo: str, number: int, page: Page) -> Comment:
+    return Comment(
+        repo=repo,
+        number=number,
+        comment_id=str(node.get("databaseId") or node["id"]),
+        author=login(node.get("author")),
+        author_association=text(node.get("authorAssociation")),
+        created_at=iso_utc(node.get("createdAt")),
+        updated_at=iso_utc(node.get("updatedAt")),
+        body=text(node.get("body")) or "",
+        source=page.source,
+        fetched_at=page.fetched_at,
+        page_id=page.page_id,
+    )
+
+
+def event_type(typename: str) -> str:
+    """``MarkedAsDuplicateEvent`` -> ``marked_as_duplicate``; a renamed title is ``renamed`` as in REST."""
+    name = _CAMEL.sub("_", typename.removesuffix("Event")).lower()
+    return "renamed" if name == "renamed_title" else name
+
+
+def _event(node: dict[str, Any], repo: str, number: int, page: Page) -> Event:
+    closer = node.get("closer") or {}
+    other = node.get("canonical") or node.get("source") or node.get("subject") or closer
+    commit = node.get("commit") or {}
+    from_repository = node.get("fromRepository")
+    return Event(
+        repo=repo,
+        number=number,
+        event_id=str(node["id"]),
+        type=event_type(str(node.get("__typename"))),
+        created_at=iso_utc(node.get("createdAt")),
+        actor=login(node.get("actor")),
+        label=text((node.get("label") or {}).get("name")),
+        state_reason=_lower(node.get("stateReason")),
+        title_from=text(node.get("previousTitle")),
+        title_to=text(node.get("currentTitle")),
+        other_repo=_name(other.get("repository")) or _name(from_repository),
+        other_number=whole(other.get("number")),
+        commit_sha=text(closer.get("oid") or commit.get("oid")),
+        will_close=node.get("willCloseTarget"),
+        source=page.source,
+        fetched_at=page.fetched_at,
+        page_id=page.page_id,
+    )
+
+
+def _file(node: dict[str, Any], repo: str, number: int, page: Page) -> PullFile:
+    return PullFile(
+        repo=repo,
+        number=number,
+        path=clean_text(str(node["path"])),
+        change=_lower(node.get("changeType")),
+        additions=whole(node.get("additions")),
+        deletions=whole(node.get("deletions")),
+        source=page.source,
+        fetched_at=page.fetched_at,
+        page_id=page.page_id,
+    )
+
+
+def _links(node: dict[str, Any], repo: str, number: int, page: Page) -> Iterator[StatedLink]:
+    """Fixing relations that GitHub itself states, always from the pull request to the issue."""
+    for name, outward in (("closedByPullRequestsReferences", False), ("closingIssuesReferences", True)):
+        for other in nodes_of(node.get(name)):
+            there = (_name(other.get("repository")) or repo, whole(other.get("number"))) if other else (repo, None)
+            if there[1] is None:
+                continue
+            pull, issue = ((repo, number), there) if outward else (there, (repo, number))
+            yield StatedLink(
+                repo=pull[0],
+                number=pull[1] or 0,
+                relation="fixes",
+                target_repo=issue[0],
+                target_number=issue[1] or 0,
+                evidence="closing_reference",
+                source=page.source,
+                fetched_at=page.fetched_at,
+                page_id=page.page_id,
+            )
+
+
+def _parts(node: dict[str, Any], repo: str, number: int, page: Page, batch: Batch) -> None:
+    """Comments, events and files below an item; a null among them is an error the server told us of."""
+    batch.comments += [_comment(n, repo, number, page) for n in nodes_of(node.get("comments")) if n]
+    batch.events += [_event(n, repo, number, page) for n in nodes_of(node.get("timelineItems")) if n and n.get("id")]
+    batch.pull_files += [_file(n, repo, number, page) for n in nodes_of(node.get("files")) if n]
+
+
+def reject(page: Page, line: int | None, reason: str, raw: str) -> Reject:
+    """A record set aside."""
+    return Reject(
+        source=page.source,
+        origin=page.request,
+        line=line,
+        reason=clean_text(reason),
+        raw=clean_text(raw[:REJECT_LENGTH]),
+        fetched_at=page.fetched_at,
+        page_id=page.page_id,
+    )
+
+
+def _errors_below(data: dict[str, Any]) -> list[str]:
+    """What the server could not answer inside an answer that is otherwise good."""
+    found = []
+    for error in data.get("errors") or []:
+        path = "/".join(str(p) for p in error.get("path") or ())
+        found.append(f"{path}: {error.get('message')}")
+    return found
+
+
+def read(data: dict[str, Any], page: Page) -> Batch:
+    """Turn an answer of any of the queries into records."""
+    batch = Batch()
+    root = data.get("data") or {}
+    repository = root.get("repository") or {}
+    repo = _name(repository) or page.repo
+    found = [*nodes_of(repository.get("issues")), *nodes_of(repository.get("pullRequests"))]
+    if repository.get("issueOrPullRequest"):
+        found.append(repository["issueOrPullRequest"])
+    for place, node in enumerate(found, start=1):
+        if node is None:
+            batch.rejects.append(reject(page, place, "the server could not answer for this item", ""))
+            continue
+        try:
+            record = item(node, repo, page)
+        except BadRecordError as error:
+            batch.rejects.append(reject(page, place, str(error), str(node)))
+            continue
+        batch.items.append(record)
+        _parts(node, repo, record.number, page, batch)
+        batch.stated_links += _links(node, repo, record.number, page)
+    more = root.get("node")
+    if isinstance(more, dict) and (number := whole(more.get("number"))):
+        _parts(more, _name(more.get("repository")) or repo, number, page, batch)
+    batch.rejects += [reject(page, None, message, "") for message in _errors_below(data)]
+    return batch
+
+
+def overflows(node: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(connection, node id, end cursor) of every part of an item that goes on."""
+    for name in OVERFLOWING:
+        cursor = next_of(node.get(name))
+        if cursor is not None and isinstance(node.get("id"), str):
+            yield name, node["id"], cursor

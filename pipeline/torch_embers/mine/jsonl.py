@@ -1,0 +1,326 @@
+"""Files of records: JSON Lines of GitHub REST objects, and published datasets in other shapes.
+
+``.jsonl``, ``.ndjson``, ``.json`` (an array) and ``.csv`` are read, each also as ``.gz``. What the fields of a
+dataset mean is declared in data/record_shapes.toml; an object that fits no shape is taken as a REST object.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import gzip
+import io
+import json
+import re
+import sys
+import zlib
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any, cast
+
+import orjson
+
+from torch_embers import resources
+from torch_embers.errors import InputError
+from torch_embers.mine import rest_records
+from torch_embers.mine.graphql_records import reject
+from torch_embers.mine.pages import clean_text, iso_utc, make_page
+from torch_embers.mine.rest_records import BadRecordError
+from torch_embers.store.records import Batch, Comment, Page, PullFile, StatedLink, SyncState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+KIND = "jsonl.records"
+PAGE_RECORDS = 5_000
+PAGE_BYTES = 16 * 2**20
+"""A page ends at either bound, so that neither a transaction nor memory grows with the file."""
+SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv")
+
+
+# ---- shapes -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a dataset's record becomes a REST-like object; see data/record_shapes.toml."""
+
+    id: str
+    requires: frozenset[str]
+    fields: Mapping[str, str]
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    split_labels: str | None = None
+    title_from_body: bool = False
+    comments: str | None = None
+    comments_form: str | None = None
+    pull_number: str | None = None
+    pull_files: str | None = None
+
+
+@cache
+def shapes() -> tuple[Shape, ...]:
+    """All declared shapes."""
+    found = []
+    for entry in resources.load_toml("record_shapes.toml")["shape"]:
+        known = {k: v for k, v in entry.items() if k not in {"reason", "requires"}}
+        found.append(Shape(requires=frozenset(entry["requires"]), **known))
+    return tuple(found)
+
+
+def shape_of(record: Mapping[str, Any]) -> Shape | None:
+    """The first shape whose required fields are all there; ``None`` means a REST object."""
+    if "updated_at" in record or "node_id" in record:
+        return None
+    keys = record.keys()
+    return next((shape for shape in shapes() if shape.requires <= keys), None)
+
+
+def _number(value: object) -> object:
+    """Datasets write numbers as text, as float or as a list of one."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, str) and re.fullmatch(r"\s*#?\d{1,10}(\.0)?\s*", value):
+        return int(value.strip().lstrip("#").split(".", 1)[0])
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _labels(value: object, shape: Shape) -> object:
+    if isinstance(value, str) and shape.split_labels:
+        return [part.strip() for part in value.split(shape.split_labels) if part.strip()]
+    return value
+
+
+def to_rest(record: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """Rename the fields of a dataset's record to those of a REST object."""
+    obj: dict[str, Any] = dict(shape.constants)
+    for target, source in shape.fields.items():
+        if source in record:
+            obj[target] = record[source]
+    obj["number"] = _number(obj.get("number"))
+    if "labels" in obj:
+        obj["labels"] = _labels(obj["labels"], shape)
+    if isinstance(obj.get("state"), str):
+        obj["state"] = obj["state"].lower()
+    if isinstance(obj.get("user"), str):
+        obj["user"] = {"login": obj["user"]}
+    if shape.title_from_body and isinstance(obj.get("body"), str):
+        title, _, rest = obj["body"].partition("\n")
+        obj["title"], obj["body"] = title.strip(), rest.lstrip("\n")
+    return obj
+
+
+def comment_texts(record: Mapping[str, Any], shape: Shape) -> list[tuple[str | None, str | None, str]]:
+    """(author, time, text) of the comments inside a dataset's record."""
+    value = record.get(shape.comments) if shape.comments else None
+    if not isinstance(value, str) or not value.strip():
+        return []
+    if shape.comments_form == "python_list":
+        try:
+            found = ast.literal_eval(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return [(None, None, value)]
+        return [(None, None, str(entry)) for entry in found] if isinstance(found, list) else [(None, None, value)]
+    parts = re.split(r"(?m)^\[([^\]\n]{1,60}) · (\d{4}-\d\d-\d\d)\]\n", value)
+    return [(parts[i], f"{parts[i + 1]}T00:00:00Z", parts[i + 2].strip("\n")) for i in range(1, len(parts) - 2, 3)]
+
+
+# ---- reading a page ------------------------------------------------------------------------------------------------
+
+
+def parse_line(line: bytes) -> object:
+    """Parse one line, tolerating what Python's parser tolerates: lone surrogates, bad UTF-8.
+
+    Raises:
+        BadRecordError: no JSON.
+    """
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(line.decode("utf-8", "replace"), parse_constant=lambda _: None)
+    except (ValueError, RecursionError) as error:
+        raise BadRecordError(f"no JSON: {str(error)[:120]}") from None
+
+
+def origin_of(page: Page) -> tuple[str, int]:
+    """File name and first line of a page's request ``name:line``."""
+    name, _, line = page.request.rpartition(":")
+    return name, int(line)
+
+
+def read_jsonl(page: Page) -> Batch:
+    """Turn a chunk of lines into records; what cannot be used is set aside with its line number."""
+    batch = Batch()
+    _, first = origin_of(page)
+    for line_number, line in enumerate(page.body.split(b"\n"), start=first):
+        if not line or line.isspace():
+            continue
+        try:
+            _read_record(parse_line(line), page, batch)
+        except BadRecordError as error:
+            raw = line[:2000].decode("utf-8", "replace")
+            batch.rejects.append(reject(page, line_number, str(error), raw))
+    return batch
+
+
+def _read_record(record: object, page: Page, batch: Batch) -> None:
+    if not isinstance(record, dict):
+        raise BadRecordError(f"not an object but {type(record).__name__}")
+    shape = shape_of(record)
+    if shape is None:
+        batch.items.append(rest_records.item(record, page))
+        return
+    item = rest_records.item(to_rest(record, shape), page)
+    batch.items.append(item)
+    for place, (author, moment, body) in enumerate(comment_texts(record, shape), start=1):
+        batch.comments.append(
+            Comment(
+                repo=item.repo,
+                number=item.number,
+                comment_id=f"{shape.id}:{item.number}:{place}",
+                author=clean_text(author) if author else None,
+                created_at=iso_utc(moment),
+                body=clean_text(body),
+                source=page.source,
+                fetched_at=page.fetched_at,
+                page_id=page.page_id,
+            )
+        )
+    if shape.pull_number:
+        _read_fix(record, shape, item.repo, item.number, page, batch)
+
+
+def _read_fix(record: dict[str, Any], shape: Shape, repo: str, number: int, page: Page, batch: Batch) -> None:
+    """The fixing pull request that a dataset names, with its files."""
+    pull = rest_records.whole(_number(record.get(shape.pull_number or "")))
+    if pull is None or pull < 1:
+        return
+    made: dict[str, Any] = {"source": page.source, "fetched_at": page.fetched_at, "page_id": page.page_id}
+    batch.items.append(rest_records.item({"number": pull, "pull_request": {}}, page, repo=repo))
+    batch.stated_links.append(StatedLink(repo, pull, "fixes", repo, number, "dataset", **made))
+    files = record.get(shape.pull_files) if shape.pull_files else None
+    for path in files if isinstance(files, list) else []:
+        if isinstance(path, str):
+            batch.pull_files.append(PullFile(repo, pull, clean_text(path), **made))
+
+
+# ---- reading a file ------------------------------------------------------------------------------------------------
+
+
+def _open(path: Path) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+
+
+def _base_suffix(path: Path) -> str:
+    return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The records of a file as JSON lines.
+
+    Raises:
+        InputError: the format is unknown, or an array or table cannot be parsed.
+    """
+    suffix = _base_suffix(path).lower()
+    with _open(path) as stream:
+        if suffix in (".jsonl", ".ndjson"):
+            yield from stream
+        elif suffix == ".json":
+            yield from _array_lines(stream.read(), path)
+        else:
+            table = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="")
+            csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+            for row in csv.DictReader(table):
+                yield orjson.dumps({str(k): v for k, v in row.items()}) + b"\n"
+
+
+def _array_lines(text: bytes, path: Path) -> Iterator[bytes]:
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise InputError(f"{path}: no JSON ({error})") from error
+    for record in data if isinstance(data, list) else [data]:
+        yield json.dumps(record).encode() + b"\n"
+
+
+def chunks(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Group lines into pages: (number of the first line, bytes)."""
+    first, source = 1, iter(lines)
+    while True:
+        taken: list[bytes] = []
+        size = 0
+        for line in islice(source, PAGE_RECORDS):
+            taken.append(line)
+            size += len(line)
+            if size >= PAGE_BYTES:
+                break
+        if not taken:
+            return
+        yield first, b"".join(taken)
+        first += len(taken)
+
+
+def fingerprint(path: Path) -> str:
+    """Size and time of a file: equal means unchanged."""
+    status = path.stat()
+    return f"{status.st_size}:{status.st_mtime_ns}"
+
+
+class JsonlSource:
+    """Mines files of records; each file is one stream, so an unchanged file is not read twice."""
+
+    name = "jsonl"
+
+    def __init__(self, repo: str, paths: Sequence[Path]) -> None:
+        self.repo = repo
+        self.paths = list(paths)
+        for path in self.paths:
+            if not path.is_file():
+                raise InputError(f"{path}: no such file")
+            if _base_suffix(path).lower() not in SUFFIXES:
+                raise InputError(f"{path}: not one of {', '.join(SUFFIXES)} (each also as .gz)")
+
+    def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
+        """Yield one batch per page of every file that changed since ``state``.
+
+        Raises:
+            InputError: a file is cut or cannot be parsed; what was read before stays.
+        """
+        for path in self.paths:
+            stream, mark = f"file:{path.name}", fingerprint(path)
+            done = _progress(state.get(stream), mark)
+            if done is None:
+                continue
+            try:
+                yield from self._file(path, stream, mark, done)
+            except (EOFError, OSError, zlib.error) as error:
+                raise InputError(f"{path}: cannot be read to its end ({error}): what came before is kept") from error
+
+    def _file(self, path: Path, stream: str, mark: str, done: int) -> Iterator[Batch]:
+        last = done
+        for first, body in chunks(islice(lines_of(path), done, None)):
+            page = make_page(self.repo, self.name, KIND, f"{path.name}:{done + first}", body)
+            batch = read_jsonl(page)
+            last = done + first - 1 + body.count(b"\n") + (not body.endswith(b"\n"))
+            batch.pages.append(page)
+            batch.cursors.append(self._cursor(stream, {"file": mark, "lines": last}, page.fetched_at))
+            yield batch
+        end = make_page(self.repo, self.name, KIND, f"{path.name}:{last + 1}", b"")
+        yield Batch(cursors=[self._cursor(stream, {"file": mark, "complete": True}, end.fetched_at)])
+
+    def _cursor(self, stream: str, cursor: dict[str, Any], moment: str) -> SyncState:
+        return SyncState(self.repo, self.name, stream, json.dumps(cursor), moment)
+
+
+def _progress(cursor: str | None, mark: str) -> int | None:
+    """Lines of an unchanged file that were read already; ``None`` when all were."""
+    try:
+        known = json.loads(cursor or "{}")
+    except ValueError:
+        return 0
+    if known.get("file") != mark:
+        return 0
+    return None if known.get("complete") else int(known.get("lines") or 0)

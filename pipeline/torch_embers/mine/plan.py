@@ -1,0 +1,201 @@
+"""What one `embers mine` does: which sources, in which order, and what happens where GitHub cannot be reached."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from torch_embers.errors import InputError, NotReachableError, RateLimitError
+from torch_embers.mine import runner
+from torch_embers.mine.client import GitHubClient, Patience
+from torch_embers.mine.github import GraphqlSource, NumbersSource, RestSource
+from torch_embers.mine.scope import Scope, scope
+from torch_embers.settings import DEFAULT_REPO
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_embers.mine.github import Source
+    from torch_embers.mine.runner import Observer, Report
+    from torch_embers.settings import Settings
+
+LIVE = ("graphql", "rest")
+FILES = ("archive", "jsonl", "git")
+SOURCES = ("auto", *LIVE, *FILES, "catalog")
+ANONYMOUS_LIMIT = 60
+"""Requests an hour without a token (docs.github.com, rate limits for the REST API)."""
+TOKEN_ADVICE = (
+    "to get everything (comments, events, files, all items) set GITHUB_TOKEN to a token without any permission "
+    "(github.com/settings/tokens) and run `embers mine` again"
+)
+_ARCHIVE_HOUR = re.compile(r"\d{4}-\d\d-\d\d-\d{1,2}\.json(\.gz)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user asked for."""
+
+    source: str = "auto"
+    paths: tuple[str, ...] = ()
+    since: str | None = None
+    until: str | None = None
+    state: str = "all"
+    labels: tuple[str, ...] = ()
+    numbers: Path | None = None
+    budget: int | None = None
+    replay: bool = False
+
+
+class _Watching(Protocol):
+    """Something that makes an observer, used as ``with watching(client, total) as observer``."""
+
+    def __call__(self, client: GitHubClient | None, total: int | None) -> _Watched: ...
+
+
+class _Watched(Protocol):
+    def __enter__(self) -> Observer: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+
+def choose(request: Request) -> str:
+    """Name of the source, from the option and the paths.
+
+    Raises:
+        InputError: an unknown source, or paths that do not go with it.
+    """
+    if request.source not in SOURCES:
+        raise InputError(f"--source {request.source!r}: one of {', '.join(SOURCES)}")
+    if request.source == "auto" and request.paths:
+        first = request.paths[0]
+        if _ARCHIVE_HOUR.search(first):
+            return "archive"
+        return "git" if Path(first).is_dir() else "jsonl"
+    if request.source in FILES and not request.paths:
+        raise InputError(f"--source {request.source} needs a path: embers mine --source {request.source} PATH")
+    if request.source not in ("auto", *FILES) and request.paths:
+        raise InputError(f"--source {request.source} takes no path ({request.paths[0]})")
+    return request.source
+
+
+def read_numbers(path: Path) -> list[int]:
+    """Item numbers of a file: one or more a line, `#` allowed in front, text after them ignored.
+
+    Raises:
+        InputError: the file is missing, or a line has no number.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--numbers {path}: {error}") from error
+    found: list[int] = []
+    for place, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        match = re.match(r"\s*#?(\d{1,9})\b", line)
+        if match is None:
+            raise InputError(f"--numbers {path}, line {place}: no item number in {line[:40]!r}")
+        found.append(int(match[1]))
+    return list(dict.fromkeys(found))
+
+
+def _file_source(kind: str, request: Request, wanted: Scope) -> Source:
+    if kind == "jsonl":
+        from torch_embers.mine.jsonl import JsonlSource
+
+        return JsonlSource(wanted.repo, [Path(p) for p in request.paths])
+    if kind == "archive":
+        from torch_embers.mine.archive import ArchiveSource
+
+        return ArchiveSource(wanted.repo, list(request.paths), wanted.since, wanted.until)
+    from torch_embers.mine.gitlog import GitSource
+
+    if len(request.paths) != 1:
+        raise InputError("--source git takes one path: the folder of the clone")
+    return GitSource(wanted.repo, Path(request.paths[0]), wanted.since, wanted.until)
+
+
+def _client(settings: Settings, budget: int | None, observer_says: list[str]) -> GitHubClient:
+    patience = Patience(
+        retries=settings.retries,
+        max_wait=settings.max_wait,
+        timeout=settings.timeout,
+        pause=settings.pause,
+        backoff=settings.backoff,
+        secondary_wait=settings.secondary_wait,
+    )
+    return GitHubClient(settings.api_url, settings.token_list(), patience, budget=budget, announce=observer_says.append)
+
+
+def _known_numbers(store: Store, repo: str) -> frozenset[int]:
+    if not store.exists():
+        return frozenset()
+    with store.read() as connection:
+        rows = connection.execute("SELECT number FROM items WHERE lower(repo) = lower(?)", [repo]).fetchall()
+    return frozenset(int(row[0]) for row in rows)
+
+
+def run(settings: Settings, request: Request, watching: _Watching) -> Iterator[Report]:
+    """Do what was asked; yields a report per source, as soon as it is done.
+
+    Raises:
+        EmbersError: one of its kinds; what was committed stays.
+    """
+    store = Store(settings.database)
+    if request.replay:
+        with watching(None, None) as observer:
+            yield runner.replay(store, observer=observer)
+        return
+    kind = choose(request)
+    wanted = scope(settings.repo, request.since, request.until, request.state, request.labels)
+    if kind in FILES:
+        with watching(None, None) as observer:
+            yield runner.mine(store, _file_source(kind, request, wanted), observer=observer)
+        return
+    if kind == "catalog" or (kind == "auto" and settings.repo == DEFAULT_REPO):
+        with watching(None, None) as observer:
+            yield runner.mine_catalog(store, DEFAULT_REPO, observer, link=kind == "catalog")
+        if kind == "catalog":
+            return
+    yield _live(settings, request, wanted, kind, store, watching)
+
+
+def _live(settings: Settings, request: Request, wanted: Scope, kind: str, store: Store, watching: _Watching) -> Report:
+    """Mine GitHub; with ``auto`` an unreachable GitHub is no error, because the catalog is there already."""
+    said: list[str] = []
+    with ExitStack() as stack:
+        client = stack.enter_context(_client(settings, request.budget, said))
+        if kind == "graphql" and not client.authenticated:
+            raise InputError("--source graphql needs a token: set GITHUB_TOKEN, or use --source rest")
+        chosen = ("graphql" if client.authenticated else "rest") if kind == "auto" else kind
+        inner: RestSource | GraphqlSource
+        inner = GraphqlSource(client, wanted) if chosen == "graphql" else RestSource(client, wanted)
+        try:
+            inner.resolve()
+        except NotReachableError as error:
+            if kind != "auto":
+                raise
+            report = runner.Report(chosen, wanted.repo, stopped=f"{error}; the database holds the embedded catalog")
+            report.notes.append(f"once GitHub can be reached: {TOKEN_ADVICE}")
+            report.links = runner.link_only(store)
+            return report
+        if not client.authenticated and request.budget is None:
+            client.budget = min(ANONYMOUS_LIMIT, client.quota_left() or ANONYMOUS_LIMIT) + client.usage.requests
+        source: Source = inner
+        if request.numbers is not None:
+            source = NumbersSource(inner, read_numbers(request.numbers), _known_numbers(store, inner.repo))
+        observer = stack.enter_context(watching(client, inner.totals.all))
+        try:
+            report = runner.mine(store, source, observer=observer)
+        except RateLimitError as limit:
+            if client.authenticated or kind != "auto":
+                raise
+            report = runner.Report(chosen, wanted.repo, stopped=str(limit))
+        report.notes += [*client.usage.notes, *said]
+        if not client.authenticated:
+            report.notes.append(TOKEN_ADVICE)
+        return report

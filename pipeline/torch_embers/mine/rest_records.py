@@ -1,0 +1,226 @@
+"""GitHub's REST objects as records. Pure, and shared by live REST, JSONL files and GH Archive payloads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.mine.pages import clean_text, iso_utc
+from torch_embers.store.records import Comment, Event, Item
+
+if TYPE_CHECKING:
+    from torch_embers.store.records import Page
+
+MAX_NUMBER = 2**31 - 1
+EVENT_TYPES = {
+    "labeled": "labeled",
+    "unlabeled": "unlabeled",
+    "closed": "closed",
+    "reopened": "reopened",
+    "renamed": "renamed",
+    "transferred": "transferred",
+    "marked_as_duplicate": "marked_as_duplicate",
+    "unmarked_as_duplicate": "unmarked_as_duplicate",
+    "cross-referenced": "cross_referenced",
+    "referenced": "referenced",
+    "connected": "connected",
+    "merged": "merged",
+}
+"""REST event name to ours; other events (subscriptions, assignments ...) say nothing about a bug's life."""
+
+
+class BadRecordError(ValueError):
+    """A record that cannot be used; the text says why."""
+
+
+def text(value: object) -> str | None:
+    """A storable text, or ``None`` for anything that is none."""
+    return clean_text(value) if isinstance(value, str) else None
+
+
+def login(user: object) -> str | None:
+    """Login of a user object (``None`` for a deleted account)."""
+    return text(user.get("login")) if isinstance(user, dict) else None
+
+
+def whole(value: object) -> int | None:
+    """A whole number that fits a column, or ``None``."""
+    if isinstance(value, int) and not isinstance(value, bool) and -MAX_NUMBER <= value <= MAX_NUMBER:
+        return value
+    return None
+
+
+def number_of(obj: dict[str, Any]) -> int:
+    """The item's number.
+
+    Raises:
+        BadRecordError: none, or not a positive whole number.
+    """
+    number = whole(obj.get("number"))
+    if number is None or number < 1:
+        raise BadRecordError(f"no usable item number: {str(obj.get('number'))[:40]!r}")
+    return number
+
+
+def repo_of(obj: dict[str, Any], default: str) -> str:
+    """``owner/name`` from the object's own addresses, else ``default``."""
+    for key in ("repository_url", "url"):
+        url = obj.get(key)
+        if isinstance(url, str) and "/repos/" in url:
+            parts = url.split("/repos/", 1)[1].split("/")
+            if len(parts) >= 2 and parts[0] and parts[1]:
+                return f"{clean_text(parts[0])}/{clean_text(parts[1])}"
+    return default
+
+
+def labels_of(value: object) -> tuple[str, ...] | None:
+    """Label names, sorted and without repeats; accepts objects and plain texts."""
+    if not isinstance(value, list):
+        return None
+    names = (entry.get("name") if isinstance(entry, dict) else entry for entry in value)
+    return tuple(sorted({clean_text(n) for n in names if isinstance(n, str)}))
+
+
+def _pull_facts(obj: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The part of an object that only a pull request has, and whether it is one."""
+    if "base" in obj and "head" in obj:
+        return obj, True
+    inner = obj.get("pull_request")
+    return (inner, True) if isinstance(inner, dict) else ({}, inner is not None)
+
+
+def _ref(value: object) -> str | None:
+    return text(value.get("ref")) if isinstance(value, dict) else None
+
+
+def item(obj: object, page: Page, *, repo: str | None = None) -> Item:
+    """Turn an issue or pull request object into a record.
+
+    Every field may be missing. A field that is there and null is taken at its word: an issue whose body is
+    null has an empty body.
+
+    Raises:
+        BadRecordError: no object, or no usable number.
+    """
+    if not isinstance(obj, dict):
+        raise BadRecordError(f"not an object but {type(obj).__name__}")
+    number = number_of(obj)
+    pull, is_pull = _pull_facts(obj)
+    state = obj.get("state")
+    state = state if state in ("open", "closed") else None
+    merged_at = iso_utc(pull.get("merged_at"))
+    reason = text(obj.get("state_reason"))
+    if merged_at or pull.get("merged") is True:
+        reason = "merged"
+    elif reason is None and state == "closed" and "state_reason" in obj:
+        reason = ""
+    body = text(obj.get("body"))
+    user = obj.get("user")
+    milestone = obj.get("milestone")
+    reactions = obj.get("reactions")
+    return Item(
+        repo=repo or repo_of(obj, page.repo),
+        number=number,
+        kind="pull" if is_pull else "issue",
+        title=text(obj.get("title")),
+        body="" if body is None and "body" in obj else body,
+        author=login(user),
+        author_association=text(obj.get("author_association")),
+        state=state,
+        state_reason=reason,
+        is_draft=obj["draft"] if isinstance(obj.get("draft"), bool) else None,
+        merged_at=merged_at,
+        merge_sha=text(obj.get("merge_commit_sha")) if reason == "merged" else None,
+        base_ref=_ref(obj.get("base")),
+        head_ref=_ref(obj.get("head")),
+        milestone=text(milestone.get("title")) if isinstance(milestone, dict) else None,
+        created_at=iso_utc(obj.get("created_at")),
+        updated_at=iso_utc(obj.get("updated_at")),
+        closed_at=iso_utc(obj.get("closed_at")),
+        comment_count=whole(obj.get("comments")),
+        reaction_count=whole(reactions.get("total_count")) if isinstance(reactions, dict) else None,
+        labels=labels_of(obj.get("labels")),
+        source=page.source,
+        fetched_at=page.fetched_at,
+        page_id=page.page_id,
+    )
+
+
+def identity(obj: dict[str, Any]) -> str | None:
+    """The object's own id as text (REST: a number; GraphQL calls the same number ``databaseId``)."""
+    found = obj.get("id")
+    return str(found) if isinstance(found, int | str) and found != "" else None
+
+
+def comment(obj: dict[str, Any], number: int, page: Page, *, repo: str | None = None) -> Comment:
+    """Turn an issue comment object into a record.
+
+    Raises:
+        BadRecordError: it has no id.
+    """
+    found = identity(obj)
+    if found is None:
+        raise BadRecordError("a comment without an id")
+    return Comment(
+        repo=repo or page.repo,
+        number=number,
+        comment_id=found,
+        author=login(obj.get("user") or obj.get("actor")),
+        author_association=text(obj.get("author_association")),
+        created_at=iso_utc(obj.get("created_at")),
+        updated_at=iso_utc(obj.get("updated_at")),
+        body=text(obj.get("body")) or "",
+        source=page.source,
+        fetched_at=page.fetched_at,
+        page_id=page.page_id,
+    )
+
+
+def comment_number(obj: dict[str, Any]) -> int:
+    """Number of the item that a comment of a repository-wide listing belongs to (from ``issue_url``).
+
+    Raises:
+        BadRecordError: the address is missing or odd.
+    """
+    tail = str(obj.get("issue_url") or "").rsplit("/", 1)[-1]
+    if not tail.isascii() or not tail.isdigit() or not 0 < int(tail) <= MAX_NUMBER:
+        raise BadRecordError(f"a comment without a usable issue address: {tail[:40]!r}")
+    return int(tail)
+
+
+def _other(obj: dict[str, Any], page: Page) -> tuple[str | None, int | None]:
+    """The other item of a cross reference."""
+    source = obj.get("source")
+    issue = source.get("issue") if isinstance(source, dict) else None
+    if not isinstance(issue, dict):
+        return None, None
+    return repo_of(issue, page.repo), whole(issue.get("number"))
+
+
+def event(obj: dict[str, Any], number: int, page: Page, *, repo: str | None = None) -> Event | None:
+    """Turn an issue event or timeline object into a record; ``None`` for kinds that are not kept."""
+    kind = EVENT_TYPES.get(str(obj.get("event")))
+    if kind is None:
+        return None
+    rename = obj.get("rename")
+    rename = rename if isinstance(rename, dict) else {}
+    label = obj.get("label")
+    other_repo, other_number = _other(obj, page)
+    created = iso_utc(obj.get("created_at"))
+    return Event(
+        repo=repo or page.repo,
+        number=number,
+        event_id=identity(obj) or f"{kind}:{number}:{created}:{other_repo}#{other_number}",
+        type=kind,
+        created_at=created,
+        actor=login(obj.get("actor")),
+        label=text(label.get("name")) if isinstance(label, dict) else None,
+        state_reason=text(obj.get("state_reason")),
+        title_from=text(rename.get("from")),
+        title_to=text(rename.get("to")),
+        other_repo=other_repo,
+        other_number=other_number,
+        commit_sha=text(obj.get("commit_id")),
+        source=page.source,
+        fetched_at=page.fetched_at,
+        page_id=page.page_id,
+    )

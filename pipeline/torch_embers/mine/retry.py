@@ -1,0 +1,132 @@
+"""What to do about an answer that is not the one asked for: a pure decision, so that every case can be tested.
+
+The rules follow GitHub's guidance (docs.github.com, "Best practices for using the REST API" and "Rate limits for
+the REST API"): Retry-After first, then X-RateLimit-Reset, else at least a minute and growing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Action(Enum):
+    """What the client does next."""
+
+    RETRY = "retry"
+    """Again after a growing pause."""
+    SECONDARY = "secondary limit"
+    """Again after the pause that GitHub asks for; all tokens wait."""
+    PRIMARY = "primary limit"
+    """This token is used up until its reset; another one may go on."""
+    BAD_TOKEN = "token refused"
+    NOT_FOUND = "not found"
+    GONE = "gone"
+    DEEP_PAGE = "page too deep"
+    FATAL = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An action with its reason and, where the server named one, the pause in seconds."""
+
+    action: Action
+    reason: str
+    seconds: float | None = None
+
+
+def message_of(data: object) -> str:
+    """The ``message`` of an error body, or an empty text."""
+    return str(data.get("message") or "") if isinstance(data, dict) else ""
+
+
+def _number(headers: Mapping[str, Any], name: str) -> float | None:
+    try:
+        return float(headers[name])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def until_reset(headers: Mapping[str, Any], now: float) -> float | None:
+    """Seconds until X-RateLimit-Reset, plus one because the reset is given in whole seconds.
+
+    A reset that lies more than a day away is a clock that runs wrong, here or there; it is not believed.
+    """
+    reset = _number(headers, "x-ratelimit-reset")
+    if reset is None or reset - now > 86_400:
+        return None
+    return max(reset - now, 0.0) + 1.0
+
+
+def _limit(headers: Mapping[str, Any], message: str, now: float) -> Decision | None:
+    """Recognise a rate limit in a 403 or 429 by its body first, because its headers are often missing."""
+    text = message.lower()
+    after = _number(headers, "retry-after")
+    if text.startswith("api rate limit exceeded"):
+        return Decision(Action.PRIMARY, message, until_reset(headers, now) or after)
+    if "secondary rate limit" in text or "abuse detection" in text or after is not None:
+        return Decision(Action.SECONDARY, message or "secondary rate limit", after)
+    if _number(headers, "x-ratelimit-remaining") == 0:
+        return Decision(Action.PRIMARY, message or "no requests left", until_reset(headers, now))
+    return None
+
+
+def decide(status: int, headers: Mapping[str, Any], data: object, now: float) -> Decision | None:
+    """Judge an answer; ``None`` means that it is good.
+
+    Args:
+        status: HTTP status.
+        headers: lower-case names.
+        data: the parsed body, or ``None`` where it was not JSON.
+        now: seconds since the epoch, to turn a reset time into a pause.
+    """
+    if status < 400:
+        return None
+    message = message_of(data) or f"HTTP {status}"
+    if status in (403, 429) and (limit := _limit(headers, message_of(data), now)):
+        return limit
+    if status == 429:
+        return Decision(Action.SECONDARY, message)
+    fixed = {
+        401: Action.BAD_TOKEN,
+        404: Action.NOT_FOUND,
+        410: Action.GONE,
+        408: Action.RETRY,
+    }
+    if status == 422 and "pagination" in message.lower():
+        return Decision(Action.DEEP_PAGE, message)
+    if status >= 500:
+        return Decision(Action.RETRY, f"HTTP {status}")
+    return Decision(fixed.get(status, Action.FATAL), message)
+
+
+def decide_graphql(data: object, headers: Mapping[str, Any], now: float) -> Decision | None:
+    """Judge the body of a GraphQL answer that came with HTTP 200; ``None`` where it can be used.
+
+    An error below a list node is left to the reader (one record is rejected); an error of the whole query is
+    judged here.
+    """
+    if not isinstance(data, dict):
+        return Decision(Action.RETRY, "the answer is no JSON object")
+    errors = [e for e in data.get("errors") or [] if isinstance(e, dict)]
+    kinds = {str(e.get("type")) for e in errors}
+    first = str(errors[0].get("message")) if errors else ""
+    if kinds & {"RATE_LIMITED", "RATE_LIMIT"}:
+        return Decision(Action.PRIMARY, first, until_reset(headers, now))
+    top = [e for e in errors if len(e.get("path") or ()) <= 1]
+    if any(e.get("type") == "NOT_FOUND" for e in top):
+        return Decision(Action.NOT_FOUND, first)
+    if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"} and top:
+        return Decision(Action.BAD_TOKEN, first)
+    if data.get("data") is None:
+        text = first.lower()
+        if errors and any(word in text for word in ("parse error", "doesn't exist", "cannot query", "argument")):
+            return Decision(Action.FATAL, first)
+        return Decision(Action.RETRY, first or "no data in the answer")
+    if top:
+        return Decision(Action.RETRY, first)
+    return None

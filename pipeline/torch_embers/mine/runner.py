@@ -1,0 +1,243 @@
+"""One mine from source to store: choose the source, commit page by page, check the end, link what changed."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from torch_embers.errors import ShortListingError, StoreError
+from torch_embers.link.stage import LinkCounts, link_changed
+from torch_embers.mine import readers
+from torch_embers.mine.catalog import CatalogSource
+from torch_embers.mine.client import BudgetError
+from torch_embers.mine.github import GraphqlSource, RestSource, Totals
+from torch_embers.store.records import Batch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from torch_embers.mine.github import Source
+    from torch_embers.store.store import Store, Writer
+
+AHEAD = 2
+"""Batches that are read while one is written: DuckDB compresses while Python parses, on two cores."""
+COUNT_TOLERANCE = 0.001
+"""Share of issues that may be missing at the end of a full listing: the search index lags behind by minutes."""
+COUNT_SLACK = 2
+END_TRIES = 3
+
+
+class Observer(Protocol):
+    """Who watches a mine; the command line draws a progress bar."""
+
+    def advanced(self, batch: Batch) -> None:
+        """A batch was committed."""
+
+    def said(self, text: str) -> None:
+        """Something worth a line."""
+
+
+class Silent:
+    """An observer that does nothing."""
+
+    def advanced(self, batch: Batch) -> None:
+        """Ignore."""
+
+    def said(self, text: str) -> None:
+        """Ignore."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What a mine did."""
+
+    source: str
+    repo: str
+    items: int = 0
+    comments: int = 0
+    events: int = 0
+    commits: int = 0
+    rejects: int = 0
+    pages: int = 0
+    seconds: float = 0.0
+    stopped: str = ""
+    """Why it ended early though nothing failed (the budget)."""
+    notes: list[str] = field(default_factory=list)
+    links: LinkCounts | None = None
+
+    def add(self, batch: Batch) -> None:
+        """Count a committed batch."""
+        self.items += len(batch.items)
+        self.comments += len(batch.comments)
+        self.events += len(batch.events)
+        self.commits += len(batch.commits)
+        self.rejects += len(batch.rejects)
+        self.pages += len(batch.pages)
+
+
+class _Failure:
+    """An exception on its way from the reading to the writing thread."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def ahead(batches: Iterator[Batch], depth: int = AHEAD) -> Iterator[Batch]:
+    """Read batches in a thread of their own, at most ``depth`` ahead of the consumer.
+
+    An exception of the reader reaches the consumer behind everything read before it; when the consumer stops,
+    so does the reader.
+    """
+    waiting: queue.Queue[Batch | _Failure | None] = queue.Queue(depth)
+    stop = threading.Event()
+
+    def put(entry: Batch | _Failure | None) -> bool:
+        while not stop.is_set():
+            try:
+                waiting.put(entry, timeout=0.1)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def run() -> None:
+        try:
+            for batch in batches:
+                if not put(batch):
+                    return
+        except BaseException as error:  # noqa: BLE001 - handed over, not swallowed
+            put(_Failure(error))
+        else:
+            put(None)
+
+    thread = threading.Thread(target=run, name="embers-reader", daemon=True)
+    thread.start()
+    try:
+        while (entry := waiting.get()) is not None:
+            if isinstance(entry, _Failure):
+                raise entry.error
+            yield entry
+    finally:
+        stop.set()
+        thread.join(timeout=5)
+
+
+def _drain(writer: Writer, batches: Iterator[Batch], report: Report, observer: Observer) -> None:
+    for batch in batches:
+        writer.commit(batch)
+        report.add(batch)
+        observer.advanced(batch)
+
+
+def stored_issues(store: Store, repo: str) -> int:
+    """Issues of a repository in the database."""
+    with store.read() as connection:
+        [(count,)] = connection.execute(
+            "SELECT count(*) FROM items WHERE lower(repo) = lower(?) AND kind = 'issue' AND deleted_at IS NULL", [repo]
+        ).fetchall()
+    return int(count)
+
+
+def missing(expected: Totals, stored: int) -> int:
+    """How many issues a listing left out, beyond what an index that lags behind explains."""
+    if expected.issues is None:
+        return 0
+    lacking = expected.issues - stored
+    return lacking if lacking > max(COUNT_SLACK, expected.issues * COUNT_TOLERANCE) else 0
+
+
+def _mine_and_check(
+    store: Store, writer: Writer, source: Source, report: Report, observer: Observer, sleep: Callable[[float], None]
+) -> None:
+    """Read a source to its end, and again where the tracker says that there must be more."""
+    for attempt in range(1, END_TRIES + 1):
+        _drain(writer, ahead(source.batches(store.cursors(source.repo, source.name))), report, observer)
+        report.repo = source.repo
+        if not isinstance(source, RestSource | GraphqlSource) or not _checkable(source):
+            return
+        expected = source.expected()
+        lacking = missing(expected, stored_issues(store, source.repo))
+        if not lacking:
+            return
+        observer.said(f"the listing ended, but GitHub counts {lacking} issues more: reading its end again")
+        sleep(min(attempt, source.client.patience.max_wait))
+    raise ShortListingError(
+        f"{source.repo}: the listing ended {END_TRIES} times with {lacking} issues missing of {expected.issues}. "
+        "What was read is kept; run `embers mine` again later"
+    )
+
+
+def _checkable(source: RestSource | GraphqlSource) -> bool:
+    return source.complete and not source.scope.narrowed
+
+
+def mine(
+    store: Store,
+    source: Source,
+    *,
+    observer: Observer | None = None,
+    link: bool = True,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Report:
+    """Mine one source into the store.
+
+    Raises:
+        EmbersError: as the source or the store says; every page committed before it stays.
+    """
+    observer = observer or Silent()
+    report = Report(source.name, source.repo)
+    started = time.monotonic()
+    with store.writer(f"embers mine --source {source.name}") as writer:
+        try:
+            _mine_and_check(store, writer, source, report, observer, sleep)
+        except BudgetError as stop:
+            report.stopped = str(stop)
+        finally:
+            report.seconds = time.monotonic() - started
+        report.notes += getattr(source, "notes", [])
+        if link:
+            report.links = link_changed(store, writer)
+    return report
+
+
+def replay(store: Store, *, observer: Observer | None = None, link: bool = True) -> Report:
+    """Rebuild every derived table from the raw pages, without any network.
+
+    Raises:
+        StoreError: no database, or it is in use.
+    """
+    observer = observer or Silent()
+    report = Report("replay", "")
+    started = time.monotonic()
+    known = readers.registry()
+    if not store.exists():
+        raise StoreError(f"no database at {store.path}: there is nothing to replay, run `embers mine` first")
+
+    def batches() -> Iterator[Batch]:
+        for pages in store.pages():
+            batch = Batch()
+            for page in pages:
+                batch.extend(readers.read(page, known))
+            yield batch
+
+    with store.writer("embers mine --replay") as writer:
+        writer.clear_derived()
+        _drain(writer, ahead(batches()), report, observer)
+        report.seconds = time.monotonic() - started
+        if link:
+            report.links = link_changed(store, writer)
+    return report
+
+
+def mine_catalog(store: Store, repo: str, observer: Observer | None = None, *, link: bool = True) -> Report:
+    """Bring the embedded catalog into the store."""
+    return mine(store, CatalogSource(repo), observer=observer, link=link)
+
+
+def link_only(store: Store) -> LinkCounts:
+    """Run the link stage alone."""
+    with store.writer("embers mine") as writer:
+        return link_changed(store, writer)

@@ -1,0 +1,38 @@
+-- What did the tracker say on a given day? Parameter $day: the end of that moment (UTC).
+-- State and labels are rewound from the events; where an item's history was not fetched, the columns *_known say so and
+-- the answer is the best that the item's own dates allow (state) or today's labels.
+WITH changes AS (
+    SELECT repo, number,
+           arg_max(CASE type WHEN 'reopened' THEN 'open' ELSE 'closed' END, created_at)
+               FILTER (type IN ('closed', 'reopened', 'merged') AND created_at <= $day) AS state_then,
+           arg_min(title_from, created_at) FILTER (type = 'renamed' AND created_at > $day) AS title_then
+    FROM events GROUP BY ALL
+), later AS (
+    -- label events after the day, newest first: undoing them leads from today's labels back to that day's
+    SELECT repo, number, label,
+           arg_min(type, created_at) AS first_change
+    FROM events WHERE type IN ('labeled', 'unlabeled') AND created_at > $day GROUP BY ALL
+), rewound AS (
+    SELECT i.repo, i.number, coalesce(n.name, l.label) AS name, l.first_change
+    FROM (SELECT repo, number, unnest(labels) AS name FROM items) n
+    FULL JOIN later l ON l.repo = n.repo AND l.number = n.number AND l.label = n.name
+    JOIN items i ON i.repo = coalesce(n.repo, l.repo) AND i.number = coalesce(n.number, l.number)
+), labels_then AS (
+    SELECT repo, number, list_sort(list(name)) AS labels
+    FROM rewound WHERE first_change IS NULL OR first_change = 'unlabeled' GROUP BY ALL
+)
+SELECT i.repo, i.number, i.kind,
+       coalesce(c.title_then, i.title) AS title,
+       CASE WHEN coalesce(i.history, false) THEN coalesce(c.state_then, 'open')
+            WHEN i.closed_at IS NOT NULL AND i.closed_at <= $day THEN 'closed'
+            WHEN i.closed_at IS NOT NULL THEN 'open'
+            ELSE i.state END AS state,
+       coalesce(i.history, false) OR i.closed_at IS NOT NULL OR i.state = 'open' AS state_known,
+       CASE WHEN coalesce(i.history, false) THEN coalesce(t.labels, []::VARCHAR[]) ELSE i.labels END AS labels,
+       coalesce(i.history, false) AS labels_known,
+       i.created_at
+FROM items i
+LEFT JOIN changes c USING (repo, number)
+LEFT JOIN labels_then t USING (repo, number)
+WHERE i.created_at <= $day AND (i.deleted_at IS NULL OR i.deleted_at > $day)
+ORDER BY i.repo, i.number

@@ -1,0 +1,69 @@
+"""Tables as files for other tools: Parquet, CSV or JSON Lines, each file whole or not there at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torch_embers.errors import InputError
+from torch_embers.store.views import quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_embers.store.store import Store
+
+FORMATS = {"parquet": "FORMAT parquet, COMPRESSION zstd", "csv": "FORMAT csv, HEADER", "jsonl": "FORMAT json"}
+"""COPY options of DuckDB by the name of the format, which is also the file's suffix."""
+TABLES = (
+    "items",
+    "labels",
+    "events",
+    "comments",
+    "pull_files",
+    "commits",
+    "commit_files",
+    "code_sizes",
+    "links",
+    "components",
+    "gold_labels",
+    "catalog",
+    "candidates",
+    "funnel",
+    "rejects",
+)
+"""What an export holds: tables and views of general use. Raw pages only on request: they are large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """One written file."""
+
+    table: str
+    path: Path
+    rows: int
+
+
+def export(store: Store, folder: Path, form: str, tables: tuple[str, ...] = TABLES) -> list[Exported]:
+    """Write ``tables`` to ``folder``/<table>.<format>; a file that was there is replaced at once.
+
+    Raises:
+        InputError: unknown format or table, or the folder cannot be written.
+    """
+    if form not in FORMATS:
+        raise InputError(f"--format {form!r}: one of {', '.join(FORMATS)}")
+    if unknown := sorted(set(tables) - {*TABLES, "raw_pages"}):
+        raise InputError(f"no table {unknown[0]!r}: one of {', '.join((*TABLES, 'raw_pages'))}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--to {folder}: {error.strerror}") from error
+    done = []
+    with store.read() as connection:
+        for table in tables:
+            path = folder / f"{table}.{form}"
+            partial = path.with_name(path.name + ".part")
+            copied = connection.execute(f"COPY (FROM {table}) TO {quoted(str(partial))} ({FORMATS[form]})").fetchall()
+            partial.replace(path)
+            done.append(Exported(table, path, int(copied[0][0])))
+    return done

@@ -1,0 +1,475 @@
+"""Reading a local clone: what a commit says, what a hostile clone must not do, and where a run goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_embers.errors import InputError
+from torch_embers.mine import gitlog
+from torch_embers.mine.gitlog import GitSource, pull_number, read_code_size, read_git_log
+from torch_embers.mine.pages import make_page
+from torch_embers.store.records import Batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REPO = "pytorch/pytorch"
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+
+class Repository:
+    """A small repository made by git itself, with a clock that only moves forward."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.clock = 1_600_000_000
+        path.mkdir(parents=True, exist_ok=True)
+        self("init", "-q", "-b", "main")
+
+    def __call__(self, *arguments: str | bytes, stdin: bytes | None = None) -> str:
+        stamp = f"{self.clock} +0200"
+        environment = {
+            **os.environ,
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_AUTHOR_NAME": "Ann",
+            "GIT_AUTHOR_EMAIL": "ann@example.org",
+            "GIT_COMMITTER_NAME": "Bob",
+            "GIT_COMMITTER_EMAIL": "bob@example.org",
+            "GIT_AUTHOR_DATE": stamp,
+            "GIT_COMMITTER_DATE": stamp,
+        }
+        done = subprocess.run(
+            ["git", "-C", self.path, *arguments], input=stdin, capture_output=True, check=True, env=environment
+        )
+        return done.stdout.decode("utf-8", "replace").strip()
+
+    def commit(self, message: str | bytes, **files: str | bytes) -> str:
+        """Write files (``__`` in a name is a slash, ``_py`` its suffix) and commit everything."""
+        for name, content in files.items():
+            target = self.path / name.replace("__", "/").replace("_py", ".py")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content.encode() if isinstance(content, str) else content)
+        self.clock += 60
+        self("add", "-A")
+        text = message.encode() if isinstance(message, str) else message
+        self("commit", "-q", "--allow-empty", "-F", "-", stdin=text)
+        return self("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "clone")
+
+
+shipped_component_of = gitlog.component_of
+
+
+@pytest.fixture(autouse=True)
+def plain_components(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Components that the test can see through: the first folder, strict below c10."""
+
+    def component_of(path: str) -> tuple[str, str, bool]:
+        folder = path.split("/")[0]
+        return ("data_path", folder, folder == "c10") if folder in ("c10", "aten") else ("other", "", False)
+
+    monkeypatch.setattr(gitlog, "component_of", component_of)
+
+
+def mine(path: Path, state: dict[str, str] | None = None, **options: Any) -> tuple[Batch, dict[str, str]]:
+    """Everything of one run, and the cursors after it; each page must read back to the same records."""
+    total, cursors = Batch(), dict(state or {})
+    for batch in GitSource(REPO, path, **options).batches(cursors):
+        replayed = Batch()
+        for page in batch.pages:
+            replayed.extend({gitlog.LOG_KIND: read_git_log, gitlog.SIZES_KIND: read_code_size}[page.kind](page))
+        assert (replayed.commits, replayed.commit_files) == (batch.commits, batch.commit_files)
+        assert (replayed.code_sizes, replayed.rejects) == (batch.code_sizes, batch.rejects)
+        cursors.update({cursor.stream: cursor.cursor for cursor in batch.cursors})
+        total.extend(batch)
+    return total, cursors
+
+
+def test_a_commit_carries_its_files_dates_and_pull_request(repository: Repository) -> None:
+    first = repository.commit("Start", a_py="1\n2\n")
+    message = "Fix strides (#42)\n\nFixes #7\n\nPull Request resolved: https://github.com/pytorch/pytorch/pull/41\n"
+    second = repository.commit(message, a_py="1\n3\n4\n", picture=b"\0\1\2")
+    batch, _ = mine(repository.path)
+    one, two = batch.commits
+    assert (one.sha, two.sha) == (first, second)
+    assert (two.subject, two.pull_number, one.pull_number) == ("Fix strides (#42)", 42, None)
+    assert two.message == message.rstrip("\n")
+    assert (two.author, two.committed_at) == ("Ann", "2020-09-13T12:28:40Z")
+    files = {(f.sha, f.path): (f.additions, f.deletions) for f in batch.commit_files}
+    assert files == {(first, "a.py"): (2, 0), (second, "a.py"): (2, 1), (second, "picture"): (None, None)}
+
+
+def test_a_renamed_file_stands_under_its_new_name(repository: Repository) -> None:
+    repository.commit("Start", old_py="1\n2\n3\n4\n5\n", other_py="x\n")
+    repository("mv", "old.py", "new.py")
+    sha = repository.commit("Rename", other_py="y\n")
+    batch, _ = mine(repository.path)
+    files = {f.path: (f.additions, f.deletions) for f in batch.commit_files if f.sha == sha}
+    assert files == {"new.py": (0, 0), "other.py": (1, 1)}
+
+
+def test_merges_reverts_and_empty_commits_are_commits_too(repository: Repository) -> None:
+    repository.commit("Start", a_py="1\n")
+    repository("checkout", "-q", "-b", "topic")
+    repository.commit("Work", b_py="1\n")
+    repository("checkout", "-q", "main")
+    repository.commit("Empty")
+    repository("merge", "-q", "--no-ff", "-m", "Merge pull request #12 from someone/topic", "topic")
+    repository("revert", "--no-edit", "-m", "1", "HEAD")
+    batch, _ = mine(repository.path)
+    numbers = {commit.subject: commit.pull_number for commit in batch.commits}
+    assert numbers["Merge pull request #12 from someone/topic"] == 12
+    assert numbers['Revert "Merge pull request #12 from someone/topic"'] is None
+    assert len(numbers) == 5
+    assert "This reverts commit" in str(batch.commits[-1].message)
+
+
+def test_names_and_messages_that_are_no_utf8_are_kept_readable(repository: Repository) -> None:
+    repository.commit("Start", a_py="1\n")
+    (repository.path / os.fsdecode(b"caf\xe9\n.py")).write_bytes(b"1\n")
+    repository.commit("Placeholder")
+    # git itself would convert such a message: only an object written by hand carries it
+    made = repository("cat-file", "commit", "HEAD").partition("\n\n")[0].encode()
+    raw = made + b"\n\nGr\xfc\xdfe (#3)\n\nbody \xff\n"
+    repository("reset", "-q", "--soft", repository("hash-object", "-w", "-t", "commit", "--stdin", stdin=raw))
+    batch, _ = mine(repository.path)
+    assert "caf\\xe9\n.py" in {file.path for file in batch.commit_files}
+    assert (batch.commits[-1].subject, batch.commits[-1].pull_number) == ("Gr\ufffd\ufffde (#3)", 3)
+    assert batch.commits[-1].message == "Gr\ufffd\ufffde (#3)\n\nbody \ufffd"
+    assert json.dumps([commit.message for commit in batch.commits]).isascii()
+
+
+def test_a_declared_encoding_is_converted(repository: Repository) -> None:
+    repository("config", "i18n.commitEncoding", "latin-1")
+    repository.commit("Gr\u00fc\u00dfe".encode("latin-1"), a_py="1\n")
+    assert mine(repository.path)[0].commits[0].subject == "Gr\u00fc\u00dfe"
+
+
+def test_a_second_run_reads_only_what_is_new(repository: Repository) -> None:
+    repository.commit("One", a_py="1\n")
+    repository("tag", "v1.0.0")
+    _, state = mine(repository.path)
+    again, same = mine(repository.path, state)
+    assert not again
+    assert same == state
+    sha = repository.commit("Two", a_py="2\n")
+    repository("tag", "v1.0.1")
+    more, _ = mine(repository.path, state)
+    assert [commit.sha for commit in more.commits] == [sha]
+    assert {size.tag for size in more.code_sizes} == {"v1.0.1"}
+
+
+def test_an_interrupted_run_goes_on_from_its_last_page(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gitlog, "COMMITS_PER_PAGE", 2)
+    repository.commit("0")
+    repository("checkout", "-q", "-b", "topic")
+    shas = {repository.commit(f"topic {n}") for n in range(3)}
+    repository("checkout", "-q", "main")
+    shas |= {repository.commit(f"main {n}") for n in range(3)}
+    repository("merge", "-q", "--no-ff", "-m", "join", "topic")
+    whole, _ = mine(repository.path)
+    for pages in range(1, 5):
+        seen: list[str] = []
+        state = {}
+        for batch, _ in zip(GitSource(REPO, repository.path).batches({}), range(pages), strict=False):
+            seen += [commit.sha for commit in batch.commits]
+            state.update({cursor.stream: cursor.cursor for cursor in batch.cursors})
+        rest, _ = mine(repository.path, state)
+        seen += [commit.sha for commit in rest.commits]
+        assert sorted(seen) == sorted(commit.sha for commit in whole.commits)
+
+
+def test_a_rewritten_history_is_read_again(repository: Repository) -> None:
+    repository.commit("One", a_py="1\n")
+    _, state = mine(repository.path)
+    shutil.rmtree(repository.path)
+    other = Repository(repository.path)
+    shas = {other.commit("Another one"), other.commit("Two")}
+    assert {commit.sha for commit in mine(other.path, state)[0].commits} == shas
+
+
+@pytest.mark.parametrize("cursor", ["", "no json", "[]", '{"heads": 3}', '{"heads": ["--all"]}', '{"heads": [1]}'])
+def test_a_cursor_that_makes_no_sense_starts_over(repository: Repository, cursor: str) -> None:
+    repository.commit("One")
+    batch, _ = mine(repository.path, {"git": cursor, "git.sizes": cursor})
+    assert len(batch.commits) == 1
+
+
+def test_release_branches_and_version_tags_are_read_and_other_branches_are_not(repository: Repository) -> None:
+    repository.commit("Start")
+    repository("checkout", "-q", "-b", "release/1.7")
+    repository.commit("[v1.7 cherry-pick] fix (#9)")
+    repository("checkout", "-q", "-b", "gh/somebody/1/head", "main")
+    repository.commit("not landed")
+    repository("checkout", "-q", "--detach", "main")
+    repository.commit("tagged only")
+    repository("tag", "-a", "-m", "release", "v0.1.0")
+    repository("checkout", "-q", "main")
+    subjects = {commit.subject for commit in mine(repository.path)[0].commits}
+    assert subjects == {"Start", "[v1.7 cherry-pick] fix (#9)", "tagged only"}
+
+
+def test_a_window_of_time_is_half_open_and_keeps_its_own_cursor(repository: Repository) -> None:
+    for name in "abc":
+        repository.commit(name)
+    times = [str(commit.committed_at) for commit in mine(repository.path)[0].commits]
+    batch, state = mine(repository.path, since=times[1], until=times[2])
+    assert [commit.subject for commit in batch.commits] == ["b"]
+    assert not mine(repository.path, state, since=times[1], until=times[2])[0].commits
+    assert len(mine(repository.path, state)[0].commits) == 3
+
+
+# --- lines of code ---------------------------------------------------------------------------------------
+
+
+def test_lines_of_code_are_counted_per_release_and_component(repository: Repository) -> None:
+    repository.commit("One", c10__a_py="1\n2\n", aten__b_py="1\n2\n3\n", README="many\nlines\n", tool_py="1\n")
+    repository("tag", "-a", "-m", "first", "v1.0.0")
+    for unwanted in ("v1.1.0-rc1", "v1.1.0a0", "nightly", "v1x"):
+        repository("tag", unwanted)
+    repository.commit("Two", c10__a_py="1\n2\n3\n4\n", c10__bin_py=b"\0\n\n", c10__empty_py="")
+    repository("tag", "v1.1.0")
+    sizes = {(s.tag, s.component, s.subcomponent): (s.files, s.lines) for s in mine(repository.path)[0].code_sizes}
+    assert sizes == {
+        ("v1.0.0", "data_path", "aten"): (1, 3),
+        ("v1.0.0", "data_path", "c10"): (1, 2),
+        ("v1.0.0", "data_path_strict", "c10"): (1, 2),
+        ("v1.0.0", "other", ""): (1, 1),
+        ("v1.1.0", "data_path", "aten"): (1, 3),
+        ("v1.1.0", "data_path", "c10"): (2, 4),
+        ("v1.1.0", "data_path_strict", "c10"): (2, 4),
+        ("v1.1.0", "other", ""): (1, 1),
+    }
+
+
+def test_the_shipped_table_decides_the_component_of_a_file() -> None:
+    assert shipped_component_of("c10/core/TensorImpl.cpp")[::2] == ("data_path", True)
+    assert shipped_component_of("torch/optim/adam.py")[0] == "computation"
+    assert shipped_component_of("no/such/place.py") == ("other", "", False)
+
+
+def test_lfs_pointers_count_as_nothing_and_are_reported_once(repository: Repository) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
+    repository.commit("One", c10__a_py="1\n", c10__b_py=pointer, c10__c_py=pointer)
+    repository("tag", "v1.0.0")
+    batch, _ = mine(repository.path)
+    assert [(s.files, s.lines) for s in batch.code_sizes if s.component == "data_path"] == [(1, 1)]
+    (reject,) = batch.rejects
+    assert "2 source files are Git LFS pointers" in reject.reason
+    assert "c10/b.py" in reject.raw
+
+
+def test_symbolic_links_and_submodules_have_no_lines(repository: Repository) -> None:
+    repository.commit("One", c10__a_py="1\n")
+    (repository.path / "c10/link.py").symlink_to("a.py")
+    head = repository("rev-parse", "HEAD")
+    repository("update-index", "--add", "--cacheinfo", f"160000,{head},c10/sub.py")
+    repository("add", "c10/link.py")
+    repository("commit", "-q", "-m", "link")
+    repository("tag", "v1.0.0")
+    batch, _ = mine(repository.path)
+    assert [s.files for s in batch.code_sizes if s.component == "data_path"] == [1]
+
+
+def test_releases_can_be_left_out(repository: Repository) -> None:
+    repository.commit("One", c10__a_py="1\n")
+    repository("tag", "v1.0.0")
+    assert not mine(repository.path, releases=False)[0].code_sizes
+
+
+# --- clones that cannot be read --------------------------------------------------------------------------
+
+
+def test_a_folder_without_a_repository_is_refused_even_inside_one(repository: Repository, tmp_path: Path) -> None:
+    inner = repository.path / "inner"
+    inner.mkdir()
+    for folder, text in ((tmp_path, "not a git"), (inner, "not a git"), (tmp_path / "none", "no such folder")):
+        with pytest.raises(InputError, match=text):
+            mine(folder)
+
+
+def test_a_repository_without_commits_says_so(repository: Repository) -> None:
+    with pytest.raises(InputError, match="no commits"):
+        mine(repository.path)
+
+
+def test_a_missing_git_says_so(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch_embers.mine.gitrepo.shutil.which", lambda _: None)
+    with pytest.raises(InputError, match="git is not installed"):
+        mine(repository.path)
+
+
+def test_a_shallow_clone_names_the_command_that_completes_it(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("One")
+    repository.commit("Two")
+    subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{repository.path}", tmp_path / "shallow"], check=True)
+    with pytest.raises(InputError, match="git fetch --unshallow"):
+        mine(tmp_path / "shallow")
+
+
+def remove_blob(repository: Repository, name: str) -> None:
+    sha = repository("rev-parse", f"HEAD:{name}")
+    (repository.path / ".git/objects" / sha[:2] / sha[2:]).unlink()
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_missing_blobs_are_named_as_a_partial_clone(repository: Repository, *, tagged: bool) -> None:
+    repository.commit("One", c10__a_py="1\n")
+    _, state = mine(repository.path)
+    if tagged:
+        repository("tag", "v1.0.0")
+    remove_blob(repository, "c10/a.py")
+    with pytest.raises(InputError, match="clone again without --filter"):
+        mine(repository.path, state if tagged else None)
+
+
+def test_a_bare_repository_can_be_read(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("One")
+    subprocess.run(["git", "clone", "-q", "--bare", repository.path, tmp_path / "bare.git"], check=True)
+    assert len(mine(tmp_path / "bare.git")[0].commits) == 1
+
+
+def test_nothing_that_a_hostile_clone_brings_along_is_run(repository: Repository, tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    script = tmp_path / "evil"
+    script.write_text(f"#!/bin/sh\necho ran >> {marker}\nexit 0\n")
+    script.chmod(0o755)
+    repository.commit("One", c10__a_py="1\n")
+    repository.commit("Two (#2)", _gitattributes="x", c10__a_py="2\n")
+    (repository.path / ".gitattributes").write_text("*.py diff=evil filter=evil\n")
+    repository.commit("Three", c10__a_py="3\n")
+    repository("tag", "v1.0.0")
+    (repository.path / ".git/info/attributes").write_text("* diff=evil filter=evil\n")
+    hooks = repository.path / ".git/hooks"
+    hooks.mkdir(exist_ok=True)
+    for hook in ("post-checkout", "post-index-change", "reference-transaction", "fsmonitor-watchman", "pre-auto-gc"):
+        shutil.copy(script, hooks / hook)
+    command = str(script)
+    evil = {
+        "core.fsmonitor": command,
+        "core.hooksPath": str(hooks),
+        "core.pager": command,
+        "pager.log": command,
+        "core.sshCommand": command,
+        "core.editor": command,
+        "core.alternateRefsCommand": command,
+        "diff.external": command,
+        "diff.evil.textconv": command,
+        "diff.evil.command": command,
+        "filter.evil.clean": command,
+        "filter.evil.smudge": command,
+        "filter.evil.process": command,
+        "log.showSignature": "true",
+        "gpg.program": command,
+        "credential.helper": f"!{command}",
+        "alias.log": f"!{command}",
+        "remote.origin.promisor": "true",
+        "remote.origin.url": f"ext::{command}",
+        "remote.origin.uploadpack": command,
+        "remote.origin.vcs": "ext",
+        "extensions.partialClone": "origin",
+        "protocol.allow": "always",
+        "protocol.ext.allow": "always",
+    }
+    for name, value in evil.items():
+        repository("config", name, value)
+    batch, _ = mine(repository.path)
+    assert len(batch.commits) == 3
+    assert batch.code_sizes
+    assert not marker.exists()
+    remove_blob(repository, "c10/a.py")
+    with pytest.raises(InputError):
+        mine(repository.path)
+    assert not marker.exists()
+    subprocess.run(["git", "-C", repository.path, "log", "-p"], capture_output=True)
+    assert marker.exists(), "the traps of this test do not work"
+
+
+def test_local_notes_on_history_do_not_redraw_it(repository: Repository) -> None:
+    first = repository.commit("One")
+    second = repository.commit("Two")
+    third = repository.commit("Three")
+    repository("replace", "--graft", third, first)
+    shas = [commit.sha for commit in mine(repository.path)[0].commits]
+    assert shas == [first, second, third]
+
+
+# --- the readers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("subject", "message", "number"),
+    [
+        ("Fix (#12)", "", 12),
+        ("Fix (#12) ", "", 12),
+        ("[v1.7 cherry-pick] Fix (#12) (#34)", "", 34),
+        ('Revert "Fix (#12)"', "", None),
+        ('Revert "Fix (#12)" (#34)', "", 34),
+        ("Fix", "Summary\n\nPull Request resolved: https://github.com/pytorch/pytorch/pull/21617\n", 21617),
+        ("Fix", "Pull Request resolved: https://github.com/PyTorch/PyTorch/pull/5", 5),
+        ("Fix", "Pull Request resolved: https://github.com/other/repo/pull/5", None),
+        ("Fix", "see Pull Request resolved: https://github.com/pytorch/pytorch/pull/5", None),
+        ("Fix (#12)", "Pull Request resolved: https://github.com/pytorch/pytorch/pull/5", 12),
+        ("Fix (#0)", "", None),
+        ("Fix (#9999999999)", "", None),
+        ("Merge pull request #7 from a/b", "", 7),
+    ],
+)
+def test_the_pull_request_of_a_commit_is_read_from_its_message(subject: str, message: str, number: int | None) -> None:
+    assert pull_number(REPO, subject, message) == number
+
+
+@given(st.binary(max_size=400))
+def test_a_damaged_page_is_rejected_and_never_raises(body: bytes) -> None:
+    batch = read_git_log(make_page(REPO, "git", gitlog.LOG_KIND, "x", body))
+    assert not batch.commits
+    assert bool(batch.rejects) == (b"\0" in body)
+
+
+Entry = tuple[int | None, str, str | None]
+_WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
+_ENTRY = st.tuples(
+    st.one_of(st.none(), st.integers(0, 10**6)), _WORD.filter(bool), st.one_of(st.none(), _WORD.filter(bool))
+)
+
+
+@given(st.lists(st.tuples(_WORD, _WORD, st.lists(_ENTRY, max_size=4)), max_size=5))
+def test_any_message_and_any_file_name_is_read_back(commits: list[tuple[str, str, list[Entry]]]) -> None:
+    tokens: list[str] = []
+    for place, (subject, message, entries) in enumerate(commits):
+        tokens += [f"{place:040x}", "", "Ann", "0", "0", subject, message, ""]
+        for number, (count, name, old) in enumerate(entries):
+            lead = "\n" if number == 0 else ""
+            counts = "-\t-\t" if count is None else f"{count}\t{count}\t"
+            tokens += [f"{lead}{counts}{name}"] if old is None else [f"{lead}{counts}", old, name]
+    body = "".join(f"{token}\0" for token in tokens).encode()
+    batch = read_git_log(make_page(REPO, "git", gitlog.LOG_KIND, "x", body))
+    assert not batch.rejects
+    assert [commit.subject for commit in batch.commits] == [subject for subject, _, _ in commits]
+    paths = [name for _, _, entries in commits for _, name, _ in entries]
+    assert [file.path for file in batch.commit_files] == paths
+
+
+def test_the_time_to_find_a_pull_request_grows_with_the_message_only() -> None:
+    def seconds(size: int) -> float:
+        hostile = "Pull Request resolved: https://github.com/" + "a" * size
+        start = time.perf_counter()
+        for _ in range(20):
+            pull_number(REPO, "(#" * size, "\n".join([hostile[:60]] * (size // 60)) + " " * size)
+        return time.perf_counter() - start
+
+    seconds(10_000)
+    assert seconds(80_000) < 6 * max(seconds(40_000), 0.001)
