@@ -201,18 +201,29 @@ class FaultProxy(WireMock):
             }
         )
 
-    def arm(self, fault: str, page: int = 2, times: int | None = None, delay_ms: int | None = None) -> None:
+    def arm(
+        self,
+        fault: str,
+        page: int = 2,
+        times: int | None = None,
+        delay_ms: int | None = None,
+        query: Json | None = None,
+    ) -> None:
         """Let the next ``times`` requests for ``page`` of the issue list meet ``fault`` (a name of FAULTS).
 
         ``page=1`` also meets the first request, which has no page number. ``delay_ms`` replaces the delay of
-        ``slow_timeout``. A fault that was armed before is removed. Raises KeyError for an unknown name.
+        ``slow_timeout``. ``query`` (WireMock's matchers by parameter) chooses the requests by other parameters than
+        the page number. A fault that was armed before is removed. Raises KeyError for an unknown name.
         """
         entry = FAULTS[fault]
         self.disarm()
+        if query is None:
+            number: Json = {"equalTo": str(page)}
+            query = {"page": {"or": [{"absent": True}, number]} if page == 1 else number}
         response = self._response(entry, delay_ms)
         count = times if times is not None else int(entry.get("times", 1))
         for k in range(count):
-            self._armed.append(self.add(_fault_stub(fault, page, k, response)))
+            self._armed.append(self.add(_fault_stub(fault, query, k, response)))
         self.admin("POST", "scenarios/reset")
 
     def disarm(self) -> None:
@@ -237,16 +248,13 @@ class FaultProxy(WireMock):
         return response
 
 
-def _fault_stub(fault: str, page: int, step: int, response: Json) -> Json:
-    number: Json = {"equalTo": str(page)}
-    if page == 1:
-        number = {"or": [{"absent": True}, number]}
+def _fault_stub(fault: str, query: Json, step: int, response: Json) -> Json:
     return {
         "priority": 1,
         "scenarioName": fault,
         "requiredScenarioState": "Started" if step == 0 else f"answered {step}",
         "newScenarioState": f"answered {step + 1}",
-        "request": {"method": "GET", "urlPathPattern": ISSUE_LIST, "queryParameters": {"page": number}},
+        "request": {"method": "GET", "urlPathPattern": ISSUE_LIST, "queryParameters": query},
         "response": response,
     }
 

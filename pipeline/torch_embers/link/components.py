@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.link.relations import unbounded
+from torch_embers.link.relations import contains_any, unbounded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -138,9 +138,11 @@ class Components:
         found: dict[Component, Evidence] = {}
         for words in self._words:
             text = lower_title if words.title_only else whole
-            if words.component in found or (words.needs and not any(word in text for word in words.needs)):
-                continue
-            if match := words.pattern.search(text):
+            if (
+                contains_any(text, words.needs)
+                and words.component not in found
+                and (match := words.pattern.search(text))
+            ):
                 found[words.component] = Evidence(words.component, "text", match[0][:MAX_DETAIL])
         return list(found.values())
 

@@ -37,6 +37,6 @@ WHERE NOT (number IS NOT DISTINCT FROM target_number AND number IS NOT NULL AND 
 ORDER BY repo, number, target_number, event_id;
 
 INSERT INTO links
-SELECT repo, number, NULL, relation, target_repo, target_number, NULL, evidence, coalesce(source, evidence), NULL, NULL, NULL, NULL, page_id
+SELECT repo, number, NULL, relation, target_repo, target_number, NULL, evidence, coalesce(nullif(source, ''), evidence), NULL, NULL, NULL, NULL, page_id
 FROM stated_links WHERE NOT (repo = target_repo AND number = target_number)
 ORDER BY repo, number, target_number, relation;

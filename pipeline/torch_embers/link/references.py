@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers.link import relations
 from torch_embers.link.markdown import blank_unsaid
-from torch_embers.link.relations import COMMIT, KINDS, MENTIONS, TARGET
+from torch_embers.link.relations import COMMIT, KINDS, MENTIONS, TARGET, contains_any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,13 +126,13 @@ def _kinds(kind: str | None, number: int | None) -> frozenset[str]:
 def _may_refer(lower: str) -> bool:
     if "github.com/" in lower or "gh-" in lower or _PLAIN.search(lower):
         return True
-    return any(word in lower for word in _HASH_WORDS)
+    return contains_any(lower, _HASH_WORDS)
 
 
 def _tokens(said: str, text: str, repo: str) -> Iterator[_Token]:
     """Everything that can name an item or a commit, left to right, without overlaps."""
     numbered = list(_item_tokens(said, text, repo))
-    if not any(word in said for word in _HASH_WORDS):
+    if not contains_any(said, _HASH_WORDS):
         return iter(numbered)
     starts = [token.start for token in numbered]
     hashes = [
@@ -273,13 +273,13 @@ class _Reading:
         limit = ignore.max_number
         if limit is not None and not any(token.number and token.number <= limit for token in self._tokens):
             return
-        if ignore.needs and not any(word in self._text for word in ignore.needs):
+        if not contains_any(self._text, ignore.needs):
             return
         found = [at for match in ignore.pattern.finditer(self._text) for at in self._within(*match.span("t"))]
         self._silence([at for at in found if limit is None or (self._tokens[at].number or 0) <= limit])
 
     def _block(self, block: Block) -> Iterator[_Finding]:
-        if not any(word in self._text for word in block.needs):
+        if not contains_any(self._text, block.needs):
             return
         silent: list[int] = []
         floor = 0

@@ -80,7 +80,7 @@ class Rule:
         """Whether the pattern is worth running on this text (a cheap test)."""
         if not (self.titles if title else self.bodies) or self.kinds.isdisjoint(kinds):
             return False
-        return not self.needs or any(word in text for word in self.needs)
+        return contains_any(text, self.needs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,14 @@ class Rulebook:
     blocks: tuple[Block, ...]
     digest: str
     """Hash of the file: texts are parsed again when it changes."""
+
+
+def contains_any(text: str, words: tuple[str, ...]) -> bool:
+    """Whether one of the words is in the text; true where no word is asked for."""
+    for word in words:  # a plain loop: `any` over a generator takes twice the time, and this runs for every rule
+        if word in text:
+            return True
+    return not words
 
 
 def unbounded(pattern: str) -> bool:

@@ -415,8 +415,8 @@ class ArchiveSource:
         name = repo_name(event)
         if not isinstance(name, str) or name.lower() != self.repo.lower():
             return False
-        created_at = iso_utc(event.get("created_at")) or ""
-        if (self.since and created_at < self.since) or (self.until and created_at >= self.until):
+        moment = iso_utc(event.get("created_at"))  # an event without a time is in every window
+        if moment and ((self.since and moment < self.since) or (self.until and moment >= self.until)):
             return False
         return event.get("type") in READ_TYPES
 

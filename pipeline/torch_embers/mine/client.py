@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import requests
 from github import Auth, Github
 from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester, RequestsResponse
-from tenacity import wait_exponential_jitter
+from tenacity import wait_exponential
 
 from torch_embers import __version__
 from torch_embers.errors import AuthenticationError, NotReachableError, RateLimitError, SourceError
@@ -174,7 +174,7 @@ class GitHubClient:
         self._announce = announce
         self._sleep = sleep
         self._reached = False
-        self._pauses = wait_exponential_jitter(initial=patience.backoff, max=max(patience.max_wait, 0.01), jitter=0.1)
+        self._pauses = wait_exponential(multiplier=patience.backoff, max=max(patience.max_wait, 0.01))
         with _own_connections():
             self.tokens = [Token(self._github(token)) for token in tokens or [""]]
         self.authenticated = bool(tokens)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -80,15 +81,25 @@ def keyset(fetch: Callable[[str | None, str | None], Listed[T]], state: Forward)
     Yields:
         Each page with the cursor that is safe to save together with it.
     """
-    at, link = state.at, None
+    at, link, ordered = state.at, None, True
+    highest = at
     while True:
         listed = fetch(None if link or at is None else before(at), link)
-        reached = newest(listed.updated, at)
-        yield listed, Forward(reached)
+        highest = newest(listed.updated, highest)
+        ordered = ordered and _ascending(listed.updated)
         if listed.next is None:
+            yield listed, Forward(highest)
             return
-        link = None if reached != at else listed.next
+        # a server that ignores the order asked for is walked by its links; only the end makes the cursor safe
+        reached = highest if ordered else at
+        yield listed, Forward(reached)
+        link = listed.next if reached == at else None
         at = reached
+
+
+def _ascending(updated: Sequence[str]) -> bool:
+    seconds = [whole_second(u) for u in updated]
+    return all(a <= b for a, b in pairwise(seconds))
 
 
 @dataclass(frozen=True, slots=True)

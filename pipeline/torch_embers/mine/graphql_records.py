@@ -75,7 +75,7 @@ def item(node: dict[str, Any], repo: str, page: Page) -> Item:
         BadRecordError: no usable number.
     """
     pull = node.get("__typename") == "PullRequest"
-    state = "open" if node.get("state") == "OPEN" else "closed"
+    state = "open" if "OPEN" in (node.get("state"), node.get("pullState")) else "closed"
     milestone = node.get("milestone") or {}
     labels = {clean_text(n["name"]) for n in nodes_of(node.get("labels")) if n and isinstance(n.get("name"), str)}
     return Item(
@@ -111,7 +111,7 @@ def _comment(node: dict[str, Any], repo: str, number: int, page: Page) -> Commen
     return Comment(
         repo=repo,
         number=number,
-        comment_id=str(node.get("databaseId") or node["id"]),
+        comment_id=str(node.get("fullDatabaseId") or node["id"]),
         author=login(node.get("author")),
         author_association=text(node.get("authorAssociation")),
         created_at=iso_utc(node.get("createdAt")),

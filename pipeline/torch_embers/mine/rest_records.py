@@ -146,7 +146,7 @@ def item(obj: object, page: Page, *, repo: str | None = None) -> Item:
 
 
 def identity(obj: dict[str, Any]) -> str | None:
-    """The object's own id as text (REST: a number; GraphQL calls the same number ``databaseId``)."""
+    """The object's own id as text (REST: a number; GraphQL calls the same number ``fullDatabaseId``)."""
     found = obj.get("id")
     return str(found) if isinstance(found, int | str) and found != "" else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 AHEAD = 2
 """Batches that are read while one is written: DuckDB compresses while Python parses, on two cores."""
+COMMIT_RECORDS = 10_000
+"""Batches that wait are written in one transaction up to this size: every closing of the file costs a checkpoint."""
 COUNT_TOLERANCE = 0.001
 """Share of issues that may be missing at the end of a full listing: the search index lags behind by minutes."""
 COUNT_SLACK = 2
@@ -78,51 +81,65 @@ class Report:
         self.pages += len(batch.pages)
 
 
-class _Failure:
-    """An exception on its way from the reading to the writing thread."""
+class _End:
+    """What the reading thread sends last: its exception, if there was one."""
 
-    def __init__(self, error: BaseException) -> None:
+    def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
 
 
 def ahead(batches: Iterator[Batch], depth: int = AHEAD) -> Iterator[Batch]:
-    """Read batches in a thread of their own, at most ``depth`` ahead of the consumer.
+    """Read batches in a thread of their own, at most ``depth`` ahead of the consumer; what waits comes as one.
 
     An exception of the reader reaches the consumer behind everything read before it; when the consumer stops,
     so does the reader.
     """
-    waiting: queue.Queue[Batch | _Failure | None] = queue.Queue(depth)
+    waiting: queue.Queue[Batch | _End] = queue.Queue(depth)
     stop = threading.Event()
 
-    def put(entry: Batch | _Failure | None) -> bool:
+    def put(entry: Batch | _End) -> None:
         while not stop.is_set():
-            try:
+            with suppress(queue.Full):
                 waiting.put(entry, timeout=0.1)
-            except queue.Full:
-                continue
-            return True
-        return False
+                return
 
     def run() -> None:
         try:
             for batch in batches:
-                if not put(batch):
+                put(batch)
+                if stop.is_set():
                     return
         except BaseException as error:  # noqa: BLE001 - handed over, not swallowed
-            put(_Failure(error))
+            put(_End(error))
         else:
-            put(None)
+            put(_End())
 
     thread = threading.Thread(target=run, name="embers-reader", daemon=True)
     thread.start()
     try:
-        while (entry := waiting.get()) is not None:
-            if isinstance(entry, _Failure):
-                raise entry.error
-            yield entry
+        entry: Batch | _End | None = None
+        while not isinstance(entry := entry or waiting.get(), _End):
+            merged, entry = _gathered(entry, waiting)
+            yield merged
+        if entry.error is not None:
+            raise entry.error
     finally:
         stop.set()
         thread.join(timeout=5)
+
+
+def _gathered(first: Batch, waiting: queue.Queue[Batch | _End]) -> tuple[Batch, _End | None]:
+    """``first`` with the batches that wait behind it, and the end if it was met."""
+    merged = first
+    while merged.size() < COMMIT_RECORDS:
+        try:
+            following = waiting.get_nowait()
+        except queue.Empty:
+            break
+        if isinstance(following, _End):
+            return merged, following
+        merged.extend(following)
+    return merged, None
 
 
 def _drain(writer: Writer, batches: Iterator[Batch], report: Report, observer: Observer) -> None:

@@ -272,6 +272,10 @@ class Batch:
         for name in self.__slots__:
             getattr(self, name).extend(getattr(other, name))
 
+    def size(self) -> int:
+        """Number of records of all kinds."""
+        return sum(len(getattr(self, name)) for name in self.__slots__)
+
     def __bool__(self) -> bool:
         """Whether there is anything to write."""
-        return any(getattr(self, name) for name in self.__slots__)
+        return self.size() > 0

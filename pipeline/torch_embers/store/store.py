@@ -42,8 +42,9 @@ READ_PATIENCE = 5.0
 WRITE_PATIENCE = 60.0
 """Seconds a writer keeps trying: many short readers may come before it."""
 RETRY_PAUSE = 0.02
-MEMORY_LIMIT = "512MB"
-"""DuckDB spills to disk beyond this; the default would be 80 % of the machine."""
+OPTIONS: dict[str, str | bool | int | float | list[str]] = {"memory_limit": "128MB", "force_compression": "zstd"}
+"""DuckDB spills to disk beyond the limit (its default would be 80 % of the machine). Trying every compression on
+each write took twice the time of zstd alone and left files half as large again (measured on issue texts)."""
 PAGE_LEVEL = 3
 
 _BUSY = ("Could not set lock", "Conflicting lock", "different configuration", "unique file handle")
@@ -184,7 +185,7 @@ class Store:
         deadline = time.monotonic() + patience
         while True:
             try:
-                connection = duckdb.connect(str(self.path), read_only=read_only, config={"memory_limit": MEMORY_LIMIT})
+                connection = duckdb.connect(str(self.path), read_only=read_only, config=OPTIONS)
                 break
             except duckdb.Error as error:
                 known = explain(error, self.path)

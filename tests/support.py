@@ -1,0 +1,85 @@
+"""What several tests share: fast patience, snapshots of tables, mining without a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from torch_embers.mine.client import GitHubClient, Patience
+from torch_embers.mine.github import GraphqlSource, RestSource
+from torch_embers.mine.scope import Scope
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+QUICK = Patience(retries=6, max_wait=20, timeout=5, pause=0, backoff=0.05, secondary_wait=0.3)
+"""Patience whose pauses a test can afford; the rules are the shipped ones."""
+
+COMPARED = (
+    "items",
+    "events",
+    "comments",
+    "pull_files",
+    "commits",
+    "commit_files",
+    "code_sizes",
+    "gold_labels",
+    "catalog",
+    "stated_links",
+    "rejects",
+    "links",
+    "components",
+)
+FETCHED = {"fetched_at", "page_id"}
+"""When and in which answer a row came: the only columns in which two equal mines may differ."""
+
+
+def rows(database: Path, sql: str) -> list[tuple[Any, ...]]:
+    """Rows of a query."""
+    with Store(database).read() as connection:
+        return connection.execute(sql).fetchall()
+
+
+def snapshot(database: Path, tables: Iterable[str] = COMPARED, without: Iterable[str] = ()) -> dict[str, list[Any]]:
+    """Rows of every table, sorted, without the columns that say when they were fetched."""
+    found: dict[str, list[Any]] = {}
+    with Store(database).read() as connection:
+        for table in tables:
+            names = [
+                name
+                for (name,) in connection.execute(
+                    "SELECT column_name FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index", [table]
+                ).fetchall()
+                if name not in FETCHED and name not in without
+            ]
+            found[table] = sorted(
+                connection.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall(), key=repr
+            )
+    return found
+
+
+def client(url: str, *tokens: str, patience: Patience = QUICK, budget: int | None = None) -> GitHubClient:
+    """A client of a stand-in."""
+    return GitHubClient(url, list(tokens), patience, budget=budget)
+
+
+def rest(url: str, repo: str, *tokens: str, page_size: int = 100, **scope: Any) -> RestSource:
+    """A REST source of a stand-in."""
+    return RestSource(client(url, *tokens), Scope(repo, **scope), page_size=page_size)
+
+
+def graphql(url: str, repo: str, token: str = "token-one", **scope: Any) -> GraphqlSource:  # noqa: S107 - a stand-in's token
+    """A GraphQL source of a stand-in."""
+    return GraphqlSource(client(url, token), Scope(repo, **scope))
+
+
+def is_database(path: Path) -> bool:
+    """Whether DuckDB can open a file."""
+    try:
+        duckdb.connect(str(path), read_only=True).close()
+    except duckdb.Error:
+        return False
+    return True

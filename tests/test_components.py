@@ -1,0 +1,170 @@
+"""Which part of PyTorch: the longest path wins, labels in any case, words only where they are the subject."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_embers import resources
+from torch_embers.errors import InputError
+from torch_embers.link.components import Component, Components
+
+SHIPPED = Components.load()
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("c10/core/TensorImpl.h", ("data_path", "c10_core", True)),
+        ("c10/cuda/CUDACachingAllocator.cpp", ("data_path", "c10", False)),
+        ("torch/utils/hooks.py", ("data_path", "torch_utils", True)),
+        ("torch/utils/data/dataloader.py", ("data_path", "data_loading", True)),
+        ("torch/backends/cuda/__init__.py", ("data_path", "backends", True)),
+        ("torch/sparse/_triton_ops.py", ("data_path", "sparse", True)),
+        ("torch/nested/_internal/nested_tensor.py", ("data_path", "nested", True)),
+        ("torch/distributed/tensor/_api.py", ("data_path", "dtensor", True)),
+        ("torch/distributed/pipelining/stage.py", ("data_path", "pipelining", True)),
+        ("aten/src/ATen/native/TensorIterator.cpp", ("data_path", "aten_core", False)),
+        ("aten/src/ATen/native/TensorCompare.cpp", ("data_path", "native_cpu", False)),
+        ("aten/src/ATen/native/mps/operations/Pow.mm", ("data_path", "native_mps", False)),
+        ("aten/src/ATen/native/nested/cuda/x.cu", ("data_path", "nested", False)),
+        ("torch/storage.py", ("data_path", "storage", False)),
+        ("torch/csrc/autograd/python_variable_indexing.cpp", ("data_path", "indexing", False)),
+        ("torch/csrc/autograd/engine.cpp", ("computation", "autograd_engine", False)),
+        ("torch/autograd/function.py", ("computation", "autograd", False)),
+        ("torch/nn/modules/conv.py", ("computation", "nn", False)),
+        ("torch/optim/adam.py", ("computation", "optim", False)),
+    ],
+)
+def test_the_longest_path_decides(path: str, expected: tuple[str, str, bool]) -> None:
+    assert SHIPPED.by_path(path) == Component(*expected)
+
+
+@pytest.mark.parametrize("path", ["", "/", "README.md", "torch/utilsx/a.py", "xtorch/utils/a.py", "docs/c10/core/a.md"])
+def test_other_paths_belong_nowhere(path: str) -> None:
+    assert SHIPPED.by_path(path) is None
+
+
+def test_labels_match_in_any_case_and_others_say_nothing() -> None:
+    assert SHIPPED.by_label("Module: Sparse") == Component("data_path", "sparse", strict=True)
+    assert SHIPPED.by_label("module: memory format") == Component("data_path", "memory_layout", strict=False)
+    assert SHIPPED.by_label("module: optimizer") == Component("computation", "optim", strict=False)
+    assert SHIPPED.by_label("triaged") is None
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "sub"),
+    [
+        ("op is wrong", "only for non-contiguous input", "memory_layout"),
+        ("op is wrong with strided input", "", "memory_layout"),
+        ("conv is wrong", "x.to(memory_format=torch.channels_last)", "memory_layout"),
+        ("op dies", "Segmentation fault (core dumped)", "memory_safety"),
+        ("op dies", "RuntimeError: CUDA error: an illegal memory access was encountered", "memory_safety"),
+        ("DataLoader hangs", "", "data_loading"),
+        ("training stops", "RuntimeError: DataLoader worker (pid 12) is killed by signal", "data_loading"),
+        ("pin_memory fails", "", "device_memory"),
+        ("op is wrong", "a.to_sparse_csr()", "sparse"),
+        ("op is wrong", "for nested tensors", "nested"),
+        ("op is wrong", "index beyond 2**31", "indexing"),
+        ("[MPS] op is wrong", "", "native_mps"),
+        ("torch.load fails", "", "serialization"),
+    ],
+)
+def test_words_of_a_report_name_a_part_of_the_data_path(title: str, body: str, sub: str) -> None:
+    found = {hit.component.subcomponent for hit in SHIPPED.by_text(title, body)}
+    assert sub in found
+
+
+@pytest.mark.parametrize(
+    ("title", "body"),
+    [
+        ("the docs are unclear", "nn.Conv2d(1, 2, 3, stride=1); DataLoader(d, num_workers=2, pin_memory=True)"),
+        ("a question", "discontiguous words, besegfaulted, indexes of stock, .cuda() and torch.save(x)"),
+        (None, None),
+    ],
+)
+def test_words_in_passing_name_nothing(title: str | None, body: str | None) -> None:
+    assert SHIPPED.by_text(title, body) == []
+
+
+def test_an_item_gets_every_component_with_what_decided() -> None:
+    hits = SHIPPED.of_item(
+        title="op is wrong for a non-contiguous grad",
+        labels=["module: autograd", "triaged"],
+        paths=["torch/nn/b.py", "torch/nn/a.py", "README.md"],
+    )
+    assert [(hit.component.subcomponent, hit.evidence, hit.detail) for hit in hits] == [
+        ("nn", "path", "torch/nn/a.py"),
+        ("autograd", "label", "module: autograd"),
+        ("memory_layout", "text", "non-contiguous"),
+        ("autograd", "text", "grad"),
+    ]
+
+
+def test_strict_marks_only_modules_that_the_study_names() -> None:
+    data = resources.load_toml("components.toml")
+    named = ("c10/core", "torch/utils", "torch/backends", "torch/sparse", "torch/nested", "torch/distributed/")
+    strict = [entry["path"] for entry in data["path"] if entry.get("strict")]
+    assert all(path.startswith(named) for path in strict)
+    parts = {entry["name"]: entry["component"] for entry in data["subcomponent"]}
+    assert all(
+        parts[e["sub"]] == "data_path" for kind in ("path", "label", "text") for e in data[kind] if e.get("strict")
+    )
+
+
+def test_every_entry_has_a_reason_and_every_part_is_used() -> None:
+    data = resources.load_toml("components.toml")
+    entries = [*data["path"], *data["label"], *data["text"]]
+    assert all(len(entry["reason"]) > 10 for entry in entries)
+    assert {entry["sub"] for entry in entries} == {entry["name"] for entry in data["subcomponent"]}
+    assert not [entry["path"] for entry in data["path"] if entry["path"].endswith("/")]
+
+
+def test_needed_words_never_hide_a_match() -> None:
+    # a word that `needs` forgets would silence its own pattern: try every literal alternative of each pattern
+    for entry in resources.load_toml("components.toml")["text"]:
+        literals = re.findall(r"(?<![\w\\\[(?:.{])[a-z][a-z_. ]{3,}(?![\w\[(?{])", entry["pattern"])
+        for literal in literals:
+            text = f" {literal} "
+            if re.search(entry["pattern"], text) and "needs" in entry:
+                assert any(word in text for word in entry["needs"]), (entry["id"], literal)
+
+
+@given(st.text(max_size=60), st.text(max_size=200))
+def test_any_text_gives_each_component_at_most_once(title: str, body: str) -> None:
+    parts = [hit.component for hit in SHIPPED.by_text(title, body)]
+    assert len(parts) == len(set(parts))
+
+
+@given(st.text(alphabet="abct10/._*", max_size=40))
+def test_any_path_is_looked_up_without_error(path: str) -> None:
+    SHIPPED.by_path(path)
+    SHIPPED.by_path(f"torch/{path}")
+
+
+def broken(**changes: Any) -> dict[str, Any]:
+    base: dict[str, Any] = {
+        "subcomponent": [{"name": "a", "component": "data_path", "meaning": "m"}],
+        "path": [{"path": "x", "sub": "a", "reason": "r"}],
+    }
+    return base | changes
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (broken(subcomponent=[{"name": "a", "component": "other"}]), "unknown component"),
+        (broken(path=[{"path": "x", "sub": "b"}]), "unknown sub-component"),
+        (broken(path=[{"path": "x", "sub": "a"}] * 2), "stands twice"),
+        (broken(path=[{"sub": "a"}]), "lacks the key"),
+        (broken(text=[{"id": "t", "sub": "a", "in": "any", "pattern": "x+"}]), "upper bound"),
+        (broken(text=[{"id": "t", "sub": "a", "in": "any", "pattern": "("}]), "t: "),
+    ],
+)
+def test_a_bad_table_is_refused_with_the_reason(data: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        Components(data)

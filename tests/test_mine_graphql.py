@@ -1,0 +1,203 @@
+"""Mining by GraphQL against GitHub's published schema, executed by graphql-js over known data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from servers import stand_ins
+from support import graphql, rows, snapshot
+
+from torch_embers import resources
+from torch_embers.errors import RateLimitError, UnknownRepositoryError
+from torch_embers.mine import graphql_records, runner
+from torch_embers.mine.github import NumbersSource
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.servers
+REPO = "pytorch/pytorch"
+QUERIES = sorted(p.stem for p in (resources.PACKAGE_DIR / "mine" / "queries").glob("*.graphql") if p.stem != "fragments")
+
+
+@pytest.fixture
+def server(graphql_server: stand_ins.GraphQLStandIn) -> Iterator[stand_ins.GraphQLStandIn]:
+    graphql_server.restore()
+    yield graphql_server
+    graphql_server.restore()
+
+
+def dataset_items(server: stand_ins.GraphQLStandIn, kind: str | None = None) -> dict[int, Any]:
+    found = next(r for r in server.dataset["repos"] if r["nameWithOwner"] == REPO)["items"]
+    return {i["number"]: i for i in found if kind is None or i["kind"] == kind}
+
+
+def test_every_query_is_valid_by_the_published_schema(tmp_path: Path, graphql_server: stand_ins.GraphQLStandIn) -> None:
+    paths = []
+    for name in QUERIES:
+        path = tmp_path / f"{name}.graphql"
+        path.write_text(graphql_records.query(name))
+        paths.append(path)
+    assert len(paths) >= 7
+    assert stand_ins.validate_queries(paths) == []
+
+
+def test_items_come_with_everything_that_belongs_to_them(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+    runner.mine(Store(database), graphql(server.url, REPO))
+    wanted = dataset_items(server)
+    stored = {
+        n: (kind, title, state, list(labels))
+        for n, kind, title, state, labels in rows(database, "SELECT number, kind, title, state, labels FROM items")
+    }
+    assert set(stored) == set(wanted)
+    for number, item in wanted.items():
+        kind, title, state, labels = stored[number]
+        assert kind == ("pull" if item["kind"] == "pull" else "issue")
+        assert title == item["title"]
+        assert state == ("open" if item["state"] == "OPEN" else "closed")
+        assert labels == sorted(set(item["labels"]))
+    comments = dict(rows(database, "SELECT number, count(*) FROM comments GROUP BY number"))
+    assert comments == {n: len(i["comments"]) for n, i in wanted.items() if i["comments"]}
+    files = dict(rows(database, "SELECT number, count(*) FROM pull_files GROUP BY number"))
+    assert files == {n: len(i["files"]) for n, i in wanted.items() if i.get("files")}
+    assert max(comments.values()) > 50, "the data must make a second page of comments necessary"
+    assert max(files.values()) > 100, "the data must make a second page of files necessary"
+
+
+def test_requests_and_points_stay_near_the_computed_cost(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+    source = graphql(server.url, REPO)
+    runner.mine(Store(database), source)
+    server_cost = server.counters()["cost"]
+    assert source.client.usage.points == server_cost
+    assert server_cost <= 12 * len(dataset_items(server)) / 100
+
+
+def test_a_second_mine_reads_one_page_of_each_listing(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+    runner.mine(Store(database), graphql(server.url, REPO))
+    before = snapshot(database)
+    again = graphql(server.url, REPO)
+    runner.mine(Store(database), again)
+    assert snapshot(database) == before
+    assert again.client.usage.requests <= 8
+
+
+def test_changes_between_two_mines_arrive(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+    runner.mine(Store(database), graphql(server.url, REPO))
+    issue = min(dataset_items(server, "issue"))
+    pull = min(dataset_items(server, "pull"))
+    server.update(REPO, issue, title="a new title", updatedAt="2027-01-01T00:00:00Z")
+    server.update(REPO, pull, title="another title", updatedAt="2027-01-01T00:00:01Z")
+    runner.mine(Store(database), graphql(server.url, REPO))
+    got = dict(rows(database, f"SELECT number, title FROM items WHERE number IN ({issue}, {pull})"))
+    assert got == {issue: "a new title", pull: "another title"}
+
+
+def test_replay_rebuilds_equal_tables_offline(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+    runner.mine(Store(database), graphql(server.url, REPO))
+    before = snapshot(database)
+    runner.replay(Store(database))
+    assert snapshot(database) == before
+
+
+def test_an_interrupted_mine_goes_on_where_it_stopped(
+    server: stand_ins.GraphQLStandIn, database: Path, tmp_path: Path
+) -> None:
+    whole = tmp_path / "whole.duckdb"
+    runner.mine(Store(whole), graphql(server.url, REPO))
+    for budget in range(3, 60):
+        part = graphql(server.url, REPO)
+        part.client.budget = max(budget, 12)
+        if not runner.mine(Store(database), part).stopped:
+            break
+    assert snapshot(database) == snapshot(whole)
+
+
+def test_a_node_the_server_cannot_answer_for_is_set_aside_and_the_rest_goes_on(
+    server: stand_ins.GraphQLStandIn, database: Path
+) -> None:
+    server.faults({"kind": "null_node", "at": 1, "times": 1, "index": 3, "contains": "issues("})
+    source = graphql(server.url, REPO)
+    try:
+        runner.mine(Store(database), source)
+    except runner.ShortListingError:
+        pass
+    assert rows(database, "SELECT count(*) FROM rejects")[0][0] >= 1
+    assert rows(database, "SELECT count(*) FROM items")[0][0] >= len(dataset_items(server)) - 1
+
+
+@pytest.mark.parametrize("kind", ["truncated", "short_body", "drop"])
+def test_a_broken_answer_is_asked_for_again(
+    server: stand_ins.GraphQLStandIn, database: Path, tmp_path: Path, kind: str
+) -> None:
+    whole = tmp_path / "whole.duckdb"
+    runner.mine(Store(whole), graphql(server.url, REPO))
+    server.faults({"kind": kind, "at": 3, "times": 2})
+    runner.mine(Store(database), graphql(server.url, REPO))
+    assert server.counters()["faults"] >= 1
+    assert snapshot(database) == snapshot(whole)
+
+
+def test_a_used_up_quota_with_http_200_is_waited_for(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+    server.faults({"kind": "rate_limited", "at": 3, "times": 1, "reset_in": 1})
+    runner.mine(Store(database), graphql(server.url, REPO))
+    assert rows(database, "SELECT count(*) FROM items")[0][0] == len(dataset_items(server))
+
+
+def test_a_wait_beyond_the_allowed_one_raises_instead_of_sleeping(
+    server: stand_ins.GraphQLStandIn, database: Path
+) -> None:
+    server.limit(limit=4, reset_in=3_000)
+    with pytest.raises(RateLimitError, match="--max-wait") as caught:
+        runner.mine(Store(database), graphql(server.url, REPO))
+    assert 2_500 < caught.value.wait_seconds <= 3_002
+    server.limit()
+    runner.mine(Store(database), graphql(server.url, REPO))
+    assert rows(database, "SELECT count(*) FROM items")[0][0] == len(dataset_items(server))
+
+
+def test_deleted_and_transferred_items_become_tombstones(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+    runner.mine(Store(database), graphql(server.url, REPO))
+    first, second = sorted(dataset_items(server, "issue"))[:2]
+    server.delete(REPO, first)
+    server.transfer(REPO, second, "pytorch/vision", 77, "2027-01-01T00:00:00Z")
+    known = frozenset({first, second})
+    runner.mine(Store(database), NumbersSource(graphql(server.url, REPO), [first, second], known))
+    gone = rows(database, f"SELECT number FROM items WHERE deleted_at IS NOT NULL AND number IN ({first}, {second})")
+    assert {n for (n,) in gone} == {first, second}
+    assert rows(database, f"SELECT title IS NOT NULL FROM items WHERE number = {first}") == [(True,)]
+
+
+def test_a_renamed_repository_is_stored_under_its_new_name(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+    server.rename_repo(REPO, "pytorch/pytorch-next")
+    report = runner.mine(Store(database), graphql(server.url, REPO))
+    assert {r for (r,) in rows(database, "SELECT DISTINCT repo FROM items")} == {"pytorch/pytorch-next"}
+    assert any("pytorch-next" in note for note in report.notes)
+
+
+def test_an_unknown_repository_is_named(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+    with pytest.raises(UnknownRepositoryError, match="nobody/nothing"):
+        runner.mine(Store(database), graphql(server.url, "nobody/nothing"))
+
+
+def test_closing_references_become_fixing_links(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+    runner.mine(Store(database), graphql(server.url, REPO))
+    wanted = {
+        (n, target)
+        for n, item in dataset_items(server, "pull").items()
+        for target in item.get("closes", [])
+    }
+    got = set(rows(database, "SELECT number, target_number FROM links WHERE evidence = 'closing_reference'"))
+    assert wanted
+    assert wanted <= got
+
+
+@pytest.mark.slow
+def test_the_real_texts_arrive_whole(shared_graphql: stand_ins.GraphQLStandIn, database: Path) -> None:
+    runner.mine(Store(database), graphql(shared_graphql.url, REPO))
+    wanted = dataset_items(shared_graphql)
+    bodies = dict(rows(database, "SELECT number, body FROM items"))
+    assert len(bodies) == len(wanted) > 1_200
+    assert all(bodies[n] == (i["body"] or "").replace("\x00", "\ufffd") for n, i in wanted.items())

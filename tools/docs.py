@@ -1,0 +1,510 @@
+"""Rewrite the generated parts of the documentation: `python tools/docs.py` (`--check`: only name the stale files).
+
+A generated part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; everything else is written by hand
+and left alone. What is generated comes from the place that decides it: options from the command line's own
+declarations, tables from schema.sql, relations and signals from data/*.toml, counts from data/catalog.jsonl, and
+examples from commands that are run on a database of the catalog alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import inspect
+import io
+import json
+import os
+import re
+import sys
+import tempfile
+from collections import Counter
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from unittest.mock import patch
+
+import duckdb
+import typer
+
+from torch_embers import cli, errors, resources
+from torch_embers.settings import Settings
+from torch_embers.store import views
+from torch_embers.store.tables import KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+ROOT = Path(__file__).resolve().parent.parent
+START = "<!-- generated:"
+BLOCK = re.compile(r"(<!-- generated: ([a-z0-9-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+STATED_DEFAULT = re.compile(r"\s*\\?\[default: ([^\]]+)\]")
+"""A default that the help states itself, because the settings decide it."""
+EXAMPLE_WIDTH = 96
+"""Columns of the terminal in which examples are run: what a code block shows without scrolling."""
+GITHUB = "https://github.com/pytorch/pytorch/issues"
+ANNOTATORS = (("embers-guide-1", "automated"), ("data-path-study", "paper"))
+SCHEMES = ("bug_type", "memory_type", "memory_subtype", "consequence")
+
+
+class BlockError(Exception):
+    """A file has a block without an end, or one that nobody generates."""
+
+
+# ---- Markdown ------------------------------------------------------------------------------------------------------
+
+
+def cell(value: object) -> str:
+    """Text that stays within one cell of a Markdown table and is shown as it is."""
+    text = " ".join(str(value).split())
+    return text.replace("<", "&lt;").replace("|", "\\|").replace("*", "\\*")
+
+
+def code(value: object) -> str:
+    """Inline code for a table cell; nothing for nothing."""
+    text = " ".join(str(value).split()).replace("|", "\\|")
+    return f"`{text}`" if text else ""
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table of ready cells; a heading that ends in ``:`` is of a column of numbers."""
+    marks = ["---:" if heading.endswith(":") else "---" for heading in headings]
+    lines = [[heading.rstrip(":") for heading in headings], marks, *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A code block."""
+    return f"```{language}\n{text.rstrip()}\n```"
+
+
+# ---- the command line ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option or argument of a command."""
+
+    names: tuple[str, ...]
+    value: str
+    default: str
+    meaning: str
+
+
+def commands() -> dict[str, Callable[..., Any]]:
+    """The function behind each command, in the order of ``embers --help``."""
+    found = {}
+    for info in cli.app.registered_commands:
+        if info.callback:
+            found[info.name or info.callback.__name__.replace("_", "-")] = info.callback
+    return found
+
+
+def _value_of(hint: Any, declared: Any) -> str:
+    """What to write behind an option, by the type of its parameter."""
+    kinds = {kind for kind in (hint, *get_args(hint)) if isinstance(kind, type)}
+    if bool in kinds:
+        return "none (a switch)"
+    word = "path" if Path in kinds else "number" if kinds & {int, float} else "text"
+    least = getattr(declared, "min", None)
+    word += f", at least {least}" if least is not None else ""
+    repeatable = any(get_args(part) for part in get_args(hint))
+    return f"{word}, repeatable" if repeatable else word
+
+
+def options(command: str) -> list[Option]:
+    """Options and arguments of a command: names, help and defaults as Typer has them, types as the function has them."""
+    group: Any = typer.main.get_command(cli.app)
+    hints = get_type_hints(commands()[command], include_extras=True)
+    found = []
+    for parameter in group.commands[command].params:
+        hint, declared = get_args(hints[parameter.name])
+        text = parameter.help or ""
+        stated = STATED_DEFAULT.search(text)
+        default = stated[1] if stated else "required" if parameter.required else _default(parameter.default)
+        argument = parameter.param_type_name == "argument"
+        names = (parameter.name.upper(),) if argument else (*parameter.opts, *parameter.secondary_opts)
+        found.append(Option(names, _value_of(hint, declared), default, STATED_DEFAULT.sub("", text)))
+    return found
+
+
+def _default(value: object) -> str:
+    return "" if value in (None, False, ()) else str(value)
+
+
+def options_table(command: str) -> str:
+    """The options of a command as a table."""
+    rows = [
+        (", ".join(code(name) for name in option.names), cell(option.value), cell(option.default), cell(option.meaning))
+        for option in options(command)
+    ]
+    return table(("option", "value", "default", "meaning"), rows)
+
+
+def commands_table() -> str:
+    """All commands with the first line of their help."""
+    rows = [
+        (f"[`embers {name}`](commands/{name}.md)", cell((inspect.getdoc(function) or "").splitlines()[0]))
+        for name, function in commands().items()
+    ]
+    return table(("command", "what it does"), rows)
+
+
+def settings_table() -> str:
+    """Every setting with its key, environment variable and default."""
+    rows = []
+    for name, field in Settings.model_fields.items():
+        default = field.default
+        if field.default_factory is not None:
+            default = "data/embers.duckdb in a checkout, else embers.duckdb in the user's data folder"
+        elif name == "tokens":
+            default = "GITHUB_TOKEN, else GH_TOKEN"
+        rows.append((code(name), code(f"EMBERS_{name.upper()}"), cell(default), cell(field.description or "")))
+    return table(("key in embers.toml", "environment", "default", "meaning"), rows)
+
+
+def named_errors() -> list[type[errors.EmbersError]]:
+    """Every error that embers raises on purpose, by exit code, then in the order of errors.py."""
+    found = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.EmbersError)]
+    return sorted(found, key=lambda kind: kind.exit_code)
+
+
+def errors_table() -> str:
+    """The named errors with their exit code."""
+    rows = [
+        (str(kind.exit_code), code(kind.__name__), cell((inspect.getdoc(kind) or "").split("\n\n")[0]))
+        for kind in named_errors()
+        if kind is not errors.EmbersError
+    ]
+    return table(("code:", "error", "when"), rows)
+
+
+# ---- examples, run for real ----------------------------------------------------------------------------------------
+
+
+@cache
+def _catalog_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder with a database of the catalog alone; removed when the process ends."""
+    folder = tempfile.TemporaryDirectory(prefix="embers-docs-")
+    atexit.register(folder.cleanup)
+    run("mine", "--source", "catalog", "--database", f"{folder.name}/e.duckdb")
+    return folder
+
+
+def run(*arguments: str) -> str:
+    """What a command prints in a terminal of ``EXAMPLE_WIDTH`` columns.
+
+    Raises:
+        BlockError: it failed.
+    """
+    printed = io.StringIO()
+    with patch.dict(os.environ, {"COLUMNS": str(EXAMPLE_WIDTH), "NO_COLOR": "1"}), redirect_stdout(printed):
+        try:
+            cli.main(list(arguments))
+        except SystemExit as stop:
+            if stop.code:
+                raise BlockError(f"`embers {' '.join(arguments)}` ended with {stop.code}") from stop
+    return "\n".join(line.rstrip() for line in printed.getvalue().strip("\n").splitlines())
+
+
+def example(*arguments: str) -> str:
+    """A command and what it prints on a database that holds the catalog alone."""
+    output = run(*arguments, "--database", f"{_catalog_folder().name}/e.duckdb")
+    return fenced(f"$ embers {' '.join(arguments)}\n{output}", "console")
+
+
+# ---- the database --------------------------------------------------------------------------------------------------
+
+
+@cache
+def _empty_database() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute(resources.package_file("store", "schema.sql").read_text(encoding="utf-8"))
+    views.refresh(connection)
+    return connection
+
+
+def _columns(name: str) -> list[tuple[str, str, str]]:
+    query = """SELECT column_name, data_type, coalesce(comment, '') FROM duckdb_columns()
+               WHERE table_name = ? AND NOT internal ORDER BY column_index"""
+    return [(str(a), str(b), str(c)) for a, b, c in _empty_database().execute(query, [name]).fetchall()]
+
+
+def _relations_of(kind: str) -> list[tuple[str, str]]:
+    query = f"SELECT {kind}_name, coalesce(comment, '') FROM duckdb_{kind}s() WHERE NOT internal ORDER BY {kind}_oid"
+    return [(str(a), str(b)) for a, b in _empty_database().execute(query).fetchall()]
+
+
+def tables() -> str:
+    """Every table with its key and columns."""
+    parts = []
+    for name, comment in _relations_of("table"):
+        key = KEYS.get(name, ())
+        about = f"{cell(comment)} Key: {', '.join(code(k) for k in key)}." if key else cell(comment)
+        rows = [(code(column), kind, cell(meaning)) for column, kind, meaning in _columns(name)]
+        parts.append(f"### {name}\n\n{about}\n\n{table(('column', 'type', 'meaning'), rows)}")
+    return "\n\n".join(parts)
+
+
+def view_list() -> str:
+    """Every view with its columns."""
+    parts = []
+    for name, comment in sorted(_relations_of("view")):
+        shown = ", ".join(f"{code(column)} {kind}" for column, kind, _ in _columns(name))
+        parts.append(f"### {name}\n\n{cell(comment)}\n\nColumns: {shown}.")
+    return "\n\n".join(parts)
+
+
+# ---- the catalog ---------------------------------------------------------------------------------------------------
+
+
+@cache
+def entries() -> tuple[dict[str, Any], ...]:
+    """The lines of data/catalog.jsonl."""
+    text = resources.data_file("catalog.jsonl").read_text(encoding="utf-8")
+    return tuple(json.loads(line) for line in text.splitlines() if line.strip())
+
+
+def _labels(entry: Mapping[str, Any], annotator: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for label in entry["taxonomy"]:
+        if label["annotator"] == annotator:
+            found.setdefault(label["scheme"], set()).add(label["value"])
+    return found
+
+
+def catalog_facts() -> str:
+    """How many entries there are, and for how many each fact is known."""
+    total = len(entries())
+    lists = ("labels", "fix_prs", "fix_files", "related", "affected_versions", "fixed_versions", "backends")
+    known = {name: sum(bool(entry[name]) for entry in entries()) for name in (*lists, "created_at", "closed_at")}
+    known["state_reason"] = sum(entry["state_reason"] is not None for entry in entries())
+    counted = [(what, str(n)) for what, n in sorted(Counter(f"{e['state']} {e['kind']}s" for e in entries()).items())]
+    rows = [("entries", str(total)), *counted]
+    rows += [(f"with {code(name)}", f"{n} ({n / total:.0%})") for name, n in known.items()]
+    return table(("what", "count:"), rows)
+
+
+def catalog_sources() -> str:
+    """How many entries rest on each kind of source, and which backends they concern."""
+    sources = Counter(name for entry in entries() for name in entry["facts_from"])
+    backends = Counter(name for entry in entries() for name in entry["backends"])
+    relations = Counter(other["relation"] for entry in entries() for other in entry["related"])
+    parts = (("source of facts", sources), ("backend", backends), ("relation stated", relations))
+    made = [table((what, "entries:"), [(code(n), str(k)) for n, k in counts.most_common()]) for what, counts in parts]
+    return "\n\n".join(made)
+
+
+def catalog_classes() -> str:
+    """Entries per class and annotator."""
+    counts = Counter(
+        (label["scheme"], label["value"], label["annotator"]) for entry in entries() for label in entry["taxonomy"]
+    )
+    rows: list[tuple[str, ...]] = []
+    for scheme in SCHEMES:
+        values = {value for found, value, _ in counts if found == scheme}
+        ranked = sorted(values, key=lambda v: (-counts[scheme, v, ANNOTATORS[0][0]], v))
+        rows += [(code(scheme), code(v), *(str(counts[scheme, v, who]) for who, _ in ANNOTATORS)) for v in ranked]
+    headings = ("scheme", "class", *(f"{who} ({kind}):" for who, kind in ANNOTATORS))
+    return table(headings, rows)
+
+
+def catalog_agreement() -> str:
+    """Where both annotators labelled an entry: how often they chose the same class."""
+    rows = []
+    for scheme in SCHEMES:
+        both = [
+            (ours[scheme], theirs[scheme])
+            for entry in entries()
+            if scheme in (ours := _labels(entry, ANNOTATORS[0][0]))
+            and scheme in (theirs := _labels(entry, ANNOTATORS[1][0]))
+        ]
+        rows.append((code(scheme), str(len(both)), str(sum(bool(a & b) for a, b in both))))
+    return table(("scheme", "labelled by both:", "same class:"), rows)
+
+
+def mps_status() -> str:
+    """The entries of data/mps_status.toml with their issues."""
+    state = {entry["number"]: entry["state"] for entry in entries()}
+    rows = []
+    for entry in resources.load_toml("mps_status.toml")["entry"]:
+        issues = [f"[#{n}]({GITHUB}/{n}){' (open)' if state.get(n) == 'open' else ''}" for n in entry.get("issues", ())]
+        found = ", ".join(issues) or "none found"
+        rows.append((f"{entry['section']} {entry['item']}", cell(entry["topic"]), found, cell(entry["reason"])))
+    return table(("statement", "topic", "issues", "why these"), rows)
+
+
+# ---- links, components, candidates ---------------------------------------------------------------------------------
+
+
+def relations_table() -> str:
+    """Relations of data/relations.toml, strongest first."""
+    found = sorted(resources.load_toml("relations.toml")["relation"], key=lambda r: -r["rank"])
+    rows = [
+        (code(r["name"]), str(r["rank"]), r["strength"], cell(r["forward"]), cell(r["backward"]), cell(r["meaning"]))
+        for r in found
+    ]
+    return table(("relation", "rank:", "strength", "from the source", "from the target", "meaning"), rows)
+
+
+def phrases() -> str:
+    """Rules by which texts state relations, in the order in which they are tried."""
+    book = resources.load_toml("relations.toml")
+    rows = []
+    for rule in (*book["block"], *book["rule"]):
+        where = ", ".join(rule.get("kinds", ["any"])) + (f" ({rule['where']})" if "where" in rule else "")
+        inverse = " (the other way round)" if rule.get("inverse") else ""
+        rows.append((code(rule["id"]), code(rule["relation"]) + inverse, where, cell(rule["reason"])))
+    return table(("rule", "relation", "texts", "what it recognises, or why it is there"), rows)
+
+
+def ignored() -> str:
+    """Forms that look like a reference and are none."""
+    rows = [(code(entry["id"]), cell(entry["reason"])) for entry in resources.load_toml("relations.toml")["ignore"]]
+    return table(("form", "why it is no reference"), rows)
+
+
+def subcomponents() -> str:
+    """Parts of PyTorch with the number of entries that lead to each."""
+    book = resources.load_toml("components.toml")
+    counts = {kind: Counter(entry["sub"] for entry in book[kind]) for kind in ("path", "label", "text")}
+    strict = {entry["sub"] for entry in book["path"] if entry.get("strict")}
+    rows = [
+        (
+            code(part["name"]),
+            code(part["component"]),
+            "yes" if part["name"] in strict else "",
+            cell(part["meaning"]),
+            *(str(counts[kind][part["name"]]) for kind in counts),
+        )
+        for part in book["subcomponent"]
+    ]
+    return table(("sub-component", "component", "strict paths", "what it is", "paths:", "labels:", "texts:"), rows)
+
+
+def strict_paths() -> str:
+    """Paths of the strict data path."""
+    rows = [
+        (code(entry["path"]), code(entry["sub"]), cell(entry["reason"]))
+        for entry in resources.load_toml("components.toml")["path"]
+        if entry.get("strict")
+    ]
+    return table(("path", "sub-component", "reason"), rows)
+
+
+def candidate() -> str:
+    """What makes a candidate."""
+    book = resources.load_toml("candidates.toml")
+    facts = book["facts"]
+    rows = [(code(name), cell(facts[f"{name}_reason"])) for name in facts if f"{name}_reason" in facts]
+    condition = fenced(book["candidate"]["where"], "sql")
+    return f"{cell(book['candidate']['reason'])}\n\n{condition}\n\n{table(('fact', 'what it means'), rows)}"
+
+
+def signals() -> str:
+    """What makes an item a report of wrong behaviour."""
+    rows = [
+        (code(s["id"]), s["from"], code(s["consequence"]), cell(s["reason"]))
+        for s in resources.load_toml("candidates.toml")["signal"]
+    ]
+    return table(("signal", "read from", "consequence", "reason"), rows)
+
+
+def funnel_stages() -> str:
+    """The funnel's stages with the study's counts."""
+    rows = [
+        (str(place), code(s["name"]), f"{s['study']:,}", code(s["where"]), cell(s["reason"]))
+        for place, s in enumerate(resources.load_toml("candidates.toml")["stage"], start=1)
+    ]
+    return table(("stage:", "name", "study:", "condition, added to those above", "what is counted"), rows)
+
+
+# ---- files ---------------------------------------------------------------------------------------------------------
+
+
+def blocks() -> dict[str, Callable[[], str]]:
+    """What generates each block."""
+    return {
+        **{f"options-{name}": partial(options_table, name) for name in commands()},
+        "commands": commands_table,
+        "settings": settings_table,
+        "errors": errors_table,
+        "example-chain": partial(example, "chain", "172340"),
+        "example-funnel": partial(example, "funnel"),
+        "tables": tables,
+        "views": view_list,
+        "catalog-facts": catalog_facts,
+        "catalog-sources": catalog_sources,
+        "catalog-classes": catalog_classes,
+        "catalog-agreement": catalog_agreement,
+        "mps-status": mps_status,
+        "relations": relations_table,
+        "phrases": phrases,
+        "ignored": ignored,
+        "subcomponents": subcomponents,
+        "strict-paths": strict_paths,
+        "candidate": candidate,
+        "signals": signals,
+        "funnel-stages": funnel_stages,
+    }
+
+
+def rewritten(text: str, known: Mapping[str, Callable[[], str]]) -> str:
+    """The text with every block generated anew; what stands outside of blocks is untouched.
+
+    Raises:
+        BlockError: a block without an end, a malformed start, or a name that ``known`` lacks.
+    """
+    if text.count(START) != len(BLOCK.findall(text)):
+        raise BlockError(f"a block has no proper start or end (`{START} NAME -->` ... `<!-- end -->`)")
+
+    def fresh(match: re.Match[str]) -> str:
+        if match[2] not in known:
+            raise BlockError(f"nobody generates the block {match[2]!r}")
+        return f"{match[1]}\n{known[match[2]]()}\n\n{match[4]}"
+
+    return BLOCK.sub(fresh, text)
+
+
+def stale(root: Path = ROOT) -> dict[Path, str]:
+    """Files of docs/ whose generated parts are not current, with the text that they should have.
+
+    Raises:
+        BlockError: a file has a malformed block.
+    """
+    known = blocks()
+    found = {}
+    for path in sorted((root / "docs").rglob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        try:
+            wanted = rewritten(text, known)
+        except BlockError as error:
+            raise BlockError(f"{path.relative_to(root)}: {error}") from error
+        if wanted != text:
+            found[path] = wanted
+    return found
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    """Run the command; returns the exit code: 0, or 1 where ``--check`` found stale files or a block is malformed."""
+    parser = argparse.ArgumentParser(description="Rewrite the generated parts of docs/.")
+    parser.add_argument("--check", action="store_true", help="change nothing; name the stale files and exit with 1")
+    check = parser.parse_args(arguments).check
+    try:
+        found = stale(root)
+    except BlockError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    for path, text in found.items():
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{'stale' if check else 'rewritten'}: {path.relative_to(root)}\n")
+    if check and found:
+        sys.stderr.write("run `python tools/docs.py` (or `make docs`) and commit the result\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
