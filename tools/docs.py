@@ -28,9 +28,9 @@ from unittest.mock import patch
 import duckdb
 import typer
 
-from torch_embers import cli, errors, resources
+from torch_embers import __version__, cli, errors, resources
 from torch_embers.settings import Settings
-from torch_embers.store import views
+from torch_embers.store import schema, views
 from torch_embers.store.tables import KEYS
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _value_of(hint: Any, declared: Any) -> str:
 
 
 def options(command: str) -> list[Option]:
-    """Options and arguments of a command: names, help and defaults as Typer has them, types as the function has them."""
+    """Options and arguments of a command: names, help and defaults as Typer has them, types from the function."""
     group: Any = typer.main.get_command(cli.app)
     hints = get_type_hints(commands()[command], include_extras=True)
     found = []
@@ -199,7 +199,9 @@ def run(*arguments: str) -> str:
         BlockError: it failed.
     """
     printed = io.StringIO()
-    with patch.dict(os.environ, {"COLUMNS": str(EXAMPLE_WIDTH), "NO_COLOR": "1"}), redirect_stdout(printed):
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("EMBERS_")}
+    plain = {**outside, "COLUMNS": str(EXAMPLE_WIDTH), "NO_COLOR": "1"}
+    with patch.dict(os.environ, plain, clear=True), redirect_stdout(printed):
         try:
             cli.main(list(arguments))
         except SystemExit as stop:
@@ -220,7 +222,7 @@ def example(*arguments: str) -> str:
 @cache
 def _empty_database() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
-    connection.execute(resources.package_file("store", "schema.sql").read_text(encoding="utf-8"))
+    schema.upgrade(connection, "2000-01-01T00:00:00", __version__)  # with migrations; the date is not shown
     views.refresh(connection)
     return connection
 

@@ -14,7 +14,7 @@ import json
 import re
 import sys
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -37,6 +37,8 @@ KIND = "jsonl.records"
 PAGE_RECORDS = 5_000
 PAGE_BYTES = 16 * 2**20
 """A page ends at either bound, so that neither a transaction nor memory grows with the file."""
+BY_NAMES = "known names"
+"""Value of a shape's ``split_labels`` for labels joined by blanks."""
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv")
 
 
@@ -52,6 +54,7 @@ class Shape:
     fields: Mapping[str, str]
     constants: Mapping[str, Any] = field(default_factory=dict)
     split_labels: str | None = None
+    kind_unknown: bool = False
     title_from_body: bool = False
     comments: str | None = None
     comments_form: str | None = None
@@ -86,7 +89,32 @@ def _number(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+@cache
+def label_names() -> frozenset[str]:
+    """Known label names (data/label_names.txt)."""
+    lines = resources.data_file("label_names.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+
+
+def split_by_names(text: str, names: frozenset[str]) -> list[str]:
+    """Take apart labels that were joined by blanks: the longest known name first; unknown words stay together."""
+    words, found, unknown = text.split(), [], []
+    place = 0
+    while place < len(words):
+        ends = range(len(words), place, -1)
+        end = next((e for e in ends if " ".join(words[place:e]) in names), None)
+        if end is None:
+            unknown.append(words[place])
+            place += 1
+            continue
+        found += [*([" ".join(unknown)] if unknown else []), " ".join(words[place:end])]
+        unknown, place = [], end
+    return found + ([" ".join(unknown)] if unknown else [])
+
+
 def _labels(value: object, shape: Shape) -> object:
+    if isinstance(value, str) and shape.split_labels == BY_NAMES:
+        return split_by_names(value, label_names())
     if isinstance(value, str) and shape.split_labels:
         return [part.strip() for part in value.split(shape.split_labels) if part.strip()]
     return value
@@ -174,6 +202,8 @@ def _read_record(record: object, page: Page, batch: Batch) -> None:
         batch.items.append(rest_records.item(record, page))
         return
     item = rest_records.item(to_rest(record, shape), page)
+    if shape.kind_unknown:
+        item = replace(item, kind=None)
     batch.items.append(item)
     for place, (author, moment, body) in enumerate(comment_texts(record, shape), start=1):
         batch.comments.append(

@@ -1,0 +1,183 @@
+"""The documentation says what the program does: options, tables, examples, links."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_embers import cli
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+READ = [*PAGES, *(ROOT / name for name in ("README.md", "CHANGELOG.md"))]
+GROUP: Any = typer.main.get_command(cli.app)
+COMMANDS: dict[str, Any] = dict(GROUP.commands)
+LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
+MACHINE_PATH = re.compile(r"(?<![\w.:/-])/(?:home|root|tmp|work|Users|mnt|var|opt|usr|private)/\w")
+
+
+def _tool() -> Any:
+    spec = importlib.util.spec_from_file_location("embers_docs", ROOT / "tools" / "docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+docs = _tool()
+
+
+def names_of(command: str) -> set[str]:
+    """All option names of a command."""
+    found = {"-h", "--help"}
+    for parameter in COMMANDS[command].params:
+        if parameter.param_type_name == "option":
+            found |= {*parameter.opts, *parameter.secondary_opts}
+    return found
+
+
+def anchors(path: Path) -> set[str]:
+    """Anchors of the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"(?m)^#+ +(.+?) *$", path.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def typed_commands(text: str) -> list[list[str]]:
+    """Every ``$ embers ...`` line of the code blocks, split as a shell would."""
+    return [shlex.split(line, comments=True) for line in re.findall(r"(?m)^\$ (embers\b.*)$", text)]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_page_that_names_every_option(command: str) -> None:
+    text = (DOCS / "commands" / f"{command}.md").read_text(encoding="utf-8")
+    missing = sorted(name for name in names_of(command) - {"-h", "--help"} if f"`{name}`" not in text)
+    assert not missing
+
+
+def test_no_page_describes_a_command_that_is_gone() -> None:
+    assert {path.stem for path in (DOCS / "commands").glob("*.md")} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_and_option_has_a_help_text(command: str) -> None:
+    assert COMMANDS[command].help
+    assert [p.name for p in COMMANDS[command].params if not p.help] == []
+
+
+def test_the_index_names_every_command_and_every_exit_code() -> None:
+    text = (DOCS / "commands.md").read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if f"(commands/{name}.md)" not in text] == []
+    codes = {kind.exit_code for kind in docs.named_errors()} | {0, 2, 130, 141}
+    assert [code for code in sorted(codes) if f"\n| {code} | " not in text] == []
+
+
+def test_generated_parts_are_current() -> None:
+    stale = [str(path.relative_to(ROOT)) for path in docs.stale()]
+    assert not stale, "run `python tools/docs.py`"
+
+
+@pytest.mark.parametrize("path", READ, ids=lambda p: str(p.relative_to(ROOT)))
+def test_examples_use_commands_and_options_that_exist(path: Path) -> None:
+    for words in typed_commands(path.read_text(encoding="utf-8")):
+        assert words[1] in COMMANDS, words
+        options = [word.partition("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)]
+        assert set(options) <= names_of(words[1]), words
+
+
+@pytest.mark.parametrize("path", READ, ids=lambda p: str(p.relative_to(ROOT)))
+def test_relative_links_lead_to_files_and_headings_that_exist(path: Path) -> None:
+    for target in LINK.findall(path.read_text(encoding="utf-8")):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (path.parent / name).resolve() if name else path
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), target
+
+
+@pytest.mark.parametrize("path", READ, ids=lambda p: str(p.relative_to(ROOT)))
+def test_pages_name_no_path_of_a_machine(path: Path) -> None:
+    found = MACHINE_PATH.findall(path.read_text(encoding="utf-8"))
+    assert not found
+
+
+def test_tables_keep_their_number_of_cells() -> None:
+    for path in PAGES:
+        width = 0
+        for line in path.read_text(encoding="utf-8").splitlines():
+            cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+            assert cells in (0, width or cells), f"{path.name}: {line}"
+            width = cells
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of docs/ to break."""
+    shutil.copytree(DOCS, tmp_path / "docs")
+    return tmp_path
+
+
+def test_check_names_the_stale_file_and_the_tool_repairs_it(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = copy / "docs" / "commands" / "funnel.md"
+    whole = page.read_text(encoding="utf-8")
+    page.write_text(whole.replace("`--database`", "`--datenbank`"), encoding="utf-8")
+    assert docs.main(["--check"], copy) == 1
+    assert "stale: docs/commands/funnel.md" in capsys.readouterr().out
+    assert "datenbank" in page.read_text(encoding="utf-8")
+    assert docs.main([], copy) == 0
+    assert page.read_text(encoding="utf-8") == whole
+    assert docs.main(["--check"], copy) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!-- generated: nobody-makes-this -->\n<!-- end -->\n",
+        "<!-- generated: commands -->\nno end\n",
+        "<!-- generated: commands -->\n<!-- generated: settings -->\n<!-- end -->\n",
+        "<!-- generated: Not A Name -->\n<!-- end -->\n",
+    ],
+)
+def test_a_malformed_block_is_refused_and_nothing_is_written(
+    copy: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    page = copy / "docs" / "broken.md"
+    page.write_text(text, encoding="utf-8")
+    assert docs.main([], copy) == 1
+    assert "docs/broken.md" in capsys.readouterr().err
+    assert page.read_text(encoding="utf-8") == text
+
+
+@given(before=st.text(), inside=st.text(), after=st.text())
+def test_only_what_stands_in_a_block_changes(before: str, inside: str, after: str) -> None:
+    parts = [part.replace("<!--", "") for part in (before, inside, after)]
+    text = f"{parts[0]}\n<!-- generated: x -->\n{parts[1]}<!-- end -->\n{parts[2]}"
+    once = docs.rewritten(text, {"x": lambda: "fresh"})
+    assert once == f"{parts[0]}\n<!-- generated: x -->\n\nfresh\n\n<!-- end -->\n{parts[2]}"
+    assert docs.rewritten(once, {"x": lambda: "fresh"}) == once
+
+
+@given(st.text())
+def test_a_cell_never_breaks_its_table(text: str) -> None:
+    shown = docs.cell(text)
+    assert len(shown.splitlines()) <= 1
+    assert not re.search(r"(?<!\\)\|", shown)
+    assert "<" not in shown
+
+
+def test_examples_of_a_first_mine_count_the_catalog_as_it_is() -> None:
+    text = (DOCS / "commands" / "mine.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"catalog: ([\d,]+) items", text)) == {f"{len(docs.entries()):,}"}
