@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
 from servers import stand_ins
 
 if TYPE_CHECKING:

@@ -55,9 +55,7 @@ def snapshot(database: Path, tables: Iterable[str] = COMPARED, without: Iterable
                 ).fetchall()
                 if name not in FETCHED and name not in without
             ]
-            found[table] = sorted(
-                connection.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall(), key=repr
-            )
+            found[table] = sorted(connection.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall(), key=repr)
     return found
 
 
@@ -71,7 +69,7 @@ def rest(url: str, repo: str, *tokens: str, page_size: int = 100, **scope: Any) 
     return RestSource(client(url, *tokens), Scope(repo, **scope), page_size=page_size)
 
 
-def graphql(url: str, repo: str, token: str = "token-one", **scope: Any) -> GraphqlSource:  # noqa: S107 - a stand-in's token
+def graphql(url: str, repo: str, token: str = "token-one", **scope: Any) -> GraphqlSource:
     """A GraphQL source of a stand-in."""
     return GraphqlSource(client(url, token), Scope(repo, **scope))
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from servers import stand_ins
 from support import client, rows, snapshot
-
 from torch_embers.errors import EmbersError
 from torch_embers.mine import runner
 from torch_embers.mine.client import Patience

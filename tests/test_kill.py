@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
+
 from support import rows, snapshot
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from servers import stand_ins
 from support import graphql, rows, snapshot
-
 from torch_embers import resources
 from torch_embers.errors import RateLimitError, UnknownRepositoryError
 from torch_embers.mine import graphql_records, runner
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.servers
 REPO = "pytorch/pytorch"
-QUERIES = sorted(p.stem for p in (resources.PACKAGE_DIR / "mine" / "queries").glob("*.graphql") if p.stem != "fragments")
+QUERIES = sorted(
+    p.stem for p in (resources.PACKAGE_DIR / "mine" / "queries").glob("*.graphql") if p.stem != "fragments"
+)
 
 
 @pytest.fixture
@@ -184,11 +186,7 @@ def test_an_unknown_repository_is_named(server: stand_ins.GraphQLStandIn, databa
 
 def test_closing_references_become_fixing_links(server: stand_ins.GraphQLStandIn, database: Path) -> None:
     runner.mine(Store(database), graphql(server.url, REPO))
-    wanted = {
-        (n, target)
-        for n, item in dataset_items(server, "pull").items()
-        for target in item.get("closes", [])
-    }
+    wanted = {(n, target) for n, item in dataset_items(server, "pull").items() for target in item.get("closes", [])}
     got = set(rows(database, "SELECT number, target_number FROM links WHERE evidence = 'closing_reference'"))
     assert wanted
     assert wanted <= got

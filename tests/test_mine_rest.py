@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support import QUICK, client, rest, rows, snapshot
 
+from support import QUICK, client, rest, rows, snapshot
 from torch_embers.errors import AuthenticationError, NotReachableError, UnknownRepositoryError
 from torch_embers.mine import runner
 from torch_embers.mine.client import GitHubClient, Patience
@@ -133,9 +133,7 @@ def test_single_numbers_are_mined_alone_and_a_wrong_number_is_told(
     assert rows(database, "SELECT reason FROM rejects") == [(f"no item #999999 in {REPO}",)]
 
 
-def test_pull_requests_inside_the_issue_list_cost_no_request(
-    recorded: stand_ins.Recorded, database: Path
-) -> None:
+def test_pull_requests_inside_the_issue_list_cost_no_request(recorded: stand_ins.Recorded, database: Path) -> None:
     source = rest(recorded.url, "hub4j/github-api", "t", state="closed", page_size=30)
     runner.mine(Store(database), source)
     kinds = dict(rows(database, "SELECT kind, count(*) FROM items GROUP BY kind"))

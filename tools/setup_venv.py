@@ -44,7 +44,9 @@ def pip(*arguments: str) -> None:
 def make_venv() -> None:
     """Create `.venv` unless it is there and works."""
     if sys.version_info < OLDEST:
-        sys.exit(f"Python {OLDEST[0]}.{OLDEST[1]} or newer is needed, this is {sys.version.split()[0]}: set PYTHON=python3.x")
+        sys.exit(
+            f"Python {OLDEST[0]}.{OLDEST[1]} or newer is needed, this is {sys.version.split()[0]}: set PYTHON=python3.x"
+        )
     works = python_of_venv().exists() and not subprocess.run([python_of_venv(), "-c", ""], check=False).returncode
     if not works:
         run(sys.executable, "-m", "venv", "--clear", VENV)

@@ -12,6 +12,9 @@ from torch_embers import __version__, console, settings
 from torch_embers.errors import EmbersError
 from torch_embers.store.store import Store
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
 app = typer.Typer(
     name="embers",
     help="Mine PyTorch's tracker, link bugs to their fixes, and keep re-checking closed ones.",
@@ -22,7 +25,7 @@ app = typer.Typer(
 
 DatabaseOption = Annotated[
     Path | None,
-    typer.Option("--database", "-d", help="The DuckDB file [default: data/embers.duckdb, or EMBERS_DATABASE]."),
+    typer.Option("--database", "-d", help="The DuckDB file", show_default="data/embers.duckdb, or EMBERS_DATABASE"),
 ]
 
 
@@ -51,7 +54,7 @@ def mine(
         list[str] | None,
         typer.Argument(help="Files (jsonl, archive; globs and URLs too) or a clone (git) to mine."),
     ] = None,
-    repo: Annotated[str | None, typer.Option(help="Repository as owner/name [default: pytorch/pytorch].")] = None,
+    repo: Annotated[str | None, typer.Option(help="Repository as owner/name", show_default="pytorch/pytorch")] = None,
     since: Annotated[str | None, typer.Option(help="Only items changed at or after this date (UTC).")] = None,
     until: Annotated[str | None, typer.Option(help="Stop at the page that passes this date (UTC).")] = None,
     state: Annotated[str, typer.Option(help="all, open or closed.")] = "all",
@@ -60,12 +63,8 @@ def mine(
     source: Annotated[str, typer.Option(help="auto, graphql, rest, archive, jsonl, git or catalog.")] = "auto",
     budget: Annotated[int | None, typer.Option(min=1, help="At most this many requests.")] = None,
     api_url: Annotated[str | None, typer.Option(help="Address of the GitHub API.")] = None,
-    max_wait: Annotated[
-        float | None, typer.Option(help="Longest wait in seconds [default: 120].")
-    ] = None,
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Rebuild all tables from the stored pages.")
-    ] = False,
+    max_wait: Annotated[float | None, typer.Option(help="Longest wait in seconds", show_default="120")] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="Rebuild all tables from the stored pages.")] = False,
     database: DatabaseOption = None,
 ) -> None:
     """Mine issues, pull requests and their links into the database.
@@ -116,7 +115,7 @@ def export(
 @app.command()
 def chain(
     number: Annotated[int, typer.Argument(min=1, help="Number of an issue or pull request.")],
-    repo: Annotated[str | None, typer.Option(help="Repository as owner/name [default: pytorch/pytorch].")] = None,
+    repo: Annotated[str | None, typer.Option(help="Repository as owner/name", show_default="pytorch/pytorch")] = None,
     database: DatabaseOption = None,
 ) -> None:
     """Print what reverts, relands, backs out, fixes or supersedes what, as a tree around one item."""
@@ -144,8 +143,8 @@ def main(arguments: list[str] | None = None) -> None:
         console.stderr().print(f"[bold red]error:[/] {console.plain(error)}", soft_wrap=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        console.stderr().print("interrupted: everything read so far is saved, the same command goes on from there")
-        sys.exit(130)
+        _say_interrupted()
+        sys.exit(INTERRUPTED)
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except BrokenPipeError:
@@ -158,4 +157,10 @@ def main(arguments: list[str] | None = None) -> None:
                 show()
             sys.exit(getattr(error, "exit_code", 2))
         raise
+    if code == INTERRUPTED:
+        _say_interrupted()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say_interrupted() -> None:
+    console.stderr().print("interrupted: everything read so far is saved, the same command goes on from there")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from torch_embers.mine.client import GitHubClient
     from torch_embers.mine.runner import Report
     from torch_embers.store.export import Exported
-    from torch_embers.store.records import Batch
     from torch_embers.store.status import Status
+    from torch_embers.store.store import Prepared
 
 CONTROL = {c: None for c in (*range(32), 127, *range(128, 160)) if chr(c) not in "\n\t"}
 """Control characters of foreign text could move the cursor or recolour a terminal."""
@@ -127,9 +127,7 @@ def print_report(report: Report) -> None:
         found = report.links
         out.print(f"links: {found.links:,} and {found.components:,} components in the database")
     if report.rejects:
-        out.print(
-            f"{report.rejects:,} records were set aside, see `embers export --table rejects`"
-        )
+        out.print(f"{report.rejects:,} records were set aside, see `embers export --table rejects`")
     for note in report.notes:
         out.print(f"note: {plain(note)}")
     if report.stopped:
@@ -197,9 +195,9 @@ class MineProgress:
         """Stop drawing."""
         self._progress.stop()
 
-    def advanced(self, batch: Batch) -> None:
+    def advanced(self, batch: Prepared) -> None:
         """Count a committed batch."""
-        self._progress.advance(self._task, len(batch.items) + len(batch.commits))
+        self._progress.advance(self._task, batch.count("items") + batch.count("commits"))
 
     def said(self, text: str) -> None:
         """Print a line above the bar."""

@@ -32,6 +32,14 @@ if TYPE_CHECKING:
 SECONDARY_WAIT = 60.0
 """GitHub: "wait for at least one minute" after a secondary limit without Retry-After."""
 MAX_REDIRECTS = 5
+PLAIN_WORDS = {
+    "NameResolutionError": "its name cannot be resolved",
+    "NewConnectionError": "the connection is refused",
+    "ConnectTimeoutError": "it does not answer",
+    "ReadTimeoutError": "no answer in time",
+    "RemoteDisconnected": "the connection was closed without an answer",
+}
+"""Network errors in words of their own."""
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _INJECTION = threading.Lock()
 
@@ -219,8 +227,10 @@ class GitHubClient:
 
         return self._patiently(send, lambda status, headers, data: decide(status, headers, data, time.time()), address)
 
-    def graphql(self, query: str, variables: dict[str, Any]) -> Answer:
+    def graphql(self, query: str, variables: dict[str, Any], *, within_budget: bool = True) -> Answer:
         """POST a GraphQL query; errors of single records are left in ``data`` for the reader.
+
+        ``within_budget=False`` is for what completes a page that was begun: without it the page would be lost.
 
         Raises: as ``get``.
         """
@@ -233,7 +243,7 @@ class GitHubClient:
             now = time.time()
             return decide(status, headers, data, now) or decide_graphql(data, headers, now)
 
-        answer = self._patiently(send, judge, "graphql")
+        answer = self._patiently(send, judge, "graphql", within_budget=within_budget)
         quota = (answer.data.get("data") or {}).get("rateLimit")
         if isinstance(quota, dict):
             self.usage.points += int(quota.get("cost") or 0)
@@ -264,11 +274,13 @@ class GitHubClient:
         send: Callable[[Token], tuple[int, dict[str, Any], str]],
         judge: Callable[[int, Mapping[str, Any], object], Decision | None],
         what: str,
+        *,
+        within_budget: bool = True,
     ) -> Answer:
         attempt = 0
         while True:
             token = self._pick()
-            if self.budget is not None and self.usage.requests >= self.budget:
+            if within_budget and self.budget is not None and self.usage.requests >= self.budget:
                 raise BudgetError(f"the budget of {self.budget} requests is used up")
             self.usage.requests += 1
             decision, answer = self._once(token, send, judge)
@@ -390,7 +402,8 @@ def _short(error: BaseException) -> str:
         if not isinstance(inner, BaseException):
             break
         cause = inner
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(cause).__name__.removesuffix("Error")).lower()
+    name = type(cause).__name__
+    words = PLAIN_WORDS.get(name) or re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.removesuffix("Error")).lower()
     detail = "" if isinstance(error, requests.exceptions.ConnectionError) else f": {str(cause)[:120]}"
     return (words or "error") + detail.rstrip(": ")
 

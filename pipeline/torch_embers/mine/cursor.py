@@ -5,7 +5,8 @@ Two walks, because GitHub offers two kinds of listings:
 ``keyset``  oldest change first, with a lower bound (`since`). Every page is asked for anew from the newest change
             seen so far minus one second. Page numbers are not used to go on: when an item on an earlier page
             changes, it moves to the end, everything behind it moves up by one, and page N+1 would start one
-            item too late. Only inside one second, where the bound cannot move, the listing's own link is followed.
+            item too late. Only inside one second, where the bound cannot move, the listing's own links are followed,
+            and followed again until two walks agree: then nothing moved during the first.
 ``sweep``   newest change first, without a bound: new changes push items down, so following links can repeat an
             item but never skip one. What is new since the last sweep is read down to its newest item; the rest of
             an unfinished first sweep goes on from its saved link.
@@ -19,10 +20,10 @@ import json
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
 OVERLAP = timedelta(seconds=1)
 """Servers differ in whether `since` includes its own second, and one second can hold many items."""
@@ -39,6 +40,12 @@ class Listed(Generic[T]):
     next: str | None
     """Where the listing itself goes on; ``None`` at its end."""
     payload: T
+    keys: Sequence[object]
+    """What identifies each record, in the order of ``updated``."""
+
+    def entries(self) -> list[tuple[object, str]]:
+        """Each record with the time of its last change."""
+        return list(zip(self.keys, self.updated, strict=True))
 
 
 class LinkExpiredError(Exception):
@@ -71,30 +78,83 @@ class Forward:
     at: str | None = None
 
 
-def keyset(fetch: Callable[[str | None, str | None], Listed[T]], state: Forward) -> Iterator[tuple[Listed[T], Forward]]:
+def keyset(
+    fetch: Callable[[str | None, str | None], Listed[T]], state: Forward, *, steady: bool = False
+) -> Iterator[tuple[Listed[T], Forward]]:
     """Walk a bounded listing, oldest change first.
 
     Args:
-        fetch: called with (since, link); exactly one of them counts, both ``None`` means from the beginning.
+        fetch: called with (since, link); at most one of them is given, both ``None`` means from the beginning.
         state: where an earlier walk ended.
+        steady: links name a place behind a record rather than a page number, so that following them skips nothing.
 
     Yields:
         Each page with the cursor that is safe to save together with it.
     """
-    at, link, ordered = state.at, None, True
-    highest = at
+    at = state.at
     while True:
-        listed = fetch(None if link or at is None else before(at), link)
-        highest = newest(listed.updated, highest)
-        ordered = ordered and _ascending(listed.updated)
-        if listed.next is None:
-            yield listed, Forward(highest)
+        listed = fetch(_bound(at), None)
+        reached = newest(listed.updated, at)
+        if listed.next is not None and (reached == at or not _ascending(listed.updated)):
+            reached, ended = yield from _by_links(fetch, listed, at, steady)
+        else:
+            ended = listed.next is None
+            yield listed, Forward(reached)
+        if ended:
             return
-        # a server that ignores the order asked for is walked by its links; only the end makes the cursor safe
-        reached = highest if ordered else at
-        yield listed, Forward(reached)
-        link = listed.next if reached == at else None
         at = reached
+
+
+def _bound(at: str | None) -> str | None:
+    return None if at is None else before(at)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What was met while links were followed."""
+
+    entries: list[tuple[object, str]]
+    ordered: bool = True
+    ended: bool = False
+
+    def add(self, listed: Listed[Any]) -> None:
+        self.entries += listed.entries()
+        self.ordered = self.ordered and _ascending(listed.updated)
+        self.ended = listed.next is None
+
+    def newest(self, at: str | None) -> str | None:
+        return newest([moment for _, moment in self.entries], at)
+
+    def undisturbed(self, again: _Walk) -> bool:
+        """Whether nothing that this walk met moved before its end, as the walk after it shows."""
+        unique = {key for key, _ in self.entries}
+        return len(unique) == len(self.entries) and again.entries[: len(self.entries)] == self.entries
+
+
+def _by_links(
+    fetch: Callable[[str | None, str | None], Listed[T]], listed: Listed[T], at: str | None, steady: bool
+) -> Generator[tuple[Listed[T], Forward], None, tuple[str | None, bool]]:
+    """Follow links out of a second that fills more than a page; return the new cursor time and whether it all ended.
+
+    By page number a record that moves to the end takes one record behind it out of sight. So the walk is repeated
+    until it meets the same again: then nothing had moved. A server that ignores the order asked for is walked once
+    to its end, which alone makes the cursor safe.
+    """
+    earlier: _Walk | None = None
+    while True:
+        walk = _Walk([])
+        walk.add(listed)
+        while not walk.ended and (not walk.ordered or walk.newest(at) == at):
+            yield listed, Forward(at)
+            listed = fetch(None, listed.next)
+            walk.add(listed)
+        trusted = walk if steady or not walk.ordered else earlier
+        if trusted is not None and (trusted is walk or trusted.undisturbed(walk)):
+            yield listed, Forward(trusted.newest(at))
+            return trusted.newest(at), trusted.ended
+        yield listed, Forward(at)
+        earlier = walk
+        listed = fetch(_bound(at), None)
 
 
 def _ascending(updated: Sequence[str]) -> bool:
@@ -131,7 +191,12 @@ def sweep(fetch: Callable[[str | None], Listed[T]], state: Sweep) -> Iterator[tu
         state = Sweep(high=newest(listed.updated, None), rest=listed.next)
         yield listed, state
     else:
+        resumed = state.top_next is not None
         for listed, moved in _top(fetch, state):
+            state = moved
+            yield listed, state
+        # what changed while an interrupted run lay idle stands above the place where it went on
+        for listed, moved in _top(fetch, state) if resumed else ():
             state = moved
             yield listed, state
     while state.rest is not None:

@@ -108,7 +108,7 @@ class RestSource:
         """Yield one batch per page."""
         if not self.full_name:
             self.resolve()
-        if self.client.authenticated or self.scope.since:
+        if self.client.authenticated or self.scope.since or self.scope.until:
             yield from self._items_forward(state)
         else:
             yield from self._items_newest_first(state)
@@ -225,8 +225,9 @@ class RestSource:
                 break
         else:
             self._explain_empty(listing, query.get("since"))
-        objects = [o for o in answer.data if isinstance(o, dict)]
-        return Listed([str(o[time_key]) for o in objects if o.get(time_key)], answer.link("next"), answer)
+        dated = [o for o in answer.data if isinstance(o, dict) and o.get(time_key)]
+        keys = [str(o.get("id")) for o in dated]
+        return Listed([str(o[time_key]) for o in dated], answer.link("next"), answer, keys)
 
     def _page(self, listing: str, query: dict[str, Any], link: str | None) -> Answer:
         if link is None:
@@ -364,7 +365,7 @@ class GraphqlSource:
             variables = {"filter": {k: v for k, v in bounds.items() if v}, "after": link}
             return self._list("issues", "issues", variables, self.issue_page)
 
-        for listed, cursor in keyset(fetch, saved if saved.at else Forward(self.scope.since)):
+        for listed, cursor in keyset(fetch, saved if saved.at else Forward(self.scope.since), steady=True):
             yield self._batch(listed, stream, dump(cursor))
             if until_passed(listed, self.scope.until):
                 return
@@ -403,7 +404,8 @@ class GraphqlSource:
                 size = max(size // 4, 1)
         found = graphql_records.listing(answer.data, connection)
         nodes = [n for n in graphql_records.nodes_of(found) if n]
-        return Listed([str(n["updatedAt"]) for n in nodes], graphql_records.next_of(found), answer)
+        updated, keys = [str(n["updatedAt"]) for n in nodes], [str(n["id"]) for n in nodes]
+        return Listed(updated, graphql_records.next_of(found), answer, keys)
 
     def _batch(self, listed: Listed[Answer], stream: str, cursor: str) -> Batch:
         answer = listed.payload
@@ -420,7 +422,8 @@ class GraphqlSource:
         todo = [more for node in nodes for more in graphql_records.overflows(node)]
         while todo:
             connection, node_id, after = todo.pop()
-            more = self.client.graphql(graphql_records.query(f"more_{connection}"), {"id": node_id, "after": after})
+            query = graphql_records.query(f"more_{connection}")
+            more = self.client.graphql(query, {"id": node_id, "after": after}, within_budget=False)
             request = f"{connection} of {node_id} after {after}"
             pages.append(make_page(self.repo, self.name, "graphql", request, more.text.encode()))
             found = ((more.data.get("data") or {}).get("node") or {}).get(connection)

@@ -82,8 +82,40 @@ def choose(request: Request) -> str:
     return request.source
 
 
+def refuse_unusable(kind: str, request: Request) -> None:
+    """Refuse options that the source cannot obey, rather than ignore them.
+
+    Raises:
+        InputError: names the option and the sources that know it.
+    """
+    given = {
+        "--numbers": request.numbers is not None,
+        "--state": request.state != "all",
+        "--label": bool(request.labels),
+        "--budget": request.budget is not None,
+    }
+    bounds = {"--since": request.since is not None, "--until": request.until is not None}
+    if kind in ("jsonl", "catalog"):
+        given |= bounds
+    if kind not in (*FILES, "catalog"):
+        given = {}
+    for option, is_given in given.items():
+        if is_given:
+            raise InputError(f"{option} does not go with --source {kind}: only a live source (graphql, rest) knows it")
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    """What a live mine needs to know, checked before anything is asked."""
+
+    kind: str
+    scope: Scope
+    numbers: list[int] | None
+    budget: int | None
+
+
 def read_numbers(path: Path) -> list[int]:
-    """Item numbers of a file: one or more a line, `#` allowed in front, text after them ignored.
+    """Item numbers of a file: one a line, `#` allowed in front, text behind it ignored.
 
     Raises:
         InputError: the file is missing, or a line has no number.
@@ -151,7 +183,10 @@ def run(settings: Settings, request: Request, watching: _Watching) -> Iterator[R
             yield runner.replay(store, observer=observer)
         return
     kind = choose(request)
+    refuse_unusable(kind, request)
     wanted = scope(settings.repo, request.since, request.until, request.state, request.labels)
+    numbers = read_numbers(request.numbers) if request.numbers is not None else None
+    live = _Live(kind, wanted, numbers, request.budget)
     if kind in FILES:
         with watching(None, None) as observer:
             yield runner.mine(store, _file_source(kind, request, wanted), observer=observer)
@@ -161,41 +196,51 @@ def run(settings: Settings, request: Request, watching: _Watching) -> Iterator[R
             yield runner.mine_catalog(store, DEFAULT_REPO, observer, link=kind == "catalog")
         if kind == "catalog":
             return
-    yield _live(settings, request, wanted, kind, store, watching)
+    yield _mine_live(settings, live, store, watching)
 
 
-def _live(settings: Settings, request: Request, wanted: Scope, kind: str, store: Store, watching: _Watching) -> Report:
+def _mine_live(settings: Settings, live: _Live, store: Store, watching: _Watching) -> Report:
     """Mine GitHub; with ``auto`` an unreachable GitHub is no error, because the catalog is there already."""
     said: list[str] = []
     with ExitStack() as stack:
-        client = stack.enter_context(_client(settings, request.budget, said))
-        if kind == "graphql" and not client.authenticated:
+        client = stack.enter_context(_client(settings, live.budget, said))
+        if live.kind == "graphql" and not client.authenticated:
             raise InputError("--source graphql needs a token: set GITHUB_TOKEN, or use --source rest")
-        chosen = ("graphql" if client.authenticated else "rest") if kind == "auto" else kind
-        inner: RestSource | GraphqlSource
-        inner = GraphqlSource(client, wanted) if chosen == "graphql" else RestSource(client, wanted)
+        inner = _live_source(client, live)
         try:
             inner.resolve()
         except NotReachableError as error:
-            if kind != "auto":
+            if live.kind != "auto" or live.scope.repo != DEFAULT_REPO:
                 raise
-            report = runner.Report(chosen, wanted.repo, stopped=f"{error}; the database holds the embedded catalog")
-            report.notes.append(f"once GitHub can be reached: {TOKEN_ADVICE}")
-            report.links = runner.link_only(store)
-            return report
-        if not client.authenticated and request.budget is None:
+            return _unreachable(store, inner, error)
+        if not client.authenticated and live.budget is None:
             client.budget = min(ANONYMOUS_LIMIT, client.quota_left() or ANONYMOUS_LIMIT) + client.usage.requests
         source: Source = inner
-        if request.numbers is not None:
-            source = NumbersSource(inner, read_numbers(request.numbers), _known_numbers(store, inner.repo))
+        if live.numbers is not None:
+            source = NumbersSource(inner, live.numbers, _known_numbers(store, inner.repo))
         observer = stack.enter_context(watching(client, inner.totals.all))
         try:
             report = runner.mine(store, source, observer=observer)
         except RateLimitError as limit:
-            if client.authenticated or kind != "auto":
+            if client.authenticated or live.kind != "auto":
                 raise
-            report = runner.Report(chosen, wanted.repo, stopped=str(limit))
+            report = runner.Report(inner.name, inner.repo, stopped=str(limit), links=runner.link_only(store))
         report.notes += [*client.usage.notes, *said]
         if not client.authenticated:
             report.notes.append(TOKEN_ADVICE)
         return report
+
+
+def _live_source(client: GitHubClient, live: _Live) -> RestSource | GraphqlSource:
+    """GraphQL where there is a token, unless the user said otherwise."""
+    chosen = ("graphql" if client.authenticated else "rest") if live.kind == "auto" else live.kind
+    return GraphqlSource(client, live.scope) if chosen == "graphql" else RestSource(client, live.scope)
+
+
+def _unreachable(store: Store, source: RestSource | GraphqlSource, error: NotReachableError) -> Report:
+    """End a first run that found no network: the catalog is there, and what to do next is said."""
+    report = runner.Report(source.name, source.repo)
+    report.stopped = f"{error}; the database holds the embedded catalog"
+    report.notes.append(f"once GitHub can be reached: {TOKEN_ADVICE}")
+    report.links = runner.link_only(store)
+    return report

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from torch_embers.mine.github import Source
-    from torch_embers.store.store import Store, Writer
+    from torch_embers.store.store import Prepared, Store, Writer
 
 AHEAD = 2
 """Batches that are read while one is written: DuckDB compresses while Python parses, on two cores."""
@@ -36,7 +36,7 @@ END_TRIES = 3
 class Observer(Protocol):
     """Who watches a mine; the command line draws a progress bar."""
 
-    def advanced(self, batch: Batch) -> None:
+    def advanced(self, batch: Prepared) -> None:
         """A batch was committed."""
 
     def said(self, text: str) -> None:
@@ -46,7 +46,7 @@ class Observer(Protocol):
 class Silent:
     """An observer that does nothing."""
 
-    def advanced(self, batch: Batch) -> None:
+    def advanced(self, batch: Prepared) -> None:
         """Ignore."""
 
     def said(self, text: str) -> None:
@@ -71,14 +71,14 @@ class Report:
     notes: list[str] = field(default_factory=list)
     links: LinkCounts | None = None
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: Prepared) -> None:
         """Count a committed batch."""
-        self.items += len(batch.items)
-        self.comments += len(batch.comments)
-        self.events += len(batch.events)
-        self.commits += len(batch.commits)
-        self.rejects += len(batch.rejects)
-        self.pages += len(batch.pages)
+        self.items += batch.count("items")
+        self.comments += batch.count("comments")
+        self.events += batch.count("events")
+        self.commits += batch.count("commits")
+        self.rejects += batch.count("rejects")
+        self.pages += batch.count("raw_pages")
 
 
 class _End:
@@ -88,16 +88,16 @@ class _End:
         self.error = error
 
 
-def ahead(batches: Iterator[Batch], depth: int = AHEAD) -> Iterator[Batch]:
+def ahead(batches: Iterator[Prepared], depth: int = AHEAD) -> Iterator[Prepared]:
     """Read batches in a thread of their own, at most ``depth`` ahead of the consumer; what waits comes as one.
 
     An exception of the reader reaches the consumer behind everything read before it; when the consumer stops,
     so does the reader.
     """
-    waiting: queue.Queue[Batch | _End] = queue.Queue(depth)
+    waiting: queue.Queue[Prepared | _End] = queue.Queue(depth)
     stop = threading.Event()
 
-    def put(entry: Batch | _End) -> None:
+    def put(entry: Prepared | _End) -> None:
         while not stop.is_set():
             with suppress(queue.Full):
                 waiting.put(entry, timeout=0.1)
@@ -117,7 +117,7 @@ def ahead(batches: Iterator[Batch], depth: int = AHEAD) -> Iterator[Batch]:
     thread = threading.Thread(target=run, name="embers-reader", daemon=True)
     thread.start()
     try:
-        entry: Batch | _End | None = None
+        entry: Prepared | _End | None = None
         while not isinstance(entry := entry or waiting.get(), _End):
             merged, entry = _gathered(entry, waiting)
             yield merged
@@ -128,7 +128,7 @@ def ahead(batches: Iterator[Batch], depth: int = AHEAD) -> Iterator[Batch]:
         thread.join(timeout=5)
 
 
-def _gathered(first: Batch, waiting: queue.Queue[Batch | _End]) -> tuple[Batch, _End | None]:
+def _gathered(first: Prepared, waiting: queue.Queue[Prepared | _End]) -> tuple[Prepared, _End | None]:
     """``first`` with the batches that wait behind it, and the end if it was met."""
     merged = first
     while merged.size() < COMMIT_RECORDS:
@@ -143,7 +143,7 @@ def _gathered(first: Batch, waiting: queue.Queue[Batch | _End]) -> tuple[Batch, 
 
 
 def _drain(writer: Writer, batches: Iterator[Batch], report: Report, observer: Observer) -> None:
-    for batch in batches:
+    for batch in ahead(writer.prepare(batch) for batch in batches):
         writer.commit(batch)
         report.add(batch)
         observer.advanced(batch)
@@ -171,7 +171,7 @@ def _mine_and_check(
 ) -> None:
     """Read a source to its end, and again where the tracker says that there must be more."""
     for attempt in range(1, END_TRIES + 1):
-        _drain(writer, ahead(source.batches(store.cursors(source.repo, source.name))), report, observer)
+        _drain(writer, source.batches(store.cursors(source.repo, source.name)), report, observer)
         report.repo = source.repo
         if not isinstance(source, RestSource | GraphqlSource) or not _checkable(source):
             return
@@ -242,7 +242,7 @@ def replay(store: Store, *, observer: Observer | None = None, link: bool = True)
 
     with store.writer("embers mine --replay") as writer:
         writer.clear_derived()
-        _drain(writer, ahead(batches()), report, observer)
+        _drain(writer, batches(), report, observer)
         report.seconds = time.monotonic() - started
         if link:
             report.links = link_changed(store, writer)

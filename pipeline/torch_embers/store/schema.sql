@@ -95,6 +95,7 @@ CREATE TABLE items (
     transferred_to VARCHAR,
     history BOOLEAN,
     content_hash VARCHAR,
+    stamps MAP(VARCHAR, TIMESTAMP),
     source VARCHAR,
     fetched_at TIMESTAMP,
     page_id VARCHAR
@@ -125,6 +126,7 @@ COMMENT ON COLUMN items.deleted_at IS 'Tombstone: when the item was found gone (
 COMMENT ON COLUMN items.transferred_to IS 'owner/name#number of a transferred item.';
 COMMENT ON COLUMN items.history IS 'True once all events were fetched.';
 COMMENT ON COLUMN items.content_hash IS 'md5 of title and body: later stages work only on what changed.';
+COMMENT ON COLUMN items.stamps IS 'Columns whose newest statement is older than updated_at, with its time: a late arrival in between still counts.';
 COMMENT ON COLUMN items.source IS 'Where the row came from: graphql, rest, archive, jsonl, git or catalog.';
 COMMENT ON COLUMN items.fetched_at IS 'When that source was read (UTC).';
 COMMENT ON COLUMN items.page_id IS 'The raw page (raw_pages.page_id) the row was read from.';

@@ -8,6 +8,9 @@ ITEM_KEY = KEYS["items"]
 _PROVENANCE = ("source", "fetched_at", "page_id")
 _ITEM_VALUES = tuple(n for n in SHAPES["items"].names if n not in (*ITEM_KEY, "updated_at", *_PROVENANCE))
 
+VERSIONS = {"comments": "updated_at"}
+"""Column by which a row is newer than another of the same key; elsewhere the later arrival counts."""
+
 TIME_COLUMNS = frozenset(
     {
         "created_at",
@@ -26,7 +29,7 @@ TIME_COLUMNS = frozenset(
 
 def _typed(name: str) -> str:
     """Staged columns are text; times and dates get their type here, in C++."""
-    if name in TIME_COLUMNS:
+    if name.rpartition(".")[2] in TIME_COLUMNS:
         return f"try_cast({name} AS TIMESTAMP)"
     if name == "facts_as_of":
         return f"try_cast({name} AS DATE)"
@@ -38,27 +41,44 @@ def replace_rows(table: str) -> list[str]:
     names = SHAPES[table].names
     columns = ", ".join(names)
     typed = ", ".join(f"{_typed(n)} AS {n}" for n in names)
-    key = KEYS[table]
-    if not key:
-        return [f"INSERT INTO {table} ({columns}) SELECT {typed} FROM stage ORDER BY position"]
-    keys = ", ".join(key)
-    match = " AND ".join(f"{table}.{k} = stage.{k}" for k in key)
+    key = ", ".join(KEYS[table])
+    match = " AND ".join(f"{table}.{k} = fresh.{k}" for k in KEYS[table])
+    version = VERSIONS.get(table)
+    newest = f"{version} DESC NULLS LAST, " if version else ""
+    outdated = [f"DELETE FROM fresh USING {table} WHERE {match} AND {table}.{version} > fresh.{version}"]
     return [
-        f"DELETE FROM {table} USING stage WHERE {match}",
-        f"INSERT INTO {table} ({columns}) SELECT {typed} FROM stage "
-        f"QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY position DESC) = 1 ORDER BY position",
+        f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT {typed}, position FROM stage "
+        f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {newest}position DESC) = 1",
+        *(outdated if version else []),
+        f"DELETE FROM {table} USING fresh WHERE {match}",
+        f"INSERT INTO {table} ({columns}) SELECT {columns} FROM fresh ORDER BY position",
+        "DROP TABLE fresh",
     ]
 
 
-ITEMS_NEW = """
-SELECT count(*) = count(DISTINCT (repo, number)) AND NOT EXISTS (FROM items SEMI JOIN stage USING (repo, number))
-FROM stage
-"""
-"""Whether every staged item is new and stands once: then nothing needs merging, which is the usual bulk load."""
+def append_rows(table: str) -> list[str]:
+    """Statements for staged rows of which none is known yet (``all_new``), or of a table without a key."""
+    names = SHAPES[table].names
+    typed = ", ".join(f"{_typed(n)} AS {n}" for n in names)
+    return [f"INSERT INTO {table} ({', '.join(names)}) SELECT {typed} FROM stage"]
+
+
+def all_new(table: str) -> str:
+    """Query whether every staged row is new and stands once: nothing needs replacing, the usual bulk load."""
+    key = ", ".join(KEYS[table])
+    return (
+        f"SELECT count(*) = count(DISTINCT ({key})) AND NOT EXISTS (FROM {table} SEMI JOIN stage USING ({key})) "
+        "FROM stage"
+    )
+
 
 _HASH = "md5(coalesce(title, '') || chr(10) || coalesce(body, ''))"
-_VOID_WHEN = {"closed_at": "state = 'open'", "state_reason": "state = 'open' AND state_reason <> 'reopened'"}
-"""An open item has no closing time and, unless it was reopened, no reason."""
+_VOID_WHEN = {
+    "closed_at": "state = 'open'",
+    "state_reason": "state = 'open' AND state_reason IS DISTINCT FROM 'reopened'",
+}
+"""An open item has no closing time and, unless it was reopened, no reason: its row says so, though they are NULL."""
+_NO_TIME = "TIMESTAMP '0001-01-01'"
 
 
 def _item_value(name: str, value: str) -> str:
@@ -71,36 +91,86 @@ def _insert_items(origin: str, *, typed: bool) -> str:
     names = (*ITEM_KEY, *_ITEM_VALUES, "updated_at", *_PROVENANCE)
     columns = ", ".join(names)
     values = ", ".join(_item_value(n, _typed(n) if typed else n) for n in names)
-    return (
-        f"INSERT INTO items ({columns}, content_hash) SELECT {values}, {_HASH} AS content_hash "
-        f"FROM {origin} ORDER BY {', '.join(ITEM_KEY)}"
-    )
+    stamps = "NULL" if typed else "stamps"
+    return f"INSERT INTO items ({columns}, content_hash, stamps) SELECT {values}, {_HASH}, {stamps} FROM {origin}"
 
 
 def insert_new_items() -> list[str]:
-    """Statements for staged items of which none is known yet (``ITEMS_NEW``)."""
+    """Statements for staged items of which none is known yet (``all_new``)."""
     return [_insert_items("stage", typed=True)]
+
+
+def _newest(name: str) -> str:
+    """Aggregates of the newest statement about a column: ``name`` and the time ``name_at`` of it."""
+    rank = f"ROW(coalesce(stamps['{name}'], moment), position)"
+    said = f"{name} IS NOT NULL OR stamps['{name}'] IS NOT NULL"
+    if name in _VOID_WHEN:
+        said += " OR state = 'open'"
+    # in a struct, because arg_max passes over a bare NULL, and here NULL can be what was said
+    newest = f"arg_max({{'value': {name}, 'at': coalesce(stamps['{name}'], moment)}}, {rank}) FILTER ({said})"
+    return f"{newest} AS {name}"
+
+
+def _stamp(name: str) -> str:
+    """Map entry of a column's time, NULL where ``updated_at`` (or an open state) tells it already."""
+    needed = f"{name}.at <> moment"
+    if name in _VOID_WHEN:
+        needed += f" OR ({name}.at IS NOT NULL AND {name}.value IS NULL AND state.value IS DISTINCT FROM 'open')"
+    return f"CASE WHEN {needed} THEN {{'key': '{name}', 'value': {name}.at}} END"
+
+
+def _replaceable() -> str:
+    """Condition under which staged row ``s`` may take the place of known row ``i`` as it is.
+
+    It is the newest and says everything that the known row says, so a merge column by column would give the same.
+    """
+    said = []
+    for n in _ITEM_VALUES:
+        if n in _VOID_WHEN:
+            said.append(
+                f"(s.{n} IS NOT NULL OR s.state = 'open' OR (i.{n} IS NULL AND i.state IS DISTINCT FROM 'open'))"
+            )
+        else:
+            said.append(f"(s.{n} IS NOT NULL OR i.{n} IS NULL)")
+    newer = f"coalesce({_typed('s.updated_at')}, {_NO_TIME}) >= coalesce(i.updated_at, {_NO_TIME})"
+    return f"i.repo IS NULL OR (i.stamps IS NULL AND {newer} AND {' AND '.join(said)})"
 
 
 def merge_items() -> list[str]:
     """Statements that merge staged items into ``items``.
 
     Per column the newest row that says something wins (by ``updated_at``, then by arrival), so a thin late
-    event cannot blank a body and an old event cannot undo a newer state.
+    event cannot blank a body and an old event cannot undo a newer state. Because ``stamps`` keeps the time of
+    columns that are older than their row, it makes no difference where one batch ends and the next begins.
+    Rows that can simply be replaced are (temporary table ``plain``): that is most of them, and much quicker.
     """
     key = ", ".join(ITEM_KEY)
     names = (*_ITEM_VALUES, "updated_at", *_PROVENANCE)
-    known = ", ".join(names)
-    staged = ", ".join(f"{_typed(n)} AS {n}" for n in names)
-    newest = ", ".join(f"arg_max({n}, rank) FILTER ({n} IS NOT NULL) AS {n}" for n in _ITEM_VALUES)
-    provenance = ", ".join(f"arg_max({n}, rank) AS {n}" for n in _PROVENANCE)
+    columns = ", ".join(names)
+    staged = ", ".join(_item_value(n, _typed(n)) for n in names)
+    newest = ", ".join(_newest(n) for n in _ITEM_VALUES)
+    provenance = ", ".join(f"arg_max({n}, ROW(moment, position)) AS {n}" for n in _PROVENANCE)
+    values = ", ".join(f"{n}.value AS {n}" for n in _ITEM_VALUES)
+    stamps = ", ".join(_stamp(n) for n in _ITEM_VALUES)
     return [
-        "CREATE OR REPLACE TEMP TABLE merged AS WITH everything AS ("
-        f"SELECT {key}, {known}, -1 AS position FROM items SEMI JOIN stage USING (repo, number) "
-        f"UNION ALL SELECT {key}, {staged}, position FROM stage), ranked AS ("
-        "SELECT *, ROW(coalesce(updated_at, TIMESTAMP '0001-01-01'), position) AS rank FROM everything) "
-        f"SELECT {key}, {newest}, max(updated_at) AS updated_at, {provenance} FROM ranked GROUP BY {key}",
+        # the table is wide and grows: it is scanned once
+        f"CREATE OR REPLACE TEMP TABLE known AS FROM items SEMI JOIN stage USING ({key})",
+        "CREATE OR REPLACE TEMP TABLE plain AS SELECT s.position FROM stage s "
+        f"SEMI JOIN (SELECT {key} FROM stage GROUP BY ALL HAVING count(*) = 1) once USING ({key}) "
+        f"LEFT JOIN known i ON i.repo = s.repo AND i.number = s.number WHERE {_replaceable()}",
+        "CREATE OR REPLACE TEMP TABLE merged AS WITH staged AS (FROM stage ANTI JOIN plain USING (position)), "
+        f"everything AS (SELECT {key}, {columns}, stamps, -1 AS position FROM known SEMI JOIN staged USING ({key}) "
+        f"UNION ALL SELECT {key}, {staged}, NULL, position FROM staged), ranked AS ("
+        f"SELECT *, coalesce(updated_at, {_NO_TIME}) AS moment FROM everything), newest AS ("
+        f"SELECT {key}, {newest}, max(updated_at) AS updated_at, max(moment) AS moment, {provenance} "
+        f"FROM ranked GROUP BY {key}), stamped AS ("
+        f"SELECT *, [s FOR s IN [{stamps}] IF s IS NOT NULL] AS entries FROM newest) "
+        f"SELECT {key}, {values}, updated_at, {', '.join(_PROVENANCE)}, "
+        "CASE WHEN len(entries) > 0 THEN map_from_entries(entries) END AS stamps FROM stamped",
         "DELETE FROM items USING stage WHERE items.repo = stage.repo AND items.number = stage.number",
+        _insert_items("stage SEMI JOIN plain USING (position)", typed=True),
         _insert_items("merged", typed=False),
         "DROP TABLE merged",
+        "DROP TABLE plain",
+        "DROP TABLE known",
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,15 @@ from torch_embers.errors import (
 from torch_embers.mine.pages import now_utc
 from torch_embers.store import lock, schema, sql, views
 from torch_embers.store.records import Batch, Page
-from torch_embers.store.tables import BATCH_ATTRIBUTE, DERIVED_TABLES, RECORDS, to_arrow
+from torch_embers.store.tables import (
+    BATCH_ATTRIBUTE,
+    DERIVED_TABLES,
+    KEYS,
+    RECORDS,
+    numbered,
+    pages_to_arrow,
+    to_arrow,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,29 +46,48 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+BULK_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"max_vacuum_tasks": 0}
+BULK_RECORDS = 5_000
+"""A batch of this size makes a row group that is worth leaving alone."""
 READ_PATIENCE = 5.0
 """Seconds a reader keeps trying; a writer's batch takes about a second at most."""
 WRITE_PATIENCE = 60.0
 """Seconds a writer keeps trying: many short readers may come before it."""
 RETRY_PAUSE = 0.02
-OPTIONS: dict[str, str | bool | int | float | list[str]] = {"memory_limit": "128MB", "force_compression": "zstd"}
+OPTIONS: dict[str, str | bool | int | float | list[str]] = {
+    "memory_limit": "128MB",
+    "force_compression": "zstd",
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
 """DuckDB spills to disk beyond the limit (its default would be 80 % of the machine). Trying every compression on
-each write took twice the time of zstd alone and left files half as large again (measured on issue texts)."""
+each write took twice the time of zstd alone and left files half as large again (measured on issue texts). Extensions
+stay off: a file that looks like another database's would make DuckDB download one to open it."""
 PAGE_LEVEL = 3
 
 _BUSY = ("Could not set lock", "Conflicting lock", "different configuration", "unique file handle")
 _FULL = ("No space left", "Disk quota", "File too large")
-_CORRUPT = ("not a valid DuckDB", "orrupt", "erialization", "checksum", "magic bytes", "newer version of DuckDB")
+_CORRUPT = (
+    "not a valid DuckDB",
+    "orrupt",
+    "erialization",
+    "checksum",
+    "magic bytes",
+    "newer version of DuckDB",
+    "Could not read enough bytes",
+    "sqlite_scanner",
+)
 
 
 def explain(error: duckdb.Error, path: Path) -> StoreError:
     """Turn DuckDB's error into ours, with advice."""
     text = str(error).strip().splitlines()[0][:300]
-    if any(mark in text for mark in _BUSY):
+    said = text.replace(str(path), "")
+    if any(mark in said for mark in _BUSY):
         return StoreBusyError(f"{path} is in use by {lock.holder(path)}: try again in a moment")
-    if any(mark in text for mark in _FULL):
+    if any(mark in said for mark in _FULL):
         return StoreFullError(f"no room for {path}: free some disk and run the same command again ({text})")
-    if any(mark in text for mark in _CORRUPT):
+    if any(mark in said for mark in _CORRUPT):
         return StoreCorruptError(
             f"{path} cannot be read as a database: restore a copy, or move it away and mine again ({text})"
         )
@@ -75,14 +103,17 @@ class Writer:
         self._guard = threading.Lock()
 
     @contextmanager
-    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def transaction(self, *, bulk: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the file, run the block in one transaction, close the file.
+
+        ``bulk`` leaves the block's rows in a row group of their own instead of merging them with their neighbours:
+        rewriting those at every closing made a bulk load three times slower.
 
         Raises:
             StoreError: one of its kinds; nothing of the block is kept.
         """
         with self._guard:
-            connection = self._store.connect(read_only=False, patience=WRITE_PATIENCE)
+            connection = self._store.connect(read_only=False, patience=WRITE_PATIENCE, bulk=bulk)
             try:
                 connection.execute("BEGIN")
                 yield connection
@@ -98,36 +129,28 @@ class Writer:
         except duckdb.Error as error:
             raise explain(error, self._store.path) from error
 
-    def commit(self, batch: Batch) -> None:
-        """Write a batch, its pages and its cursors: all of it, or nothing."""
-        if not batch:
-            return
-        pages = [self._packed(page) for page in batch.pages]
+    def prepare(self, batch: Batch) -> Prepared:
+        """Bring a batch into the form that DuckDB takes; may run in another thread than ``commit``."""
         tables = {
-            table: to_arrow(table, rows)
+            table: [to_arrow(table, rows)]
             for table in RECORDS
             if (rows := getattr(batch, BATCH_ATTRIBUTE.get(table, table)))
         }
-        with self.transaction() as connection:
-            _insert_pages(connection, pages)
-            for table, rows in tables.items():
-                connection.register("stage", rows)
+        if batch.pages:
+            tables["raw_pages"] = [pages_to_arrow(batch.pages, self._compressor)]
+        return Prepared(tables)
+
+    def commit(self, batch: Batch | Prepared) -> None:
+        """Write a batch, its pages and its cursors: all of it, or nothing."""
+        prepared = batch if isinstance(batch, Prepared) else self.prepare(batch)
+        if not prepared.tables:
+            return
+        with self.transaction(bulk=prepared.size() >= BULK_RECORDS) as connection:
+            for table, parts in prepared.tables.items():
+                connection.register("stage", numbered(parts))
                 for statement in _statements(connection, table):
                     connection.execute(statement)
                 connection.unregister("stage")
-
-    def _packed(self, page: Page) -> tuple[Any, ...]:
-        body = self._compressor.compress(page.body)
-        return (
-            page.page_id,
-            page.repo,
-            page.source,
-            page.kind,
-            page.request,
-            page.fetched_at,
-            len(page.body),
-            body,
-        )
 
     def clear_derived(self) -> None:
         """Empty every table that a replay rebuilds; pages and cursors stay."""
@@ -136,12 +159,24 @@ class Writer:
                 connection.execute(f"DELETE FROM {table}")
 
 
-def _statements(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
-    """What to run for the staged rows of a table."""
-    if table != "items":
-        return sql.replace_rows(table)
-    [(all_new,)] = connection.execute(sql.ITEMS_NEW).fetchall()
-    return sql.insert_new_items() if all_new else sql.merge_items()
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Batches as arrow tables by table name, in order of arrival."""
+
+    tables: dict[str, list[pa.Table]] = field(default_factory=dict)
+
+    def count(self, table: str) -> int:
+        """Rows for one table."""
+        return sum(part.num_rows for part in self.tables.get(table, ()))
+
+    def size(self) -> int:
+        """Rows for all tables."""
+        return sum(self.count(table) for table in self.tables)
+
+    def extend(self, other: Prepared) -> None:
+        """Append what came after this."""
+        for table, parts in other.tables.items():
+            self.tables.setdefault(table, []).extend(parts)
 
 
 _PAGE_INSERT = """
@@ -153,15 +188,16 @@ FROM stage ANTI JOIN raw_pages USING (page_id)
 """
 
 
-def _insert_pages(connection: duckdb.DuckDBPyConnection, pages: list[tuple[Any, ...]]) -> None:
-    """Append the raw pages, numbered in order of arrival."""
-    if not pages:
-        return
-    names = ("page_id", "repo", "source", "kind", "request", "fetched_at", "size", "body", "position")
-    columns = [*zip(*pages, strict=True), tuple(range(len(pages)))]
-    connection.register("stage", pa.table([pa.array(c) for c in columns], names=names))
-    connection.execute(_PAGE_INSERT)
-    connection.unregister("stage")
+def _statements(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
+    """What to run for the staged rows of a table."""
+    if table == "raw_pages":
+        return [_PAGE_INSERT]
+    if not KEYS[table]:
+        return sql.append_rows(table)
+    [(new,)] = connection.execute(sql.all_new(table)).fetchall()
+    if table == "items":
+        return sql.insert_new_items() if new else sql.merge_items()
+    return sql.append_rows(table) if new else sql.replace_rows(table)
 
 
 class Store:
@@ -174,7 +210,7 @@ class Store:
         """Whether the file is there and not empty."""
         return self.path.is_file() and self.path.stat().st_size > 0
 
-    def connect(self, *, read_only: bool, patience: float) -> duckdb.DuckDBPyConnection:
+    def connect(self, *, read_only: bool, patience: float, bulk: bool = False) -> duckdb.DuckDBPyConnection:
         """Open the file, trying again while somebody else has it, and check its schema version.
 
         Raises:
@@ -185,7 +221,9 @@ class Store:
         deadline = time.monotonic() + patience
         while True:
             try:
-                connection = duckdb.connect(str(self.path), read_only=read_only, config=OPTIONS)
+                connection = duckdb.connect(
+                    str(self.path), read_only=read_only, config=OPTIONS | (BULK_OPTIONS if bulk else {})
+                )
                 break
             except duckdb.Error as error:
                 known = explain(error, self.path)

@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import zstandard
 
 from torch_embers.store import records
 
@@ -77,9 +78,29 @@ SHAPES = {table: _shape(record) for table, record in RECORDS.items()}
 
 
 def to_arrow(table: str, rows: Sequence[object]) -> pa.Table:
-    """Turn records of one table into an arrow table; column ``position`` holds the order of arrival."""
+    """Turn records of one table into an arrow table."""
     shape = SHAPES[table]
     columns = zip(*map(shape.getter, rows), strict=True)
     arrays = [pa.array(column, kind) for column, kind in zip(columns, shape.types, strict=True)]
-    position = pa.array(range(len(rows)), pa.int64())
-    return pa.table([*arrays, position], names=[*shape.names, "position"])
+    return pa.table(arrays, names=list(shape.names))
+
+
+PAGE_COLUMNS = ("page_id", "repo", "source", "kind", "request", "fetched_at", "size", "body")
+
+
+def pages_to_arrow(pages: Sequence[records.Page], compressor: zstandard.ZstdCompressor) -> pa.Table:
+    """Turn pages into an arrow table, their bodies compressed."""
+    columns = zip(
+        *(
+            (p.page_id, p.repo, p.source, p.kind, p.request, p.fetched_at, len(p.body), compressor.compress(p.body))
+            for p in pages
+        ),
+        strict=True,
+    )
+    return pa.table([pa.array(column) for column in columns], names=list(PAGE_COLUMNS))
+
+
+def numbered(parts: Sequence[pa.Table]) -> pa.Table:
+    """One table of several; column ``position`` holds the order of arrival."""
+    whole = pa.concat_tables(parts)
+    return whole.append_column("position", pa.array(range(whole.num_rows), pa.int64()))

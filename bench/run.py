@@ -1,0 +1,260 @@
+"""Measure the mine on this machine, in one run, and write bench/RESULTS.md: `python bench/run.py [--items 200000]`.
+
+Every figure of a source comes with its ratio to one naive baseline measured in the same run: a PyGithub loop over the
+issue list that asks for the comments of every item and writes item by item.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "RESULTS.md"
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
+
+WORDS = 4_000
+BASELINE_ITEMS = 300
+ARCHIVE = "GH Archive, events of the repository"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured mine."""
+
+    name: str
+    items: int
+    seconds: float
+    peak_mb: float
+    requests: float | None = None
+    """Requests (REST) or requests and points (GraphQL) per 1,000 items."""
+
+    @property
+    def rate(self) -> float:
+        return self.items / self.seconds
+
+
+def write_items(path: Path, count: int) -> float:
+    """Write REST objects with texts of the length that real reports have; return the mean bytes per line."""
+    rng = random.Random(1)
+    words = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(2, 10))) for _ in range(WORDS)]
+    with path.open("w", encoding="utf-8") as stream:
+        for n in range(1, count + 1):
+            body = " ".join(rng.choices(words, k=rng.randint(30, 330)))
+            record = {
+                "id": n,
+                "node_id": f"I_{n}",
+                "number": n,
+                "title": " ".join(rng.choices(words, k=8)),
+                "body": f"{body}\n\nFixes #{rng.randint(1, count)}" if n % 5 == 0 else body,
+                "user": {"login": f"user{n % 999}", "id": n % 999},
+                "state": "open" if n % 3 else "closed",
+                "state_reason": None,
+                "labels": [{"name": "triaged"}, {"name": "module: cuda"}],
+                "comments": n % 7,
+                "created_at": "2021-01-01T00:00:00Z",
+                "updated_at": f"2021-01-{1 + n % 28:02d}T{n % 24:02d}:00:00Z",
+                "closed_at": None,
+                "author_association": "NONE",
+                "reactions": {"total_count": n % 5},
+            }
+            stream.write(json.dumps(record) + "\n")
+    return path.stat().st_size / count
+
+
+IN_PROCESS = """
+import json, resource, sys, time
+from pathlib import Path
+from torch_embers.mine import runner
+from torch_embers.mine.{module} import {source}
+from torch_embers.store.store import Store
+started = time.monotonic()
+report = runner.mine(Store(Path(sys.argv[1])), {source}("pytorch/pytorch", [{wrap}(p) for p in sys.argv[2:]]), link={link})
+print(json.dumps({{"items": report.items, "seconds": time.monotonic() - started, "mining": report.seconds,
+                   "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}}))
+"""
+
+
+def measured(name: str, code: str, *arguments: str | Path) -> Figure:
+    """Run a mine in a process of its own and take what it says of itself."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)], check=True, capture_output=True, text=True, cwd=ROOT
+    )
+    told = json.loads(done.stdout.splitlines()[-1])
+    return Figure(name, told["items"], told["seconds"], told["peak_mb"])
+
+
+def files(work: Path, count: int) -> list[Figure]:
+    """JSONL and GH Archive, each without and with the link stage, and once more with nothing new."""
+    from make_archive import write_hours
+
+    source = work / "items.jsonl"
+    write_items(source, count)
+    plain = IN_PROCESS.format(module="jsonl", source="JsonlSource", wrap="Path", link=False)
+    linked = IN_PROCESS.format(module="jsonl", source="JsonlSource", wrap="Path", link=True)
+    figures = [
+        measured("JSONL", plain, work / "plain.duckdb", source),
+        measured("JSONL with links and components", linked, work / "linked.duckdb", source),
+        measured("JSONL again, nothing new", linked, work / "linked.duckdb", source),
+    ]
+    hours = write_hours(work / "hours", hours=2, events=count // 4, share=1.0, repo="pytorch/pytorch")
+    archive = IN_PROCESS.format(module="archive", source="ArchiveSource", wrap="str", link=False)
+    mined = measured(ARCHIVE, archive, work / "archive.duckdb", *hours)
+    figures.append(replace(mined, items=2 * (count // 4)))
+    figures.append(measured("GH Archive again, nothing new", archive, work / "archive.duckdb", *hours))
+    return figures
+
+
+def servers(work: Path) -> tuple[list[Figure], Figure]:
+    """REST and GraphQL against stand-ins, and the naive baseline."""
+    from servers.stand_ins import Emulate, GraphQLStandIn, synthetic_dataset
+    from support import graphql, rest
+    from torch_embers.mine import runner
+    from torch_embers.store.store import Store
+
+    figures = []
+    with Emulate() as server:
+        seeded = server.seed(2_500)
+        for name in ("REST", "REST again, nothing new"):
+            source = rest(server.url, "alice/bugs", "bench")
+            started = time.monotonic()
+            runner.mine(Store(work / "rest.duckdb"), source, link=False)
+            seconds = time.monotonic() - started
+            per_thousand = source.client.usage.requests * 1_000 / len(seeded.issues)
+            figures.append(Figure(name, len(seeded.issues), seconds, _peak(), per_thousand))
+        baseline = naive(server.url)
+    with GraphQLStandIn(synthetic_dataset(1_000)) as server:
+        items = sum(len(r["items"]) for r in server.dataset["repos"] if r["nameWithOwner"] == "pytorch/pytorch")
+        for name in ("GraphQL with comments, events, files", "GraphQL again, nothing new"):
+            source = graphql(server.url, "pytorch/pytorch")
+            started = time.monotonic()
+            runner.mine(Store(work / "graphql.duckdb"), source, link=False)
+            seconds = time.monotonic() - started
+            figures.append(Figure(name, items, seconds, _peak(), source.client.usage.points * 1_000 / items))
+    return figures, baseline
+
+
+def naive(url: str) -> Figure:
+    """The loop that everybody writes first: PyGithub objects, comments per item, one insert per item."""
+    import duckdb
+    from github import Auth, Github
+
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE items (number INTEGER, title VARCHAR, body VARCHAR, comments VARCHAR)")
+    github = Github(base_url=url, auth=Auth.Token("naive"), per_page=100, seconds_between_requests=None)
+    started = time.monotonic()
+    done = requests = 0
+    for issue in github.get_repo("alice/bugs").get_issues(state="all"):
+        texts = [comment.body for comment in issue.get_comments()]
+        connection.execute(
+            "INSERT INTO items VALUES (?, ?, ?, ?)", [issue.number, issue.title, issue.body, json.dumps(texts)]
+        )
+        done += 1
+        requests += 1
+        if done == BASELINE_ITEMS:
+            break
+    seconds = time.monotonic() - started
+    return Figure("naive PyGithub loop", done, seconds, _peak(), (requests + done / 100 + 1) * 1_000 / done)
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def machine() -> str:
+    """Cores, memory and versions in one line."""
+    import duckdb
+
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
+        platform.processor(),
+    )
+    return (
+        f"{os.cpu_count()} cores ({model}), {memory:.0f} GiB, {platform.system()} {platform.machine()}, "
+        f"Python {platform.python_version()}, DuckDB {duckdb.__version__}"
+    )
+
+
+def report(figures: list[Figure], baseline: Figure, mean_bytes: float) -> str:
+    """The text of RESULTS.md."""
+    lines = [
+        "# Measurements",
+        "",
+        f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}: {machine()}.",
+        "",
+        f"All rows come from one run. `ratio` is items/s against the {baseline.name} (PyGithub objects, a request for the",
+        "comments of every item, one insert per item) on the same server in the same run. Items of the files are synthetic",
+        f"REST objects of {mean_bytes:,.0f} bytes on average. Peak memory is that of the whole process. For REST the last column",
+        "counts requests, for GraphQL quota points.",
+        "",
+        "| source | items | seconds | items/s | ratio | peak MB | per 1,000 items |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for f in [baseline, *figures]:
+        again = "again" in f.name
+        rate = "" if again else f"{f.rate:,.0f}"
+        ratio = "" if again else f"{f.rate / baseline.rate:,.1f}"
+        cost = "" if f.requests is None else f"{f.requests:,.1f}"
+        shown = "0" if again else f"{f.items:,}"
+        lines.append(f"| {f.name} | {shown} | {f.seconds:,.2f} | {rate} | {ratio} | {f.peak_mb:,.0f} | {cost} |")
+    lines += ["", *aims(figures)]
+    return "\n".join(lines) + "\n"
+
+
+def aims(figures: list[Figure]) -> list[str]:
+    """The aims, and whether this run met them."""
+    by_name = {f.name: f for f in figures}
+    jsonl, archive = by_name["JSONL"], by_name[ARCHIVE]
+    again = [f for f in figures if "again" in f.name]
+    rows = [
+        ("20,000 items/s from JSONL", f"{jsonl.rate:,.0f}", jsonl.rate >= 20_000),
+        ("20,000 items/s from GH Archive", f"{archive.rate:,.0f}", archive.rate >= 20_000),
+        (
+            f"under 600 MB for {jsonl.items:,} items",
+            f"{max(jsonl.peak_mb, archive.peak_mb):,.0f} MB",
+            jsonl.peak_mb < 600,
+        ),
+        (
+            "under 2 s with nothing new",
+            f"{max(f.seconds for f in again):,.2f} s at most",
+            all(f.seconds < 2 for f in again),
+        ),
+    ]
+    lines = ["| aim | here | met |", "|---|---|---|"]
+    return lines + [f"| {aim} | {here} | {'yes' if met else '**no**'} |" for aim, here, met in rows]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int, default=200_000)
+    parser.add_argument("--dry", action="store_true", help="print instead of writing bench/RESULTS.md")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="embers-bench-") as folder:
+        work = Path(folder)
+        probe = write_items(work / "probe.jsonl", 2_000)
+        figures = files(work, options.items)
+        live, baseline = servers(work)
+    text = report([*figures, *live], baseline, probe)
+    print(text)
+    if not options.dry:
+        RESULTS.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,339 @@
+"""Walks over a listing that changes while it is read: nothing is lost, wherever they are interrupted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from torch_embers.mine.cursor import (
+    Forward,
+    LinkExpiredError,
+    Listed,
+    Sweep,
+    before,
+    dump,
+    keyset,
+    load_forward,
+    load_sweep,
+    newest,
+    sweep,
+    whole_second,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Seen = tuple[int, int]
+"""Number of an item and how often it had changed."""
+Page = list[Seen]
+
+
+def moment(second: int) -> str:
+    return f"2024-01-01T00:{second // 60:02d}:{second % 60:02d}Z"
+
+
+@dataclass
+class Tracker:
+    """A tracker whose items change between two fetches; ``links`` says how its listings go on.
+
+    ``page``: by page number, so that a change moves everything behind it (REST). ``place``: behind the last item
+    listed, which stays put (GraphQL).
+    """
+
+    seconds: list[int]
+    """Second of the last change of each item; its place in the list is its number."""
+    size: int
+    links: str = "page"
+    inclusive: bool = True
+    versions: list[int] = field(default_factory=list)
+    clock: int = 0
+    changes: Iterator[tuple[int, int] | None] = field(default_factory=lambda: iter(()))
+    """Between two fetches: (item, seconds that pass before it changes), or nothing."""
+    fetches: int = 0
+
+    def __post_init__(self) -> None:
+        self.versions = [0] * len(self.seconds)
+        self.clock = max(self.seconds, default=0)
+
+    def state(self) -> set[Seen]:
+        return set(enumerate(self.versions))
+
+    def change(self) -> None:
+        found = next(self.changes, None)
+        if found and self.seconds:
+            number, passed = found[0] % len(self.seconds), found[1]
+            self.clock += passed
+            self.seconds[number] = self.clock
+            self.versions[number] += 1
+
+    def _listed(self, numbers: list[int], query: dict[str, object]) -> Listed[Page]:
+        self.fetches += 1
+        keys = [(self.seconds[n], n) for n in numbers]
+        if self.links == "page":
+            start = int(str(query.get("page", 0))) * self.size
+        else:
+            behind = query.get("after")
+            passed = [k for k in keys if behind is not None and self._order(k, query) <= self._order(behind, query)]
+            start = len(passed)
+        taken = numbers[start : start + self.size]
+        following = None
+        if start + self.size < len(numbers):
+            onward = (
+                {"page": start // self.size + 1} if self.links == "page" else {"after": keys[start + self.size - 1]}
+            )
+            following = json.dumps(query | onward)
+        payload = [(n, self.versions[n]) for n in taken]
+        return Listed([moment(self.seconds[n]) for n in taken], following, payload, taken)
+
+    @staticmethod
+    def _order(key: object, query: dict[str, object]) -> tuple[int, int]:
+        second, number = key  # type: ignore[misc]
+        return (-second, -number) if query.get("newest_first") else (second, number)
+
+    def ascending(self, since: str | None, link: str | None) -> Listed[Page]:
+        """Oldest change first, with a lower bound; changes something afterwards."""
+        query = json.loads(link) if link else {"since": since}
+        bound = query["since"] or ""
+        numbers = sorted(range(len(self.seconds)), key=lambda n: (self.seconds[n], n))
+        kept = [
+            n
+            for n in numbers
+            if moment(self.seconds[n]) > bound or (self.inclusive and moment(self.seconds[n]) == bound)
+        ]
+        listed = self._listed(kept, query)
+        self.change()
+        return listed
+
+    def descending(self, link: str | None) -> Listed[Page]:
+        """Newest change first; changes something afterwards."""
+        query = json.loads(link) if link else {"newest_first": True}
+        numbers = sorted(range(len(self.seconds)), key=lambda n: (-self.seconds[n], -n))
+        listed = self._listed(numbers, query)
+        self.change()
+        return listed
+
+
+changing = st.lists(st.one_of(st.none(), st.tuples(st.integers(0, 11), st.integers(0, 2))), max_size=25)
+stops = st.lists(st.integers(1, 6), max_size=4)
+"""After how many pages each run but the last is interrupted."""
+
+
+@st.composite
+def trackers(draw: st.DrawFn) -> Tracker:
+    return Tracker(
+        draw(st.lists(st.integers(0, 4), max_size=12)),
+        draw(st.integers(1, 5)),
+        draw(st.sampled_from(["page", "place"])),
+        draw(st.booleans()),
+    )
+
+
+def run_forward(tracker: Tracker, saved: str | None, pages: int | None, seen: set[Seen]) -> str | None:
+    """One run from a saved cursor, interrupted after some pages; returns the cursor saved with the last one."""
+    walk = keyset(tracker.ascending, load_forward(saved), steady=tracker.links == "place")
+    for place, (listed, cursor) in enumerate(walk, start=1):
+        seen |= set(listed.payload)
+        saved = dump(cursor)
+        if place == pages:
+            break
+        assert tracker.fetches < 2_000, "the walk does not end"
+    return saved
+
+
+def run_sweep(tracker: Tracker, saved: str | None, pages: int | None, seen: set[Seen]) -> str | None:
+    for place, (listed, cursor) in enumerate(sweep(tracker.descending, load_sweep(saved)), start=1):
+        seen |= set(listed.payload)
+        saved = dump(cursor)
+        if place == pages:
+            break
+        assert tracker.fetches < 2_000, "the walk does not end"
+    return saved
+
+
+@settings(max_examples=500, deadline=None)
+@given(trackers(), changing, stops)
+@example(Tracker([1, 0, 0], 1), [None, (1, 0)], [3])
+def test_keyset_sees_every_item_in_its_newest_state(
+    tracker: Tracker, changes: list[tuple[int, int] | None], interruptions: list[int]
+) -> None:
+    seen: set[Seen] = set()
+    saved = None
+    tracker.changes = iter(changes)
+    for pages in interruptions:
+        saved = run_forward(tracker, saved, pages, seen)
+    for _ in changes:
+        tracker.change()
+    run_forward(tracker, saved, None, seen)
+    assert tracker.state() <= seen
+
+
+@settings(max_examples=500, deadline=None)
+@given(trackers(), changing, stops)
+@example(Tracker([1, 0], 1), [None, (1, 1)], [])
+def test_keyset_run_to_its_end_while_items_change_loses_nothing(
+    tracker: Tracker, changes: list[tuple[int, int] | None], interruptions: list[int]
+) -> None:
+    seen: set[Seen] = set()
+    saved = None
+    tracker.changes = iter(changes)
+    for pages in interruptions:
+        saved = run_forward(tracker, saved, pages, seen)
+    saved = run_forward(tracker, saved, None, seen)
+    for _ in changes:
+        tracker.change()
+    run_forward(tracker, saved, None, seen)
+    assert tracker.state() <= seen
+
+
+@settings(max_examples=500, deadline=None)
+@given(trackers(), changing, stops)
+@example(Tracker([0, 0], 1), [None, (0, 1)], [1, 1])
+def test_a_sweep_sees_every_item_in_its_newest_state(
+    tracker: Tracker, changes: list[tuple[int, int] | None], interruptions: list[int]
+) -> None:
+    seen: set[Seen] = set()
+    saved = None
+    tracker.changes = iter(changes)
+    for pages in interruptions:
+        saved = run_sweep(tracker, saved, pages, seen)
+    for _ in changes:
+        tracker.change()
+    run_sweep(tracker, saved, None, seen)
+    assert tracker.state() <= seen
+
+
+@settings(max_examples=500, deadline=None)
+@given(trackers(), changing, stops)
+def test_a_sweep_run_to_its_end_while_items_change_loses_nothing(
+    tracker: Tracker, changes: list[tuple[int, int] | None], interruptions: list[int]
+) -> None:
+    seen: set[Seen] = set()
+    saved = None
+    tracker.changes = iter(changes)
+    for pages in interruptions:
+        saved = run_sweep(tracker, saved, pages, seen)
+    saved = run_sweep(tracker, saved, None, seen)
+    for _ in changes:
+        tracker.change()
+    run_sweep(tracker, saved, None, seen)
+    assert tracker.state() <= seen
+
+
+def test_following_page_links_would_lose_the_item_that_keyset_sees() -> None:
+    """Why ``keyset`` exists: item 0 changes after page 1, everything moves up, and item 2 is on no page."""
+    changes = [(0, 1)]
+    walked: set[Seen] = set()
+    tracker = Tracker([0, 10, 20, 30], 2, changes=iter(changes))
+    listed = tracker.ascending(None, None)
+    walked |= set(listed.payload)
+    while listed.next:
+        listed = tracker.ascending(None, listed.next)
+        walked |= set(listed.payload)
+    assert tracker.state() - walked == {(2, 0)}
+
+    seen: set[Seen] = set()
+    tracker = Tracker([0, 10, 20, 30], 2, changes=iter(changes))
+    run_forward(tracker, None, None, seen)
+    assert tracker.state() <= seen
+
+
+def test_a_run_with_nothing_new_costs_one_request() -> None:
+    tracker = Tracker(list(range(0, 40, 5)), 5)
+    saved = run_forward(tracker, None, None, set())
+    tracker.fetches = 0
+    run_forward(tracker, saved, None, set())
+    assert tracker.fetches == 1
+    saved = run_sweep(tracker, None, None, set())
+    tracker.fetches = 0
+    run_sweep(tracker, saved, None, set())
+    assert tracker.fetches == 1
+
+
+def test_reading_a_quiet_tracker_costs_about_one_request_a_page() -> None:
+    tracker = Tracker(list(range(0, 3000, 3)), 50)
+    run_forward(tracker, None, None, set())
+    assert tracker.fetches <= 1000 / 48 + 2
+
+
+def test_a_second_that_fills_many_pages_is_passed() -> None:
+    tracker = Tracker([5] * 40 + [9], 3)
+    seen: set[Seen] = set()
+    run_forward(tracker, None, None, seen)
+    assert tracker.state() <= seen
+
+
+@pytest.mark.parametrize("expires", ["rest", "top"])
+def test_an_expired_link_starts_that_part_again(expires: str) -> None:
+    tracker = Tracker(list(range(12)), 2)
+    seen: set[Seen] = set()
+    saved = run_sweep(tracker, None, 2 if expires == "rest" else None, seen)
+    if expires == "top":
+        tracker.changes = iter([(n, 1) for n in range(8)])
+        for _ in range(8):
+            tracker.change()
+        saved = run_sweep(tracker, saved, 1, seen)
+    assert json.loads(saved or "")[{"rest": "rest", "top": "top_next"}[expires]]
+
+    def fetch(link: str | None, refused: list[str] = []) -> Listed[Page]:  # noqa: B006 - one refusal per test
+        if link is not None and not refused:
+            refused.append(link)
+            raise LinkExpiredError
+        return tracker.descending(link)
+
+    for listed, _cursor in sweep(fetch, load_sweep(saved)):
+        seen |= set(listed.payload)
+    assert tracker.state() <= seen
+
+
+def test_an_empty_tracker_ends_at_once_and_is_asked_again_next_time() -> None:
+    tracker = Tracker([], 3)
+    assert run_forward(tracker, None, None, set()) == "{}"
+    assert run_sweep(tracker, None, None, set()) == "{}"
+
+
+# ---- cursors as text --------------------------------------------------------------------------------------------
+
+words = st.one_of(st.none(), st.text(min_size=1, max_size=30))
+
+
+@given(words)
+def test_a_forward_cursor_round_trips(at: str | None) -> None:
+    assert load_forward(dump(Forward(at))) == Forward(at)
+
+
+@given(words, words, words, words)
+def test_a_sweep_cursor_round_trips(
+    high: str | None, rest: str | None, top_newest: str | None, top_next: str | None
+) -> None:
+    state = Sweep(high, rest, top_newest, top_next)
+    assert load_sweep(dump(state)) == state
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists).map(json.dumps),
+        st.dictionaries(st.sampled_from(["at", "high", "rest"]), st.integers() | st.none()).map(json.dumps),
+    )
+)
+def test_a_foreign_cursor_starts_anew(text: str) -> None:
+    assert isinstance(load_forward(text), Forward)
+    assert isinstance(load_sweep(text), Sweep)
+
+
+def test_no_cursor_starts_anew() -> None:
+    assert load_forward(None) == Forward()
+    assert load_sweep("") == Sweep()
+
+
+def test_times_are_compared_by_the_second() -> None:
+    assert whole_second("2024-01-01T00:00:00.999Z") == "2024-01-01T00:00:00Z"
+    assert before("2024-01-01T00:00:00Z") == "2023-12-31T23:59:59Z"
+    assert newest(["2024-01-01T00:00:00.5Z", "2023-01-01T00:00:00Z"], None) == "2024-01-01T00:00:00Z"
+    assert newest([], "2024-01-01T00:00:00Z") == "2024-01-01T00:00:00Z"
+    assert newest([], None) is None

@@ -1,0 +1,198 @@
+"""Exports: the same rows in every format, whole files only, also while a writer is at work."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+import pytest
+
+from torch_embers.errors import InputError, StoreMissingError
+from torch_embers.store.export import FORMATS, TABLES, export
+from torch_embers.store.records import Batch, Comment, Event, Item, Reject
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REPO = "pytorch/pytorch"
+TEXTS = ["plain", "", None, 'a "quoted", text', "two\r\nlines\n", "NULL", "é 🔥 \\ \t", "'", "-1", "x" * 100_000]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A database with every awkward text."""
+    store = Store(tmp_path_factory.mktemp("export") / "it's.duckdb")
+    items = [
+        Item(
+            REPO,
+            number,
+            title=text,
+            body=text,
+            state="open",
+            is_draft=[None, True, False][number % 3],
+            created_at="2024-01-23T12:00:00.123456Z",
+            labels=[None, (), ("a, b", 'c"d', "it's")][number % 3],
+        )
+        for number, text in enumerate(TEXTS, start=1)
+    ]
+    events = [Event(REPO, 1, "1", "labeled", label="a, b", created_at="2024-01-23T12:00:00Z")]
+    comments = [Comment(REPO, 1, str(n), body=text or "") for n, text in enumerate(TEXTS)]
+    with store.writer("test") as writer:
+        writer.commit(
+            Batch(items=items, events=events, comments=comments, rejects=[Reject("jsonl", "f:1", 1, "no JSON", "{")])
+        )
+    return store
+
+
+def counts(store: Store) -> dict[str, int]:
+    with store.read() as connection:
+        found = {}
+        for table in TABLES:
+            [(found[table],)] = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
+    return found
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_table_is_one_whole_file(store: Store, tmp_path: Path, form: str) -> None:
+    done = export(store, tmp_path / "new" / "folder", form)
+    assert {p.name for p in (tmp_path / "new" / "folder").iterdir()} == {f"{t}.{form}" for t in TABLES}
+    assert {d.table: d.rows for d in done} == counts(store)
+    assert all(d.path.is_file() for d in done)
+
+
+def read_back(path: Path, names: list[str]) -> list[tuple[Any, ...]]:
+    reader = {
+        ".parquet": f"read_parquet('{path}')",
+        ".csv": f"read_csv('{path}', header=true, all_varchar=true, allow_quoted_nulls=false)",
+        ".jsonl": f"read_json('{path}', format='newline_delimited', maximum_object_size=10000000)",
+    }[path.suffix]
+    return duckdb.sql(f"SELECT {', '.join(names)} FROM {reader} ORDER BY number").fetchall()
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_items_come_back_as_they_are(store: Store, tmp_path: Path, form: str) -> None:
+    export(store, tmp_path, form, ("items",))
+    found = read_back(tmp_path / f"items.{form}", ["title", "body", "number::INTEGER", "is_draft::BOOLEAN"])
+    draft = [None, True, False]
+    assert found == [(t, t, n, draft[n % 3]) for n, t in enumerate(TEXTS, start=1)]
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_lists_and_times_keep_their_type(store: Store, tmp_path: Path, form: str) -> None:
+    export(store, tmp_path, form, ("items",))
+    found = read_back(tmp_path / f"items.{form}", ["labels", "epoch_us(created_at::TIMESTAMP)"])
+    labels = [None, [], ["a, b", 'c"d', "it's"]]
+    assert [row[0] for row in found] == [labels[n % 3] for n in range(1, len(TEXTS) + 1)]
+    assert {row[1] for row in found} == {1706011200123456}
+
+
+def test_pandas_reads_the_same_rows_from_all_formats(store: Store, tmp_path: Path) -> None:
+    for form in FORMATS:
+        export(store, tmp_path, form, ("items", "labels", "comments"))
+    for table, key in (("items", "number"), ("labels", "name"), ("comments", "body")):
+        parquet = pd.read_parquet(tmp_path / f"{table}.parquet")
+        csv = pd.read_csv(tmp_path / f"{table}.csv", keep_default_na=False, dtype=str)
+        lines = pd.read_json(tmp_path / f"{table}.jsonl", lines=True, dtype=False, convert_dates=False)
+        assert list(parquet.columns) == list(csv.columns) == list(lines.columns)
+        expected = sorted(map(str, parquet[key]))
+        assert sorted(csv[key]) == expected
+        assert sorted(map(str, lines[key])) == expected
+
+
+def test_each_line_of_jsonl_is_an_object(store: Store, tmp_path: Path) -> None:
+    export(store, tmp_path, "jsonl", ("items",))
+    objects = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [o["title"] for o in objects] == TEXTS
+
+
+def test_exporting_again_replaces_the_files_and_leaves_strangers_alone(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text("old")
+    (tmp_path / "items.csv.part").write_text("left by a crash")
+    (tmp_path / "mine.txt").write_text("mine")
+    export(store, tmp_path, "csv", ("items",))
+    assert {p.name for p in tmp_path.iterdir()} == {"items.csv", "mine.txt"}
+    assert (tmp_path / "items.csv").read_text().startswith("repo,number")
+
+
+def test_raw_pages_are_exported_on_request_only(store: Store, tmp_path: Path) -> None:
+    assert "raw_pages" not in TABLES
+    export(store, tmp_path, "parquet", ("raw_pages",))
+    assert (tmp_path / "raw_pages.parquet").is_file()
+
+
+def test_a_folder_name_with_a_quote_is_no_sql(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "o'hara\"); DROP TABLE items; --"
+    assert [d.rows for d in export(store, folder, "csv", ("rejects",))] == [1]
+
+
+def test_an_unknown_format_is_named_with_the_known_ones(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"--format 'xlsx': one of parquet, csv, jsonl"):
+        export(store, tmp_path, "xlsx")
+
+
+@pytest.mark.parametrize("table", ["secrets", "items; DROP TABLE items", "sync_state"])
+def test_an_unknown_table_is_refused_before_anything_is_written(store: Store, tmp_path: Path, table: str) -> None:
+    with pytest.raises(InputError, match="no table"):
+        export(store, tmp_path / "out", "csv", ("items", table))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_target_that_is_a_file_is_a_clear_error(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="--to"):
+        export(store, tmp_path / "file", "csv")
+
+
+def test_a_file_that_cannot_be_replaced_is_a_clear_error_and_leaves_no_part(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "items.csv" / "folder").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"items\.csv"):
+        export(store, tmp_path, "csv", ("items",))
+    assert [p.name for p in tmp_path.iterdir()] == ["items.csv"]
+
+
+def test_a_part_that_cannot_be_written_is_a_clear_error_about_the_target(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "items.csv.part").mkdir()
+    with pytest.raises(InputError, match=r"items\.csv"):
+        export(store, tmp_path, "csv", ("items",))
+
+
+def test_exporting_without_a_database_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(StoreMissingError, match="embers mine"):
+        export(Store(tmp_path / "none.duckdb"), tmp_path / "out", "csv")
+
+
+WRITE_ON = """
+    import sys
+    from pathlib import Path
+    from torch_embers.store.records import Batch, Item
+    from torch_embers.store.store import Store
+    with Store(Path(sys.argv[1])).writer("embers mine") as writer:
+        number = 0
+        while True:
+            number += 1
+            writer.commit(Batch(items=[Item("o/r", number, title="t"), Item("o/s", number, title="t")]))
+            if number == 1:
+                print("ready", flush=True)
+"""
+
+
+def test_an_export_beside_an_active_writer_holds_whole_batches(tmp_path: Path) -> None:
+    path = tmp_path / "e.duckdb"
+    command = [sys.executable, "-c", textwrap.dedent(WRITE_ON), str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        try:
+            assert writer.stdout is not None
+            assert writer.stdout.readline().strip() == "ready"
+            for attempt in range(4):
+                [done] = export(Store(path), tmp_path / str(attempt), "parquet", ("items",))
+                per_repo = pd.read_parquet(done.path).groupby("repo").size()
+                assert per_repo["o/r"] == per_repo["o/s"]
+            assert writer.poll() is None
+        finally:
+            writer.kill()

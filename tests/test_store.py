@@ -1,0 +1,798 @@
+"""The store: every row once, a batch whole or not at all, one writer by name, readers beside it, clear errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from torch_embers.errors import (
+    EmbersError,
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+    StoreFullError,
+    StoreMissingError,
+    StoreVersionError,
+)
+from torch_embers.mine.pages import REPLACEMENT, clean_text, make_page
+from torch_embers.store import lock, schema, tables
+from torch_embers.store.records import Batch, Comment, Event, Item, Page, SyncState
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+REPO = "pytorch/pytorch"
+NOON = "2024-01-23T12:00:00Z"
+
+
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new database, to be copied."""
+    path = tmp_path_factory.mktemp("store") / "empty.duckdb"
+    with Store(path).writer("test"):
+        pass
+    return path
+
+
+@pytest.fixture
+def store(empty_database: Path, tmp_path: Path) -> Store:
+    """A store of its own for a test."""
+    path = tmp_path / "e.duckdb"
+    shutil.copy(empty_database, path)
+    return Store(path)
+
+
+def page(body: bytes = b"[]", request: str = "r") -> Page:
+    return make_page(REPO, "rest", "rest.items", request, body, NOON)
+
+
+def cursor(text: str = "{}") -> SyncState:
+    return SyncState(REPO, "rest", "items", text, NOON)
+
+
+def commit(store: Store, *batches: Batch) -> None:
+    with store.writer("test") as writer:
+        for batch in batches:
+            writer.commit(batch)
+
+
+def rows(store: Store, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    with store.read() as connection:
+        return connection.execute(query, list(parameters)).fetchall()
+
+
+def value(store: Store, query: str, parameters: Sequence[object] = ()) -> Any:
+    return rows(store, query, parameters)[0][0]
+
+
+@contextmanager
+def python(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A second process that runs ``code`` and has printed its first line."""
+    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().strip() == "ready"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+# ---- schema -----------------------------------------------------------------------------------------------------
+
+
+def test_every_table_and_column_of_a_new_file_says_what_it_means(store: Store) -> None:
+    silent = rows(
+        store,
+        "SELECT table_name, '' FROM duckdb_tables() WHERE NOT internal AND coalesce(comment, '') = '' UNION ALL "
+        "SELECT view_name, '' FROM duckdb_views() WHERE NOT internal AND coalesce(comment, '') = '' UNION ALL "
+        "SELECT c.table_name, column_name FROM duckdb_columns() c JOIN duckdb_tables() t USING (table_oid) "
+        "WHERE NOT t.internal AND coalesce(c.comment, '') = ''",
+    )
+    assert silent == []
+
+
+def test_every_record_field_has_its_column(store: Store) -> None:
+    for table, shape in tables.SHAPES.items():
+        known = {r[0] for r in rows(store, "SELECT column_name FROM duckdb_columns() WHERE table_name = ?", [table])}
+        assert set(shape.names) <= known, table
+
+
+def test_rows_from_outside_carry_where_they_came_from(store: Store) -> None:
+    for table in tables.DERIVED_TABLES:
+        known = {r[0] for r in rows(store, "SELECT column_name FROM duckdb_columns() WHERE table_name = ?", [table])}
+        assert {"source", "fetched_at", "page_id"} <= known, table
+
+
+def test_the_version_and_the_release_that_made_it_are_noted(store: Store) -> None:
+    [(version, release)] = rows(store, "SELECT version, embers_version FROM schema_version")
+    assert version == schema.latest_version()
+    assert release
+
+
+def test_labels_are_the_current_labels_one_row_each(store: Store) -> None:
+    commit(store, Batch(items=[Item(REPO, 1, labels=("a", "b")), Item(REPO, 2), Item(REPO, 3, labels=())]))
+    assert rows(store, "SELECT number, name FROM labels ORDER BY ALL") == [(1, "a"), (1, "b")]
+    commit(store, Batch(items=[Item(REPO, 1, labels=("b",), updated_at=NOON)]))
+    assert rows(store, "SELECT number, name FROM labels ORDER BY ALL") == [(1, "b")]
+
+
+# ---- merging ----------------------------------------------------------------------------------------------------
+
+MOMENTS = tuple(f"2024-01-01T00:00:{second:02d}Z" for second in range(8))
+texts = st.one_of(st.none(), st.sampled_from(["", "x", "y", "z"]))
+
+
+@st.composite
+def items(draw: st.DrawFn) -> Item:
+    """What sources say of an item: rich or thin, open or closed, dated or not, in any order."""
+    state = draw(st.sampled_from([None, "open", "closed"]))
+    reasons = {None: [None], "open": [None, "reopened"], "closed": [None, "", "completed", "not_planned"]}
+    closed = st.sampled_from([None, *MOMENTS])
+    return Item(
+        REPO,
+        draw(st.integers(1, 3)),
+        kind=draw(st.sampled_from([None, "issue"])),
+        title=draw(texts),
+        body=draw(texts),
+        state=state,
+        state_reason=draw(st.sampled_from(reasons[state])),
+        closed_at=draw(closed) if state == "closed" else None,
+        comment_count=draw(st.one_of(st.none(), st.integers(0, 3))),
+        is_draft=draw(st.one_of(st.none(), st.booleans())),
+        labels=draw(st.one_of(st.none(), st.lists(st.sampled_from("ab"), unique=True).map(lambda x: tuple(sorted(x))))),
+        updated_at=draw(st.one_of(st.none(), st.sampled_from(MOMENTS))),
+        source="rest",
+        page_id=draw(st.sampled_from("pqr")),
+    )
+
+
+COMPARED = (
+    "kind",
+    "title",
+    "body",
+    "state",
+    "state_reason",
+    "comment_count",
+    "is_draft",
+    "labels",
+    "closed_at",
+    "page_id",
+)
+
+
+def merged(arrived: list[Item]) -> dict[int, dict[str, object]]:
+    """The rule in plain Python: per column the newest row that says something, by (updated_at, arrival).
+
+    A row of an open item says that there is no closing time, and no reason but `reopened`.
+    """
+    found: dict[int, dict[str, object]] = {}
+    for number in {i.number for i in arrived}:
+        ranked = sorted(
+            (i for i in arrived if i.number == number), key=lambda i: i.updated_at or ""
+        )  # stable: equal times stay in order of arrival
+        row: dict[str, object] = {}
+        for name in COMPARED:
+            void = name in ("closed_at", "state_reason")
+            said = [i for i in ranked if getattr(i, name) is not None or (void and i.state == "open")]
+            row[name] = getattr(said[-1], name) if said else None
+        row["updated_at"] = max((i.updated_at for i in ranked if i.updated_at), default=None)
+        found[number] = row
+    return found
+
+
+def stored(store: Store, repo: str) -> dict[int, dict[str, object]]:
+    """The same columns as the database has them; every key must be there once."""
+    names = ("number", *COMPARED, "updated_at")
+    times = ", ".join(f"strftime({n}, '%Y-%m-%dT%H:%M:%SZ') AS {n}" for n in ("closed_at", "updated_at"))
+    found = rows(
+        store, f"SELECT {', '.join(names)} FROM (SELECT * REPLACE ({times}) FROM items WHERE repo = ?)", [repo]
+    )
+    result: dict[int, dict[str, object]] = {}
+    for found_row in found:
+        row = dict(zip(names, found_row, strict=True))
+        number = row.pop("number")
+        assert number not in result, "a key stands twice"
+        labels = row["labels"]
+        result[number] = row | {"labels": tuple(labels) if labels is not None else None}
+    return result
+
+
+@pytest.fixture(scope="module")
+def shared(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """One store for many examples, each under a repository of its own."""
+    path = tmp_path_factory.mktemp("merge") / "e.duckdb"
+    shutil.copy(empty_database, path)
+    return Store(path)
+
+
+_counter = iter(range(10**9))
+
+
+def parts_of(arrived: list[Item], cuts: list[int]) -> list[list[Item]]:
+    edges = [0, *sorted({c % (len(arrived) + 1) for c in cuts}), len(arrived)]
+    return [arrived[a:b] for a, b in zip(edges, edges[1:], strict=False) if a < b]
+
+
+def commit_in_parts(store: Store, arrived: list[Item], cuts: list[int]) -> tuple[str, str]:
+    """Commit the items at once under one repository and in parts under another; return both names."""
+    whole, split = f"o/whole{next(_counter)}", f"o/split{next(_counter)}"
+    parts = [[replace(i, repo=split) for i in part] for part in parts_of(arrived, cuts)]
+    first = [replace(i, repo=whole) for i in arrived] + (parts[0] if parts else [])
+    commit(store, Batch(items=first), *(Batch(items=part) for part in parts[1:]))
+    return whole, split
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(items(), min_size=1, max_size=8), st.lists(st.integers(0, 8), max_size=3))
+def test_per_column_the_newest_statement_wins_wherever_batches_end(
+    shared: Store, arrived: list[Item], cuts: list[int]
+) -> None:
+    whole, split = commit_in_parts(shared, arrived, cuts)
+    expected = merged(arrived)
+    assert stored(shared, whole) == expected
+    assert stored(shared, split) == expected
+    stamps = "SELECT number, stamps FROM items WHERE repo = ? ORDER BY number"
+    assert rows(shared, stamps, [whole]) == rows(shared, stamps, [split])
+
+
+def test_a_late_statement_older_than_the_row_but_newer_than_the_column_counts(store: Store) -> None:
+    at = [f"2024-01-01T00:00:{s:02d}Z" for s in (5, 10, 7)]
+    first, second, late = (
+        Item(REPO, 1, title="first", updated_at=at[0]),
+        Item(REPO, 1, body="thin", updated_at=at[1]),
+        Item(REPO, 1, title="second", updated_at=at[2]),
+    )
+    commit(store, Batch(items=[first]), Batch(items=[second]), Batch(items=[late]))
+    assert rows(store, "SELECT title, body FROM items") == [("second", "thin")]
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(items(), min_size=1, max_size=8), st.lists(st.integers(0, 8), max_size=2), st.randoms())
+def test_an_open_item_has_no_closing_time(shared: Store, arrived: list[Item], cuts: list[int], chance: Any) -> None:
+    odd = [replace(i, closed_at=chance.choice([None, NOON])) for i in arrived]
+    for repo in commit_in_parts(shared, odd, cuts):
+        for row in stored(shared, repo).values():
+            assert row["state"] != "open" or (row["closed_at"] is None and row["state_reason"] in (None, "reopened"))
+
+
+def test_a_thin_late_event_cannot_blank_a_body_and_an_old_one_cannot_undo_a_state(store: Store) -> None:
+    full = Item(REPO, 1, title="t", body="text", state="closed", closed_at=NOON, updated_at=NOON)
+    thin = Item(REPO, 1, updated_at="2024-02-01T00:00:00Z")
+    old = Item(REPO, 1, title="older", body="older", state="open", updated_at="2023-01-01T00:00:00Z")
+    commit(store, Batch(items=[full]), Batch(items=[thin]), Batch(items=[old]))
+    assert rows(store, "SELECT title, body, state FROM items") == [("t", "text", "closed")]
+
+
+def test_an_item_that_is_closed_and_reopened_ends_open_without_a_reason(store: Store) -> None:
+    closed = Item(REPO, 1, state="closed", state_reason="completed", closed_at=NOON, updated_at=NOON)
+    reopened = Item(REPO, 1, state="open", state_reason="reopened", updated_at="2024-02-01T00:00:00Z")
+    commit(store, Batch(items=[closed]), Batch(items=[reopened]))
+    assert rows(store, "SELECT state, state_reason, closed_at FROM items") == [("open", "reopened", None)]
+
+
+def test_the_content_hash_changes_with_title_or_body_and_with_nothing_else(store: Store) -> None:
+    hashes = []
+    for place, change in enumerate([{"title": "t"}, {"state": "closed"}, {"labels": ("a",)}, {"body": "b"}]):
+        commit(store, Batch(items=[Item(REPO, 1, updated_at=MOMENTS[place], **change)]))  # type: ignore[arg-type]
+        hashes.append(value(store, "SELECT content_hash FROM items"))
+    assert hashes[0] == hashes[1] == hashes[2] != hashes[3]
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(st.lists(st.tuples(st.sampled_from("123"), texts), max_size=5), min_size=1, max_size=3),
+)
+def test_keys_of_comments_and_events_stay_unique_and_the_last_one_wins(
+    shared: Store, batches: list[list[tuple[str, str | None]]]
+) -> None:
+    repo = f"o/keys{next(_counter)}"
+    expected: dict[str, str | None] = {}
+    made = []
+    for batch in batches:
+        expected.update({key: text or "" for key, text in batch})
+        made.append(
+            Batch(
+                comments=[Comment(repo, 1, key, body=text or "") for key, text in batch],
+                events=[Event(repo, 1, key, "labeled", label=text or "") for key, text in batch],
+            )
+        )
+    commit(shared, *made)
+    for query in ("SELECT comment_id, body FROM comments", "SELECT event_id, label FROM events"):
+        found = rows(shared, f"{query} WHERE repo = ?", [repo])
+        assert sorted(found) == sorted(expected.items())
+
+
+def test_rejects_are_kept_in_order_and_never_replaced(store: Store) -> None:
+    from torch_embers.store.records import Reject
+
+    refused = [Reject("jsonl", "f:1", n, "why", "raw") for n in (3, 1, 2, 1)]
+    commit(store, Batch(rejects=refused))
+    assert [r[0] for r in rows(store, "SELECT line FROM rejects")] == [3, 1, 2, 1]
+
+
+# ---- transactions -----------------------------------------------------------------------------------------------
+
+
+def state_of(store: Store) -> tuple[Any, ...]:
+    return tuple(value(store, f"SELECT count(*) FROM {t}") for t in ("raw_pages", "items", "sync_state"))
+
+
+def test_page_records_and_cursor_come_together(store: Store) -> None:
+    commit(store, Batch(pages=[page()], items=[Item(REPO, 1)], cursors=[cursor()]))
+    assert state_of(store) == (1, 1, 1)
+
+
+def test_an_exception_in_a_transaction_leaves_neither_page_nor_cursor(store: Store) -> None:
+    with store.writer("test") as writer:
+        with pytest.raises(ZeroDivisionError), writer.transaction() as connection:
+            connection.execute("INSERT INTO sync_state VALUES ('r', 's', 't', '{}', now()::TIMESTAMP)")
+            raise ZeroDivisionError
+        writer.commit(Batch(items=[Item(REPO, 2)]))
+    assert state_of(store) == (0, 1, 0)
+
+
+def test_a_batch_whose_last_table_fails_leaves_nothing_of_the_others(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch_embers.store import sql
+
+    genuine = sql.append_rows
+    broken = {"sync_state": ["SELECT no_such_function()"]}
+    monkeypatch.setattr(sql, "append_rows", lambda table: broken.get(table) or genuine(table))
+    batch = Batch(pages=[page()], items=[Item(REPO, 1)], cursors=[cursor()])
+    with store.writer("test") as writer, pytest.raises(StoreError):
+        writer.commit(batch)
+    assert state_of(store) == (0, 0, 0)
+    monkeypatch.undo()
+    commit(store, batch)
+    assert state_of(store) == (1, 1, 1)
+
+
+def test_a_page_committed_twice_stands_once(store: Store) -> None:
+    same = page(b"[1]")
+    commit(store, Batch(pages=[same, page(b"[2]")]), Batch(pages=[same]))
+    assert rows(store, "SELECT seq, batch FROM raw_pages ORDER BY seq") == [(1, 1), (2, 1)]
+
+
+def test_pages_come_back_as_they_were_committed(store: Store) -> None:
+    groups = [[page(b"\x00\xff" * 10, "a"), page(b"", "b")], [page(os.urandom(100_000), "c")]]
+    commit(store, *(Batch(pages=group) for group in groups))
+    assert list(store.pages()) == groups
+
+
+def test_the_cursor_of_a_stream_is_the_last_one(store: Store) -> None:
+    commit(store, Batch(cursors=[cursor("{}"), cursor('{"at": "1"}')]), Batch(cursors=[cursor('{"at": "2"}')]))
+    assert store.cursors(REPO, "rest") == {"items": '{"at": "2"}'}
+    assert store.cursors(REPO, "graphql") == {}
+
+
+def test_a_store_without_a_file_has_no_cursors(tmp_path: Path) -> None:
+    assert Store(tmp_path / "none.duckdb").cursors(REPO, "rest") == {}
+
+
+def test_clearing_for_a_replay_keeps_pages_and_cursors(store: Store) -> None:
+    commit(store, Batch(pages=[page()], items=[Item(REPO, 1)], cursors=[cursor()]))
+    with store.writer("test") as writer:
+        writer.clear_derived()
+    assert state_of(store) == (1, 0, 1)
+
+
+# ---- lock and readers -------------------------------------------------------------------------------------------
+
+HOLD_LOCK = """
+    import sys, time
+    from pathlib import Path
+    from torch_embers.store.store import Store
+    with Store(Path(sys.argv[1])).writer("embers mine --source test"):
+        print("ready", flush=True)
+        sys.stdin.read()
+"""
+HOLD_FILE = """
+    import sys
+    from pathlib import Path
+    from torch_embers.store.store import Store
+    with Store(Path(sys.argv[1])).writer("embers mine --source test") as writer, writer.transaction():
+        print("ready", flush=True)
+        sys.stdin.read()
+"""
+WRITE_ON = """
+    import sys, time
+    from pathlib import Path
+    from torch_embers.store.records import Batch, Item
+    from torch_embers.store.store import Store
+    with Store(Path(sys.argv[1])).writer("embers mine --source test") as writer:
+        number = 0
+        while True:
+            number += 1
+            writer.commit(Batch(items=[Item("o/r", number, title="t", state="open"), Item("o/s", number)]))
+            if number == 1:
+                print("ready", flush=True)
+"""
+
+
+def test_a_second_writer_is_told_who_holds_the_lock(store: Store) -> None:
+    with (
+        python(HOLD_LOCK, store.path) as holder,
+        pytest.raises(StoreBusyError) as caught,
+        store.writer("second"),
+    ):
+        pass
+    assert "embers mine --source test" in str(caught.value)
+    assert f"process {holder.pid}" in str(caught.value)
+
+
+def test_a_second_writer_in_the_same_process_is_refused_too(store: Store) -> None:
+    with store.writer("first"), pytest.raises(StoreBusyError, match="first"), store.writer("second"):
+        pass
+
+
+def test_the_lock_is_free_after_its_holder_was_killed(store: Store) -> None:
+    with python(HOLD_FILE, store.path) as holder:
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+    commit(store, Batch(items=[Item(REPO, 1)]))
+    assert state_of(store) == (0, 1, 0)
+
+
+def test_a_reader_works_while_a_writer_only_holds_its_lock(store: Store) -> None:
+    with python(HOLD_LOCK, store.path):
+        started = time.monotonic()
+        assert state_of(store) == (0, 0, 0)
+        assert time.monotonic() - started < 3
+
+
+def test_a_reader_that_waited_in_vain_is_told_who_has_the_file(store: Store) -> None:
+    with python(HOLD_FILE, store.path) as holder:
+        started = time.monotonic()
+        with pytest.raises(StoreBusyError) as caught, store.read(patience=0.3):
+            pass
+        assert 0.3 <= time.monotonic() - started < 3
+    assert f"process {holder.pid}" in str(caught.value)
+    assert "embers mine --source test" in str(caught.value)
+
+
+def test_a_reader_waits_for_a_writer_that_is_about_to_finish(store: Store) -> None:
+    with python(HOLD_FILE, store.path) as holder:
+        assert holder.stdin is not None
+        timer = threading.Timer(0.5, holder.stdin.close)
+        timer.start()
+        assert state_of(store) == (0, 0, 0)
+        timer.join()
+
+
+def test_readers_see_whole_batches_while_a_writer_process_goes_on(store: Store) -> None:
+    seen = []
+    with python(WRITE_ON, store.path):
+        for _ in range(10):
+            [(left, right)] = rows(
+                store, "SELECT count(*) FILTER (repo = 'o/r'), count(*) FILTER (repo = 'o/s') FROM items"
+            )
+            assert left == right
+            seen.append(left)
+            time.sleep(0.05)
+    assert seen == sorted(seen)
+    assert seen[-1] > seen[0]
+
+
+def test_a_holder_without_a_note_is_another_process(tmp_path: Path) -> None:
+    database = tmp_path / "e.duckdb"
+    assert lock.holder(database) == "another process"
+    for odd in ("", "[]", '"x"', '{"pid": 1}', "\x00"):
+        lock.lock_path(database).write_text(odd)
+        assert lock.holder(database) == "another process"
+
+
+def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(StoreError, match="cannot write beside the database"),
+        Store(tmp_path / "file/e.duckdb").writer("x"),
+    ):
+        pass
+
+
+# ---- files that cannot be used ----------------------------------------------------------------------------------
+
+
+def test_reading_without_a_database_says_how_to_get_one(tmp_path: Path) -> None:
+    (tmp_path / "empty.duckdb").write_bytes(b"")
+    for name in ("none.duckdb", "empty.duckdb"):
+        with pytest.raises(StoreMissingError, match="embers mine"), Store(tmp_path / name).read():
+            pass
+
+
+@pytest.mark.parametrize(
+    "content", [b"x", b"not a database\n" * 1000, bytes(20_000), b"SQLite format 3\x00" + bytes(8000)], ids=range(4)
+)
+def test_a_file_that_is_no_database_is_called_so_and_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "e.duckdb"
+    path.write_bytes(content)
+    with pytest.raises(StoreCorruptError, match="e.duckdb"), Store(path).read():
+        pass
+    with pytest.raises(StoreCorruptError, match="e.duckdb"), Store(path).writer("x"):
+        pass
+    assert path.read_bytes() == content
+
+
+@pytest.fixture(scope="module")
+def filled_database(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with some blocks of text."""
+    path = tmp_path_factory.mktemp("filled") / "e.duckdb"
+    shutil.copy(empty_database, path)
+    chance = random.Random(1)
+    bodies = ["".join(chance.choices("abcdefgh \n", k=3000)) for _ in range(600)]
+    commit(
+        Store(path), Batch(items=[Item(REPO, n, body=b) for n, b in enumerate(bodies, 1)], pages=[page(b"x" * 9999)])
+    )
+    return path
+
+
+def test_damaged_blocks_are_reported_as_damage(filled_database: Path, tmp_path: Path) -> None:
+    path = tmp_path / "e.duckdb"
+    content = bytearray(filled_database.read_bytes())
+    for place in range(12_288 + 100, len(content), 4096):
+        content[place] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(StoreCorruptError, match="restore a copy"), Store(path).read() as connection:
+        for table in ("items", "raw_pages", "sync_state"):
+            connection.execute(f"FROM {table}").fetchall()
+
+
+READ_ALL = """
+    import sys
+    from pathlib import Path
+    from torch_embers.errors import StoreError
+    from torch_embers.store.store import Store
+    for name in sys.argv[1:]:
+        try:
+            with Store(Path(name)).read() as connection:
+                rows = connection.execute("SELECT * FROM items").fetchall()
+                print("read", hash(str(rows)), flush=True)
+        except StoreError as error:
+            print(type(error).__name__, flush=True)
+"""
+
+
+def test_any_damage_is_either_harmless_or_reported(filled_database: Path, tmp_path: Path) -> None:
+    content = filled_database.read_bytes()
+    chance = random.Random(7)
+    names = []
+    for attempt in range(30):
+        damaged = bytearray(content)
+        place = chance.randrange(len(content)) if attempt % 3 else chance.randrange(12_288)
+        damaged[place : place + 8] = chance.randbytes(8)
+        if attempt % 5 == 4:
+            damaged = damaged[: chance.randrange(1, len(content))]
+        path = tmp_path / f"{attempt}.duckdb"
+        path.write_bytes(damaged)
+        names.append(str(path))
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    command = [sys.executable, "-c", textwrap.dedent(READ_ALL), str(filled_database), *names]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    whole, *outcomes = done.stdout.splitlines()
+    assert len(outcomes) == len(names)
+    assert set(outcomes) <= {whole, "StoreCorruptError"}
+    assert "StoreCorruptError" in outcomes
+
+
+# ---- versions ---------------------------------------------------------------------------------------------------
+
+
+def set_version(path: Path, version: int) -> None:
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("INSERT INTO schema_version VALUES (?, now()::TIMESTAMP, '9.9')", [version])
+
+
+def test_a_database_from_the_future_is_refused_and_left_alone(store: Store) -> None:
+    set_version(store.path, 99)
+    before = store.path.read_bytes()
+    with pytest.raises(StoreVersionError, match="version 99"), store.read():
+        pass
+    with pytest.raises(StoreVersionError, match="upgrade torch-embers"), store.writer("x"):
+        pass
+    assert store.path.read_bytes() == before
+
+
+STEPS = {
+    2: "ALTER TABLE items ADD COLUMN two INTEGER; CREATE TABLE log (step INTEGER); INSERT INTO log VALUES (2)",
+    4: "INSERT INTO log VALUES (4)",
+    3: "INSERT INTO log VALUES (3)",
+}
+
+
+def test_migrations_are_applied_once_and_in_order(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(store, Batch(items=[Item(REPO, 1, title="kept")]))
+    monkeypatch.setattr(schema, "migrations", lambda: {2: STEPS[2]})
+    commit(store)
+    monkeypatch.setattr(schema, "migrations", lambda: STEPS)
+    commit(store)
+    commit(store)
+    assert rows(store, "SELECT step FROM log") == [(2,), (3,), (4,)]
+    assert rows(store, "SELECT version FROM schema_version") == [(1,), (2,), (3,), (4,)]
+    assert rows(store, "SELECT title, two FROM items") == [("kept", None)]
+
+
+def test_a_new_file_gets_the_base_schema_and_then_all_migrations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "migrations", lambda: STEPS)
+    store = Store(tmp_path / "new.duckdb")
+    commit(store)
+    assert rows(store, "SELECT version FROM schema_version ORDER BY 1") == [(1,), (2,), (3,), (4,)]
+
+
+def test_upgrading_takes_part_in_the_callers_transaction(store: Store) -> None:
+    with duckdb.connect(str(store.path)) as connection:
+        connection.execute("BEGIN")
+        assert schema.upgrade(connection, NOON, "0", STEPS) == 4
+        connection.execute("ROLLBACK")
+        assert schema.file_version(connection) == 1
+        assert connection.execute("FROM duckdb_tables() WHERE table_name = 'log'").fetchall() == []
+
+
+def test_a_failing_migration_leaves_the_old_version_and_all_data(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(store, Batch(items=[Item(REPO, 1, title="kept")]))
+    monkeypatch.setattr(schema, "migrations", lambda: STEPS | {5: "DROP TABLE log; DROP TABLE no_such_table"})
+    with pytest.raises(StoreError):
+        commit(store)
+    monkeypatch.undo()
+    assert rows(store, "SELECT max(version) FROM schema_version") == [(1,)]
+    assert rows(store, "SELECT title FROM items") == [("kept",)]
+    assert rows(store, "FROM duckdb_tables() WHERE table_name = 'log'") == []
+
+
+# ---- a full disk ------------------------------------------------------------------------------------------------
+
+FILL = """
+    import os, resource, sys
+    from pathlib import Path
+    from torch_embers.errors import StoreFullError
+    from torch_embers.store.records import Batch, Item, SyncState
+    from torch_embers.store.store import Store
+    from torch_embers.mine.pages import make_page
+    path, limit = Path(sys.argv[1]), int(sys.argv[2])
+    if limit:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    print("ready", flush=True)
+    try:
+        with Store(path).writer("embers mine") as writer:
+            done = int(Store(path).cursors("o/r", "rest").get("items", 0))
+            for place in range(done + 1, 16):
+                noise = os.urandom(400_000)
+                page = make_page("o/r", "rest", "rest.items", str(place), noise)
+                state = SyncState("o/r", "rest", "items", str(place), page.fetched_at)
+                item = Item("o/r", place, title="t", body=noise.hex())
+                writer.commit(Batch(pages=[page], items=[item], cursors=[state]))
+                print(place, flush=True)
+        print("done")
+    except StoreFullError as error:
+        print("full:", error)
+"""
+
+
+def fill(path: Path, limit: int = 0) -> tuple[int, str]:
+    """Write until the disk is full; return the last committed place and the last line."""
+    command = [sys.executable, "-c", textwrap.dedent(FILL), str(path), str(limit)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = done.stdout.splitlines()[1:]
+    return max((int(line) for line in said if line.isdigit()), default=0), said[-1]
+
+
+def assert_whole_up_to(store: Store, place: int) -> None:
+    """Pages, items and cursor end at the same place: nothing half-written."""
+    assert value(store, "SELECT count(*) FROM items WHERE length(body) = 800000") == place
+    assert value(store, "SELECT max(number) FROM items") == place
+    assert value(store, "SELECT count(*) FROM raw_pages") == place
+    assert store.cursors("o/r", "rest") == {"items": str(place)}
+    assert sum(len(group) for group in store.pages()) == place
+
+
+def assert_full_then_completed(path: Path, full: tuple[int, str], target: Path) -> None:
+    place, last = full
+    assert last.startswith("full: no room for"), last
+    assert "run the same command again" in last
+    assert 0 < place < 15
+    store = Store(path)
+    assert_whole_up_to(store, place)
+    if target != path:
+        shutil.copy(path, target)
+    assert fill(target) == (15, "done")
+    assert_whole_up_to(Store(target), 15)
+
+
+def test_a_file_that_may_not_grow_is_a_full_disk_and_the_next_run_completes(store: Store) -> None:
+    assert_full_then_completed(store.path, fill(store.path, 4_000_000), store.path)
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    """A file system of 4 MB."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["mount", "-t", "tmpfs", "-o", "size=4m", "embers-test", folder]
+        try:
+            mounted = subprocess.run(command, capture_output=True, text=True, timeout=10)
+        except OSError as error:
+            pytest.skip(f"no mount command: {error}")
+        if mounted.returncode:
+            pytest.skip(f"mounting is not permitted here: {mounted.stderr.strip()}")
+        try:
+            yield Path(folder)
+        finally:
+            subprocess.run(["umount", folder], check=True, timeout=10)
+
+
+def test_a_full_disk_keeps_every_whole_batch_and_the_next_run_completes(
+    empty_database: Path, small_disk: Path, tmp_path: Path
+) -> None:
+    path = small_disk / "e.duckdb"
+    shutil.copy(empty_database, path)
+    assert_full_then_completed(path, fill(path), tmp_path / "moved.duckdb")
+
+
+# ---- text -------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.text(st.characters(codec=None)), min_size=1, max_size=20))
+def test_any_text_is_stored_as_it_was_cleaned(shared: Store, bodies: list[str]) -> None:
+    repo = f"o/text{next(_counter)}"
+    cleaned = [clean_text(b) for b in bodies]
+    commit(shared, Batch(items=[Item(repo, n, title=t, body=t) for n, t in enumerate(cleaned, 1)]))
+    assert [r[0] for r in rows(shared, "SELECT body FROM items WHERE repo = ? ORDER BY number", [repo])] == cleaned
+
+
+@given(st.text(st.characters(codec=None)))
+def test_cleaning_replaces_only_what_cannot_be_stored(text: str) -> None:
+    cleaned = clean_text(text)
+    assert len(cleaned) == len(text)
+    cleaned.encode("utf-8")
+    for before, after in zip(text, cleaned, strict=True):
+        storable = before != "\x00" and not "\ud800" <= before <= "\udfff"
+        assert after == (before if storable else REPLACEMENT)
+
+
+def test_a_body_of_ten_megabytes_round_trips(store: Store) -> None:
+    body = clean_text("\ud83d\x00 not a pair, é, 🔥\n" * 600_000)
+    assert len(body.encode()) > 10_000_000
+    commit(store, Batch(items=[Item(REPO, 1, body=body)], pages=[page(body.encode())]))
+    assert value(store, "SELECT body FROM items") == body
+    assert next(store.pages())[0].body == body.encode()
+
+
+def test_a_time_that_is_none_becomes_null_and_does_not_stop_the_batch(store: Store) -> None:
+    commit(store, Batch(items=[Item(REPO, 1, created_at="soon", updated_at="0000-99-99T99:99:99Z")]))
+    assert rows(store, "SELECT created_at, updated_at FROM items") == [(None, None)]
+
+
+def test_errors_of_the_store_are_embers_errors_with_exit_code_five() -> None:
+    kinds = (StoreBusyError, StoreCorruptError, StoreFullError, StoreMissingError, StoreVersionError)
+    assert all(issubclass(kind, EmbersError) and kind.exit_code == 5 for kind in kinds)
+
+
+def test_the_lock_note_is_valid_json_that_names_process_and_purpose(store: Store) -> None:
+    with store.writer("embers mine --source jsonl"):
+        note = json.loads(lock.lock_path(store.path).read_text())
+    assert note["pid"] == os.getpid()
+    assert note["purpose"] == "embers mine --source jsonl"
