@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +15,8 @@ from torch_embers.mine.github import NumbersSource
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from servers import stand_ins
 
 pytestmark = pytest.mark.servers

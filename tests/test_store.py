@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -230,7 +231,7 @@ _counter = iter(range(10**9))
 
 def parts_of(arrived: list[Item], cuts: list[int]) -> list[list[Item]]:
     edges = [0, *sorted({c % (len(arrived) + 1) for c in cuts}), len(arrived)]
-    return [arrived[a:b] for a, b in zip(edges, edges[1:], strict=False) if a < b]
+    return [arrived[a:b] for a, b in itertools.pairwise(edges) if a < b]
 
 
 def commit_in_parts(store: Store, arrived: list[Item], cuts: list[int]) -> tuple[str, str]:

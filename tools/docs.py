@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 START = "<!-- generated:"
 BLOCK = re.compile(r"(<!-- generated: ([a-z0-9-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-STATED_DEFAULT = re.compile(r"\s*\\?\[default: ([^\]]+)\]")
-"""A default that the help states itself, because the settings decide it."""
 EXAMPLE_WIDTH = 96
 """Columns of the terminal in which examples are run: what a code block shows without scrolling."""
 GITHUB = "https://github.com/pytorch/pytorch/issues"
@@ -121,11 +119,12 @@ def options(command: str) -> list[Option]:
     for parameter in group.commands[command].params:
         hint, declared = get_args(hints[parameter.name])
         text = parameter.help or ""
-        stated = STATED_DEFAULT.search(text)
-        default = stated[1] if stated else "required" if parameter.required else _default(parameter.default)
+        # a default in words stands where the settings decide it
+        words = parameter.show_default if isinstance(parameter.show_default, str) else ""
+        default = words or ("required" if parameter.required else _default(parameter.default))
         argument = parameter.param_type_name == "argument"
         names = (parameter.name.upper(),) if argument else (*parameter.opts, *parameter.secondary_opts)
-        found.append(Option(names, _value_of(hint, declared), default, STATED_DEFAULT.sub("", text)))
+        found.append(Option(names, _value_of(hint, declared), default, text))
     return found
 
 

@@ -25,7 +25,7 @@ app = typer.Typer(
 
 DatabaseOption = Annotated[
     Path | None,
-    typer.Option("--database", "-d", help="The DuckDB file", show_default="data/embers.duckdb, or EMBERS_DATABASE"),
+    typer.Option("--database", "-d", help="The DuckDB file.", show_default="data/embers.duckdb, or EMBERS_DATABASE"),
 ]
 
 
@@ -54,7 +54,7 @@ def mine(
         list[str] | None,
         typer.Argument(help="Files (jsonl, archive; globs and URLs too) or a clone (git) to mine."),
     ] = None,
-    repo: Annotated[str | None, typer.Option(help="Repository as owner/name", show_default="pytorch/pytorch")] = None,
+    repo: Annotated[str | None, typer.Option(help="Repository as owner/name.", show_default="pytorch/pytorch")] = None,
     since: Annotated[str | None, typer.Option(help="Only items changed at or after this date (UTC).")] = None,
     until: Annotated[str | None, typer.Option(help="Stop at the page that passes this date (UTC).")] = None,
     state: Annotated[str, typer.Option(help="all, open or closed.")] = "all",
@@ -63,7 +63,7 @@ def mine(
     source: Annotated[str, typer.Option(help="auto, graphql, rest, archive, jsonl, git or catalog.")] = "auto",
     budget: Annotated[int | None, typer.Option(min=1, help="At most this many requests.")] = None,
     api_url: Annotated[str | None, typer.Option(help="Address of the GitHub API.")] = None,
-    max_wait: Annotated[float | None, typer.Option(help="Longest wait in seconds", show_default="120")] = None,
+    max_wait: Annotated[float | None, typer.Option(help="Longest wait in seconds.", show_default="120")] = None,
     replay: Annotated[bool, typer.Option("--replay", help="Rebuild all tables from the stored pages.")] = False,
     database: DatabaseOption = None,
 ) -> None:
@@ -115,7 +115,7 @@ def export(
 @app.command()
 def chain(
     number: Annotated[int, typer.Argument(min=1, help="Number of an issue or pull request.")],
-    repo: Annotated[str | None, typer.Option(help="Repository as owner/name", show_default="pytorch/pytorch")] = None,
+    repo: Annotated[str | None, typer.Option(help="Repository as owner/name.", show_default="pytorch/pytorch")] = None,
     database: DatabaseOption = None,
 ) -> None:
     """Print what reverts, relands, backs out, fixes or supersedes what, as a tree around one item."""

@@ -137,10 +137,9 @@ def print_report(report: Report) -> None:
 class _Quota(ProgressColumn):
     """Requests used, quota left, cost to finish, time to the next reset."""
 
-    def __init__(self, client: GitHubClient | None, items_per_request: float) -> None:
+    def __init__(self, client: GitHubClient | None) -> None:
         super().__init__()
         self._client = client
-        self._per_request = items_per_request
 
     def render(self, task: Any) -> Text:
         """Draw the column."""
@@ -170,7 +169,7 @@ class _Rate(ProgressColumn):
 class MineProgress:
     """The progress line of a mine, on standard error; quiet where that is no terminal."""
 
-    def __init__(self, client: GitHubClient | None = None, total: int | None = None) -> None:
+    def __init__(self, client: GitHubClient | None = None) -> None:
         self._console = stderr()
         self._progress = Progress(
             SpinnerColumn(),
@@ -179,12 +178,12 @@ class MineProgress:
             TextColumn("{task.completed:,.0f} items"),
             _Rate(),
             TimeElapsedColumn(),
-            _Quota(client, 1.0),
+            _Quota(client),
             console=self._console,
             transient=True,
             disable=not self._console.is_terminal,
         )
-        self._task = self._progress.add_task("mining", total=total)
+        self._task = self._progress.add_task("mining", total=None)
 
     def __enter__(self) -> MineProgress:
         """Start drawing."""
@@ -198,6 +197,10 @@ class MineProgress:
     def advanced(self, batch: Prepared) -> None:
         """Count a committed batch."""
         self._progress.advance(self._task, batch.count("items") + batch.count("commits"))
+
+    def expects(self, total: int | None) -> None:
+        """Set the end of the bar."""
+        self._progress.update(self._task, total=total)
 
     def said(self, text: str) -> None:
         """Print a line above the bar."""

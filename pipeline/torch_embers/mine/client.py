@@ -179,7 +179,7 @@ class GitHubClient:
         self.patience = patience
         self.budget = budget
         self.usage = Usage()
-        self._announce = announce
+        self.announce = announce
         self._sleep = sleep
         self._reached = False
         self._pauses = wait_exponential(multiplier=patience.backoff, max=max(patience.max_wait, 0.01))
@@ -262,9 +262,12 @@ class GitHubClient:
                     ) from None
                 if "/issues/" in target.path and "/issues/" in address and "?" not in redirect.location:
                     raise MovedError(f"{address} moved to {redirect.location}", redirect.location) from None
+                query = target.query or urlsplit(address).query
                 address = target.path.removeprefix(urlsplit(self.api_url).path)
+                if query:
+                    address = f"{address}?{query}"
                 if target.query:
-                    address, parameters = f"{address}?{target.query}", None
+                    parameters = None
         raise SourceError(f"{address}: more than {MAX_REDIRECTS} redirects")
 
     # -- patience ---------------------------------------------------------------------------------------------
@@ -323,7 +326,11 @@ class GitHubClient:
                 raise AuthenticationError(_token_advice(self.authenticated, reason))
             self.usage.notes.append(f"one token was refused ({reason}) and is left out")
         elif action is Action.PRIMARY:
-            token.usable_at = time.time() + (decision.seconds or self.patience.secondary_wait)
+            pause = decision.seconds or self.patience.secondary_wait
+            token.usable_at = time.time() + pause
+            # a reset that lies in the past by our clock would be waited for again and again
+            if attempt > self.patience.retries + len(self.tokens):
+                raise RateLimitError(f"{what}: {reason}, {attempt} times in a row: try again later", pause)
         elif action in (Action.RETRY, Action.SECONDARY):
             if not self._reached and attempt >= self.patience.first_contact:
                 raise NotReachableError(f"{self.api_url} cannot be reached ({reason})")
@@ -361,7 +368,7 @@ class GitHubClient:
             )
         if seconds > 0:
             if seconds >= 1:
-                self._announce(f"waiting {seconds:,.0f} s ({why})")
+                self.announce(f"waiting {seconds:,.0f} s ({why})")
             self.usage.waited += seconds
             self._sleep(seconds)
 

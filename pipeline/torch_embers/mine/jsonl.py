@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 import csv
 import gzip
+import hashlib
 import io
 import json
+import os
 import re
 import sys
 import zlib
@@ -25,7 +27,7 @@ from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.mine import rest_records
 from torch_embers.mine.graphql_records import reject
-from torch_embers.mine.pages import clean_text, iso_utc, make_page
+from torch_embers.mine.pages import clean_text, iso_utc, make_page, now_utc
 from torch_embers.mine.rest_records import BadRecordError
 from torch_embers.store.records import Batch, Comment, Page, PullFile, StatedLink, SyncState
 
@@ -99,9 +101,10 @@ def label_names() -> frozenset[str]:
 def split_by_names(text: str, names: frozenset[str]) -> list[str]:
     """Take apart labels that were joined by blanks: the longest known name first; unknown words stay together."""
     words, found, unknown = text.split(), [], []
+    longest = max((len(name.split()) for name in names), default=1)
     place = 0
     while place < len(words):
-        ends = range(len(words), place, -1)
+        ends = range(min(len(words), place + longest), place, -1)
         end = next((e for e in ends if " ".join(words[place:e]) in names), None)
         if end is None:
             unknown.append(words[place])
@@ -147,9 +150,10 @@ def comment_texts(record: Mapping[str, Any], shape: Shape) -> list[tuple[str | N
     if shape.comments_form == "python_list":
         try:
             found = ast.literal_eval(value)
+            texts = [str(entry) for entry in found] if isinstance(found, list) else [value]
         except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return [(None, None, value)]
-        return [(None, None, str(entry)) for entry in found] if isinstance(found, list) else [(None, None, value)]
+            texts = [value]
+        return [(None, None, text) for text in texts]
     parts = re.split(r"(?m)^\[([^\]\n]{1,60}) · (\d{4}-\d\d-\d\d)\]\n", value)
     return [(parts[i], f"{parts[i + 1]}T00:00:00Z", parts[i + 2].strip("\n")) for i in range(1, len(parts) - 2, 3)]
 
@@ -168,7 +172,7 @@ def parse_line(line: bytes) -> object:
     except orjson.JSONDecodeError:
         pass
     try:
-        return json.loads(line.decode("utf-8", "replace"), parse_constant=lambda _: None)
+        return json.loads(line.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:
         raise BadRecordError(f"no JSON: {str(error)[:120]}") from None
 
@@ -261,7 +265,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
         elif suffix == ".json":
             yield from _array_lines(stream.read(), path)
         else:
-            table = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="")
+            table = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
             csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
             for row in csv.DictReader(table):
                 yield orjson.dumps({str(k): v for k, v in row.items()}) + b"\n"
@@ -270,33 +274,49 @@ def lines_of(path: Path) -> Iterator[bytes]:
 def _array_lines(text: bytes, path: Path) -> Iterator[bytes]:
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: no JSON ({error})") from error
     for record in data if isinstance(data, list) else [data]:
         yield json.dumps(record).encode() + b"\n"
 
 
 def chunks(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Group lines into pages: (number of the first line, bytes)."""
+    """Group lines into pages: (number of the first line, bytes).
+
+    Raises: what ``lines`` raises, behind a page of all the lines that came before.
+    """
     first, source = 1, iter(lines)
     while True:
         taken: list[bytes] = []
         size = 0
-        for line in islice(source, PAGE_RECORDS):
-            taken.append(line)
-            size += len(line)
-            if size >= PAGE_BYTES:
-                break
+        broken: Exception | None = None
+        try:
+            for line in islice(source, PAGE_RECORDS):
+                taken.append(line)
+                size += len(line)
+                if size >= PAGE_BYTES:
+                    break
+        except (EOFError, OSError, zlib.error) as error:
+            broken = error
+        if taken:
+            yield first, b"".join(taken)
+            first += len(taken)
+        if broken is not None:
+            raise broken
         if not taken:
             return
-        yield first, b"".join(taken)
-        first += len(taken)
 
 
 def fingerprint(path: Path) -> str:
     """Size and time of a file: equal means unchanged."""
     status = path.stat()
     return f"{status.st_size}:{status.st_mtime_ns}"
+
+
+def stream_of(path: Path) -> str:
+    """Name of a file's cursor; files of one name in two folders are two streams."""
+    folder = os.fsencode(path.resolve().parent)
+    return f"file:{clean_text(path.name)}:{hashlib.blake2b(folder, digest_size=3).hexdigest()}"
 
 
 class JsonlSource:
@@ -320,7 +340,7 @@ class JsonlSource:
             InputError: a file is cut or cannot be parsed; what was read before stays.
         """
         for path in self.paths:
-            stream, mark = f"file:{path.name}", fingerprint(path)
+            stream, mark = stream_of(path), fingerprint(path)
             done = _progress(state.get(stream), mark)
             if done is None:
                 continue
@@ -332,14 +352,13 @@ class JsonlSource:
     def _file(self, path: Path, stream: str, mark: str, done: int) -> Iterator[Batch]:
         last = done
         for first, body in chunks(islice(lines_of(path), done, None)):
-            page = make_page(self.repo, self.name, KIND, f"{path.name}:{done + first}", body)
+            page = make_page(self.repo, self.name, KIND, f"{clean_text(path.name)}:{done + first}", body)
             batch = read_jsonl(page)
             last = done + first - 1 + body.count(b"\n") + (not body.endswith(b"\n"))
             batch.pages.append(page)
             batch.cursors.append(self._cursor(stream, {"file": mark, "lines": last}, page.fetched_at))
             yield batch
-        end = make_page(self.repo, self.name, KIND, f"{path.name}:{last + 1}", b"")
-        yield Batch(cursors=[self._cursor(stream, {"file": mark, "complete": True}, end.fetched_at)])
+        yield Batch(cursors=[self._cursor(stream, {"file": mark, "complete": True}, now_utc())])
 
     def _cursor(self, stream: str, cursor: dict[str, Any], moment: str) -> SyncState:
         return SyncState(self.repo, self.name, stream, json.dumps(cursor), moment)
@@ -351,6 +370,6 @@ def _progress(cursor: str | None, mark: str) -> int | None:
         known = json.loads(cursor or "{}")
     except ValueError:
         return 0
-    if known.get("file") != mark:
+    if not isinstance(known, dict) or known.get("file") != mark:
         return 0
     return None if known.get("complete") else int(known.get("lines") or 0)

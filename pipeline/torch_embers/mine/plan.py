@@ -51,9 +51,9 @@ class Request:
 
 
 class _Watching(Protocol):
-    """Something that makes an observer, used as ``with watching(client, total) as observer``."""
+    """Something that makes an observer, used as ``with watching(client) as observer``."""
 
-    def __call__(self, client: GitHubClient | None, total: int | None) -> _Watched: ...
+    def __call__(self, client: GitHubClient | None) -> _Watched: ...
 
 
 class _Watched(Protocol):
@@ -151,7 +151,7 @@ def _file_source(kind: str, request: Request, wanted: Scope) -> Source:
     return GitSource(wanted.repo, Path(request.paths[0]), wanted.since, wanted.until)
 
 
-def _client(settings: Settings, budget: int | None, observer_says: list[str]) -> GitHubClient:
+def _client(settings: Settings, budget: int | None) -> GitHubClient:
     patience = Patience(
         retries=settings.retries,
         max_wait=settings.max_wait,
@@ -160,7 +160,7 @@ def _client(settings: Settings, budget: int | None, observer_says: list[str]) ->
         backoff=settings.backoff,
         secondary_wait=settings.secondary_wait,
     )
-    return GitHubClient(settings.api_url, settings.token_list(), patience, budget=budget, announce=observer_says.append)
+    return GitHubClient(settings.api_url, settings.token_list(), patience, budget=budget)
 
 
 def _known_numbers(store: Store, repo: str) -> frozenset[int]:
@@ -179,7 +179,7 @@ def run(settings: Settings, request: Request, watching: _Watching) -> Iterator[R
     """
     store = Store(settings.database)
     if request.replay:
-        with watching(None, None) as observer:
+        with watching(None) as observer:
             yield runner.replay(store, observer=observer)
         return
     kind = choose(request)
@@ -188,11 +188,11 @@ def run(settings: Settings, request: Request, watching: _Watching) -> Iterator[R
     numbers = read_numbers(request.numbers) if request.numbers is not None else None
     live = _Live(kind, wanted, numbers, request.budget)
     if kind in FILES:
-        with watching(None, None) as observer:
+        with watching(None) as observer:
             yield runner.mine(store, _file_source(kind, request, wanted), observer=observer)
         return
     if kind == "catalog" or (kind == "auto" and settings.repo == DEFAULT_REPO):
-        with watching(None, None) as observer:
+        with watching(None) as observer:
             yield runner.mine_catalog(store, DEFAULT_REPO, observer, link=kind == "catalog")
         if kind == "catalog":
             return
@@ -201,11 +201,12 @@ def run(settings: Settings, request: Request, watching: _Watching) -> Iterator[R
 
 def _mine_live(settings: Settings, live: _Live, store: Store, watching: _Watching) -> Report:
     """Mine GitHub; with ``auto`` an unreachable GitHub is no error, because the catalog is there already."""
-    said: list[str] = []
     with ExitStack() as stack:
-        client = stack.enter_context(_client(settings, live.budget, said))
+        client = stack.enter_context(_client(settings, live.budget))
         if live.kind == "graphql" and not client.authenticated:
             raise InputError("--source graphql needs a token: set GITHUB_TOKEN, or use --source rest")
+        observer = stack.enter_context(watching(client))
+        client.announce = observer.said
         inner = _live_source(client, live)
         try:
             inner.resolve()
@@ -218,14 +219,14 @@ def _mine_live(settings: Settings, live: _Live, store: Store, watching: _Watchin
         source: Source = inner
         if live.numbers is not None:
             source = NumbersSource(inner, live.numbers, _known_numbers(store, inner.repo))
-        observer = stack.enter_context(watching(client, inner.totals.all))
+        observer.expects(inner.totals.all)
         try:
             report = runner.mine(store, source, observer=observer)
         except RateLimitError as limit:
             if client.authenticated or live.kind != "auto":
                 raise
             report = runner.Report(inner.name, inner.repo, stopped=str(limit), links=runner.link_only(store))
-        report.notes += [*client.usage.notes, *said]
+        report.notes += client.usage.notes
         if not client.authenticated:
             report.notes.append(TOKEN_ADVICE)
         return report

@@ -49,6 +49,11 @@ def whole(value: object) -> int | None:
     return None
 
 
+def shown(value: object) -> str:
+    """A short form for a message; a list or object only by its kind, because printing a deep one can fail."""
+    return repr(value)[:40] if isinstance(value, str | int | float | None) else type(value).__name__
+
+
 def number_of(obj: dict[str, Any]) -> int:
     """The item's number.
 
@@ -57,7 +62,7 @@ def number_of(obj: dict[str, Any]) -> int:
     """
     number = whole(obj.get("number"))
     if number is None or number < 1:
-        raise BadRecordError(f"no usable item number: {str(obj.get('number'))[:40]!r}")
+        raise BadRecordError(f"no usable item number: {shown(obj.get('number'))}")
     return number
 
 
@@ -148,7 +153,7 @@ def item(obj: object, page: Page, *, repo: str | None = None) -> Item:
 def identity(obj: dict[str, Any]) -> str | None:
     """The object's own id as text (REST: a number; GraphQL calls the same number ``fullDatabaseId``)."""
     found = obj.get("id")
-    return str(found) if isinstance(found, int | str) and found != "" else None
+    return clean_text(str(found)) if isinstance(found, int | str) and found != "" else None
 
 
 def comment(obj: dict[str, Any], number: int, page: Page, *, repo: str | None = None) -> Comment:
@@ -181,7 +186,8 @@ def comment_number(obj: dict[str, Any]) -> int:
     Raises:
         BadRecordError: the address is missing or odd.
     """
-    tail = str(obj.get("issue_url") or "").rsplit("/", 1)[-1]
+    address = obj.get("issue_url")
+    tail = address.rsplit("/", 1)[-1] if isinstance(address, str) else ""
     if not tail.isascii() or not tail.isdigit() or not 0 < int(tail) <= MAX_NUMBER:
         raise BadRecordError(f"a comment without a usable issue address: {tail[:40]!r}")
     return int(tail)
@@ -198,7 +204,8 @@ def _other(obj: dict[str, Any], page: Page) -> tuple[str | None, int | None]:
 
 def event(obj: dict[str, Any], number: int, page: Page, *, repo: str | None = None) -> Event | None:
     """Turn an issue event or timeline object into a record; ``None`` for kinds that are not kept."""
-    kind = EVENT_TYPES.get(str(obj.get("event")))
+    name = obj.get("event")
+    kind = EVENT_TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
         return None
     rename = obj.get("rename")

@@ -6,6 +6,7 @@ the REST API"): Retry-After first, then X-RateLimit-Reset, else at least a minut
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -45,10 +46,12 @@ def message_of(data: object) -> str:
 
 
 def _number(headers: Mapping[str, Any], name: str) -> float | None:
+    """A header as a number that can be waited for; ``None`` for a date, a negative number or nonsense."""
     try:
-        return float(headers[name])
-    except (KeyError, TypeError, ValueError):
+        value = float(headers[name])
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
+    return value if math.isfinite(value) and value >= 0 else None
 
 
 def until_reset(headers: Mapping[str, Any], now: float) -> float | None:
@@ -112,12 +115,13 @@ def decide_graphql(data: object, headers: Mapping[str, Any], now: float) -> Deci
     """
     if not isinstance(data, dict):
         return Decision(Action.RETRY, "the answer is no JSON object")
-    errors = [e for e in data.get("errors") or [] if isinstance(e, dict)]
+    listed = data.get("errors")
+    errors = [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else []
     kinds = {str(e.get("type")) for e in errors}
     first = str(errors[0].get("message")) if errors else ""
     if kinds & {"RATE_LIMITED", "RATE_LIMIT"}:
         return Decision(Action.PRIMARY, first, until_reset(headers, now))
-    top = [e for e in errors if len(e.get("path") or ()) <= 1]
+    top = [e for e in errors if not isinstance(e.get("path"), list) or len(e["path"]) <= 1]
     if any(e.get("type") == "NOT_FOUND" for e in top):
         return Decision(Action.NOT_FOUND, first)
     if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"} and top:

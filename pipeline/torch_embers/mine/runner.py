@@ -42,6 +42,9 @@ class Observer(Protocol):
     def said(self, text: str) -> None:
         """Something worth a line."""
 
+    def expects(self, total: int | None) -> None:
+        """How many items there are, as far as the tracker says."""
+
 
 class Silent:
     """An observer that does nothing."""
@@ -50,6 +53,9 @@ class Silent:
         """Ignore."""
 
     def said(self, text: str) -> None:
+        """Ignore."""
+
+    def expects(self, total: int | None) -> None:
         """Ignore."""
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import duckdb
 
 from torch_embers.errors import InputError
 from torch_embers.store.views import quoted
@@ -61,9 +64,21 @@ def export(store: Store, folder: Path, form: str, tables: tuple[str, ...] = TABL
     done = []
     with store.read() as connection:
         for table in tables:
-            path = folder / f"{table}.{form}"
-            partial = path.with_name(path.name + ".part")
-            copied = connection.execute(f"COPY (FROM {table}) TO {quoted(str(partial))} ({FORMATS[form]})").fetchall()
-            partial.replace(path)
-            done.append(Exported(table, path, int(copied[0][0])))
+            done.append(_write(connection, table, folder / f"{table}.{form}", FORMATS[form]))
     return done
+
+
+def _write(connection: duckdb.DuckDBPyConnection, table: str, path: Path, options: str) -> Exported:
+    """Write one file beside its place and move it there when it is whole."""
+    partial = path.with_name(path.name + ".part")
+    try:
+        copied = connection.execute(f"COPY (FROM {table}) TO {quoted(str(partial))} ({options})").fetchall()
+        partial.replace(path)
+    except (duckdb.IOException, OSError) as error:
+        # an error that names the file is about the target, any other about the database
+        if str(partial) not in str(error):
+            raise
+        with suppress(OSError):
+            partial.unlink()
+        raise InputError(f"{path} cannot be written: {str(error).splitlines()[0]}") from error
+    return Exported(table, path, int(copied[0][0]))

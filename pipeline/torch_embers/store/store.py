@@ -14,7 +14,6 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pyarrow as pa
 import zstandard
 
 from torch_embers import __version__, resources
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+    import pyarrow as pa
 
 BULK_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"max_vacuum_tasks": 0}
 BULK_RECORDS = 5_000
@@ -64,6 +64,8 @@ OPTIONS: dict[str, str | bool | int | float | list[str]] = {
 each write took twice the time of zstd alone and left files half as large again (measured on issue texts). Extensions
 stay off: a file that looks like another database's would make DuckDB download one to open it."""
 PAGE_LEVEL = 3
+INTERRUPTED = "Query interrupted"
+"""What DuckDB makes of Ctrl-C while it runs a statement: a bare RuntimeError."""
 
 _BUSY = ("Could not set lock", "Conflicting lock", "different configuration", "unique file handle")
 _FULL = ("No space left", "Disk quota", "File too large")
@@ -120,6 +122,8 @@ class Writer:
                 connection.execute("COMMIT")
             except duckdb.Error as error:
                 raise explain(error, self._store.path) from error
+            except RuntimeError as error:
+                raise (KeyboardInterrupt if str(error) == INTERRUPTED else error) from error
             finally:
                 self._close(connection)
 
@@ -247,6 +251,8 @@ class Store:
             yield connection
         except duckdb.Error as error:
             raise explain(error, self.path) from error
+        except RuntimeError as error:
+            raise (KeyboardInterrupt if str(error) == INTERRUPTED else error) from error
         finally:
             connection.close()
 

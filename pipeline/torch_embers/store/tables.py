@@ -7,12 +7,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import zstandard
 
 from torch_embers.store import records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import zstandard
 
 KEYS: dict[str, tuple[str, ...]] = {
     "items": ("repo", "number"),
