@@ -72,7 +72,7 @@ def read_back(path: Path, names: list[str]) -> list[tuple[Any, ...]]:
         ".csv": f"read_csv('{path}', header=true, all_varchar=true, allow_quoted_nulls=false)",
         ".jsonl": f"read_json('{path}', format='newline_delimited', maximum_object_size=10000000)",
     }[path.suffix]
-    return duckdb.sql(f"SELECT {', '.join(names)} FROM {reader} ORDER BY number::INTEGER").fetchall()
+    return duckdb.execute(f"SELECT {', '.join(names)} FROM {reader} ORDER BY number::INTEGER").fetchall()
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -47,7 +47,9 @@ def assert_storable(batch: Batch) -> None:
             tables.to_arrow(table, found)
 
 
-def mine(paths: Iterable[Path], state: dict[str, str] | None = None, stop: int | None = None) -> tuple[Batch, dict[str, str]]:
+def mine(
+    paths: Iterable[Path], state: dict[str, str] | None = None, stop: int | None = None
+) -> tuple[Batch, dict[str, str]]:
     """Everything one run brings (up to a number of batches), and the cursors after it."""
     state = dict(state or {})
     whole = Batch()
@@ -69,7 +71,9 @@ def numbers(batch: Batch) -> list[int]:
 
 
 def record(number: int, **values: Any) -> bytes:
-    return json.dumps({"number": number, "title": f"t{number}", "updated_at": "2024-01-01T00:00:00Z", **values}).encode()
+    return json.dumps(
+        {"number": number, "title": f"t{number}", "updated_at": "2024-01-01T00:00:00Z", **values}
+    ).encode()
 
 
 def write(path: Path, *lines: bytes) -> Path:
@@ -188,7 +192,9 @@ def test_chunks_keep_every_byte_and_number_the_lines(lines: list[bytes], size: i
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
-def test_rejects_carry_their_line_across_page_borders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_rejects_carry_their_line_across_page_borders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
     monkeypatch.setattr(jsonl, "PAGE_RECORDS", size)
     path = write(tmp_path / "f.jsonl", record(1), b"{", b"", record(4), b"null", record(6), b"]")
     batch, _ = mine([path])
@@ -300,7 +306,9 @@ def gathered(path: Path) -> tuple[Batch, str]:
 
 
 @pytest.mark.parametrize("size", [7, 5000])
-def test_a_cut_gz_keeps_what_came_before_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_a_cut_gz_keeps_what_came_before_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
     monkeypatch.setattr(jsonl, "PAGE_RECORDS", size)
     whole = gzip.compress(b"".join(record(n, body=os.urandom(200).hex()) + b"\n" for n in range(1, 101)))
     path = tmp_path / "f.jsonl.gz"
@@ -410,7 +418,11 @@ TABLE_ROW = {"number": "5", "title": "T", "state": "CLOSED", "createdAt": "2024-
 @pytest.mark.parametrize("name", ["f.csv", "f.csv.gz"])
 def test_a_table_is_read_with_line_feeds_quotes_and_large_fields(tmp_path: Path, name: str, encoding: str) -> None:
     title = 'a "b", c\r\nd é ' + "x" * 300_000
-    path = csv_of([TABLE_ROW | {"title": title}, TABLE_ROW | {"number": "x"}, TABLE_ROW | {"number": "6"}], tmp_path / name, encoding)
+    path = csv_of(
+        [TABLE_ROW | {"title": title}, TABLE_ROW | {"number": "x"}, TABLE_ROW | {"number": "6"}],
+        tmp_path / name,
+        encoding,
+    )
     batch, _ = mine([path])
     assert [(i.number, i.title) for i in batch.items] == [(5, title), (6, "T")]
     assert [r.line for r in batch.rejects] == [2]
@@ -440,7 +452,9 @@ def one(value: dict[str, Any]) -> Batch:
 
 def test_the_shape_mhnurf() -> None:
     row = {"Number": "123", "Title": "T", "Body": "B", "Codes": "[]", "class": "1", "State": "closed"}
-    batch = one(row | {"Labels": "high priority module: cuda no such label triaged", "Comments": "['first\\n', \"it's\", 'é']"})
+    batch = one(
+        row | {"Labels": "high priority module: cuda no such label triaged", "Comments": "['first\\n', \"it's\", 'é']"}
+    )
     [item] = batch.items
     assert (item.number, item.title, item.body, item.state) == (123, "T", "B", "closed")
     assert item.labels == ("high priority", "module: cuda", "no such label", "triaged")
@@ -510,7 +524,8 @@ def test_the_shape_issue_to_fix() -> None:
 def test_a_fix_without_a_usable_number_is_left_out_and_the_issue_kept(pull: object) -> None:
     batch = one({"issue_numbers": [77], "pull_number": pull, "problem_statement": "t", "fix_files": ["a"]})
     assert numbers(batch) == [77]
-    assert batch.stated_links == batch.pull_files == []
+    assert batch.stated_links == []
+    assert batch.pull_files == []
 
 
 def test_the_shape_issue_listing() -> None:
@@ -537,7 +552,14 @@ def test_the_shape_label_table() -> None:
 
 
 def test_a_rest_object_is_not_taken_for_a_dataset() -> None:
-    rest = {"number": 5, "title": "T", "state": "open", "createdAt": "x", "labels": [], "updated_at": "2024-01-01T00:00:00Z"}
+    rest = {
+        "number": 5,
+        "title": "T",
+        "state": "open",
+        "createdAt": "x",
+        "labels": [],
+        "updated_at": "2024-01-01T00:00:00Z",
+    }
     assert shape_of(rest) is None
     assert shape_of({"number": 5}) is None
 

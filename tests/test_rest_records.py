@@ -27,14 +27,18 @@ anything = st.recursive(
     max_leaves=10,
 )
 KNOWN = (
-    "number title body state state_reason user milestone reactions labels pull_request base head draft merged_at merged "
-    "created_at updated_at closed_at comments author_association repository_url url id event label rename source actor "
-    "commit_id issue_url"
-).split()
+    *("number", "title", "body", "state", "state_reason", "user", "milestone"),
+    *("reactions", "labels", "pull_request", "base", "head", "draft", "merged_at"),
+    *("merged", "created_at", "updated_at", "closed_at", "comments", "author_association", "repository_url"),
+    *("url", "id", "event", "label", "rename", "source", "actor"),
+    *("commit_id", "issue_url"),
+)
 plausible = st.one_of(
     anything,
     st.sampled_from(["open", "closed", "labeled", "renamed", "cross-referenced", "2024-01-23T12:00:00Z", 5, True]),
-    st.fixed_dictionaries({}, optional={k: anything for k in ("login", "name", "ref", "title", "total_count", "merged_at")}),
+    st.fixed_dictionaries(
+        {}, optional=dict.fromkeys(("login", "name", "ref", "title", "total_count", "merged_at"), anything)
+    ),
     st.fixed_dictionaries({"issue": st.fixed_dictionaries({}, optional={"number": scalars, "url": scalars})}),
 )
 objects = st.dictionaries(st.sampled_from(KNOWN), plausible, max_size=12)
@@ -61,8 +65,7 @@ def assert_storable(*records: object) -> None:
 def test_any_value_is_an_item_or_refused(value: object) -> None:
     try:
         found = rest_records.item(value, PAGE)
-    except BadRecordError as error:
-        assert str(error)
+    except BadRecordError:
         return
     assert found.number >= 1
     assert found.kind in ("issue", "pull")
@@ -278,7 +281,15 @@ def test_a_time_is_stable_once_it_is_utc(text: str) -> None:
 def test_a_comment_without_an_identity_or_address_is_refused() -> None:
     with pytest.raises(BadRecordError, match="without an id"):
         rest_records.comment({"body": "x"}, 5, PAGE)
-    for address in (None, "", "https://x/issues/", "https://x/issues/abc", "https://x/issues/-5", "https://x/issues/٣", 5.5):
+    for address in (
+        None,
+        "",
+        "https://x/issues/",
+        "https://x/issues/abc",
+        "https://x/issues/-5",
+        "https://x/issues/٣",
+        5.5,
+    ):
         with pytest.raises(BadRecordError, match="address"):
             rest_records.comment_number({"issue_url": address})
     assert rest_records.comment_number({"issue_url": "https://x/repos/o/r/issues/77"}) == 77

@@ -128,11 +128,14 @@ def errors(*entries: dict[str, Any], data: object = None) -> dict[str, Any]:
     [
         (errors({"type": "RATE_LIMITED", "message": "API rate limit exceeded"}), Action.PRIMARY),
         (errors({"type": "RATE_LIMIT", "message": "x"}, data={"rateLimit": None}), Action.PRIMARY),
-        (errors({"type": "NOT_FOUND", "path": ["repository"], "message": "no"}, data={"repository": None}), Action.NOT_FOUND),
+        (
+            errors({"type": "NOT_FOUND", "path": ["repository"], "message": "no"}, data={"repository": None}),
+            Action.NOT_FOUND,
+        ),
         (errors({"type": "FORBIDDEN", "path": ["repository"], "message": "SAML"}), Action.BAD_TOKEN),
         (errors({"type": "INSUFFICIENT_SCOPES", "message": "scopes"}), Action.BAD_TOKEN),
         (errors({"message": "Field 'x' doesn't exist on type 'Issue'"}), Action.FATAL),
-        (errors({"message": "Parse error on \"}\""}), Action.FATAL),
+        (errors({"message": 'Parse error on "}"'}), Action.FATAL),
         (errors({"message": "Something went wrong while executing your query."}), Action.RETRY),
         (errors({"message": "timeout"}, data={"repository": {}}), Action.RETRY),
         ({"data": None}, Action.RETRY),
@@ -158,7 +161,9 @@ def test_a_graphql_limit_names_its_reset() -> None:
     [
         {"data": {"repository": {}}},
         {"data": {"repository": {}}, "errors": []},
-        errors({"type": "NOT_FOUND", "path": ["repository", "issues", "nodes", 3], "message": "x"}, data={"repository": {}}),
+        errors(
+            {"type": "NOT_FOUND", "path": ["repository", "issues", "nodes", 3], "message": "x"}, data={"repository": {}}
+        ),
         errors({"message": "x", "path": ["repository", "issues", "nodes", 3, "comments"]}, data={"repository": {}}),
     ],
 )
@@ -327,9 +332,7 @@ def test_a_secondary_limit_without_a_time_waits_a_minute_and_then_longer() -> No
 
 
 def limit(seconds: float, data: object = PRIMARY, status: int = 403) -> Reply:
-    return Reply(
-        status, data, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time() + seconds))}
-    )
+    return Reply(status, data, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time() + seconds))})
 
 
 @pytest.mark.parametrize(
@@ -422,7 +425,11 @@ def test_a_refused_token_is_left_out_and_mentioned() -> None:
 
 def test_no_good_token_is_an_error_that_says_what_to_do() -> None:
     refused = Reply(401, {"message": "Bad credentials"})
-    with serving(refused) as server, client(server, "a", "b") as (made, _), pytest.raises(AuthenticationError) as caught:
+    with (
+        serving(refused) as server,
+        client(server, "a", "b") as (made, _),
+        pytest.raises(AuthenticationError) as caught,
+    ):
         made.get("/x")
     assert "GITHUB_TOKEN" in str(caught.value)
     assert len(server.requests) == 2
@@ -449,7 +456,10 @@ def test_a_redirect_with_a_query_keeps_it(status: int) -> None:
 
 @pytest.mark.parametrize("as_link", [False, True])
 def test_a_redirect_without_a_query_keeps_ours(as_link: bool) -> None:
-    with serving(Reply(301, {}, {"Location": "/repositories/2/issues"}), GOOD) as server, client(server, "a") as (made, _):
+    with (
+        serving(Reply(301, {}, {"Location": "/repositories/2/issues"}), GOOD) as server,
+        client(server, "a") as (made, _),
+    ):
         if as_link:
             made.get(f"{server.url}/repos/o/r/issues?state=all&page=2")
         else:
@@ -462,7 +472,11 @@ def test_a_redirect_without_a_query_keeps_ours(as_link: bool) -> None:
 def test_a_redirect_to_another_server_is_refused_without_showing_it_the_token() -> None:
     with serving(GOOD) as other:
         moved = Reply(301, {}, {"Location": f"{other.url}/repos/o/r"})
-        with serving(moved) as server, client(server, "secret") as (made, _), pytest.raises(SourceError, match="another server"):
+        with (
+            serving(moved) as server,
+            client(server, "secret") as (made, _),
+            pytest.raises(SourceError, match="another server"),
+        ):
             made.get("/repos/o/r")
         assert other.requests == []
 

@@ -43,7 +43,9 @@ def read_catalog(page: Page) -> Batch:
             entry = json.loads(line)
             if not isinstance(entry, dict):
                 raise BadRecordError("not an object")
-            _read_entry(entry, page, batch)
+            read = Batch()
+            _read_entry(entry, page, read)
+            batch.extend(read)  # an entry counts whole or not at all
         except (ValueError, KeyError, TypeError) as error:
             batch.rejects.append(reject(page, place, f"catalog entry: {error!r}", line.decode("utf-8", "replace")))
     return batch

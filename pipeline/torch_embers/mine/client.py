@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 SECONDARY_WAIT = 60.0
 """GitHub: "wait for at least one minute" after a secondary limit without Retry-After."""
 MAX_REDIRECTS = 5
+WORTH_SAYING = 5.0
+"""Seconds of waiting from which a user wants to know why nothing moves."""
 PLAIN_WORDS = {
     "NameResolutionError": "its name cannot be resolved",
     "NewConnectionError": "the connection is refused",
@@ -367,7 +369,7 @@ class GitHubClient:
                 seconds,
             )
         if seconds > 0:
-            if seconds >= 1:
+            if seconds >= WORTH_SAYING:
                 self.announce(f"waiting {seconds:,.0f} s ({why})")
             self.usage.waited += seconds
             self._sleep(seconds)

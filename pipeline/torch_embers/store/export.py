@@ -61,11 +61,8 @@ def export(store: Store, folder: Path, form: str, tables: tuple[str, ...] = TABL
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--to {folder}: {error.strerror}") from error
-    done = []
     with store.read() as connection:
-        for table in tables:
-            done.append(_write(connection, table, folder / f"{table}.{form}", FORMATS[form]))
-    return done
+        return [_write(connection, table, folder / f"{table}.{form}", FORMATS[form]) for table in tables]
 
 
 def _write(connection: duckdb.DuckDBPyConnection, table: str, path: Path, options: str) -> Exported:
