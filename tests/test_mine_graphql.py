@@ -105,6 +105,7 @@ def test_replay_rebuilds_equal_tables_offline(server: stand_ins.GraphQLStandIn, 
     assert snapshot(database) == before
 
 
+@pytest.mark.slow
 def test_an_interrupted_mine_goes_on_where_it_stopped(
     server: stand_ins.GraphQLStandIn, database: Path, tmp_path: Path
 ) -> None:
@@ -129,6 +130,7 @@ def test_a_node_the_server_cannot_answer_for_is_set_aside_and_the_rest_goes_on(
     assert rows(database, "SELECT count(*) FROM items")[0][0] >= len(dataset_items(server)) - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["truncated", "short_body", "drop"])
 def test_a_broken_answer_is_asked_for_again(
     server: stand_ins.GraphQLStandIn, database: Path, tmp_path: Path, kind: str

@@ -68,6 +68,7 @@ def test_a_mine_asks_one_request_per_page_and_none_per_item(
     assert source.client.usage.requests <= pages * 1.2 + 8
 
 
+@pytest.mark.slow
 def test_an_interrupted_mine_goes_on_where_it_stopped(
     emulate: tuple[stand_ins.Emulate, stand_ins.Seeded], database: Path, tmp_path: Path, token: str
 ) -> None:
@@ -82,6 +83,7 @@ def test_an_interrupted_mine_goes_on_where_it_stopped(
     assert snapshot(database) == snapshot(whole)
 
 
+@pytest.mark.slow
 def test_replay_rebuilds_equal_tables_offline(
     emulate: tuple[stand_ins.Emulate, stand_ins.Seeded], database: Path, token: str
 ) -> None:
