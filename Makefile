@@ -1,6 +1,6 @@
 # embers: every target does its own set-up (a virtual environment in .venv, installed once and reused).
-#   make mine     fill data/embers.duckdb (GitHub with GITHUB_TOKEN, a first hour without, the catalog offline)
-#   make test     the quick tests (no token, no server, no GPU)
+#   make mine classify   fill data/embers.duckdb (GitHub with GITHUB_TOKEN, a first hour without, the catalog offline), label it
+#   make test            the quick tests (no token, no server, no GPU)
 # Targets name what they need, so any order and `make -j` are fine.
 
 PYTHON ?= python3
@@ -10,7 +10,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help setup torch mine status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
+.PHONY: help setup setup-classify mine classify model status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -19,15 +19,23 @@ help: ## list the targets
 	$(PYTHON) tools/setup_venv.py base
 	@touch $@
 
-.venv/.torch: .venv/.installed
-	$(PYTHON) tools/setup_venv.py torch
+.venv/.classify: .venv/.installed
+	$(PYTHON) tools/setup_venv.py classify
 	@touch $@
 
 setup: .venv/.installed ## make .venv with the package, tests and lint
-torch: .venv/.torch ## add PyTorch (CPU build) to .venv
+setup-classify: .venv/.classify ## add what classification needs (PyTorch without CUDA)
 
 mine: setup ## mine the tracker into data/embers.duckdb
 	$(EMBERS) mine $(MINE)
+
+classify: mine setup-classify ## label every item with the study's taxonomy
+	$(EMBERS) classify $(CLASSIFY)
+
+model: setup-classify ## train the classifier in models/ from the catalog alone
+	rm -f .venv/model.duckdb*
+	$(EMBERS) mine --source catalog --database .venv/model.duckdb
+	$(EMBERS) classify --train --variant title --model models/study-titles --database .venv/model.duckdb
 
 status: setup ## what the database holds
 	$(EMBERS) status
@@ -35,29 +43,29 @@ status: setup ## what the database holds
 funnel: mine ## the study's stages, counted here
 	$(EMBERS) funnel
 
-test: setup ## the quick tests
+test: setup-classify ## the quick tests
 	$(BIN)/python -m pytest -q -m "not slow"
 
-test-slow: setup ## kill tests, fault tests, whole mines against stand-in servers
+test-slow: setup-classify ## kill tests, fault tests, whole mines against stand-in servers
 	$(BIN)/python -m pytest -q -m slow
 
-test-all: setup ## everything
+test-all: setup-classify ## everything
 	$(BIN)/python -m pytest -q
 
 lint: setup ## ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: setup ## mypy, strict
+types: setup-classify ## mypy, strict
 	$(BIN)/mypy
 
-docs: setup ## rewrite the generated parts of docs/
+docs: setup-classify ## rewrite the generated parts of docs/
 	$(BIN)/python tools/docs.py
 
-docs-check: setup ## fail where docs/ is stale
+docs-check: setup-classify ## fail where docs/ is stale
 	$(BIN)/python tools/docs.py --check
 
-bench: setup ## measure, and rewrite bench/RESULTS.md
+bench: setup-classify ## measure, and rewrite bench/RESULTS.md
 	$(BIN)/python bench/run.py
 
 wheel: setup ## build the wheel into dist/

@@ -499,9 +499,9 @@ def test_an_address_that_duckdb_cannot_read_gives_one_line_with_advice(monkeypat
 def test_the_time_to_sieve_grows_with_the_text_only() -> None:
     def seconds(count: int) -> float:
         hostile = b'{"a":"' + b'x/pytorch" /pytorch"' * count + b'"}\n'
-        start = time.perf_counter()
+        start = time.thread_time()
         assert not list(Sieve.of(REPO).lines([hostile, hostile[:-2] + b"\n"]))[2:]
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     seconds(1_000)
-    assert seconds(80_000) < 6 * max(seconds(40_000), 0.001)
+    assert seconds(320_000) < 64 * max(seconds(20_000), 0.001)

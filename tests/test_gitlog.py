@@ -466,10 +466,10 @@ def test_any_message_and_any_file_name_is_read_back(commits: list[tuple[str, str
 def test_the_time_to_find_a_pull_request_grows_with_the_message_only() -> None:
     def seconds(size: int) -> float:
         hostile = "Pull Request resolved: https://github.com/" + "a" * size
-        start = time.perf_counter()
+        start = time.thread_time()
         for _ in range(20):
             pull_number(REPO, "(#" * size, "\n".join([hostile[:60]] * (size // 60)) + " " * size)
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     seconds(10_000)
-    assert seconds(80_000) < 6 * max(seconds(40_000), 0.001)
+    assert seconds(160_000) < 64 * max(seconds(10_000), 0.001)

@@ -421,6 +421,60 @@ def funnel_stages() -> str:
     return table(("stage:", "name", "study:", "condition, added to those above", "what is counted"), rows)
 
 
+# ---- evaluation ----------------------------------------------------------------------------------------------------
+
+EVALUATION = ROOT / "bench" / "evaluation.json"
+"""What `embers evaluate --variant title --out` wrote for a database that holds the catalog alone."""
+
+
+def _interval(found: Mapping[str, float]) -> str:
+    return f"{found['value']:.3f} [{found['low']:.3f}, {found['high']:.3f}]"
+
+
+def evaluation_gold() -> str:
+    """Every learner on every scheme of the gold labels."""
+    found = json.loads(EVALUATION.read_text(encoding="utf-8"))
+    parts = []
+    for report in found["reports"]:
+        rows = [
+            (
+                cell(s["name"]),
+                _interval(s["macro_f1"]),
+                f"{s['accuracy']:.3f}",
+                f"{s['calibration_error']:.3f}",
+                f"{s['coverage']:.2f}",
+                "" if s["precision"] is None else f"{s['precision']:.3f}",
+                _interval(report["scores"][-1]["differences"][s["name"]]) if s is not report["scores"][-1] else "",
+            )
+            for s in report["scores"]
+        ]
+        heading = f"**{report['task']}**: {report['texts']} items in {report['groups']} groups"
+        columns = ("learner", "macro-F1 [95 %]", "accuracy:", "ECE:", "coverage:", "precision:", "hybrid minus it")
+        parts.append(heading + "\n\n" + table(columns, rows))
+    return "\n\n".join(parts)
+
+
+def evaluation_classes() -> str:
+    """Precision and recall of the hybrid, class by class."""
+    found = json.loads(EVALUATION.read_text(encoding="utf-8"))
+    rows = [
+        (cell(report["task"]), code(c["name"]), str(c["support"]), *(_interval(c[k]) for k in ("precision", "recall")))
+        for report in found["reports"]
+        for c in report["scores"][-1]["classes"]
+    ]
+    return table(("scheme", "class", "items:", "precision [95 %]", "recall [95 %]"), rows)
+
+
+def evaluation_agreement() -> str:
+    """Cohen's kappa of every two annotators."""
+    found = json.loads(EVALUATION.read_text(encoding="utf-8"))
+    rows = [
+        (cell(a["scheme"]), cell(a["one"]), cell(a["other"]), str(a["items"]), _interval(a["kappa"]))
+        for a in found["agreements"]
+    ]
+    return table(("scheme", "one", "other", "items:", "kappa [95 %]"), rows)
+
+
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
@@ -448,6 +502,9 @@ def blocks() -> dict[str, Callable[[], str]]:
         "candidate": candidate,
         "signals": signals,
         "funnel-stages": funnel_stages,
+        "evaluation-gold": evaluation_gold,
+        "evaluation-classes": evaluation_classes,
+        "evaluation-agreement": evaluation_agreement,
     }
 
 

@@ -1,8 +1,8 @@
-"""Make `.venv` and install the project into it: `python3 tools/setup_venv.py [base|torch] ...` (standard library only).
+"""Make `.venv` and install the project into it: `python3 tools/setup_venv.py [base|classify] ...`; needs no package.
 
-base    the package in editable form with what tests and lint need, at the versions of constraints.txt
-torch   PyTorch without CUDA: from PyTorch's own CPU index when that answers within seconds (asked once, for torch
-        alone), else from wherever pip is set up to look
+base      the package in editable form with what tests and lint need, at the versions of constraints.txt
+classify  what classification needs, first of all PyTorch without CUDA: from PyTorch's own CPU index when that answers
+          within seconds (asked once, for torch alone), else from wherever pip is set up to look
 """
 
 from __future__ import annotations
@@ -93,10 +93,11 @@ def main(parts: list[str]) -> None:
     for part in parts or ["base"]:
         if part == "base":
             pip("-c", str(CONSTRAINTS), "-e", f"{ROOT}[{EXTRAS}]")
-        elif part == "torch":
+        elif part == "classify":
             install_torch()
+            pip("-c", str(CONSTRAINTS), "-e", f"{ROOT}[{EXTRAS},classify]")
         else:
-            sys.exit(f"unknown part {part!r}: base or torch")
+            sys.exit(f"unknown part {part!r}: base or classify")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from torch_embers import __version__, console, settings
-from torch_embers.errors import EmbersError
+from torch_embers.errors import EmbersError, InputError
 from torch_embers.store.store import Store
 
 INTERRUPTED = 130
@@ -133,6 +133,100 @@ def funnel(database: DatabaseOption = None) -> None:
         rows = connection.execute("SELECT stage, name, items, study, definition FROM funnel").fetchall()
         [(candidates,)] = connection.execute("SELECT count(*) FROM candidates").fetchall()
     console.print_funnel(rows, candidates)
+
+
+@app.command()
+def classify(
+    explain: Annotated[
+        int | None, typer.Option(min=1, help="Only say why this item has its labels: terms, nearest labelled items.")
+    ] = None,
+    train: Annotated[
+        bool, typer.Option("--train", help="Train on the gold labels of the database before labelling.")
+    ] = False,
+    model: Annotated[
+        Path | None, typer.Option(help="Folder of the classifier.", show_default="the one that comes with embers")
+    ] = None,
+    variant: Annotated[str, typer.Option(help="Text to train on: title, title_body or thread.")] = "title_body",
+    repo: Annotated[str | None, typer.Option(help="Repository as owner/name.", show_default="pytorch/pytorch")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Label every item with the study's taxonomy; says nothing where it is not sure enough."""
+    from torch_embers.classify import command
+
+    wanted = settings.load(database=database, repo=repo)
+    store = Store(wanted.database)
+    if explain is not None:
+        console.print_explanation(command.explain(store, wanted.repo, explain, model), wanted.repo, explain)
+        return
+    with console.Counting("classifying") as progress:
+        console.print_labelled(command.run(store, model, variant, progress, train=train))
+
+
+@app.command()
+def evaluate(
+    train: Annotated[Path | None, typer.Option(help="CSV file to learn from, instead of the database's gold.")] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="CSV file to answer; without one, grouped cross-validation.")
+    ] = None,
+    text_col: Annotated[list[str] | None, typer.Option(help="Column with text; repeat to join several.")] = None,
+    label_col: Annotated[str, typer.Option(help="Column with the class.")] = "label",
+    group_col: Annotated[str | None, typer.Option(help="Column that says what must stay together.")] = None,
+    variant: Annotated[str, typer.Option(help="Text of the gold items: title, title_body or thread.")] = "title_body",
+    out: Annotated[Path | None, typer.Option(help="Also write everything as JSON to this file.")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Measure the classifier beside plain baselines, with intervals: on the gold labels, or on any CSV files."""
+    from torch_embers.classify import command
+
+    if train is None and (test is not None or text_col or group_col):
+        raise InputError("--test, --text-col and --group-col go with --train FILE")
+    if train is not None:
+        report = command.evaluate_files(train, test, text_col or ["text"], label_col, group_col)
+        console.print_reports([report], [], out)
+        return
+    with console.Counting("evaluating") as progress:
+        reports, agreements = command.evaluate_gold(_store(database), variant, progress)
+    console.print_reports(reports, agreements, out)
+
+
+@app.command()
+def label(
+    scheme: Annotated[list[str] | None, typer.Option(help="Only ask this scheme; repeat for more.")] = None,
+    annotator: Annotated[str | None, typer.Option(help="Who labels; asked for when not given.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Offer at most this many items.")] = 50,
+    blind: Annotated[bool, typer.Option("--blind", help="Do not show the model's guess.")] = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Label items by hand, the most informative first; every answer is kept at once, quit at any time."""
+    from torch_embers.classify.label_console import label_session, read_keys
+
+    label_session(_store(database), scheme or (), annotator, limit, read_keys(sys.stdin), console.stdout(), blind=blind)
+
+
+@app.command()
+def similar(
+    number: Annotated[int, typer.Argument(min=1, help="Number of an issue or pull request.")],
+    k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
+    repo: Annotated[str | None, typer.Option(help="Repository as owner/name.", show_default="pytorch/pytorch")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """List the items whose text is nearest in meaning to that of one item."""
+    from torch_embers.classify import command
+
+    wanted = settings.load(database=database, repo=repo)
+    console.print_hits(command.similar(Store(wanted.database), wanted.repo, number, k))
+
+
+@app.command()
+def search(
+    text: Annotated[str, typer.Argument(help="Words that describe what is looked for.")],
+    k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
+    database: DatabaseOption = None,
+) -> None:
+    """List the items whose text is nearest in meaning to some words."""
+    from torch_embers.classify import command
+
+    console.print_hits(command.search(_store(database), text, k))
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,9 +14,16 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Te
 from rich.table import Table
 from rich.text import Text
 
+from torch_embers.errors import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
+    from torch_embers.classify.command import Agreement
+    from torch_embers.classify.evaluate import Report as Evaluation
+    from torch_embers.classify.search import Hit
+    from torch_embers.classify.stage import Explanation, Labelled
     from torch_embers.mine.client import GitHubClient
     from torch_embers.mine.runner import Report
     from torch_embers.store.export import Exported
@@ -134,6 +143,64 @@ def print_report(report: Report) -> None:
         out.print(f"stopped: {plain(report.stopped)}")
 
 
+def print_hits(hits: list[Hit]) -> None:
+    """Print found items."""
+    rows = [(f"{h.score:.2f}", str(h.number), h.title) for h in hits]
+    stdout().print(table("", [("score", True), ("number", True), ("title", False)], rows))
+
+
+def print_labelled(done: Labelled) -> None:
+    """Print what the classification stage did."""
+    out = stdout()
+    out.print(f"{done.items:,} items labelled, {done.embedded:,} texts embedded")
+    for scheme, answered in done.answered.items():
+        out.print(f"{scheme}: {answered:,} labels, {done.abstained[scheme]:,} abstentions")
+
+
+def print_explanation(found: Explanation, repo: str, number: int) -> None:
+    """Print why an item has its labels."""
+    out = stdout()
+    out.print(f"{plain(repo)}#{number} {plain(found.title)}")
+    for said in found.predictions:
+        answer = said.value or f"no answer (most likely {said.best})"
+        source = ", trained without it" if said.provenance == "out_of_fold" else ""
+        out.print(f"{said.scheme}: {plain(answer)}, probability {said.probability:.2f}{source}")
+        terms = [f"{term} {weight:+.2f}" for term, weight in found.terms.get(said.scheme, [])]
+        if terms:
+            out.print(f"    terms: {plain(', '.join(terms))}")
+    if found.neighbours:
+        out.print("nearest labelled items:")
+    for hit, labels in found.neighbours:
+        given = ", ".join(f"{scheme}={value}" for scheme, value in labels.items())
+        out.print(f"    {hit.score:.2f} #{hit.number} {plain(hit.title)} [{plain(given)}]", markup=False)
+
+
+def print_reports(reports: list[Evaluation], agreements: list[Agreement], path: Path | None) -> None:
+    """Print evaluation tables; write everything as JSON where a path is given."""
+    out = stdout()
+    for report in reports:
+        counts = ", ".join(f"{name} {count}" for name, count in report.classes.items())
+        out.print(f"\n{plain(report.task)}: {report.texts:,} texts in {report.groups:,} groups ({plain(counts)})")
+        frame = report.table()
+        columns = [(str(name), place > 0) for place, name in enumerate(frame.columns)]
+        out.print(table("", columns, frame.astype(str).itertuples(index=False)))
+        last = report.scores[-1]
+        for name, difference in last.differences.items():
+            out.print(f"{plain(last.name)} - {plain(name)}: {plain(difference)}")
+        for note in report.notes:
+            out.print(f"note: {plain(note)}")
+    if agreements:
+        out.print("\nAgreement of annotators (Cohen's kappa)")
+    for a in agreements:
+        out.print(f"{a.scheme}: {plain(a.one)} and {plain(a.other)}: {plain(a.kappa)} on {a.items:,} items")
+    if path is not None:
+        content = {"reports": [r.as_dict() for r in reports], "agreements": [asdict(a) for a in agreements]}
+        try:
+            path.write_text(json.dumps(content, indent=1), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"--out {path}: {error.strerror}") from error
+
+
 class _Quota(ProgressColumn):
     """Requests used, quota left, cost to finish, time to the next reset."""
 
@@ -166,10 +233,10 @@ class _Rate(ProgressColumn):
         return Text(f"{rate:,.0f} items/s")
 
 
-class MineProgress:
-    """The progress line of a mine, on standard error; quiet where that is no terminal."""
+class Counting:
+    """A progress line for work that is counted in items, on standard error; quiet where that is no terminal."""
 
-    def __init__(self, client: GitHubClient | None = None) -> None:
+    def __init__(self, what: str, *more: ProgressColumn) -> None:
         self._console = stderr()
         self._progress = Progress(
             SpinnerColumn(),
@@ -178,14 +245,14 @@ class MineProgress:
             TextColumn("{task.completed:,.0f} items"),
             _Rate(),
             TimeElapsedColumn(),
-            _Quota(client),
+            *more,
             console=self._console,
             transient=True,
             disable=not self._console.is_terminal,
         )
-        self._task = self._progress.add_task("mining", total=None)
+        self._task = self._progress.add_task(what, total=None)
 
-    def __enter__(self) -> MineProgress:
+    def __enter__(self) -> Self:
         """Start drawing."""
         self._progress.start()
         return self
@@ -194,14 +261,25 @@ class MineProgress:
         """Stop drawing."""
         self._progress.stop()
 
-    def advanced(self, batch: Prepared) -> None:
-        """Count a committed batch."""
-        self._progress.advance(self._task, batch.count("items") + batch.count("commits"))
-
     def expects(self, total: int | None) -> None:
         """Set the end of the bar."""
         self._progress.update(self._task, total=total)
 
+    def advanced(self, count: int) -> None:
+        """Count finished items."""
+        self._progress.advance(self._task, count)
+
     def said(self, text: str) -> None:
         """Print a line above the bar."""
         self._progress.console.print(plain(text), style="dim")
+
+
+class MineProgress(Counting):
+    """The progress line of a mine, with the quota where there is one."""
+
+    def __init__(self, client: GitHubClient | None = None) -> None:
+        super().__init__("mining", _Quota(client))
+
+    def committed(self, batch: Prepared) -> None:
+        """Count a committed batch."""
+        self.advanced(batch.count("items") + batch.count("commits"))

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from torch_embers.classify.label_console import restore
 from torch_embers.errors import ShortListingError, StoreError
 from torch_embers.link.stage import LinkCounts, link_changed
 from torch_embers.mine import readers
@@ -36,7 +37,7 @@ END_TRIES = 3
 class Observer(Protocol):
     """Who watches a mine; the command line draws a progress bar."""
 
-    def advanced(self, batch: Prepared) -> None:
+    def committed(self, batch: Prepared) -> None:
         """A batch was committed."""
 
     def said(self, text: str) -> None:
@@ -49,7 +50,7 @@ class Observer(Protocol):
 class Silent:
     """An observer that does nothing."""
 
-    def advanced(self, batch: Prepared) -> None:
+    def committed(self, batch: Prepared) -> None:
         """Ignore."""
 
     def said(self, text: str) -> None:
@@ -152,7 +153,7 @@ def _drain(writer: Writer, batches: Iterator[Batch], report: Report, observer: O
     for batch in ahead(writer.prepare(batch) for batch in batches):
         writer.commit(batch)
         report.add(batch)
-        observer.advanced(batch)
+        observer.committed(batch)
 
 
 def stored_issues(store: Store, repo: str) -> int:
@@ -249,6 +250,7 @@ def replay(store: Store, *, observer: Observer | None = None, link: bool = True)
     with store.writer("embers mine --replay") as writer:
         writer.clear_derived()
         _drain(writer, batches(), report, observer)
+        restore(store, writer)  # what people labelled by hand came from no page
         report.seconds = time.monotonic() - started
         if link:
             report.links = link_changed(store, writer)

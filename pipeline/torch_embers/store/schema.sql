@@ -309,7 +309,7 @@ COMMENT ON COLUMN gold_labels.annotator_kind IS 'paper, automated or human.';
 COMMENT ON COLUMN gold_labels.annotator IS 'Who labelled.';
 COMMENT ON COLUMN gold_labels.evidence IS 'What decided.';
 COMMENT ON COLUMN gold_labels.labelled_at IS 'When (UTC).';
-COMMENT ON COLUMN gold_labels.source IS 'Where the row came from: graphql, rest, archive, jsonl, git or catalog.';
+COMMENT ON COLUMN gold_labels.source IS 'Where the row came from: catalog, or label for what people labelled by hand.';
 COMMENT ON COLUMN gold_labels.fetched_at IS 'When that source was read (UTC).';
 COMMENT ON COLUMN gold_labels.page_id IS 'The raw page (raw_pages.page_id) the row was read from.';
 
@@ -419,7 +419,7 @@ CREATE TABLE link_scans (
 );
 COMMENT ON TABLE link_scans IS 'Content that the link stage has seen: only what changed is parsed again.';
 COMMENT ON COLUMN link_scans.repo IS 'Repository as owner/name.';
-COMMENT ON COLUMN link_scans.origin IS 'item, comment or commit.';
+COMMENT ON COLUMN link_scans.origin IS 'item, comment or commit; weak_labels for the marks of the labelling functions.';
 COMMENT ON COLUMN link_scans.id IS 'Number, comment id or commit hash.';
 COMMENT ON COLUMN link_scans.content_hash IS 'Hash of the parsed text and of the rules.';
 

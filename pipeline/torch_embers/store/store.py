@@ -67,7 +67,7 @@ PAGE_LEVEL = 3
 INTERRUPTED = "Query interrupted"
 """What DuckDB makes of Ctrl-C while it runs a statement: a bare RuntimeError."""
 
-_BUSY = ("Could not set lock", "Conflicting lock", "different configuration", "unique file handle")
+_BUSY = ("Could not set lock", "Conflicting lock", "different configuration", "nique file handle")
 _FULL = ("No space left", "Disk quota", "File too large")
 _CORRUPT = (
     "not a valid DuckDB",
@@ -292,11 +292,12 @@ class Store:
 
     def pages(self) -> Iterator[list[Page]]:
         """All raw pages in order of arrival, grouped as they were committed."""
-        with self.read() as connection:
+        # a replay reads these while its own writer writes: it must have a writer's patience
+        with self.read(WRITE_PATIENCE) as connection:
             found = connection.execute("SELECT DISTINCT batch FROM raw_pages ORDER BY 1").fetchall()
         batches = [int(row[0]) for row in found]
         for batch in batches:
-            with self.read() as connection:
+            with self.read(WRITE_PATIENCE) as connection:
                 rows = connection.execute(
                     "SELECT page_id, repo, source, kind, request, fetched_at, body FROM raw_pages "
                     "WHERE batch = ? ORDER BY seq",

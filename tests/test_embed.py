@@ -1,0 +1,382 @@
+"""Embedding: the quick path equals the plain one, vectors depend on their text alone, and missing things are said clearly."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from torch_embers.classify import embed
+from torch_embers.errors import InputError
+from torch_embers.mine.pages import clean_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PACKAGES = ("torch", "sentence_transformers", "onnx", "onnxruntime", "tokenizers", "safetensors")
+WORDS = [
+    "a",
+    "b",
+    "c",
+    "conv",
+    "grad",
+    "nan",
+    "wrong",
+    "layout",
+    "stride",
+    "[mps]",
+    "torch",
+    ".",
+    ",",
+    "#",
+    "(",
+    ")",
+    "##s",
+    "##ed",
+    "é",
+    "结",
+    "hello",
+    "world",
+]
+
+
+def needed(*packages: str) -> None:
+    for package in packages or PACKAGES:
+        pytest.importorskip(package)
+
+
+@pytest.fixture(autouse=True)
+def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sentence-transformers model of the default's shape, but small and with random weights."""
+    needed()
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel
+
+    folder = tmp_path_factory.mktemp("tiny")
+    torch.manual_seed(0)
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = {word: place for place, word in enumerate([*special, *WORDS])}
+    shape: dict[str, Any] = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+    }
+    model = BertModel(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=64, **shape))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.5).add_(0.01 * torch.randn_like(parameter))
+    model.save_pretrained(folder)
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    kinds = ["Transformer", "Pooling", "Normalize"]
+    paths = ["", "1_Pooling", "2_Normalize"]
+    modules = [
+        {"idx": n, "name": str(n), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for n, (kind, path) in enumerate(zip(kinds, paths, strict=True))
+    ]
+    pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
+    names = {"tokenizer_class": "BertTokenizer", "do_lower_case": True, "model_max_length": 64}
+    for name, content in {
+        "modules.json": modules,
+        "sentence_bert_config.json": {"max_seq_length": 24, "do_lower_case": False},
+        "1_Pooling/config.json": pooling,
+        "tokenizer_config.json": names,
+    }.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    (folder / "2_Normalize").mkdir(exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def quick(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> embed.Embedder:
+    return embed.load_embedder(str(tiny), threads=1, cache=tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def plain(tiny: Path) -> embed.Embedder:
+    return embed.load_embedder(str(tiny), fast=False, threads=1)
+
+
+PIECES = [*"abcs .#([é结\n\t\x00\ud800🐛", "conv ", "torch "]
+texts = st.lists(st.sampled_from(PIECES), max_size=150).map("".join)
+
+
+def cosines(one: embed.Vectors, two: embed.Vectors) -> Any:
+    return (one * two).sum(axis=1)
+
+
+# ---- the quick path ---------------------------------------------------------------------------------------------
+
+
+def test_the_default_shape_takes_the_quick_path(quick: embed.Embedder, plain: embed.Embedder) -> None:
+    assert isinstance(quick, embed.GraphEmbedder)
+    assert isinstance(plain, embed.TorchEmbedder)
+    assert quick.dim == plain.dim == 32
+    assert quick.model_id != plain.model_id
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(texts, min_size=1, max_size=5))
+def test_the_quick_path_agrees_with_sentence_transformers(
+    quick: embed.Embedder, plain: embed.Embedder, given_texts: list[str]
+) -> None:
+    assert cosines(quick.encode(given_texts), plain.encode(given_texts)).min() > embed.MIN_COSINE
+
+
+def test_the_float_graph_is_the_model_itself(tiny: Path, plain: embed.Embedder, tmp_path: Path) -> None:
+    from safetensors.numpy import load_file
+
+    bert = embed.bert_of(tiny)
+    assert bert is not None
+    (tmp_path / "g.onnx").write_bytes(embed.build_graph(bert, load_file(tiny / "model.safetensors"), quantised=False))
+    tokens = embed.Tokens(tiny / "tokenizer.json", bert.max_tokens)
+    graph = embed.GraphEmbedder(tmp_path / "g.onnx", tokens, "float", bert.width, 1)
+    assert cosines(graph.encode(embed.PROBES), plain.encode(embed.PROBES)).min() > 0.99999
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(texts, min_size=1, max_size=6), st.randoms())
+def test_a_vector_depends_on_its_text_alone(quick: embed.Embedder, given_texts: list[str], random: Any) -> None:
+    together = quick.encode(given_texts)
+    order = list(range(len(given_texts)))
+    random.shuffle(order)
+    assert np.array_equal(quick.encode([given_texts[n] for n in order]), together[order])
+    assert np.array_equal(quick.encode(given_texts[:1]), together[:1])
+
+
+def test_more_threads_give_the_same_bits(tiny: Path, quick: embed.Embedder, tmp_path: Path) -> None:
+    many = [f"wrong grad {'nan ' * (n % 17)}" for n in range(100)]
+    assert np.array_equal(embed.load_embedder(str(tiny), threads=3, cache=tmp_path).encode(many), quick.encode(many))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(texts.map(lambda text: text * 30))
+@example("a" * 5_000)
+@example(" " * 5_000 + "conv grad")
+@example("c" * 90 + " conv" * 3 + "\t" + "b" * 800)
+def test_reading_only_the_head_of_a_long_text_gives_the_same_tokens(tiny: Path, text: str) -> None:
+    from tokenizers import Tokenizer
+
+    text = clean_text(text)
+    whole = Tokenizer.from_file(str(tiny / "tokenizer.json"))
+    whole.enable_truncation(24)
+    [ids] = embed.Tokens(tiny / "tokenizer.json", 24).ids([text])
+    assert ids[0].tolist() == whole.encode(text).ids
+
+
+def test_a_megabyte_is_cut_quickly(quick: embed.Embedder) -> None:
+    started = time.monotonic()
+    vectors = quick.encode(["conv grad " * 100_000, "x" * 1_000_000, "", " \n", "\x00\ud800"])
+    assert time.monotonic() - started < 5
+    assert np.isfinite(vectors).all()
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_no_texts_make_no_vectors_and_progress_adds_up(quick: embed.Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert quick.encode([]).shape == (0, 32)
+    monkeypatch.setattr(embed, "CHUNK", 3)
+    told: list[int] = []
+    assert quick.encode(["a"] * 8, told.append).shape == (8, 32)
+    assert told == [3, 3, 2]
+
+
+def test_a_second_load_prepares_nothing(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
+    monkeypatch.setattr(embed, "_prepare", lambda *_: pytest.fail("prepared again"))
+    second = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
+    assert second.model_id == first.model_id
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("name", ["graph.onnx", "tokenizer.json", "about.json"])
+def test_a_damaged_prepared_graph_is_made_anew(tiny: Path, tmp_path: Path, name: str) -> None:
+    first = embed.load_embedder(str(tiny), threads=1, cache=tmp_path).encode(["conv grad"])
+    [place] = tmp_path.iterdir()
+    (place / name).write_bytes((place / name).read_bytes()[:-20] + b"x")
+    again = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
+    assert isinstance(again, embed.GraphEmbedder)
+    assert np.array_equal(again.encode(["conv grad"]), first)
+
+
+def test_changed_weights_in_a_folder_get_another_id(tiny: Path, tmp_path: Path) -> None:
+    import shutil
+
+    from safetensors.numpy import load_file, save_file
+
+    other = tmp_path / "other"
+    shutil.copytree(tiny, other)
+    before = embed.load_embedder(str(other), threads=1, cache=tmp_path / "cache")
+    weights = load_file(other / "model.safetensors")
+    weights["encoder.layer.0.output.dense.bias"] = weights["encoder.layer.0.output.dense.bias"] + 1
+    save_file(weights, other / "model.safetensors", metadata={"format": "pt"})
+    after = embed.load_embedder(str(other), threads=1, cache=tmp_path / "cache")
+    assert before.model_id != after.model_id
+
+
+def test_where_the_eight_bits_disagree_the_float_graph_is_used(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agreed = iter([0.5, 0.99, 0.5, 0.5])
+    monkeypatch.setattr(embed, "_agreement", lambda *_: next(agreed))
+    assert "/float32-" in embed.load_embedder(str(tiny), threads=1, cache=tmp_path).model_id
+    assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path / "2"), embed.TorchEmbedder)
+
+
+def test_a_graph_that_does_not_run_is_not_used(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embed, "build_graph", lambda *_, **__: b"no graph")
+    assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path), embed.TorchEmbedder)
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("config.json", {"hidden_act": "relu"}),
+        ("config.json", {"model_type": "roberta"}),
+        ("config.json", {"position_embedding_type": "relative_key"}),
+        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}),
+        ("sentence_bert_config.json", {"do_lower_case": True}),
+        ("config_sentence_transformers.json", {"default_prompt_name": "query"}),
+    ],
+)
+def test_a_model_of_another_shape_does_not_take_the_quick_path(
+    tiny: Path, tmp_path: Path, file: str, change: dict[str, Any]
+) -> None:
+    import shutil
+
+    shutil.copytree(tiny, tmp_path / "m")
+    path = tmp_path / "m" / file
+    path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | change))
+    assert embed.bert_of(tiny) is not None
+    assert embed.bert_of(tmp_path / "m") is None
+
+
+@given(st.binary(max_size=40))
+def test_any_rubbish_in_a_model_folder_is_no_shape(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    folder = tmp_path_factory.mktemp("m")
+    for name in ("config.json", "modules.json", "sentence_bert_config.json"):
+        (folder / name).write_bytes(content)
+    assert embed.bert_of(folder) is None
+
+
+# ---- batches of the plain path ----------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 600), max_size=80), st.integers(1, 5_000))
+def test_batches_hold_every_text_once_within_the_budget(lengths: list[int], budget: int) -> None:
+    made = list(embed.batches(lengths, budget))
+    assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
+    for batch in made:
+        assert len(batch) == 1 or max(lengths[place] for place in batch) * len(batch) <= budget
+
+
+# ---- where a model comes from -----------------------------------------------------------------------------------
+
+
+def test_an_impossible_name_is_refused() -> None:
+    with pytest.raises(InputError, match="neither a folder nor the name"):
+        embed.load_embedder("../no such model")
+
+
+def test_an_unknown_model_offline_is_a_clear_error_and_quick(tmp_path: Path) -> None:
+    needed("huggingface_hub")
+    started = time.monotonic()
+    with pytest.raises(InputError, match=r"no model 'nobody/nothing': no copy .* switched off"):
+        embed.load_embedder("nobody/nothing", cache=tmp_path)
+    assert time.monotonic() - started < 5
+
+
+def test_a_hub_that_does_not_answer_costs_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needed("huggingface_hub")
+    from huggingface_hub import constants
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    started = time.monotonic()
+    with pytest.raises(InputError, match="cannot be reached"):
+        embed.load_embedder("nobody/nothing", cache=tmp_path)
+    assert time.monotonic() - started < embed.HUB_PATIENCE + 2
+
+
+@pytest.mark.parametrize("missing", ["huggingface_hub", "sentence_transformers"])
+def test_a_missing_package_names_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    needed("huggingface_hub")
+    known = importlib.import_module
+
+    def without(name: str) -> Any:
+        if name.partition(".")[0] == missing:
+            raise ModuleNotFoundError(name, name=missing)
+        return known(name)
+
+    monkeypatch.setattr(importlib, "import_module", without)
+    name = str(tmp_path) if missing == "sentence_transformers" else "nobody/nothing"
+    with pytest.raises(InputError, match=rf"{missing}.*pip install 'torch-embers\[classify\]'"):
+        embed.load_embedder(name, cache=tmp_path / "c")
+
+
+def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
+    needed()
+    with pytest.raises(InputError, match="no model that sentence-transformers can load"):
+        embed.load_embedder(str(tmp_path), cache=tmp_path / "c")
+
+
+def test_other_weights_under_the_default_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"something else")
+    with pytest.raises(InputError, match="does not hold the weights"):
+        embed.check_weights(tmp_path, embed.DEFAULT_SHA256)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_cache_that_cannot_be_written_is_named(tiny: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="XDG_CACHE_HOME"):
+        embed.load_embedder(str(tiny), cache=tmp_path / "c")
+
+
+def test_a_file_where_the_cache_should_be_is_named(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "c").write_text("")
+    with pytest.raises(InputError, match="XDG_CACHE_HOME"):
+        embed.load_embedder(str(tiny), cache=tmp_path / "c")
+
+
+# ---- the default model ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_packaged_default_model_knows_what_belongs_together(tmp_path: Path) -> None:
+    needed()
+    try:
+        folder = embed.model_folder()
+    except InputError as error:
+        pytest.skip(str(error))
+    embed.check_weights(folder, embed.DEFAULT_SHA256)
+    embedder = embed.load_embedder(cache=tmp_path)
+    assert isinstance(embedder, embed.GraphEmbedder)
+    assert embedder.model_id.startswith("all-MiniLM-L6-v2@53aa51172d14/")
+    assert embedder.dim == 384
+    stride, layout, loader = embedder.encode(
+        ["wrong gradient for a strided input", "incorrect grad when the tensor is not contiguous", "DataLoader hangs"]
+    )
+    assert stride @ layout > stride @ loader + 0.1

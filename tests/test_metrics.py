@@ -1,0 +1,162 @@
+"""Scores against scikit-learn's and against what can be counted by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torch_embers.classify import metrics
+from torch_embers.errors import InputError
+
+NAMES = ("crash", "hang", "nan_inf")
+labels = st.sampled_from(NAMES)
+pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=40)
+
+
+@given(pairs)
+@settings(max_examples=60, deadline=None)
+def test_macro_f1_and_kappa_are_those_of_scikit_learn(answers: list[tuple[str, str]]) -> None:
+    reference = pytest.importorskip("sklearn.metrics")
+    truth, said = zip(*answers, strict=True)
+    assert metrics.macro_f1(truth, said) == pytest.approx(
+        reference.f1_score(truth, said, average="macro", zero_division=0)
+    )
+    if len({*truth, *said}) > 1:
+        groups = range(len(truth))
+        found = metrics.kappa(truth, said, groups, samples=10).value
+        assert found == pytest.approx(reference.cohen_kappa_score(truth, said))
+
+
+@given(pairs)
+@settings(max_examples=60, deadline=None)
+def test_class_scores_are_those_of_scikit_learn(answers: list[tuple[str, str]]) -> None:
+    reference = pytest.importorskip("sklearn.metrics")
+    truth, said = zip(*answers, strict=True)
+    found = metrics.per_class(truth, said, range(len(truth)), NAMES, samples=10)
+    values = reference.precision_recall_fscore_support(truth, said, labels=list(NAMES), zero_division=0)
+    for place, score in enumerate(found):
+        got = (score.precision.value, score.recall.value, score.f1.value, score.support)
+        assert got == pytest.approx(tuple(column[place] for column in values))
+
+
+@given(pairs, st.integers(0, 5))
+@settings(max_examples=40, deadline=None)
+def test_an_interval_is_ordered_stays_in_range_and_repeats_itself(answers: list[tuple[str, str]], seed: int) -> None:
+    truth, said = zip(*answers, strict=True)
+    groups = [place // 2 for place in range(len(truth))]
+    one = metrics.macro_f1_interval(truth, said, groups, samples=50, seed=seed)
+    assert 0 <= one.low <= one.high <= 1
+    assert one == metrics.macro_f1_interval(truth, said, groups, samples=50, seed=seed)
+
+
+def test_an_abstention_counts_as_wrong_but_against_no_class() -> None:
+    assert metrics.confusion(["a", "b"], ["a", None], ["a", "b"]).tolist() == [[1, 0, 0], [0, 0, 1]]
+    found = metrics.per_class(["a", "b"], ["a", None], [0, 1], ["a", "b"], samples=10)
+    assert [(score.precision.value, score.recall.value) for score in found] == [(1.0, 1.0), (0.0, 0.0)]
+    assert metrics.accuracy(["a", "b"], ["a", None]) == 0.5
+
+
+def test_a_difference_of_equal_answers_is_exactly_nothing() -> None:
+    truth, said = ["a", "b", "a", "b"] * 5, ["a", "a", "a", "b"] * 5
+    found = metrics.paired_difference(truth, said, said, range(20))
+    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
+    assert not found.excludes_zero
+
+
+def test_a_difference_is_the_opposite_the_other_way_round() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.choice(NAMES, 60).tolist()
+    one = [label if rng.random() < 0.9 else "hang" for label in truth]
+    other = [label if rng.random() < 0.3 else "hang" for label in truth]
+    there = metrics.paired_difference(truth, one, other, range(60))
+    back = metrics.paired_difference(truth, other, one, range(60))
+    assert there.excludes_zero
+    assert (there.value, there.low, there.high) == pytest.approx((-back.value, -back.high, -back.low))
+
+
+def test_texts_of_one_group_are_drawn_together_so_the_interval_is_wider() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.choice(["a", "b"], 40).tolist()
+    said = [label if rng.random() < 0.7 else "a" for label in truth]
+    alone = metrics.macro_f1_interval(truth * 5, said * 5, range(200))
+    grouped = metrics.macro_f1_interval(truth * 5, said * 5, list(range(40)) * 5)
+    assert grouped.high - grouped.low > 1.5 * (alone.high - alone.low)
+
+
+def test_a_bootstrap_interval_holds_the_true_value_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(2)
+    held = 0
+    for _ in range(200):
+        truth = ["a", "b"] * 60
+        said = [label if rng.random() < 0.8 else "b" if label == "a" else "a" for label in truth]
+        found = metrics.macro_f1_interval(truth, said, range(120), samples=300)
+        held += found.low <= 0.8 <= found.high
+    assert 0.88 <= held / 200 <= 0.99
+
+
+def test_two_annotators_who_always_say_the_same_one_class_agree() -> None:
+    assert metrics.kappa(["a"] * 4, ["a"] * 4, range(4), samples=10).value == 1.0
+
+
+def test_kappa_of_the_textbook_example() -> None:
+    one = ["yes"] * 25 + ["no"] * 25
+    other = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
+    assert metrics.kappa(one, other, range(50)).value == pytest.approx(0.4)
+
+
+def test_calibration_error_is_the_gap_between_confidence_and_accuracy() -> None:
+    assert metrics.calibration_error([0.75] * 4, [True, True, True, False]) == pytest.approx(0.0)
+    assert metrics.calibration_error([0.95] * 4, [False] * 4) == pytest.approx(0.95)
+    assert metrics.calibration_error([], []) == 0.0
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=50))
+def test_every_answer_is_in_exactly_one_bin(answers: list[tuple[float, bool]]) -> None:
+    bars = metrics.reliability([sure for sure, _ in answers], [hit for _, hit in answers])
+    assert sum(bar.count for bar in bars) == len(answers)
+    for bar in bars:
+        assert bar.low - 1e-9 <= bar.confidence <= bar.high + 1e-9
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50))
+def test_a_coverage_curve_ends_with_every_answer(answers: list[tuple[float, bool]]) -> None:
+    sure, right = [pair[0] for pair in answers], [pair[1] for pair in answers]
+    curve = metrics.coverage_curve(sure, right)
+    assert curve[-1].coverage == 1.0
+    assert curve[-1].accuracy == pytest.approx(sum(right) / len(right))
+    assert [point.threshold for point in curve] == sorted({*sure}, reverse=True)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=60), st.floats(0.1, 1))
+def test_answers_above_the_threshold_reach_the_precision(answers: list[tuple[float, bool]], wanted: float) -> None:
+    sure, right = [pair[0] for pair in answers], [pair[1] for pair in answers]
+    threshold = metrics.threshold_for(sure, right, wanted, least=3)
+    above = [hit for value, hit in answers if value >= threshold]
+    assert threshold == math.inf or (len(above) >= 3 and sum(above) / len(above) >= wanted - 1e-9)
+
+
+def test_a_precision_out_of_reach_means_to_abstain_always() -> None:
+    assert metrics.threshold_for([0.9] * 20, [False] * 20, 0.9) == math.inf
+    assert metrics.threshold_for([0.9] * 3, [True] * 3, 0.9) == math.inf
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: metrics.confusion(["a"], ["a", "b"], ["a", "b"]),
+        lambda: metrics.confusion(["a"], ["z"], ["a"]),
+        lambda: metrics.macro_f1_interval([], [], []),
+        lambda: metrics.macro_f1_interval(["a"], ["a"], [1, 2]),
+        lambda: metrics.reliability([1.5], [True]),
+        lambda: metrics.reliability([math.nan], [True]),
+        lambda: metrics.reliability([0.5], []),
+        lambda: metrics.threshold_for([], [], 1.5),
+    ],
+)
+def test_impossible_input_is_refused(call) -> None:
+    with pytest.raises(InputError):
+        call()

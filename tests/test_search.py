@@ -1,0 +1,347 @@
+"""The vectors of the items: only what changed is embedded, a kill loses one batch, and the nearest items are found."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from support import rows
+from torch_embers.classify import search, vectors
+from torch_embers.classify.embed import Embedder
+from torch_embers.errors import InputError
+from torch_embers.store import schema
+from torch_embers.store.records import Batch, Comment, Item
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+    from torch_embers.classify.embed import Vectors
+    from torch_embers.classify.text import Variant
+
+REPO = "o/r"
+NOON = "2024-01-01T12:00:00Z"
+
+
+class Words(Embedder):
+    """Counts words into ``dim`` buckets: equal words, near vectors; text with the word ``nan`` gives NaN."""
+
+    def __init__(self, dim: int = 384, name: str = "words") -> None:
+        self.model_id, self.dim = name, dim
+        self.seen: list[str] = []
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        self.seen += texts
+        made = np.full((len(texts), self.dim), 1e-3, np.float32)
+        for place, text in enumerate(texts):
+            for word in text.lower().split():
+                made[place, int(hashlib.md5(word.encode()).hexdigest(), 16) % self.dim] += 1
+            if "nan" in text.lower().split():
+                made[place] = np.nan
+        return made
+
+
+def item(number: int, title: str | None, body: str | None = None, updated: str = NOON, repo: str = REPO) -> Item:
+    return Item(repo, number, title=title, body=body, updated_at=updated)
+
+
+def store_of(database: Path, items: Iterable[Item], comments: Iterable[Comment] = ()) -> Store:
+    store = Store(database)
+    with store.writer("test") as writer:
+        writer.commit(Batch(items=list(items), comments=list(comments)))
+    return store
+
+
+def embedded(store: Store, embedder: Embedder, variant: Variant = "title_body") -> vectors.Embedded:
+    with store.writer("test") as writer:
+        return vectors.embed_items(store, writer, embedder, variant=variant)
+
+
+# ---- schema -----------------------------------------------------------------------------------------------------
+
+
+def test_every_table_and_column_of_classification_has_a_comment(database: Path) -> None:
+    store_of(database, [])
+    told = rows(
+        database,
+        "SELECT table_name, column_name, comment FROM duckdb_columns() "
+        "WHERE table_name IN ('model_texts', 'embeddings', 'weak_labels', 'predictions')",
+    )
+    assert len({table for table, *_ in told}) == 4
+    assert [(table, column) for table, column, comment in told if not comment] == []
+
+
+def test_a_database_of_the_first_schema_gets_the_tables_and_keeps_its_items(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "migrations", dict)
+        store = store_of(database, [item(1, "kept")])
+    with pytest.raises(InputError, match="embers classify"):
+        search.similar(store, REPO, 1)
+    assert np.isnan(vectors.stored_vectors(store, "words", 4, ["x"])).all()
+    assert embedded(store, Words()).embedded == 1
+    assert rows(database, "SELECT title FROM items") == [("kept",)]
+
+
+# ---- only what changed ------------------------------------------------------------------------------------------
+
+
+def test_a_second_run_embeds_nothing(database: Path) -> None:
+    store = store_of(database, [item(n, f"wrong gradient {n}", "of conv") for n in range(1, 8)])
+    assert embedded(store, Words()).embedded == 7
+    again = Words()
+    done = embedded(store, again)
+    assert (done.items, done.embedded, done.refused) == (0, 0, 0)
+    assert again.seen == []
+
+
+def test_only_a_changed_text_is_embedded_again(database: Path) -> None:
+    store = store_of(database, [item(n, f"wrong gradient {n}") for n in range(1, 8)])
+    embedded(store, Words())
+    store_of(database, [item(3, "hang in loader", updated="2024-02-01T00:00:00Z"), item(8, "new")])
+    again = Words()
+    assert embedded(store, again).items == 2
+    assert sorted(again.seen) == ["hang in loader", "new"]
+    assert rows(database, "SELECT count(*), count(DISTINCT number) FROM model_texts") == [(8, 8)]
+
+
+def test_equal_texts_are_embedded_once(database: Path) -> None:
+    store = store_of(database, [item(n, "the same words") for n in range(1, 6)])
+    words = Words()
+    assert embedded(store, words).embedded == 1
+    assert words.seen == ["the same words"]
+    assert rows(database, "SELECT count(*) FROM embeddings") == [(1,)]
+
+
+def test_another_model_keeps_vectors_of_its_own(database: Path) -> None:
+    store = store_of(database, [item(1, "wrong gradient"), item(2, "wrong gradients")])
+    embedded(store, Words())
+    assert embedded(store, Words(16, "small")).embedded == 2
+    found = rows(
+        database, "SELECT model, count(vector), count(wide), max(len(wide)) FROM embeddings GROUP BY 1 ORDER BY 1"
+    )
+    assert found == [("small", 0, 2, 16), ("words", 2, 0, None)]
+    assert [h.number for h in search.similar(store, REPO, 1, model="small")] == [2]
+    assert search.search(store, "gradients", embedder=Words(16, "small"))[0].number == 2
+
+
+def test_new_cleaning_rules_read_every_text_again_but_embed_only_what_they_change(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = store_of(database, [item(n, f"wrong gradient {n}") for n in range(1, 5)])
+    embedded(store, Words())
+    monkeypatch.setattr(vectors, "rules_hash", lambda: "newer")
+    again = Words()
+    assert embedded(store, again).items == 4
+    assert again.seen == []
+
+
+def test_a_thread_is_embedded_again_when_a_comment_comes(database: Path) -> None:
+    first = Comment(REPO, 1, "c1", body="seen on the gpu too", created_at=NOON)
+    store = store_of(database, [item(1, "wrong gradient", "body"), item(2, "other")], [first])
+    words = Words()
+    embedded(store, words, "thread")
+    assert any("gpu" in text for text in words.seen)
+    store_of(database, [], [Comment(REPO, 1, "c2", body="fixed by an upgrade", created_at="2024-01-02T00:00:00Z")])
+    again = Words()
+    assert embedded(store, again, "thread").items == 1
+    assert "upgrade" in again.seen[0]
+
+
+def test_items_without_text_get_no_vector_and_are_not_tried_again(database: Path) -> None:
+    store = store_of(database, [item(1, None), item(2, "", ""), item(3, "x y")])
+    assert embedded(store, Words()).embedded == 1
+    assert embedded(store, Words()).items == 0
+    with pytest.raises(InputError, match="has no text"):
+        search.similar(store, REPO, 2)
+
+
+def test_an_unknown_variant_is_refused(database: Path) -> None:
+    store = store_of(database, [item(1, "a")])
+    with pytest.raises(InputError, match="text variant 'all'"):
+        embedded(store, Words(), cast("Variant", "all"))
+
+
+# ---- vectors that are no numbers --------------------------------------------------------------------------------
+
+
+def test_a_vector_of_nan_is_never_stored(database: Path) -> None:
+    store = store_of(database, [item(1, "loss becomes nan"), item(2, "fine words"), item(3, "fine words here")])
+    assert embedded(store, Words()).refused == 1
+    assert rows(database, "SELECT count(*) FROM embeddings") == [(2,)]
+    assert [h.number for h in search.similar(store, REPO, 2)] == [3]
+    with pytest.raises(InputError, match="embers classify"):
+        search.similar(store, REPO, 1)
+    with pytest.raises(InputError, match="no finite vector"):
+        search.search(store, "nan", embedder=Words())
+
+
+def test_a_model_that_gives_only_nan_is_called_damaged(database: Path) -> None:
+    store = store_of(database, [item(1, "nan"), item(2, "nan nan")])
+    with pytest.raises(InputError, match="damaged"):
+        embedded(store, Words())
+    assert rows(database, "SELECT count(*) FROM embeddings") == [(0,)]
+
+
+# ---- interruption -----------------------------------------------------------------------------------------------
+
+
+class Stops(Words):
+    """Fails at the second batch."""
+
+    def _encode(self, texts: Sequence[str]) -> Vectors:
+        if self.seen:
+            raise KeyboardInterrupt
+        return super()._encode(texts)
+
+
+def test_what_was_committed_before_an_interruption_is_not_embedded_again(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "BATCH", 4)
+    store = store_of(database, [item(n, f"wrong gradient {n}") for n in range(1, 11)])
+    with pytest.raises(KeyboardInterrupt):
+        embedded(store, Stops())
+    rest = Words()
+    assert embedded(store, rest).items == 6
+    assert len(rest.seen) == 6
+    assert rows(database, "SELECT count(*), count(DISTINCT text_hash) FROM embeddings") == [(10, 10)]
+
+
+KILLED = """
+import os, sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from test_search import Words
+from torch_embers.classify import vectors
+from torch_embers.store.store import Store
+class Dies(Words):
+    def _encode(self, texts):
+        if len(self.seen) >= 8:
+            os.kill(os.getpid(), 9)
+        return super()._encode(texts)
+vectors.BATCH = 4
+store = Store(Path(sys.argv[1]))
+with store.writer("test") as writer:
+    vectors.embed_items(store, writer, Dies())
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_run_is_resumed_without_loss_or_repeat(database: Path, request: pytest.FixtureRequest) -> None:
+    store = store_of(database, [item(n, f"wrong gradient {n}") for n in range(1, 15)])
+    died = subprocess.run([sys.executable, "-c", KILLED, str(database), str(request.path.parent)])
+    assert died.returncode == -9
+    rest = Words()
+    embedded(store, rest)
+    assert len(rest.seen) == 6
+    assert rows(database, "SELECT count(*), count(DISTINCT text_hash) FROM embeddings") == [(14, 14)]
+
+
+def test_progress_tells_the_end_first_and_then_adds_up(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "BATCH", 4)
+    store = store_of(database, [item(n, f"wrong gradient {n}") for n in range(1, 11)])
+    ends: list[int] = []
+    steps: list[int] = []
+    with store.writer("test") as writer:
+        vectors.embed_items(store, writer, Words(), progress=steps.append, expects=ends.append)
+    assert (ends, steps) == ([10], [4, 4, 2])
+
+
+# ---- any texts --------------------------------------------------------------------------------------------------
+
+
+def test_texts_of_any_kind_are_kept_too(database: Path) -> None:
+    store = store_of(database, [])
+    words = Words()
+    with store.writer("test") as writer:
+        first = vectors.encode_cached(store, writer, words, ["a b", "", "a b", "c", "nan"])
+        second = vectors.encode_cached(store, writer, words, ["c", "a b"])
+    assert words.seen == ["a b", "c", "nan"]
+    assert np.isnan(first).all(axis=1).tolist() == [False, True, False, False, True]
+    assert np.array_equal(first[[3, 0]], second)
+    assert np.allclose(second, Words().encode(["c", "a b"]))
+
+
+def test_batches_give_every_item_of_a_repository_its_text(database: Path) -> None:
+    others = [item(n, f"other {n}", repo="x/y") for n in range(3)]
+    store = store_of(database, [*others, *(item(n, f"title {n}", "words") for n in range(1, 8))])
+    found = list(vectors.text_batches(store, repo=REPO, size=3))
+    assert [len(batch) for batch in found] == [3, 3, 1]
+    assert [one.number for batch in found for one in batch] == [1, 2, 3, 4, 5, 6, 7]
+    assert all(str(one.number) in one.text and one.text_hash for batch in found for one in batch)
+
+
+# ---- search -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def library(database: Path) -> Store:
+    titles = ["strided input wrong gradient", "wrong gradient for strided view", "loader hangs", "loader hangs forever"]
+    store = store_of(database, [*(item(n, t) for n, t in enumerate(titles, 1)), item(1, "loader hangs", repo="x/y")])
+    embedded(store, Words())
+    return store
+
+
+def test_similar_items_come_nearest_first_without_the_item_itself(library: Store) -> None:
+    found = search.similar(library, REPO, 1, 3)
+    assert found[0].number == 2
+    assert found == sorted(found, key=lambda h: -h.score)
+    assert 1 not in {h.number for h in found}
+    assert {h.repo for h in found} == {REPO}
+    assert found[0].title == "wrong gradient for strided view"
+
+
+def test_search_finds_by_words_in_all_repositories_or_one(library: Store) -> None:
+    found = search.search(library, "loader hangs", 2, embedder=Words())
+    assert [(h.repo, h.number) for h in found] == [(REPO, 3), ("x/y", 1)]
+    assert found[0].score == pytest.approx(1, abs=1e-5)
+    assert {h.repo for h in search.search(library, "loader", embedder=Words(), repo="x/y")} == {"x/y"}
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=30), st.integers(1, 1_000))
+def test_any_text_can_be_searched(library: Store, text: str, k: int) -> None:
+    if not text.strip() or "nan" in text.lower().split():
+        return
+    found = search.search(library, text, k, embedder=Words())
+    assert len(found) == min(k, 5)
+    assert all(-1.001 <= h.score <= 1.001 for h in found)
+
+
+def test_scores_are_the_cosines(library: Store) -> None:
+    words = Words()
+    [query] = words.encode(["strided loader"])
+    for hit in search.search(library, "strided loader", embedder=words):
+        assert hit.score == pytest.approx(float(words.encode([hit.title])[0] @ query), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda s: search.similar(s, REPO, 99), r"o/r#99 is not in the database"),
+        (lambda s: search.similar(s, REPO, 1, 0), "number of hits 0"),
+        (lambda s: search.similar(s, REPO, 1, model="other"), "has no vector"),
+        (lambda s: search.search(s, "  ", embedder=Words()), "give some words"),
+        (lambda s: search.search(s, "a", embedder=Words(8, "other")), "no vectors of other"),
+    ],
+)
+def test_what_cannot_be_searched_is_said(library: Store, ask: Callable[[Store], object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        ask(library)
+
+
+def test_search_only_reads(library: Store) -> None:
+    before = library.path.read_bytes()
+    search.similar(library, REPO, 1)
+    search.search(library, "loader", embedder=Words())
+    assert library.path.read_bytes() == before

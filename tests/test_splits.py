@@ -1,0 +1,118 @@
+"""Groups stay whole, classes stay spread, and nothing later is learned from."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torch_embers.classify.splits import grouped_folds, jaccard, join_groups, near_duplicates, time_split
+from torch_embers.errors import InputError
+
+REPORT = "conv2d gives a wrong gradient for channels_last input on cuda when the weight is not contiguous"
+labelled = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 12)), min_size=2, max_size=60)
+
+
+def test_a_repost_with_other_numbers_case_and_spaces_is_the_same_report() -> None:
+    other = "  " + REPORT.upper().replace(" ", "  ")
+    assert near_duplicates([REPORT + " 1.12", other + " 2.05", "DataLoader hangs at exit"]).tolist() == [0, 0, 1]
+
+
+def test_reports_of_different_bugs_stay_apart() -> None:
+    texts = ["DataLoader hangs at exit", "cumsum overflows at 2**31", "MPS returns nan for softmax", REPORT]
+    assert near_duplicates(texts).tolist() == [0, 1, 2, 3]
+
+
+def test_empty_texts_are_not_duplicates_of_each_other() -> None:
+    assert near_duplicates(["", " ", "", "a", "a"]).tolist() == [0, 1, 2, 3, 3]
+
+
+@given(st.lists(st.text(max_size=60), max_size=12))
+@settings(deadline=None)
+def test_equal_texts_are_always_grouped_and_any_text_is_accepted(texts: list[str]) -> None:
+    groups = near_duplicates(texts + texts)
+    for place, text in enumerate(texts):
+        assert not text.strip() or groups[place] == groups[place + len(texts)]
+
+
+def test_long_and_many_similar_texts_take_linear_time() -> None:
+    start = time.perf_counter()
+    near_duplicates(["error " * 200_000, *(f"{REPORT} case {number} {number * 7919}" for number in range(1_500))])
+    assert time.perf_counter() - start < 20
+
+
+def test_jaccard_of_sets() -> None:
+    one, other = np.array([1, 2, 3], dtype=np.uint64), np.array([2, 3, 4], dtype=np.uint64)
+    assert jaccard(one, other) == 0.5
+    assert jaccard(one[:0], other[:0]) == 0.0
+
+
+def test_groupings_are_joined_along_chains() -> None:
+    assert join_groups(["x", "x", "y", "z"], [1, 2, 2, 3]).tolist() == [0, 0, 0, 1]
+    assert join_groups([None, None], [None, None]).tolist() == [0, 1]
+
+
+@given(labelled, st.integers(2, 6), st.integers(0, 3))
+@settings(deadline=None)
+def test_folds_keep_groups_whole_and_cover_everything_once(rows: list[tuple[str, int]], folds: int, seed: int) -> None:
+    labels, groups = [row[0] for row in rows], [row[1] for row in rows]
+    if len(set(groups)) < 2:
+        with pytest.raises(InputError):
+            grouped_folds(labels, groups, folds, seed)
+        return
+    made = grouped_folds(labels, groups, folds, seed)
+    tested = np.concatenate([split.test for split in made])
+    assert sorted(tested.tolist()) == list(range(len(rows)))
+    for split in made:
+        assert len(split.train)
+        assert len(split.test)
+        assert not {groups[row] for row in split.train} & {groups[row] for row in split.test}
+
+
+def test_folds_spread_every_class() -> None:
+    labels = ["common"] * 80 + ["rare"] * 10 + ["rarest"] * 5
+    for seed in range(5):
+        for split in grouped_folds(labels, range(95), 5, seed):
+            counts = Counter(labels[row] for row in split.test)
+            assert counts == {"common": 16, "rare": 2, "rarest": 1}
+
+
+def test_another_seed_makes_other_folds_and_the_same_seed_the_same() -> None:
+    labels = ["a", "b"] * 30
+    first, again, other = (grouped_folds(labels, range(60), 5, seed)[0].test.tolist() for seed in (0, 0, 1))
+    assert first == again != other
+
+
+def test_a_class_of_one_example_is_no_obstacle() -> None:
+    made = grouped_folds(["a"] * 9 + ["b"], range(10), 5)
+    assert len(made) == 5
+
+
+def test_a_time_split_learns_nothing_from_later_and_asks_nothing_it_has_seen() -> None:
+    cut = datetime(2023, 1, 1, tzinfo=UTC)
+    dates = [cut - timedelta(days=2), cut - timedelta(seconds=1), cut, cut + timedelta(days=1), None]
+    made = time_split(dates, [1, 2, 3, 2, 4], cut)
+    assert (made.train.tolist(), made.test.tolist(), made.undated, made.straddling) == ([0, 1], [2], 1, 1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: near_duplicates(["a"], similar=0),
+        join_groups,
+        lambda: join_groups([1], [1, 2]),
+        lambda: grouped_folds(["a"], [1, 2]),
+        lambda: grouped_folds(["a", "b"], [1, 2], folds=1),
+        lambda: grouped_folds([], []),
+        lambda: time_split([None], [1], datetime(2023, 1, 1, tzinfo=UTC)),
+        lambda: time_split([], [1], datetime(2023, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_impossible_splits_are_refused(call) -> None:
+    with pytest.raises(InputError):
+        call()

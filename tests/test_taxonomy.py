@@ -1,0 +1,233 @@
+"""The taxonomy file: its classes are those of the guide, malformed entries are named, and the catalog uses nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_embers import resources
+from torch_embers.classify.taxonomy import Taxonomy, TaxonomyError, parse
+from torch_embers.errors import InputError
+
+SHIPPED = Taxonomy.load()
+CATALOG = [json.loads(line) for line in resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def raw() -> dict[str, Any]:
+    return copy.deepcopy(resources.load_toml("taxonomy.toml"))
+
+
+def scheme(data: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(entry for entry in data["scheme"] if entry["name"] == name)
+
+
+def test_the_schemes_of_the_study_are_there_with_parents_first() -> None:
+    assert list(SHIPPED.schemes) == ["bug_type", "memory_type", "memory_subtype", "consequence", "backend"]
+    assert SHIPPED.scheme("memory_type").parent == ("bug_type", "memory")
+    assert SHIPPED.scheme("memory_subtype").parent == ("memory_type", "*")
+    assert [s.name for s in SHIPPED.schemes.values() if not s.exclusive] == ["backend"]
+
+
+@pytest.mark.parametrize(
+    ("memory_type", "subtypes"),
+    [
+        ("non_contiguous", {"cuda_limitation", "information_loss", "input_tensor_management", "channel_management"}),
+        ("segment_fault", {"memory_access_violation", "invalid_memory_address", "memory_corruption", "programming"}),
+        ("indexing", {"overflow", "data_type", "invalid_class_type", "invalid_memory_access"}),
+        ("memory_format", {"channel_management", "stride_calculation_manually"}),
+        ("logic", {"order"}),
+        ("pin_memory", {"input_tensor_management", "programming"}),
+        ("concurrency", {"miss_lock"}),
+        ("nested_tensor_layout", {"storage_format_mismatch"}),
+        ("memory_overflow", {"programming"}),
+        ("checking", {"input_checking"}),
+        ("initialization", {"order"}),
+    ],
+)
+def test_each_memory_type_has_the_subtypes_of_table_two(memory_type: str, subtypes: set[str]) -> None:
+    assert {entry.name for entry in SHIPPED.scheme("memory_subtype").under(memory_type)} == subtypes
+    assert memory_type in SHIPPED.scheme("memory_type").names()
+
+
+def test_table_one_has_eleven_types_and_two_are_ours() -> None:
+    classes = SHIPPED.scheme("bug_type").classes
+    assert sum(entry.paper_name is not None for entry in classes) == 11
+    assert {entry.name for entry in classes if entry.paper_name is None} == {"other", "not_a_bug"}
+
+
+def test_the_worst_consequence_comes_first() -> None:
+    assert SHIPPED.scheme("consequence").names() == (
+        "crash", "silent_correctness", "nan_inf", "runtime_error", "hang", "performance", "other",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "share", "count"),
+    [
+        ("bug_type", "memory", "48.4%", None),
+        ("bug_type", "logical", "22.6%", None),
+        ("bug_type", "data_type", "10.8%", None),
+        ("memory_type", "non_contiguous", "30.2%", 13),
+        ("memory_type", "segment_fault", "20.9%", 9),
+        ("memory_type", "indexing", "14%", None),
+        ("memory_type", "memory_format", "11.6%", None),
+        ("consequence", "crash", "46.5%", None),
+        ("consequence", "silent_correctness", "32.6%", None),
+        ("consequence", "runtime_error", "20.9%", None),
+        ("bug_type", "onnx", None, None),
+    ],
+)
+def test_numbers_of_the_study_stand_with_their_section(
+    name: str, value: str, share: str | None, count: int | None
+) -> None:
+    entry = SHIPPED.scheme(name).find(value)
+    assert (entry.paper_share, entry.paper_count) == (share, count)
+    assert "section" in entry.source or share is None
+
+
+def test_a_value_under_several_parents_needs_its_parent() -> None:
+    subtypes = SHIPPED.scheme("memory_subtype")
+    assert subtypes.find("programming", "pin_memory").parent_class == "pin_memory"
+    assert subtypes.find("miss_lock").parent_class == "concurrency"
+    with pytest.raises(TaxonomyError, match="stands under several classes"):
+        subtypes.find("programming")
+    with pytest.raises(TaxonomyError, match="under 'logic' \\(known: order\\)"):
+        subtypes.find("programming", "logic")
+
+
+def test_a_scheme_applies_only_below_its_parent() -> None:
+    assert SHIPPED.applies("consequence", {})
+    assert SHIPPED.applies("memory_type", {"bug_type": "memory"})
+    assert not SHIPPED.applies("memory_type", {"bug_type": "onnx"})
+    assert not SHIPPED.applies("memory_subtype", {"bug_type": "memory"})
+    assert SHIPPED.applies("memory_subtype", {"bug_type": "memory", "memory_type": "logic"})
+    with pytest.raises(TaxonomyError, match="no scheme 'colour'"):
+        SHIPPED.applies("colour", {})
+
+
+@pytest.mark.parametrize(
+    ("labels", "complaint"),
+    [
+        ([("colour", "red")], "no scheme 'colour'"),
+        ([("bug_type", "red")], "'red' is no class of bug_type"),
+        ([("bug_type", "onnx"), ("memory_type", "logic")], "memory_type 'logic' applies only under bug_type 'memory'"),
+        ([("memory_subtype", "programming")], "stands under several"),
+        ([("memory_subtype", "miss_lock")], "applies only under memory_type 'concurrency'"),
+        ([("bug_type", "onnx"), ("bug_type", "other")], "bug_type is given twice"),
+    ],
+)
+def test_wrong_labels_are_said_to_be_wrong(labels: list[tuple[str, str]], complaint: str) -> None:
+    assert any(complaint in problem for problem in SHIPPED.problems(labels))
+
+
+def test_several_backends_are_fine() -> None:
+    assert SHIPPED.problems([("backend", "cpu"), ("backend", "mps")]) == []
+
+
+def test_every_label_of_the_catalog_is_a_class_of_the_taxonomy() -> None:
+    wrong: list[str] = []
+    for entry in CATALOG:
+        by_annotator: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        for label in entry["taxonomy"]:
+            annotator = label["annotator_kind"], label["annotator"]
+            by_annotator.setdefault(annotator, []).append((label["scheme"], label["value"]))
+        for (kind, _), labels in by_annotator.items():
+            if kind == "paper" and "bug_type" not in dict(
+                labels
+            ):  # the study names a memory type and leaves it at that
+                labels.insert(0, ("bug_type", "memory"))
+            wrong += [f"{entry['number']}: {problem}" for problem in SHIPPED.problems(labels)]
+        backends = [("backend", backend) for backend in entry["backends"]]
+        wrong += [f"{entry['number']}: {problem}" for problem in SHIPPED.problems(backends)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("where", "change", "complaint"),
+    [
+        ("bug_type", {"exclusive": "yes"}, "scheme bug_type: exclusive must be"),
+        ("bug_type", {"definition": " "}, "scheme bug_type: definition"),
+        ("bug_type", {"name": "Bug Type"}, "must be lower case"),
+        ("bug_type", {"colour": 1}, "scheme bug_type: unknown key 'colour'"),
+        ("bug_type", {"class": []}, "scheme bug_type: at least one"),
+        ("consequence", {"name": "backend"}, "scheme 'backend' stands twice"),
+        ("memory_type", {"parent": ["bug_type", "red"]}, "scheme memory_type: parent 'red'"),
+        ("memory_type", {"parent": ["backend", "cpu"]}, "scheme memory_type: parent must be"),
+        ("memory_type", {"parent": "bug_type"}, "scheme memory_type: parent must be"),
+        ("memory_subtype", {"parent": ["memory_type", "logic"]}, "parent_class needs parent"),
+    ],
+)
+def test_a_malformed_scheme_is_named(where: str, change: dict[str, Any], complaint: str) -> None:
+    data = raw()
+    scheme(data, where).update(change)
+    with pytest.raises(TaxonomyError, match=r"taxonomy\.toml") as caught:
+        parse(data)
+    assert complaint in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "change", "complaint"),
+    [
+        ("bug_type", {"rule": ""}, "bug_type not_a_bug: rule"),
+        ("bug_type", {"source": None}, "bug_type not_a_bug: source"),
+        ("bug_type", {"precedence": 0}, "bug_type not_a_bug: precedence"),
+        ("bug_type", {"precedence": True}, "bug_type not_a_bug: precedence"),
+        ("bug_type", {"precedence": 2}, "must be 1 to 13"),
+        ("bug_type", {"name": "onnx"}, "class 'onnx' stands twice"),
+        ("bug_type", {"paper_count": -1}, "paper_count"),
+        ("bug_type", {"paper_count": 1}, "needs paper_name"),
+        ("bug_type", {"paper_share": "half"}, "paper_share"),
+        ("bug_type", {"parent_class": "memory"}, "parent_class needs parent"),
+        ("bug_type", {"weight": 1}, "unknown key 'weight'"),
+        ("memory_subtype", {"parent_class": "red"}, "'red' is no class of memory_type"),
+    ],
+)
+def test_a_malformed_class_is_named(where: str, change: dict[str, Any], complaint: str) -> None:
+    data = raw()
+    scheme(data, where)["class"][0].update(change)
+    with pytest.raises(TaxonomyError) as caught:
+        parse(data)
+    assert complaint in str(caught.value)
+
+
+def test_a_subtype_without_its_parent_class_is_named() -> None:
+    data = raw()
+    del scheme(data, "memory_subtype")["class"][0]["parent_class"]
+    with pytest.raises(TaxonomyError, match="class cuda_limitation: parent_class is missing"):
+        parse(data)
+
+
+def test_another_version_is_refused_as_an_input_error() -> None:
+    with pytest.raises(InputError, match="version 2 is not 1"):
+        parse({**raw(), "version": 2})
+    with pytest.raises(TaxonomyError, match=r"at least one \[\[scheme\]\]"):
+        parse({"version": 1})
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.sampled_from(["bug_type", "memory_type", "memory_subtype"]), st.text(max_size=12), JUNK, st.booleans())
+def test_any_damage_is_a_taxonomy_error_or_harmless(where: str, key: str, value: Any, in_class: bool) -> None:
+    data = raw()
+    target = scheme(data, where)
+    target = target["class"][-1] if in_class else target
+    keys = sorted(target)
+    target[keys[len(key) % len(keys)] if len(key) > 1 else key] = value
+    with contextlib.suppress(TaxonomyError):
+        parse(data)
+
+
+@given(st.lists(st.tuples(st.text(max_size=8), st.text(max_size=8)), max_size=4))
+def test_problems_never_raises(labels: list[tuple[str, str]]) -> None:
+    assert len(SHIPPED.problems(labels)) == len(labels)

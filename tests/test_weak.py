@@ -1,0 +1,495 @@
+"""Weak labels: what functions say, how far gold lets them be believed, how votes add up, and what the table keeps."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support import rows
+from torch_embers import resources
+from torch_embers.classify import weak
+from torch_embers.classify.taxonomy import Taxonomy
+from torch_embers.classify.weak import Accuracy, Labeller, WeakLabel
+from torch_embers.errors import InputError
+from torch_embers.store.records import Batch, CatalogEntry, GoldLabel, Item
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+REPO = "o/r"
+NOON = "2024-01-01T12:00:00Z"
+LATER = "2024-01-02T12:00:00Z"
+CONSEQUENCES = Taxonomy.load().scheme("consequence").names()
+EVEN = dict.fromkeys(CONSEQUENCES, 1.0)
+
+
+def said(title: str = "", body: str | None = None, labels: Iterable[str] = ()) -> set[tuple[str, str]]:
+    return {(vote.scheme, vote.value) for vote in weak.votes(title, body, labels)}
+
+
+def vote(value: str, function: str = "f", kind: str = "keyword", scheme: str = "consequence") -> WeakLabel:
+    return WeakLabel(scheme, value, function, kind, "x")
+
+
+def worth(weight: float) -> Accuracy:
+    return Accuracy(0, 0, (0.0, 1.0), 0.1, weight)
+
+
+def catalog_titles() -> list[str]:
+    lines = resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line)["title"].lower() for line in lines]
+
+
+# ---- the file ------------------------------------------------------------------------------------------------------
+
+
+def test_every_shipped_function_votes_for_a_class_of_the_taxonomy() -> None:
+    taxonomy = Taxonomy.load()
+    labeller = Labeller.load()
+    assert len(labeller.functions) > 90
+    for scheme, value, kind in labeller.names().values():
+        assert value in taxonomy.scheme(scheme).names()
+        assert kind in weak.KINDS
+
+
+def test_every_declared_label_is_one_that_maintainers_use() -> None:
+    text = resources.data_file("label_names.txt").read_text(encoding="utf-8")
+    known = {line.strip().lower() for line in text.splitlines() if not line.startswith("#")}
+    declared = set().union(*(function.labels for function in Labeller.load().functions))
+    aliases = {name for name in declared if name.startswith("topic: ")} | {"module: xpu"}
+    assert declared - known <= aliases
+
+
+def test_a_word_that_a_pattern_needs_lets_each_of_its_alternatives_through() -> None:
+    """``needs`` is a cheap test only: it must never hide what the pattern would find."""
+    examples = {
+        "title-segfault": ["segmentation fault", "seg fault", "sigfpe", "core dumped", "bus error", "double free"],
+        "title-crash": ["aborted", "kernel died", "process killed", "crashes"],
+        "title-wrong": ["incorrectly", "erroneous", "bogus", "garbage", "inaccurate"],
+        "title-hang": ["hangs", "hung", "dead-lock", "stuck", "freezes", "infinite loop", "never returns"],
+        "title-leak": ["oom", "out of memory", "refcount leak", "reference cycles", "memory blow-up"],
+        "title-files": ["too many open files", "file descriptors", "fds", "shm_open", "ancdata"],
+        "title-wish": ["[rfc] a", "umbrella b", "is there any way", "how can i", "please add"],
+        "title-32-bit": ["int32_max", "2**31", "2 ^ 32", "large tensors", "uint32 offset", "integer overflow"],
+    }
+    functions = {function.id: function for function in Labeller.load().functions}
+    for name, texts in examples.items():
+        for text in texts:
+            assert name in {found.function for found in weak.votes(text, None, [])}, (name, text)
+        assert functions[name].needs
+
+
+def test_every_pattern_means_the_same_to_re2() -> None:
+    titles = catalog_titles()
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE texts AS SELECT unnest($titles) AS said", {"titles": titles})
+        for function in Labeller.load().functions:
+            if function.pattern:
+                query = "SELECT said FROM texts WHERE regexp_matches(said, $pattern)"
+                found = connection.execute(query, {"pattern": function.pattern.pattern}).fetchall()
+                mine = [title for title in titles if function.pattern.search(title)]
+                assert sorted(said for (said,) in found) == sorted(mine), function.id
+
+
+def test_on_real_titles_the_cheap_test_hides_nothing() -> None:
+    for function in Labeller.load().functions:
+        for title in catalog_titles():
+            if function.pattern and function.pattern.search(title):
+                assert any(word in title for word in function.needs), (function.id, title)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"value": "nonsense"}, "nonsense"),
+        ({"scheme": "nonsense"}, "no scheme"),
+        ({"kind": "guess"}, "kind"),
+        ({"reason": " "}, "reason"),
+        ({"id": "Title"}, "lower case"),
+        ({"pattern": "seg.*fault"}, "upper bound"),
+        ({"pattern": "(?=seg)fault"}, "RE2"),
+        ({"pattern": r"(s)\1"}, "RE2"),
+        ({"pattern": "SIGSEGV"}, "lower case"),
+        ({"pattern": "(seg"}, "title-segfault"),
+        ({"where": "thread"}, "title or body"),
+        ({"needs": []}, "needs"),
+        ({"needs": "seg"}, "needs"),
+        ({"labels": ["x"]}, "labels"),
+        ({"signature": "x"}, "signature"),
+    ],
+)
+def test_a_wrong_entry_is_refused_by_name(change: dict[str, Any], message: str) -> None:
+    data = copy.deepcopy(resources.load_toml(weak.FILE))
+    [entry] = [entry for entry in data["function"] if entry["id"] == "title-segfault"]
+    entry.update(change)
+    with pytest.raises(InputError, match=re.escape(message)):
+        Labeller(data, Taxonomy.load())
+
+
+def test_a_missing_part_another_version_and_a_name_given_twice_are_refused() -> None:
+    data = resources.load_toml(weak.FILE)
+    twice = data | {"function": [*data["function"], data["function"][0]]}
+    sure = copy.deepcopy(data)
+    sure["combining"]["assumed"]["execution"] = 1.0
+    for wrong in (data | {"version": 2}, {"version": 1}, data | {"function": [{"id": "a"}]}, twice, sure):
+        with pytest.raises(InputError, match=weak.FILE):
+            Labeller(wrong, Taxonomy.load())
+
+
+# ---- votes ---------------------------------------------------------------------------------------------------------
+
+
+def test_labels_and_words_vote_whatever_their_case() -> None:
+    assert said(labels=["Module: Correctness (silent)"]) == {("consequence", "silent_correctness")}
+    assert ("consequence", "crash") in said("SEGFAULT in sort")
+    assert ("consequence", "crash") in said("x", "Then it dies:\n\nSegmentation fault (core dumped)")
+    assert ("bug_type", "onnx") in said("[ONNX] Export fails", labels=["module: onnx"])
+    assert said("Nothing to see", "A calm report.", ["triaged"]) == set()
+
+
+def test_a_vote_for_a_memory_type_is_a_vote_for_memory() -> None:
+    found = {found.function: found for found in weak.votes("sort is wrong for non-contiguous input", None, [])}
+    assert found["title-noncontiguous"].value == "non_contiguous"
+    implied = found["title-noncontiguous/bug_type"]
+    assert (implied.scheme, implied.value, implied.evidence) == ("bug_type", "memory", "non-contiguous")
+
+
+def test_forms_and_environments_do_not_vote() -> None:
+    form = (
+        "### Versions\n\nPyTorch version: 2.1\nIs debug build: False\nCUDA runtime version: 12.1\n[pip3] onnx==1.15\n"
+    )
+    assert said("A matter of style", form) == set()
+    assert ("bug_type", "not_a_bug") in said(
+        "Faster sorting", "### 🚀 The feature, motivation and pitch\n\nIt could be."
+    )
+
+
+def test_no_text_no_labels_no_votes() -> None:
+    assert weak.votes(None, None, None) == []
+    assert weak.votes("", "", []) == []
+
+
+def test_evidence_is_what_decided_and_short() -> None:
+    [found] = weak.votes("", None, ["module: deadlock", "topic: deadlock"])[:1]
+    assert found.evidence == "module: deadlock"
+    [disabled] = [v for v in weak.votes("DISABLED test_" + "x" * 500, None, []) if v.function == "title-disabled"]
+    assert len(disabled.evidence) <= Labeller.load().evidence_chars
+
+
+@given(st.text(), st.text(), st.lists(st.text()))
+def test_any_text_gives_votes_without_repeats_in_any_order_of_labels(title: str, body: str, labels: list[str]) -> None:
+    found = weak.votes(title, body, labels)
+    names = [vote.function for vote in found]
+    assert len(names) == len(set(names))
+    assert set(names) <= set(Labeller.load().names())
+    assert {v.function for v in weak.votes(title, body, labels[::-1])} == set(names)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "not a ", "without the ", "memory ", "2 ", "x1lr_", "segmentation fault ", "contiguous with ", "(", "\n"],
+)
+def test_hostile_text_takes_no_longer_than_its_length_asks_for(unit: str) -> None:
+    text = unit * (1_000_000 // len(unit))
+    started = time.process_time()
+    weak.votes(text[:60_000], text, [text[:60_000]])
+    assert time.process_time() - started < 5
+
+
+def test_a_run_votes_by_signature_and_type() -> None:
+    [crash] = weak.execution_votes("signal", "SIGSEGV", "run 7")
+    assert (crash.value, crash.kind, crash.evidence) == ("crash", "execution", "run 7")
+    assert weak.execution_votes("signal", "SIGKILL", "run 7") == []
+    assert weak.execution_votes("assertion", "AssertionError", "run 7") == []
+    assert [v.value for v in weak.execution_votes("mismatch", "", "run 8")] == ["silent_correctness"]
+
+
+# ---- gold ----------------------------------------------------------------------------------------------------------
+
+
+def test_humans_are_heard_before_the_paper_and_machines_and_disagreement_is_no_answer() -> None:
+    made = weak.gold_answers(
+        [
+            (1, "bug_type", "memory", "automated", "a"),
+            (1, "bug_type", "logical", "human", "h"),
+            (2, "bug_type", "memory", "automated", "a"),
+            (2, "bug_type", "logical", "automated", "b"),
+            (3, "bug_type", "memory", "automated", "a"),
+            (3, "bug_type", "memory", "automated", "b"),
+            (4, "backend", "cpu", "automated", "a"),
+            (4, "backend", "mps", "automated", "a"),
+        ]
+    )
+    assert made == {
+        1: {"bug_type": frozenset({"logical"})},
+        3: {"bug_type": frozenset({"memory"})},
+        4: {"backend": frozenset({"cpu", "mps"})},
+    }
+
+
+def test_the_wilson_interval_is_the_known_one() -> None:
+    low, high = weak.wilson(8, 10)
+    assert (round(low, 3), round(high, 3)) == (0.490, 0.943)
+    assert weak.wilson(0, 0) == (0.0, 1.0)
+    assert weak.wilson(0, 5)[0] == 0.0
+    assert weak.wilson(5, 5)[1] == 1.0
+
+
+@given(st.integers(0, 300), st.integers(0, 300))
+def test_the_interval_holds_the_rate_and_narrows_with_more_votes(right: int, wrong: int) -> None:
+    total = right + wrong
+    low, high = weak.wilson(right, total)
+    assert 0 <= low <= high <= 1
+    if total:
+        assert low <= right / total + 1e-12
+        assert right / total <= high + 1e-12
+        wider = weak.wilson(right * 4, total * 4)
+        assert wider[1] - wider[0] <= high - low
+
+
+def test_a_function_without_gold_keeps_the_assumed_accuracy_of_its_kind() -> None:
+    labeller = Labeller.load()
+    measured = weak.estimate({}, {})
+    assert set(measured) == set(labeller.names())
+    for name, (_, _, kind) in labeller.names().items():
+        share = labeller.assumed[kind]
+        assert (measured[name].right, measured[name].total, measured[name].interval) == (0, 0, (0.0, 1.0))
+        assert measured[name].weight == pytest.approx(math.log(share / (1 - share)))
+
+
+def gold_of(*values: str, scheme: str = "consequence") -> dict[int, dict[str, frozenset[str]]]:
+    return {number: {scheme: frozenset({value})} for number, value in enumerate(values)}
+
+
+def test_accuracy_counts_only_items_whose_scheme_gold_answers() -> None:
+    gold = gold_of("crash", "crash", "hang") | {7: {"bug_type": frozenset({"memory"})}}
+    votes = {n: [vote("crash", "title-crash")] for n in [0, 1, 2, 7, 8]}
+    made = weak.estimate(votes, gold)["title-crash"]
+    assert (made.right, made.total) == (2, 3)
+    assert made.base == pytest.approx(2.5 / 4)
+
+
+def test_a_function_no_better_than_guessing_its_class_is_worth_nothing() -> None:
+    gold = gold_of(*["crash"] * 80, *["hang"] * 120)
+    useless = weak.estimate({n: [vote("crash", "title-crash")] for n in range(40, 200)}, gold)["title-crash"]
+    useful = weak.estimate({n: [vote("crash", "title-crash")] for n in range(80)}, gold)["title-crash"]
+    assert useless.right / useless.total == 0.25
+    assert useless.weight == 0.0
+    assert useful.weight > 3
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_one_more_wrong_vote_never_raises_what_a_function_is_worth(right: int, wrong: int) -> None:
+    # the same gold throughout, so that only the votes differ
+    gold = gold_of(*["crash"] * 50, *["hang"] * 50)
+    name = "title-crash"
+    numbers = [*range(right), *range(50, 50 + wrong)]
+    before = weak.estimate({n: [vote("crash", name)] for n in numbers}, gold)[name]
+    worse = weak.estimate({n: [vote("crash", name)] for n in [*numbers, 99]}, gold)[name]
+    assert before.weight >= 0
+    assert worse.weight <= before.weight + 1e-9
+
+
+def test_priors_are_the_shares_of_gold_and_no_class_is_impossible() -> None:
+    priors = weak.class_priors(gold_of("crash", "crash", "hang"), "consequence")
+    assert set(priors) == set(CONSEQUENCES)
+    assert sum(priors.values()) == pytest.approx(1)
+    assert priors["crash"] == pytest.approx(3 / (3 + len(CONSEQUENCES)))
+    assert min(priors.values()) > 0
+    backends = {1: {"backend": frozenset({"cpu", "mps"})}, 2: {"backend": frozenset({"cpu"})}}
+    assert weak.class_priors(backends, "backend")["cpu"] == pytest.approx(3 / 4)
+
+
+# ---- combining -----------------------------------------------------------------------------------------------------
+
+VALUES = st.sampled_from(CONSEQUENCES)
+WEIGHTS = st.floats(0, 8)
+VOTES = st.lists(st.tuples(VALUES, WEIGHTS), max_size=12)
+PRIORS = st.fixed_dictionaries(dict.fromkeys(CONSEQUENCES, st.floats(0, 1))).filter(lambda p: sum(p.values()) > 1e-6)
+
+
+def cast(given_: list[tuple[str, float]]) -> tuple[list[WeakLabel], dict[str, Accuracy]]:
+    votes = [vote(value, f"f{place}") for place, (value, _) in enumerate(given_)]
+    return votes, {f"f{place}": worth(weight) for place, (_, weight) in enumerate(given_)}
+
+
+@given(VOTES, PRIORS)
+def test_probabilities_add_up_to_one(given_: list[tuple[str, float]], priors: dict[str, float]) -> None:
+    votes, known = cast(given_)
+    made = weak.combine(votes, known, priors)
+    assert set(made) == set(priors)
+    assert sum(made.values()) == pytest.approx(1)
+    assert all(0 < share <= 1 for share in made.values())
+    assert made == weak.combine(votes[::-1], known, priors)
+
+
+@given(VOTES, VALUES, WEIGHTS)
+def test_a_vote_never_lowers_its_class(given_: list[tuple[str, float]], value: str, weight: float) -> None:
+    votes, known = cast(given_)
+    before = weak.combine(votes, known, EVEN)
+    after = weak.combine([*votes, vote(value, "new")], known | {"new": worth(weight)}, EVEN)
+    # votes are ranked by weight: a new one that pushes others down must make up for it
+    assert after[value] >= before[value] - 1e-9
+
+
+def test_without_votes_the_priors_remain() -> None:
+    priors = weak.class_priors(gold_of("crash", "crash", "hang"), "consequence")
+    assert weak.combine([], {}, priors) == pytest.approx(priors)
+
+
+def test_functions_that_repeat_each_other_stay_below_the_cap() -> None:
+    many = [vote("crash", f"f{place}") for place in range(50)]
+    made = weak.combine(many, dict.fromkeys((f"f{place}" for place in range(50)), worth(6.0)), EVEN)
+    others = len(CONSEQUENCES) - 1
+    assert made["crash"] == pytest.approx(1 / (1 + others * math.exp(-Labeller.load().text_cap)))
+    twice = weak.combine([vote("crash"), vote("crash")], {"f": worth(1.0)}, EVEN)
+    assert twice == weak.combine([vote("crash")], {"f": worth(1.0)}, EVEN)
+
+
+@given(VOTES, PRIORS, VALUES)
+def test_a_run_outranks_any_text_and_any_prior(
+    given_: list[tuple[str, float]], priors: dict[str, float], shown: str
+) -> None:
+    votes, known = cast(given_)
+    made = weak.combine([*votes, vote(shown, "run", kind="execution")], known, priors)
+    assert max(made, key=made.__getitem__) == shown
+    assert made[shown] > 0.99
+
+
+def test_classes_that_do_not_exclude_each_other_get_probabilities_of_their_own() -> None:
+    priors = {"cpu": 0.4, "mps": 0.3, "cuda": 0.3}
+    votes = [vote("cpu", "a", scheme="backend"), vote("mps", "b", scheme="backend")]
+    made = weak.combine(votes, {"a": worth(3.0), "b": worth(3.0)}, priors, exclusive=False)
+    assert made["cpu"] > 0.9
+    assert made["mps"] > 0.85
+    assert made["cuda"] == pytest.approx(0.3)
+
+
+def test_what_cannot_be_combined_is_refused() -> None:
+    with pytest.raises(InputError, match="several schemes"):
+        weak.combine([vote("other"), vote("other", "g", scheme="bug_type")], {}, EVEN)
+    with pytest.raises(InputError, match="no prior"):
+        weak.combine([vote("nonsense")], {}, EVEN)
+    for priors in ({"crash": 0.0}, {"crash": math.nan}, {"crash": -1.0, "hang": 3.0}, {"crash": math.inf}):
+        with pytest.raises(InputError, match="priors"):
+            weak.combine([], {}, priors)
+    with pytest.raises(InputError, match="priors"):
+        weak.combine([], {}, {})
+
+
+# ---- the table -----------------------------------------------------------------------------------------------------
+
+
+def item(number: int, title: str | None, *labels: str, body: str | None = None, updated: str = NOON) -> Item:
+    return Item(REPO, number, title=title, body=body, labels=tuple(labels), updated_at=updated)
+
+
+def commit(database: Path, *items: Item) -> Store:
+    store = Store(database)
+    with store.writer("test") as writer:
+        writer.commit(Batch(items=list(items)))
+    return store
+
+
+def label(store: Store, steps: list[tuple[int, int]] | None = None) -> weak.Labelled:
+    with store.writer("test") as writer:
+        return weak.label_items(store, writer, None if steps is None else lambda *step: steps.append(step))
+
+
+def table(database: Path) -> list[tuple[Any, ...]]:
+    return rows(database, "SELECT number, scheme, value, function, kind, evidence FROM weak_labels ORDER BY ALL")
+
+
+def test_only_items_whose_content_or_labels_changed_are_labelled_again(database: Path) -> None:
+    store = commit(database, item(1, "Segfault in sort"), item(2, "Calm"), item(3, "sum hangs", "module: deadlock"))
+    first = label(store)
+    assert first.items == 3
+    assert first.labels == first.total == len(table(database))
+    assert label(store) == weak.Labelled(0, 0, first.total)
+
+    commit(database, item(2, "Calm", "module: onnx", updated=LATER), item(3, "sum is slow", updated=LATER))
+    again = label(store)
+    assert again.items == 2
+    found = {(number, value) for number, _, value, *_ in table(database)}
+    assert {(1, "crash"), (2, "onnx"), (3, "performance")} <= found
+    assert (3, "hang") not in found
+
+
+def test_the_table_holds_exactly_the_votes_and_never_touches_gold(database: Path) -> None:
+    items = [item(n, f"nan and segfault {n}", "module: half", body="Segmentation fault") for n in (1, 2)]
+    store = commit(database, *items)
+    label(store)
+    wanted = sorted(
+        (one.number, v.scheme, v.value, v.function, v.kind, v.evidence)
+        for one in items
+        for v in weak.votes(one.title, one.body, one.labels)
+    )
+    assert sorted(table(database)) == wanted
+    assert rows(database, "FROM gold_labels") == []
+
+
+def test_a_change_of_the_rules_labels_everything_again(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = commit(database, item(1, "Segfault in sort"), item(2, "Calm"))
+    label(store)
+    data = resources.load_toml(weak.FILE)
+    data["function"] = [entry for entry in data["function"] if entry["scheme"] == "consequence"]
+    monkeypatch.setattr(weak, "_shipped", lambda: Labeller(data, Taxonomy.load(), "other rules"))
+    assert label(store).items == 2
+    assert {scheme for _, scheme, *_ in table(database)} == {"consequence"}
+
+
+def test_a_kill_between_batches_loses_one_batch(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weak, "BATCH", 3)
+    store = commit(database, *(item(n, "Segfault") for n in range(1, 11)))
+
+    def stop(done: int, _all: int) -> None:
+        if done == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), store.writer("test") as writer:
+        weak.label_items(store, writer, stop)
+    steps: list[tuple[int, int]] = []
+    assert label(store, steps).items == 4
+    assert steps == [(3, 4), (4, 4)]
+    assert len({number for number, *_ in table(database)}) == 10
+    assert len(table(database)) == len(set(table(database)))
+
+
+def test_what_runs_said_stays_and_what_belongs_to_no_item_goes(database: Path) -> None:
+    store = commit(database, item(1, "Segfault"), item(2, "Segfault"))
+    label(store)
+    insert = "INSERT INTO weak_labels VALUES (?, 1, 'consequence', 'crash', 'run-signal', 'execution', 'run 7', now())"
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(insert, [REPO])
+        connection.execute("DELETE FROM items WHERE number = 2")
+    commit(database, item(1, "Calm now", updated=LATER))
+    label(store)
+    assert table(database) == [(1, "consequence", "crash", "run-signal", "execution", "run 7")]
+
+
+def test_gold_is_read_with_the_backends_of_the_catalog(database: Path) -> None:
+    store = Store(database)
+    gold = [GoldLabel(REPO, 1, "bug_type", "memory", "automated", "a")]
+    entry = CatalogEntry(REPO, 1, "What happened.", backends=("cpu", "mps"))
+    with store.writer("test") as writer:
+        writer.commit(Batch(gold_labels=gold, catalog=[entry]))
+    wanted = {"bug_type": frozenset({"memory"}), "backend": frozenset({"cpu", "mps"})}
+    assert weak.read_gold(store) == {(REPO, 1): wanted}
+
+
+def test_odd_items_pass(database: Path) -> None:
+    nothing = Item(REPO, 1, title=None, body=None, labels=None, updated_at=NOON)
+    store = commit(database, nothing, item(2, "", body=""), item(3, "日本語 のタイトル", body="x" * 200_000))
+    assert label(store).items == 3
+    assert table(database) == []
