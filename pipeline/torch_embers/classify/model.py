@@ -75,10 +75,11 @@ class Settings:
     """How a model is fitted. The defaults were chosen by grouped cross-validation; see docs/evaluation.md."""
 
     views: tuple[View, ...] = DEFAULT_VIEWS
-    strength: float = 3.0
+    strength: float = 1.0
     """Inverse regularisation of each regression (scikit-learn's C)."""
-    least_texts: int = 2
-    """A term must stand in this many training texts."""
+    least_texts: int = 1
+    """A term must stand in this many training texts. One is enough for titles: a rare class has few examples, and the
+    regularisation keeps terms seen once small."""
     most_terms: int = 20_000
     """Terms kept per view, the most frequent: this bounds the size of a saved model."""
     folds: int = 5

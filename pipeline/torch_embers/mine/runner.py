@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 AHEAD = 2
 """Batches that are read while one is written: DuckDB compresses while Python parses, on two cores."""
-COMMIT_RECORDS = 10_000
+COMMIT_RECORDS = 20_000
 """Batches that wait are written in one transaction up to this size: every closing of the file costs a checkpoint."""
 COUNT_TOLERANCE = 0.001
 """Share of issues that may be missing at the end of a full listing: the search index lags behind by minutes."""

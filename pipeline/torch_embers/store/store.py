@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-BULK_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"max_vacuum_tasks": 0}
 BULK_RECORDS = 5_000
 """A batch of this size makes a row group that is worth leaving alone."""
 READ_PATIENCE = 5.0
@@ -63,7 +62,10 @@ OPTIONS: dict[str, str | bool | int | float | list[str]] = {
 """DuckDB spills to disk beyond the limit (its default would be 80 % of the machine). Trying every compression on
 each write took twice the time of zstd alone and left files half as large again (measured on issue texts). Extensions
 stay off: a file that looks like another database's would make DuckDB download one to open it."""
-PAGE_LEVEL = 3
+BULK_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"max_vacuum_tasks": 0, "threads": 1}
+"""A bulk write leaves the other core to the thread that reads and parses: with two threads of its own it was a third
+slower."""
+PAGE_LEVEL = 1
 INTERRUPTED = "Query interrupted"
 """What DuckDB makes of Ctrl-C while it runs a statement: a bare RuntimeError."""
 
