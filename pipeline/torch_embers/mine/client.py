@@ -20,11 +20,10 @@ from urllib.parse import urlsplit
 import requests
 from github import Auth, Github
 from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester, RequestsResponse
-from tenacity import wait_exponential
 
 from torch_embers import __version__
 from torch_embers.errors import AuthenticationError, NotReachableError, RateLimitError, SourceError
-from torch_embers.mine.retry import Action, Decision, decide, decide_graphql
+from torch_embers.mine.retry import Action, Decision, decide, decide_graphql, growing_pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -184,7 +183,6 @@ class GitHubClient:
         self.announce = announce
         self._sleep = sleep
         self._reached = False
-        self._pauses = wait_exponential(multiplier=patience.backoff, max=max(patience.max_wait, 0.01))
         with _own_connections():
             self.tokens = [Token(self._github(token)) for token in tokens or [""]]
         self.authenticated = bool(tokens)
@@ -344,7 +342,7 @@ class GitHubClient:
         self.usage.retries += 1
 
     def _pause(self, decision: Decision, attempt: int) -> float:
-        growing = float(self._pauses(_Attempt(attempt)))  # type: ignore[arg-type]  # only attempt_number is read
+        growing = growing_pause(attempt, self.patience.backoff, self.patience.max_wait)
         if decision.action is Action.SECONDARY:
             if decision.seconds is not None:
                 return max(decision.seconds, growing if attempt > 1 else 0.0)
@@ -394,13 +392,6 @@ class GitHubClient:
         """Seconds until the first quota reset, as far as the server said."""
         known = [t.reset for t in self.tokens if t.reset]
         return max(min(known) - time.time(), 0.0) if known else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """What tenacity's waiting rules read of a retry state."""
-
-    attempt_number: int
 
 
 def _short(error: BaseException) -> str:

@@ -40,6 +40,11 @@ class Decision:
     seconds: float | None = None
 
 
+def growing_pause(attempt: int, first: float, most: float) -> float:
+    """Seconds before try number ``attempt`` + 1: doubles each time, up to ``most``."""
+    return min(first * 2.0 ** min(attempt - 1, 60), most)
+
+
 def message_of(data: object) -> str:
     """The ``message`` of an error body, or an empty text."""
     return str(data.get("message") or "") if isinstance(data, dict) else ""
