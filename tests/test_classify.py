@@ -16,8 +16,10 @@ from torch_embers.classify import gold, stage
 from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
 from torch_embers.classify.model import ModelError
 from torch_embers.classify.taxonomy import Taxonomy
+from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import numpy as np
@@ -93,8 +95,8 @@ def test_a_saved_bundle_loads_equal(bundle: Path, tmp_path: Path) -> None:
     ],
     ids=["missing", "cut", "list", "version", "digest", "arrays", "model", "swapped"],
 )
-def test_a_bundle_that_was_changed_is_refused(bundle: Path, spoil: object) -> None:
-    spoil(bundle)  # type: ignore[operator]
+def test_a_bundle_that_was_changed_is_refused(bundle: Path, spoil: Callable[[Path], object]) -> None:
+    spoil(bundle)
     with pytest.raises(ModelError):
         Bundle.load(bundle)
 
@@ -177,3 +179,17 @@ def test_wrong_use_gets_one_clean_line(labelled: Path, arguments: tuple[str, ...
 def test_without_a_database_the_next_step_is_named(tmp_path: Path) -> None:
     done = embers("classify", "--database", str(tmp_path / "none.duckdb"), HF_HUB_OFFLINE="1")
     assert_clean_error(done, 5, "embers mine")
+
+
+def test_a_replay_keeps_what_people_labelled(tmp_path: Path) -> None:
+    database = tmp_path / "e.duckdb"
+    embers("mine", "--source", "catalog", "--database", str(database))
+    with Store(database).writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO gold_labels (repo, number, scheme, value, annotator_kind, annotator, source) "
+            "VALUES ('pytorch/pytorch', 67513, 'bug_type', 'memory', 'human', 'somebody', 'label')"
+        )
+    before = rows(database, "SELECT annotator_kind, count(*) FROM gold_labels GROUP BY ALL ORDER BY ALL")
+    assert embers("mine", "--replay", "--database", str(database)).returncode == 0
+    assert rows(database, "SELECT annotator_kind, count(*) FROM gold_labels GROUP BY ALL ORDER BY ALL") == before
+    assert ("human", 1) in before

@@ -262,7 +262,7 @@ def _rows(
 
 
 def restore(store: Store, writer: Writer | None = None) -> int:
-    """Bring human labels that the journal has and the table lacks into the table; call it after a replay, too.
+    """Bring human labels that the journal has and the table lacks into the table, as after the loss of a database.
 
     Args:
         store: the database; its journal lies beside it.

@@ -78,13 +78,11 @@ def until_passed(listed: Listed[Any], until: str | None) -> bool:
 
 
 @dataclass(slots=True)
-class RestSource:
-    """Mines by REST: items always; comments and events too where there is a token to pay for them."""
+class _LiveSource:
+    """What both ways of asking GitHub know of the repository and of the run."""
 
     client: GitHubClient
     scope: Scope
-    name: str = "rest"
-    page_size: int = REST_PAGE
     full_name: str = ""
     complete: bool = False
     """Set when the listing of items was read to its end in this run."""
@@ -95,6 +93,14 @@ class RestSource:
     def repo(self) -> str:
         """The repository's present name (after renames), once known."""
         return self.full_name or self.scope.repo
+
+
+@dataclass(slots=True)
+class RestSource(_LiveSource):
+    """Mines by REST: items always; comments and events too where there is a token to pay for them."""
+
+    name: str = "rest"
+    page_size: int = REST_PAGE
 
     def resolve(self) -> None:
         """Ask for the repository itself: follows a rename and fails early on an unknown one.
@@ -126,7 +132,7 @@ class RestSource:
             return Totals()
         try:
             answer = self.client.get("/search/issues", {"q": f"repo:{self.repo} is:issue", "per_page": 1})
-        except (NotFoundError, SourceError):
+        except SourceError:
             return Totals()
         count = answer.data.get("total_count") if isinstance(answer.data, dict) else None
         return Totals(issues=count if isinstance(count, int) else None)
@@ -300,23 +306,12 @@ def finish(base: Page, more: Sequence[Page], source: Source, stream: str, cursor
 
 
 @dataclass(slots=True)
-class GraphqlSource:
+class GraphqlSource(_LiveSource):
     """Mines by GraphQL: items with comments, events, files and closing references, page by page."""
 
-    client: GitHubClient
-    scope: Scope
     name: str = "graphql"
     issue_page: int = ISSUE_PAGE
     pull_page: int = PULL_PAGE
-    full_name: str = ""
-    complete: bool = False
-    notes: list[str] = field(default_factory=list)
-    totals: Totals = field(default_factory=Totals)
-
-    @property
-    def repo(self) -> str:
-        """The repository's present name, once known."""
-        return self.full_name or self.scope.repo
 
     def resolve(self) -> None:
         """Ask for the repository itself, with its totals.

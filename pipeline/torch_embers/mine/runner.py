@@ -9,8 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from torch_embers.classify.label_console import restore
-from torch_embers.errors import ShortListingError, StoreError
+from torch_embers.errors import ShortListingError, StoreMissingError
 from torch_embers.link.stage import LinkCounts, link_changed
 from torch_embers.mine import readers
 from torch_embers.mine.catalog import CatalogSource
@@ -238,7 +237,7 @@ def replay(store: Store, *, observer: Observer | None = None, link: bool = True)
     started = time.monotonic()
     known = readers.registry()
     if not store.exists():
-        raise StoreError(f"no database at {store.path}: there is nothing to replay, run `embers mine` first")
+        raise StoreMissingError(f"no database at {store.path}: there is nothing to replay, run `embers mine` first")
 
     def batches() -> Iterator[Batch]:
         for pages in store.pages():
@@ -250,7 +249,6 @@ def replay(store: Store, *, observer: Observer | None = None, link: bool = True)
     with store.writer("embers mine --replay") as writer:
         writer.clear_derived()
         _drain(writer, batches(), report, observer)
-        restore(store, writer)  # what people labelled by hand came from no page
         report.seconds = time.monotonic() - started
         if link:
             report.links = link_changed(store, writer)

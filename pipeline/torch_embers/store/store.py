@@ -159,9 +159,11 @@ class Writer:
                 connection.unregister("stage")
 
     def clear_derived(self) -> None:
-        """Empty every table that a replay rebuilds; pages and cursors stay."""
+        """Empty what a replay rebuilds, rows from pages and links; pages, cursors and labels by hand stay."""
         with self.transaction() as connection:
-            for table in (*DERIVED_TABLES, "links", "components", "link_scans"):
+            for table in DERIVED_TABLES:
+                connection.execute(f"DELETE FROM {table} WHERE page_id IS NOT NULL")
+            for table in ("links", "components", "link_scans"):
                 connection.execute(f"DELETE FROM {table}")
 
 
