@@ -1,5 +1,7 @@
 # embers: every target does its own set-up (a virtual environment in .venv, installed once and reused).
 #   make mine classify   fill data/embers.duckdb (GitHub with GITHUB_TOKEN, a first hour without, the catalog offline), label it
+#   make repro           run every case in the sandbox against the torch in .venv
+#   make recheck         the same on all builds, and what changed since last time (exit code 10 of embers: something did)
 #   make test            the quick tests (no token, no server, no GPU)
 # Targets name what they need, so any order and `make -j` are fine.
 
@@ -10,7 +12,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-classify mine classify model status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
+.PHONY: help setup setup-classify mine classify repro recheck doctor model status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +33,16 @@ mine: setup ## mine the tracker into data/embers.duckdb
 
 classify: mine setup-classify ## label every item with the study's taxonomy
 	$(EMBERS) classify $(CLASSIFY)
+
+repro: mine setup-classify ## extract, link, and run every case against the current build
+	$(EMBERS) link-repros
+	$(EMBERS) run $(RUN)
+
+recheck: mine setup-classify ## re-check closed and open bugs on all builds: what changed since last time
+	$(EMBERS) recheck --out recheck $(RECHECK)
+
+doctor: setup-classify ## what the sandbox can guarantee here
+	$(EMBERS) doctor
 
 model: setup-classify ## train the classifier in models/ from the catalog alone
 	rm -f .venv/model.duckdb*

@@ -9,6 +9,7 @@ import duckdb
 from torch_embers.mine.client import GitHubClient, Patience
 from torch_embers.mine.github import GraphqlSource, RestSource
 from torch_embers.mine.scope import Scope
+from torch_embers.repro.case import Case, metadata_lines, parse
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -81,3 +82,31 @@ def is_database(path: Path) -> bool:
     except duckdb.Error:
         return False
     return True
+
+
+CASE_CODE = """
+import os
+import sys
+
+print("off by 3" if os.environ.get("EMBERS_PLANT") == "1" else "equal")
+sys.exit(1 if os.environ.get("EMBERS_PLANT") == "1" else 0)
+"""
+"""A case that behaves right everywhere, and wrong when told to."""
+
+
+def case_text(code: str = CASE_CODE, summary: str = "Does one thing, which should happen.", **meta: object) -> str:
+    """The text of a valid case; keys of the metadata can be given."""
+    entries: dict[str, object] = {
+        "issues": ["pytorch/pytorch#1"],
+        "requires": ["cpu"],
+        "known_bad": [],
+        "signature": "mismatch",
+        "oracle": "self",
+        **meta,
+    }
+    return "\n".join([*metadata_lines(entries), f'"""{summary}"""', code])
+
+
+def case_of(code: str = CASE_CODE, name: str = "pt1_example", **meta: object) -> Case:
+    """A valid case."""
+    return parse(case_text(code, **meta), name)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from torch_embers import __version__, console, settings
-from torch_embers.errors import EmbersError, InputError
+from torch_embers.errors import EmbersError, InputError, SandboxError
 from torch_embers.store.store import Store
 
 INTERRUPTED = 130
@@ -151,15 +151,15 @@ def classify(
     database: DatabaseOption = None,
 ) -> None:
     """Label every item with the study's taxonomy; says nothing where it is not sure enough."""
-    from torch_embers.classify import command
+    from torch_embers.classify import classify_console, command
 
     wanted = settings.load(database=database, repo=repo)
     store = Store(wanted.database)
     if explain is not None:
-        console.print_explanation(command.explain(store, wanted.repo, explain, model), wanted.repo, explain)
+        classify_console.print_explanation(command.explain(store, wanted.repo, explain, model), wanted.repo, explain)
         return
     with console.Counting("classifying") as progress:
-        console.print_labelled(command.run(store, model, variant, progress, train=train))
+        classify_console.print_labelled(command.run(store, model, variant, progress, train=train))
 
 
 @app.command()
@@ -171,22 +171,49 @@ def evaluate(
     text_col: Annotated[list[str] | None, typer.Option(help="Column with text; repeat to join several.")] = None,
     label_col: Annotated[str, typer.Option(help="Column with the class.")] = "label",
     group_col: Annotated[str | None, typer.Option(help="Column that says what must stay together.")] = None,
+    date_col: Annotated[str | None, typer.Option(help="Column with dates, for a split by time.")] = None,
+    split: Annotated[str, typer.Option(help="folds, or time:DATE to train before a date and test after.")] = "folds",
+    repeats: Annotated[int, typer.Option(min=1, help="Cut the folds this often, each time otherwise.")] = 1,
+    scheme: Annotated[list[str] | None, typer.Option(help="Only this scheme of the gold; repeat for more.")] = None,
     variant: Annotated[str, typer.Option(help="Text of the gold items: title, title_body or thread.")] = "title_body",
+    no_tags: Annotated[bool, typer.Option("--no-tags", help="Read titles without tags such as [MPS].")] = False,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Also compare an embedder that is fine-tuned in each fold: minutes each.")
+    ] = False,
+    plots: Annotated[Path | None, typer.Option(help="Also draw everything into this folder, SVG and PNG.")] = None,
     out: Annotated[Path | None, typer.Option(help="Also write everything as JSON to this file.")] = None,
     database: DatabaseOption = None,
 ) -> None:
     """Measure the classifier beside plain baselines, with intervals: on the gold labels, or on any CSV files."""
-    from torch_embers.classify import command
+    from torch_embers.classify import evaluate_command, evaluate_console
 
-    if train is None and (test is not None or text_col or group_col):
-        raise InputError("--test, --text-col and --group-col go with --train FILE")
-    if train is not None:
-        report = command.evaluate_files(train, test, text_col or ["text"], label_col, group_col)
-        console.print_reports([report], [], out)
-        return
-    with console.Counting("evaluating") as progress:
-        reports, agreements = command.evaluate_gold(_store(database), variant, progress)
-    console.print_reports(reports, agreements, out)
+    if train is None and (test is not None or text_col or group_col or date_col):
+        raise InputError("--test, --text-col, --group-col and --date-col go with --train FILE")
+    with console.Counting("evaluating", unit="answers") as progress:
+        if train is not None:
+            found = evaluate_command.on_files(
+                train,
+                test,
+                text_col or ["text"],
+                label_col,
+                group_col,
+                date_col,
+                split,
+                progress,
+                repeats=repeats,
+                tune=tune,
+            )
+        else:
+            found = evaluate_command.on_gold(
+                _store(database), variant, split, scheme or (), progress, tags=not no_tags, repeats=repeats, tune=tune
+            )
+    evaluate_console.print_evaluated(found)
+    if out is not None:
+        about: dict[str, Any] = {"split": split, "repeats": repeats}
+        about |= {"variant": variant, "tags": not no_tags} if train is None else {}
+        evaluate_console.write_json(found, out, about)
+    if plots is not None:
+        evaluate_command.draw(found, plots)
 
 
 @app.command()
@@ -229,6 +256,190 @@ def search(
     console.print_hits(command.search(_store(database), text, k))
 
 
+# ---- cases, builds, runs -------------------------------------------------------------------------------------------
+
+builds_app = typer.Typer(
+    help="Install, register, check and remove the PyTorch builds that cases run on.", no_args_is_help=True
+)
+app.add_typer(builds_app, name="builds")
+
+BuildOption = Annotated[
+    list[str] | None,
+    typer.Option("--build", "-b", help="Build by name or version, or `all`; repeat for more.", show_default="current"),
+]
+JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Runs at a time.")]
+
+
+@builds_app.command("add")
+def builds_add(
+    version: Annotated[
+        str | None, typer.Argument(help="A release such as 2.5.1, or `nightly`.", show_default=False)
+    ] = None,
+    python: Annotated[Path | None, typer.Option(help="Register this interpreter, which has a torch.")] = None,
+    wheel: Annotated[Path | None, typer.Option(help="Install this wheel of torch.")] = None,
+    name: Annotated[str | None, typer.Option(help="What to call it.", show_default="its version")] = None,
+    allow_cuda_packages: Annotated[
+        bool, typer.Option("--allow-cuda-packages", help="Take PyPI's build with several GB of CUDA packages.")
+    ] = False,
+) -> None:
+    """Add a build: install a release without CUDA packages, a nightly or a wheel, or register an interpreter."""
+    from torch_embers.run import install, show
+
+    wanted = settings.load()
+    with console.Counting("installing") as progress:
+        found = install.add(
+            wanted,
+            version=version,
+            python=python,
+            wheel=wheel,
+            name=name or "",
+            allow_cuda_packages=allow_cuda_packages,
+            said=progress.said,
+        )
+    show.print_builds([found], wanted.builds_cap)
+
+
+@builds_app.command("list")
+def builds_list() -> None:
+    """List the builds, with the room they take."""
+    from torch_embers.run import command, show
+
+    wanted = settings.load()
+    show.print_builds(command.registry(wanted).installed(), wanted.builds_cap)
+
+
+@builds_app.command("check")
+def builds_check(
+    names: Annotated[list[str] | None, typer.Argument(help="Builds; all of them where none is named.")] = None,
+) -> None:
+    """Check that builds are what they were and work: import, matmul, backward on each device. Exit code 3 if not."""
+    from torch_embers.run import command, show
+
+    registry = command.registry(settings.load())
+    checked = [registry.check(build) for build in command.chosen_builds(registry, names or ["all"])]
+    show.print_checks(checked)
+    if any(build.broken for build in checked):
+        raise typer.Exit(InputError.exit_code)
+
+
+@builds_app.command("remove")
+def builds_remove(name: Annotated[str, typer.Argument(help="Name of the build.")]) -> None:
+    """Forget a build; delete it if embers installed it."""
+    from torch_embers.run import command
+
+    gone = command.registry(settings.load()).remove(name)
+    console.stdout().print(f"removed {console.plain(gone.name)} ({console.plain(gone.identity)})")
+
+
+@app.command()
+def doctor() -> None:
+    """Prove on this machine every guarantee that the sandbox gives, and say what is missing."""
+    from torch_embers.run import doctor as examining
+
+    if not examining.report(console.stdout()):
+        raise typer.Exit(SandboxError.exit_code)
+
+
+@app.command("link-repros")
+def link_repros(
+    repo: Annotated[str | None, typer.Option(help="Only this repository, as owner/name.", show_default="all")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Give every candidate its one row: a case by hand, a script extracted from its text, or the reason why not."""
+    from torch_embers.repro import link
+
+    with console.Counting("linking") as progress:
+        done = link.link_repros(_store(database), repo, progress)
+    link.print_linked(done)
+
+
+@app.command()
+def run(
+    cases: Annotated[
+        list[str] | None, typer.Argument(help="Cases by name, items by number; all cases where none is given.")
+    ] = None,
+    build: BuildOption = None,
+    jobs: JobsOption = 2,
+    force: Annotated[bool, typer.Option("--force", help="Run again although verdicts are known.")] = False,
+    repo: Annotated[str | None, typer.Option(help="Repository as owner/name.", show_default="pytorch/pytorch")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Run cases in the sandbox and say of each whether its bug occurs: k of n runs, control, detectable rate."""
+    from torch_embers.run import command, show
+
+    wanted = settings.load(database=database, repo=repo)
+    with console.Counting("running") as progress:
+        done = command.run_cases(
+            Store(wanted.database), wanted, cases or (), build or (), progress, show.print_cell, jobs=jobs, force=force
+        )
+    show.print_outcome(done)
+
+
+@app.command()
+def matrix(
+    csv: Annotated[Path | None, typer.Option(help="Also write it as CSV.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Also write it as JUnit XML.")] = None,
+    jsonl: Annotated[Path | None, typer.Option(help="Also write it as JSON Lines.")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Print the verdict of every case on every build."""
+    from torch_embers.run import command, show
+
+    show.print_matrix(command.save_matrix(_store(database), csv, junit, jsonl))
+
+
+@app.command()
+def recheck(
+    only: Annotated[str, typer.Option(help="Items in this state: open, closed or all.")] = "all",
+    build: BuildOption = None,
+    every: Annotated[float, typer.Option(min=0, help="Days after which a verdict is due again.")] = 7,
+    jobs: JobsOption = 2,
+    out: Annotated[Path | None, typer.Option(help="Folder for recheck.json, recheck.md and recheck.xml.")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Re-check bugs and tell what changed since last time: came back, fixed, closed but there, open but gone.
+
+    The newest of the builds is the one that statuses speak of. Exit code 10 if there is something to tell.
+    """
+    from torch_embers.run import command, reports, show
+
+    wanted = settings.load(database=database)
+    with console.Counting("re-checking") as progress:
+        found = command.run_recheck(
+            Store(wanted.database), wanted, progress, only=only, names=build or (), every=every, jobs=jobs, out=out
+        )
+    show.print_recheck(found)
+    raise typer.Exit(reports.exit_code(found))
+
+
+@app.command("show")
+def show_item(
+    number: Annotated[int, typer.Argument(min=1, help="Number of an issue or pull request.")],
+    repo: Annotated[str | None, typer.Option(help="Repository as owner/name.", show_default="pytorch/pytorch")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Print the whole story of an item: facts, labels, links, cases, verdict per build."""
+    from torch_embers.run import show
+    from torch_embers.run.story import story
+
+    wanted = settings.load(database=database, repo=repo)
+    show.print_story(story(Store(wanted.database), wanted.repo, number))
+
+
+@app.command()
+def comment(
+    number: Annotated[int, typer.Argument(min=1, help="Number of an issue or pull request.")],
+    repo: Annotated[str | None, typer.Option(help="Repository as owner/name.", show_default="pytorch/pytorch")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Print a table of versions with environment and command, to paste into the item. It is never posted."""
+    from torch_embers.run.story import comment as written
+    from torch_embers.run.story import story
+
+    wanted = settings.load(database=database, repo=repo)
+    typer.echo(written(story(Store(wanted.database), wanted.repo, number)))
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every error of ours is one clean line and an exit code."""
     try:
@@ -257,4 +468,5 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _say_interrupted() -> None:
-    console.stderr().print("interrupted: everything read so far is saved, the same command goes on from there")
+    said = "interrupted: everything done so far is saved, the same command goes on from there"
+    console.stderr().print(said, soft_wrap=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,16 +12,10 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Te
 from rich.table import Table
 from rich.text import Text
 
-from torch_embers.errors import InputError
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
-    from torch_embers.classify.command import Agreement
-    from torch_embers.classify.evaluate import Report as Evaluation
     from torch_embers.classify.search import Hit
-    from torch_embers.classify.stage import Explanation, Labelled
     from torch_embers.mine.client import GitHubClient
     from torch_embers.mine.runner import Report
     from torch_embers.store.export import Exported
@@ -149,58 +141,6 @@ def print_hits(hits: list[Hit]) -> None:
     stdout().print(table("", [("score", True), ("number", True), ("title", False)], rows))
 
 
-def print_labelled(done: Labelled) -> None:
-    """Print what the classification stage did."""
-    out = stdout()
-    out.print(f"{done.items:,} items labelled, {done.embedded:,} texts embedded")
-    for scheme, answered in done.answered.items():
-        out.print(f"{scheme}: {answered:,} labels, {done.abstained[scheme]:,} abstentions")
-
-
-def print_explanation(found: Explanation, repo: str, number: int) -> None:
-    """Print why an item has its labels."""
-    out = stdout()
-    out.print(f"{plain(repo)}#{number} {plain(found.title)}")
-    for said in found.predictions:
-        answer = said.value or f"no answer (most likely {said.best})"
-        source = ", trained without it" if said.provenance == "out_of_fold" else ""
-        out.print(f"{said.scheme}: {plain(answer)}, probability {said.probability:.2f}{source}")
-        terms = [f"{term} {weight:+.2f}" for term, weight in found.terms.get(said.scheme, [])]
-        if terms:
-            out.print(f"    terms: {plain(', '.join(terms))}")
-    if found.neighbours:
-        out.print("nearest labelled items:")
-    for hit, labels in found.neighbours:
-        given = ", ".join(f"{scheme}={value}" for scheme, value in labels.items())
-        out.print(f"    {hit.score:.2f} #{hit.number} {plain(hit.title)} [{plain(given)}]", markup=False)
-
-
-def print_reports(reports: list[Evaluation], agreements: list[Agreement], path: Path | None) -> None:
-    """Print evaluation tables; write everything as JSON where a path is given."""
-    out = stdout()
-    for report in reports:
-        counts = ", ".join(f"{name} {count}" for name, count in report.classes.items())
-        out.print(f"\n{plain(report.task)}: {report.texts:,} texts in {report.groups:,} groups ({plain(counts)})")
-        frame = report.table()
-        columns = [(str(name), place > 0) for place, name in enumerate(frame.columns)]
-        out.print(table("", columns, frame.astype(str).itertuples(index=False)))
-        last = report.scores[-1]
-        for name, difference in last.differences.items():
-            out.print(f"{plain(last.name)} - {plain(name)}: {plain(difference)}")
-        for note in report.notes:
-            out.print(f"note: {plain(note)}")
-    if agreements:
-        out.print("\nAgreement of annotators (Cohen's kappa)")
-    for a in agreements:
-        out.print(f"{a.scheme}: {plain(a.one)} and {plain(a.other)}: {plain(a.kappa)} on {a.items:,} items")
-    if path is not None:
-        content = {"reports": [r.as_dict() for r in reports], "agreements": [asdict(a) for a in agreements]}
-        try:
-            path.write_text(json.dumps(content, indent=1), encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"--out {path}: {error.strerror}") from error
-
-
 class _Quota(ProgressColumn):
     """Requests used, quota left, cost to finish, time to the next reset."""
 
@@ -227,23 +167,27 @@ class _Quota(ProgressColumn):
 class _Rate(ProgressColumn):
     """Items per second since the start."""
 
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
     def render(self, task: Any) -> Text:
         """Draw the column."""
         rate = task.completed / task.elapsed if task.elapsed else 0.0
-        return Text(f"{rate:,.0f} items/s")
+        return Text(f"{rate:,.0f} {self._unit}/s")
 
 
 class Counting:
     """A progress line for work that is counted in items, on standard error; quiet where that is no terminal."""
 
-    def __init__(self, what: str, *more: ProgressColumn) -> None:
+    def __init__(self, what: str, *more: ProgressColumn, unit: str = "items") -> None:
         self._console = stderr()
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(bar_width=20),
-            TextColumn("{task.completed:,.0f} items"),
-            _Rate(),
+            TextColumn(f"{{task.completed:,.0f}} {unit}"),
+            _Rate(unit),
             TimeElapsedColumn(),
             *more,
             console=self._console,

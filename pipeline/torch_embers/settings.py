@@ -30,6 +30,11 @@ def default_database() -> Path:
     return Path(platformdirs.user_data_dir("embers")) / "embers.duckdb"
 
 
+def default_builds_dir() -> Path:
+    """Where installed and registered PyTorch builds are kept: the user's data folder."""
+    return Path(platformdirs.user_data_dir("embers")) / "builds"
+
+
 class Settings(BaseSettings):
     """Everything a run can be told from outside; field names are the keys of ``embers.toml``."""
 
@@ -44,6 +49,8 @@ class Settings(BaseSettings):
     retries: int = Field(6, ge=0, le=50, description="How often a failed request is tried again.")
     backoff: float = Field(1.0, gt=0, description="First pause in seconds before a retry; it doubles each time.")
     secondary_wait: float = Field(60.0, gt=0, description="Pause after a secondary limit that names no time.")
+    builds_dir: Path = Field(default_factory=default_builds_dir, description="Where PyTorch builds are kept.")
+    builds_cap: float = Field(40.0, gt=0, description="Room in GB for builds that embers installed.")
     pause: float = Field(0.25, ge=0, description="Seconds between two requests (GitHub asks for serial use).")
 
     @classmethod

@@ -62,10 +62,10 @@ CREATE TABLE predictions (
     model VARCHAR NOT NULL,
     variant VARCHAR NOT NULL,
     text_hash VARCHAR NOT NULL,
-    explanation VARCHAR,
+    votes_hash VARCHAR NOT NULL,
     predicted_at TIMESTAMP NOT NULL
 );
-COMMENT ON TABLE predictions IS 'What the model says of an item: one row per item and scheme.';
+COMMENT ON TABLE predictions IS 'What is thought of an item: one row per item and scheme, and where any number of classes may hold, per class.';
 COMMENT ON COLUMN predictions.repo IS 'Repository as owner/name.';
 COMMENT ON COLUMN predictions.number IS 'Number of the issue or pull request in its repository.';
 COMMENT ON COLUMN predictions.scheme IS 'Scheme of data/taxonomy.toml.';
@@ -73,9 +73,9 @@ COMMENT ON COLUMN predictions.value IS 'Class of that scheme; NULL where the mod
 COMMENT ON COLUMN predictions.likeliest IS 'The class with the highest probability, also where the model abstained.';
 COMMENT ON COLUMN predictions.probability IS 'Calibrated probability of the likeliest class.';
 COMMENT ON COLUMN predictions.abstained IS 'Whether the probability was below the threshold for the stated precision.';
-COMMENT ON COLUMN predictions.provenance IS 'How it came about: model, or out_of_fold where the item was in the training data and was left out for this.';
+COMMENT ON COLUMN predictions.provenance IS 'How it came about: model; out_of_fold where the item was in the training data and was left out for this; either with +votes where labelling functions spoke; execution where a run showed it; only_class where the parent class has one.';
 COMMENT ON COLUMN predictions.model IS 'Name, version and hash of the classifier.';
 COMMENT ON COLUMN predictions.variant IS 'Text that was read: title, title_body or thread.';
 COMMENT ON COLUMN predictions.text_hash IS 'Hash of that text: where it is the item''s current one, the prediction is current.';
-COMMENT ON COLUMN predictions.explanation IS 'JSON: strongest terms with weights, nearest labelled items.';
+COMMENT ON COLUMN predictions.votes_hash IS 'Hash of the weak labels of the item: where they change, the item is labelled again.';
 COMMENT ON COLUMN predictions.predicted_at IS 'When (UTC).';

@@ -1,0 +1,105 @@
+"""The bank: all cases of the database, the shipped ones brought in from ``data/cases``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.errors import InputError
+from torch_embers.mine.pages import now_utc
+from torch_embers.repro.case import Case, parse, shipped
+from torch_embers.store import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import duckdb
+
+    from torch_embers.store.store import Store, Writer
+
+
+def refresh(writer: Writer) -> list[Case]:
+    """Bring the shipped cases into the database, where they are new or changed; return them.
+
+    Raises:
+        CaseError: one of them cannot be used.
+        StoreError: the database cannot be written.
+    """
+    cases = shipped()
+    with writer.transaction() as connection:
+        save(connection, cases)
+        gone = {c.name for c in cases}
+        known = connection.execute("SELECT name FROM cases WHERE origin = 'curated' AND current").fetchall()
+        for (name,) in known:
+            if name not in gone:
+                connection.execute("UPDATE cases SET current = false WHERE name = ? AND origin = 'curated'", [name])
+    return cases
+
+
+def save(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> int:
+    """Write cases, the newest text of each name being the current one; return how many were new or changed."""
+    known = {
+        (str(name), str(code))
+        for name, code in connection.execute("SELECT name, code FROM cases WHERE current").fetchall()
+    }
+    fresh = [case for case in cases if (case.name, case.code) not in known]
+    for case in fresh:
+        connection.execute("UPDATE cases SET current = false WHERE name = ?", [case.name])
+    rows.replace(connection, "cases", ("case_hash", "name"), [_row(case) for case in fresh])
+    for case in fresh:
+        connection.execute("DELETE FROM case_items WHERE case_hash = ?", [case.hash])
+    items = {(case.hash, repo, number) for case in fresh for repo, number in case.issues}
+    rows.append(connection, "case_items", [{"case_hash": h, "repo": r, "number": n} for h, r, n in sorted(items)])
+    return len(fresh)
+
+
+def _row(case: Case) -> dict[str, Any]:
+    return {
+        "case_hash": case.hash,
+        "name": case.name,
+        "origin": case.origin,
+        "current": True,
+        "code": case.code,
+        "summary": case.summary,
+        **case.labels,
+        "requires": [str(need) for need in case.needs],
+        "known_bad": list(case.known_bad),
+        "fixed_in": case.fixed_in,
+        "signature": list(case.signature_texts),
+        "oracle": case.oracle,
+        "timeout": case.timeout,
+        "saved_at": now_utc(),
+    }
+
+
+def load(store: Store, wanted: Iterable[str] = (), repo: str = "") -> list[Case]:
+    """Current cases by name, all or the wanted ones.
+
+    Args:
+        store: the database.
+        wanted: names of cases, or numbers of items (with or without ``#``, or owner/name#123).
+        repo: repository of items given by number alone.
+
+    Raises:
+        InputError: one of the wanted names is unknown.
+    """
+    with store.read() as connection:
+        found = connection.execute("SELECT name, origin, code FROM cases WHERE current ORDER BY name").fetchall()
+    cases = [parse(code, name, origin) for name, origin, code in found]
+    if not (chosen := list(wanted)):
+        return cases
+    kept: dict[str, Case] = {}
+    for text in chosen:
+        matching = [case for case in cases if _is_meant(case, text, repo)]
+        if not matching:
+            raise InputError(f"no case {text!r}: `embers matrix` lists the cases, `embers link-repros` makes more")
+        kept |= {case.name: case for case in matching}
+    return list(kept.values())
+
+
+def _is_meant(case: Case, text: str, repo: str) -> bool:
+    if text.removesuffix(".py").rpartition("/")[2] == case.name:
+        return True
+    home, _, number = text.rpartition("#")
+    if not number.isdecimal():
+        return False
+    return (home or repo, int(number)) in case.issues

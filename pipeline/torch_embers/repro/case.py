@@ -1,0 +1,369 @@
+"""Cases: one standalone Python file that shows one bug, with its facts as PEP 723 inline metadata.
+
+Parsing is pure and executes nothing. The hash of a case covers its code and what decides a verdict; the prose (docstring
+and comments) and ``known_bad``, ``fixed_in`` are left out: writing down a measurement does not make it another case.
+
+Source of the block's format: https://packaging.python.org/en/latest/specifications/inline-script-metadata/
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Literal
+
+from packaging.version import InvalidVersion, Version
+
+from torch_embers import resources
+from torch_embers.classify.taxonomy import Taxonomy, TaxonomyError
+from torch_embers.errors import InputError
+from torch_embers.oracles.signature import Family, SignatureError, parse_family
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+Origin = Literal["curated", "extracted", "synthesized"]
+
+ORACLES = ("self", "exception", "signal")
+DEVICES = ("cpu", "cuda", "mps")
+SCHEMES = ("bug_type", "memory_type", "memory_subtype", "consequence")
+KEYS = frozenset(
+    {"issues", "requires", "known_bad", "fixed_in", "signature", "oracle", "timeout", "finalise", *SCHEMES}
+)
+DEFAULT_TIMEOUT = 60.0
+LONGEST_TIMEOUT = 3_600.0
+LARGEST = 1 << 20
+"""Bytes of a case: more is data, not a small repro."""
+UNCOVERED = "cases/uncovered.toml"
+
+_BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+_ISSUE = re.compile(r"([\w.-]{1,100}/[\w.-]{1,100})#([1-9]\d{0,8})")
+_NEED = re.compile(
+    r"(?P<what>memory|torch|threads)(?P<sign>>=|==|<=|<|>)(?P<value>[\w.+]+)|package:(?P<package>[\w.-]+)"
+)
+_BYTES = re.compile(r"(\d{1,6})(GiB|MiB)")
+
+
+class CaseError(InputError):
+    """A file is no case: its metadata or its code cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that a case requires.
+
+    Attributes:
+        what: device, memory, torch, threads or package.
+        sign: comparison, empty for device and package.
+        value: device or package name, version, bytes or number of threads as text.
+    """
+
+    what: str
+    sign: str
+    value: str
+
+    def __str__(self) -> str:
+        """The requirement as a case file has it."""
+        if self.what == "device":
+            return self.value
+        if self.what == "package":
+            return f"package:{self.value}"
+        shown = f"{int(self.value) / (1 << 30):g}GiB" if self.what == "memory" else self.value
+        return f"{self.what}{self.sign}{shown}"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case.
+
+    Attributes:
+        issues: (repository, number) of every item it shows.
+        labels: class by scheme of data/taxonomy.toml.
+        known_bad: versions on which it was measured to occur, oldest first.
+        signature: failures that count; one of them is enough.
+        timeout: seconds until a run is stopped.
+        finalise: whether the interpreter must be ended in full, for crashes at exit.
+        hash: of everything that decides a verdict.
+    """
+
+    name: str
+    origin: Origin
+    code: str
+    summary: str
+    issues: tuple[tuple[str, int], ...]
+    labels: Mapping[str, str]
+    needs: tuple[Need, ...]
+    known_bad: tuple[str, ...]
+    fixed_in: str | None
+    signature_texts: tuple[str, ...]
+    signature: Family
+    oracle: str
+    timeout: float
+    finalise: bool
+    hash: str
+
+    @property
+    def device(self) -> str:
+        """The backend it is about: the accelerator it needs, else cpu."""
+        return next((n.value for n in self.needs if n.what == "device" and n.value != "cpu"), "cpu")
+
+    @property
+    def threads(self) -> int:
+        """Threads a run must have."""
+        return max([1, *(int(n.value) for n in self.needs if n.what == "threads")])
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory it needs at least; 0 where it does not say."""
+        return max([0, *(int(n.value) for n in self.needs if n.what == "memory")])
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Packages it needs beside torch."""
+        return tuple(n.value for n in self.needs if n.what == "package")
+
+    def runs_on_version(self, version: str) -> bool:
+        """Whether its requirements on torch admit a version."""
+        own = Version(version.partition("+")[0])
+        wanted = [n for n in self.needs if n.what == "torch"]
+        return all(_compare(own, need.sign, Version(need.value)) for need in wanted)
+
+
+def parse(text: str, name: str, origin: Origin = "curated") -> Case:
+    """Read one case.
+
+    Args:
+        text: the whole file.
+        name: its file name without ``.py``.
+        origin: where it comes from.
+
+    Raises:
+        CaseError: metadata missing, doubled or with unknown keys or classes; no docstring; syntax errors.
+    """
+    if len(text) > LARGEST:
+        raise CaseError(f"{name}: {len(text):,} characters are no small repro, at most {LARGEST:,} are taken")
+    meta = _metadata(text, name)
+    tree = _tree(text, name)
+    if "torch" not in [re.split(r"[ <>=!~\[;]", d)[0] for d in _texts(meta, "dependencies", name)]:
+        raise CaseError(f'{name}: dependencies must name "torch"')
+    embers = meta.get("tool", {}).get("embers")
+    if not isinstance(embers, dict):
+        raise CaseError(f"{name}: the metadata has no [tool.embers] table")
+    if unknown := sorted(set(embers) - KEYS):
+        raise CaseError(f"{name}: unknown key {unknown[0]!r} in [tool.embers]; known are {', '.join(sorted(KEYS))}")
+    summary = (ast.get_docstring(tree) or "").strip()
+    if not summary:
+        raise CaseError(f"{name}: no docstring: one paragraph must say what is done, what should happen, what happens")
+    oracle = embers.get("oracle", "self")
+    if oracle not in ORACLES:
+        raise CaseError(f"{name}: oracle {oracle!r} is none of {', '.join(ORACLES)}")
+    declared = _signature(embers, name)
+    found = Case(
+        name=name,
+        origin=origin,
+        code=text,
+        summary=summary,
+        issues=_issues(embers, name),
+        labels=_labels(embers, name),
+        needs=tuple(_need(text, name) for text in _texts(embers, "requires", name)),
+        known_bad=tuple(_version(v, name) for v in _texts(embers, "known_bad", name)),
+        fixed_in=_version(embers["fixed_in"], name) if embers.get("fixed_in") else None,
+        signature_texts=declared[0],
+        signature=declared[1],
+        oracle=oracle,
+        timeout=_timeout(embers, name),
+        finalise=embers.get("finalise", False) is True,
+        hash=case_hash(text, tree, meta),
+    )
+    if not any(need.what == "device" for need in found.needs):
+        raise CaseError(f"{name}: requires must name at least one of {', '.join(DEVICES)}")
+    return found
+
+
+def case_hash(text: str, tree: ast.Module, meta: Mapping[str, Any]) -> str:
+    """Hash of the code without prose, and of the metadata without what was measured; 32 hexadecimal digits.
+
+    Where the code is not plain enough to be unparsed (deep nesting), its text is hashed as it stands.
+    """
+    kept = {k: v for k, v in meta.get("tool", {}).get("embers", {}).items() if k not in ("known_bad", "fixed_in")}
+    try:
+        body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
+        code = ast.unparse(ast.Module(body=body, type_ignores=[]))
+    except RecursionError:
+        code = text
+    digest = blake2b(digest_size=16)
+    for part in (repr(sorted(kept.items())), repr(meta.get("dependencies")), code):
+        digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()
+
+
+def load(path: Path, origin: Origin = "curated") -> Case:
+    """Read a case file.
+
+    Raises:
+        CaseError: not readable, not UTF-8, or no case.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CaseError(f"{path}: not UTF-8 (byte {error.start}): save it as UTF-8") from error
+    except OSError as error:
+        raise CaseError(f"{path}: {error.strerror}") from error
+    return parse(text.replace("\r\n", "\n"), path.stem, origin)
+
+
+def shipped() -> list[Case]:
+    """All curated cases of ``data/cases``, by name.
+
+    Raises:
+        CaseError: one of them cannot be used.
+    """
+    return [load(path) for path in sorted(_folder().glob("*.py"))]
+
+
+def uncovered() -> dict[tuple[str, int], str]:
+    """Why an item that one would expect a case for has none: reason by (repository, number)."""
+    entries = resources.load_toml(UNCOVERED).get("issue", [])
+    return {(e["repo"], int(e["number"])): str(e["reason"]) for e in entries}
+
+
+def _folder() -> Path:
+    return resources.data_file(UNCOVERED).parent
+
+
+def _metadata(text: str, name: str) -> dict[str, Any]:
+    blocks = [m for m in _BLOCK.finditer(text) if m["type"] == "script"]
+    if len(blocks) != 1:
+        what = "no" if not blocks else f"{len(blocks)}"
+        raise CaseError(f"{name}: {what} metadata block: exactly one `# /// script` ... `# ///` is needed (PEP 723)")
+    lines = blocks[0]["content"].splitlines(keepends=True)
+    content = "".join(line[2:] if line.startswith("# ") else line[1:] for line in lines)
+    try:
+        return tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
+        raise CaseError(f"{name}: metadata block: {error}") from error
+
+
+def _tree(text: str, name: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except SyntaxError as error:
+        raise CaseError(f"{name}: line {error.lineno}: {error.msg}") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise CaseError(f"{name}: not Python: {error}") from error
+
+
+def _texts(table: Mapping[str, Any], key: str, name: str) -> list[str]:
+    found = table.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(part, str) for part in found):
+        raise CaseError(f"{name}: {key} must be a list of texts")
+    return found
+
+
+def _issues(table: Mapping[str, Any], name: str) -> tuple[tuple[str, int], ...]:
+    found = []
+    for text in _texts(table, "issues", name):
+        match = _ISSUE.fullmatch(text)
+        if match is None:
+            raise CaseError(f"{name}: issue {text!r} is not of the form owner/name#123")
+        found.append((match[1], int(match[2])))
+    if not found:
+        raise CaseError(f"{name}: issues is empty: name at least one, as owner/name#123")
+    return tuple(found)
+
+
+def _labels(table: Mapping[str, Any], name: str) -> dict[str, str]:
+    taxonomy = Taxonomy.load()
+    found: dict[str, str] = {}
+    for scheme in SCHEMES:
+        value = table.get(scheme)
+        if value is None:
+            continue
+        if not taxonomy.applies(scheme, found):
+            raise CaseError(f"{name}: {scheme} does not apply here (bug_type is {found.get('bug_type')!r})")
+        parent = taxonomy.scheme(scheme).parent
+        try:
+            taxonomy.scheme(scheme).find(str(value), found.get(parent[0]) if parent else None)
+        except TaxonomyError as error:
+            raise CaseError(f"{name}: {error}") from error
+        found[scheme] = str(value)
+    return found
+
+
+def _need(text: str, name: str) -> Need:
+    if text in DEVICES:
+        return Need("device", "", text)
+    match = _NEED.fullmatch(text)
+    if match is None:
+        raise CaseError(
+            f"{name}: requirement {text!r} is none of "
+            "cpu, cuda, mps, memory>=16GiB, torch>=2.1, package:scipy, threads>=2"
+        )
+    if match["package"]:
+        return Need("package", "", match["package"])
+    what, sign, value = match["what"], match["sign"], match["value"]
+    if what == "torch":
+        return Need(what, sign, _version(value, name))
+    if sign != ">=":
+        raise CaseError(f"{name}: requirement {text!r}: only >= has a meaning for {what}")
+    if what == "threads" and value.isdecimal():
+        return Need(what, sign, value)
+    size = _BYTES.fullmatch(value)
+    if what == "memory" and size:
+        return Need(what, sign, str(int(size[1]) << (30 if size[2] == "GiB" else 20)))
+    raise CaseError(f"{name}: requirement {text!r}: {value!r} is no amount")
+
+
+def _version(text: object, name: str) -> str:
+    try:
+        return str(Version(str(text)))
+    except InvalidVersion as error:
+        raise CaseError(f"{name}: {text!r} is no version") from error
+
+
+def _compare(own: Version, sign: str, other: Version) -> bool:
+    return {">=": own >= other, "==": own == other, "<=": own <= other, "<": own < other, ">": own > other}[sign]
+
+
+def _signature(table: Mapping[str, Any], name: str) -> tuple[tuple[str, ...], Family]:
+    value = table.get("signature", "")
+    try:
+        family = parse_family(value)
+    except (SignatureError, TypeError) as error:
+        raise CaseError(f"{name}: {error}") from error
+    return ((value,) if isinstance(value, str) else tuple(value)), family
+
+
+def _timeout(table: Mapping[str, Any], name: str) -> float:
+    value = table.get("timeout", DEFAULT_TIMEOUT)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST_TIMEOUT:
+        raise CaseError(f"{name}: timeout must be between 0 and {LONGEST_TIMEOUT:g} seconds")
+    return float(value)
+
+
+def metadata_lines(entries: Mapping[str, object]) -> Iterator[str]:
+    """Lines of a metadata block for ``[tool.embers]`` with these entries (texts, numbers, booleans, lists of texts)."""
+    yield "# /// script"
+    yield '# dependencies = ["torch"]'
+    yield "# [tool.embers]"
+    for key, value in entries.items():
+        yield f"# {key} = {_toml(value)}"
+    yield "# ///"
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(part) for part in value) + "]"
+    text = str(value)
+    escaped = "".join(
+        {'"': '\\"', "\\": "\\\\"}.get(c, c if c.isprintable() else f"\\u{ord(c) & 0xFFFF:04x}") for c in text
+    )
+    return f'"{escaped}"'

@@ -1,0 +1,293 @@
+"""From the code of a report to a script that runs by itself: a recorded list of edits, or the reason why there is none.
+
+Each step changes one thing and writes down what it did, so that the distance between what was reported and what is run is
+data. Whatever a step would have to guess (the shape of an input, the content of a file) ends in a reason instead.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torch_embers.repro import devices, refuse, rewrite, rules
+from torch_embers.repro.names import Use, bound, dotted, module_level, star_imports, undefined
+from torch_embers.repro.repair import parse, repair, try_parse
+from torch_embers.repro.rewrite import Change, Draft
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_embers.repro.blocks import Chunk
+    from torch_embers.repro.rules import Edit, Import
+
+_RANDOM = frozenset(
+    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial uniform_ normal_ random_ "
+    "exponential_ cauchy_ geometric_ log_normal_ sample rsample xavier_uniform_ xavier_normal_ kaiming_uniform_ "
+    "kaiming_normal_ orthogonal_ trunc_normal_ dropout make_tensor choice shuffle permutation uniform standard_normal".split()
+)
+_TRACEBACK = "Traceback (most recent call last)"
+_ENTRY = ("main", "repro", "run", "test", "demo", "reproduce", "example", "bug", "check", "bench")
+_SHOWN_UNDEFINED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What became of a piece of code.
+
+    Attributes:
+        script: standalone Python; the best there is where ``reason`` says that it cannot run.
+        edits: what was done, in order.
+        requires: what a case of it must declare beside cpu: cuda, mps, package:numpy, torch<1.8.
+        reason: of ``[[reason]]``; empty where the script runs by itself.
+        detail: which name, package or file.
+    """
+
+    script: str
+    edits: tuple[Edit, ...]
+    requires: tuple[str, ...]
+    reason: str = ""
+    detail: str = ""
+
+    @property
+    def runnable(self) -> bool:
+        """Whether the script stands alone."""
+        return not self.reason
+
+
+def from_session(chunks: Sequence[Chunk]) -> tuple[str, tuple[Edit, ...]]:
+    """Code of a session: values it showed are printed, slips are left out.
+
+    A statement that ended in a slip (NameError, SyntaxError ...) is dropped if others follow; a session goes on after an
+    error, a script does not.
+    """
+    own = rules.load()
+    lines: list[str] = []
+    edits: list[Edit] = []
+    for place, chunk in enumerate(chunks):
+        number = len(lines) + 1
+        found = repair(chunk.code)
+        code = found.text.rstrip("\n")
+        edits.extend(found.edits)
+        slip = chunk.output.rstrip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2]
+        if (found.tree is None or slip in own.slips) and (place + 1 < len(chunks) or found.tree is None) and place:
+            edits.append(own.edit("failed_statement_removed", number, code[:400], ""))
+            continue
+        shown = chunk.output.strip() and _TRACEBACK not in chunk.output
+        if shown and found.tree is not None and _bare(found.tree):
+            lines.extend(f"print({code.strip().rstrip(';')})".split("\n"))
+            edits.append(own.edit("expression_printed", number, code[:400], f"print({code.strip()})"[:400]))
+            continue
+        lines.extend(code.split("\n"))
+    return "\n".join(lines) + "\n", tuple(edits)
+
+
+def _bare(tree: ast.Module) -> bool:
+    """Whether a statement is one expression that a session shows; a call of print shows nothing more."""
+    match tree.body:
+        case [ast.Expr(value=ast.Call(func=ast.Name(id="print")))]:
+            return False
+        case [ast.Expr()]:
+            return True
+        case _:
+            return False
+
+
+def complete(code: str, *, title: str = "", evidence: str = "") -> Completed:
+    """Make a standalone script of code.
+
+    Args:
+        code: Python, possibly of an old release; prompts are gone.
+        title: of the item: tells whether the device, the precision or the generator is what the bug is about.
+        evidence: the reported error, for the same purpose.
+    """
+    repaired = repair(code)
+    if repaired.tree is None:
+        return Completed(repaired.text, repaired.edits, (), "syntax", f"line {repaired.line}: {repaired.error}")
+    draft = Draft(repaired.text, repaired.tree, list(repaired.edits))
+    try:
+        reason, detail = _finish(draft, title, evidence)
+    except SyntaxError as error:
+        reason, detail = "fragment", str(error.msg or error)[:200]
+    except (RecursionError, MemoryError):
+        reason, detail = "syntax", "nested too deeply"
+    return Completed(draft.text, tuple(draft.edits), tuple(draft.requires), reason, detail)
+
+
+def _finish(draft: Draft, title: str, evidence: str) -> tuple[str, str]:
+    """All steps in their order; reason and detail, or empty texts."""
+    found = refuse.size(draft.text)
+    if found[0]:
+        return found
+    _python2_names(draft)
+    rewrite.drop_halts_and_plots(draft)
+    rewrite.comment_printed_values(draft)
+    for check in (refuse.packages, refuse.calls):
+        found = check(draft)
+        if found[0]:
+            return found
+    rewrite.drift(draft)
+    other = devices.settle(draft, title, evidence)
+    if other:
+        return "other_device", other
+    missing = _define(draft)
+    if missing:
+        return "fragment", ", ".join(missing[:_SHOWN_UNDEFINED])
+    found = refuse.packages(draft)
+    if found[0]:
+        return found
+    if refuse.only_imports(draft.text):
+        return "install_or_build", "imports only"
+    if refuse.runs_nothing(draft.tree) and not _call(draft):
+        return "fragment", "only definitions: nothing is run"
+    if not _uses_torch(draft):
+        return "fragment", "nothing of torch is used"
+    rewrite.print_expressions(draft)
+    _seed(draft, title)
+    parse(draft.text)
+    return "", ""
+
+
+def _uses_torch(draft: Draft) -> bool:
+    return (
+        any(full.partition(".")[0] in ("torch", "functorch") for full in draft.names().values())
+        and "torch" in draft.text
+    )
+
+
+def _python2_names(draft: Draft) -> None:
+    own = rules.load()
+    free = undefined(draft.text, draft.tree)
+    changes = [
+        Change(node, own.python2[node.id].value, "python2", own.python2[node.id].reason)
+        for node in ast.walk(draft.tree)
+        if isinstance(node, ast.Name) and node.id in own.python2 and node.id in free
+    ]
+    draft.apply(changes)
+
+
+# --- undefined names ---------------------------------------------------------------------------------------------------------
+
+
+def _define(draft: Draft) -> list[str]:
+    """Import or set what is undefined; names that nothing is known about, by their first use."""
+    own = rules.load()
+    imports: dict[str, str] = {}
+    values: dict[str, str] = {}
+    missing: list[str] = []
+    stars = star_imports(draft.tree)
+    for name, use in undefined(draft.text, draft.tree).items():
+        known = own.imports.get(name)
+        default = own.defaults.get(name)
+        if known is not None and _fits(known, use):
+            imports.setdefault(known.code, known.reason)
+        elif default is not None and not use.attributes and not use.called:
+            values[f"{name} = {default.value}"] = default.reason
+        elif not _from_star(name, stars):
+            missing.append(name)
+    if missing:
+        return missing
+    _add_defaults(draft, values)
+    for line, reason in imports.items():
+        draft.insert([line], "import_added", reason)
+    return []
+
+
+def _fits(known: Import, use: Use) -> bool:
+    if known.when == "attribute":
+        return bool(use.attributes)
+    return use.called or not known.when
+
+
+def _from_star(name: str, stars: frozenset[str]) -> bool:
+    """Whether ``from torch.nn import *`` may give a name; modules of torch export no other module's short names."""
+    return (
+        bool(stars)
+        and all(module.partition(".")[0] in ("torch", "math", "typing") for module in stars)
+        and len(name) > 1
+    )
+
+
+def _add_defaults(draft: Draft, values: dict[str, str]) -> None:
+    """Sizes and devices, behind the imports that they may need."""
+    if not values:
+        return
+    lines = list(values)
+    if any("torch." in line for line in lines) and "torch" not in bound(draft.tree):
+        draft.insert(["import torch"], "import_added")
+    _after_imports(draft, lines, "default_added", "; ".join(dict.fromkeys(values.values())))
+
+
+def _after_imports(draft: Draft, lines: Sequence[str], action: str, reason: str = "") -> None:
+    """Insert behind the first run of imports at the top."""
+    place = 0
+    for node in draft.tree.body:
+        docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not docstring and not isinstance(node, ast.Import | ast.ImportFrom):
+            break
+        place = node.end_lineno or node.lineno
+    kept = draft.text.split("\n")
+    text = "\n".join([*kept[:place], *lines, *kept[place:]])
+    tree = try_parse(text)
+    if tree is None:  # two statements share the line
+        draft.insert(lines, action, reason)
+        return
+    draft.text, draft.tree = text, tree
+    draft.edits.extend(rules.load().edit(action, place + 1, "", line, reason) for line in lines)
+
+
+# --- what makes it run, and run the same ------------------------------------------------------------------------------------
+
+
+def _call(draft: Draft) -> bool:
+    """Call what a report defines and leaves to the reader: tests, and functions without arguments."""
+    tests = [
+        n for n in draft.tree.body if isinstance(n, ast.ClassDef) and any("TestCase" in ast.unparse(b) for b in n.bases)
+    ]
+    if tests:
+        draft.append(['if __name__ == "__main__":', "    import unittest", "    unittest.main()"], "call_added")
+        return True
+    free = [n for n in draft.tree.body if isinstance(n, ast.FunctionDef) and _no_arguments(n)]
+    entries = [n.name for n in free if n.name.lower().startswith(_ENTRY)]
+    chosen = entries or ([free[0].name] if len(free) == 1 else [])
+    if not chosen:
+        return False
+    draft.append([f"{name}()" for name in chosen], "call_added")
+    return True
+
+
+def _no_arguments(node: ast.FunctionDef) -> bool:
+    given = node.args
+    required = len(given.posonlyargs) + len(given.args) - len(given.defaults)
+    return required == 0 and all(default is not None for default in given.kw_defaults) and not node.decorator_list
+
+
+def _seed(draft: Draft, title: str) -> None:
+    """Seed the generators that are used, where the script does not and the bug is not about them."""
+    lowered = title.lower()
+    if any(word in lowered for word in ("seed", "random", "determinis", "generator", "rng")):
+        return
+    known = draft.names()
+    names = [dotted(node.func, known) for node in ast.walk(draft.tree) if isinstance(node, ast.Call)]
+    if any(name.endswith(("manual_seed", "manual_seed_all", ".seed", "seed_all")) for name in names):
+        return
+    lines = []
+    if any(_is_random(name, "torch") for name in names):
+        name = next((own for own, full in known.items() if full == "torch" and own in bound(draft.tree)), "")
+        lines += [f"{name}.manual_seed(0)"] if name else ["import torch", "torch.manual_seed(0)"]
+    for module in ("numpy", "random"):
+        name = next((own for own, full in known.items() if full == module and own in bound(draft.tree)), "")
+        if name and any(_is_random(called, module) for called in names):
+            lines.append(f"{name}.random.seed(0)" if module == "numpy" else f"{name}.seed(0)")
+    if lines and not any(isinstance(n, ast.Name) and n.id == "manual_seed" for n in module_level(draft.tree)):
+        _after_imports(draft, lines, "seed_added")
+
+
+def _is_random(name: str, module: str) -> bool:
+    """Whether a call draws random numbers; layers draw their weights."""
+    root, _, last = name.rpartition(".")
+    if module == "torch":
+        layer = root == "torch.nn" and last[:1].isupper()
+        return layer or (last in _RANDOM and not name.startswith(("numpy.", "random.")))
+    prefix = "numpy.random." if module == "numpy" else "random."
+    return name.startswith(prefix)

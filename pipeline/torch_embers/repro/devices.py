@@ -1,0 +1,191 @@
+"""Scripts that name a device: kept for it where the bug is about it, made to run on any where it is not."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from torch_embers.repro import rules
+from torch_embers.repro.names import aliases, dotted
+from torch_embers.repro.rewrite import Change, Draft, in_strings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HELPER = "embers_device"
+"""Name of the device in a script that was made device-agnostic."""
+_CUDA = re.compile(r"cuda(?::\d{1,2})?")
+_OTHER_CUDA = re.compile(r"cuda:[1-9]\d?")
+_TENSOR_TYPE = re.compile(r"torch\.cuda\.(\w{1,20}Tensor)")
+_HALF_TITLE = re.compile(r"(?i)\b(?:half|fp16|float16|amp|autocast|mixed precision|bf16|bfloat16)\b")
+_MPS_TITLE = re.compile(r"(?i)\b(?:mps|metal|apple silicon|m[123] (?:mac|pro|max))\b")
+
+
+def settle(draft: Draft, title: str, evidence: str) -> str:
+    """Decide what the script needs, and rewrite it where the device does not matter.
+
+    Args:
+        draft: changed in place; gets the requirement ``cuda`` or ``mps``, or device-agnostic edits.
+        title: of the item.
+        evidence: the error as reported.
+
+    Returns:
+        The name of a device that cases cannot require, or an empty text.
+    """
+    constants = _constants(draft.tree)
+    others = rules.load().other_devices
+    for value in constants:
+        if value.partition(":")[0] in others:
+            return value
+    if "mps" in {value.partition(":")[0] for value in constants} or _uses(draft, "torch.mps"):
+        if not _guarded(draft.tree, "mps") or _MPS_TITLE.search(title[:400]):
+            draft.need("mps")
+            return ""
+    if not _names_cuda(draft, constants):
+        return ""
+    if about_cuda(draft, title, evidence):
+        draft.need("cuda")
+        return ""
+    _make_agnostic(draft)
+    _widen_half(draft, title)
+    return ""
+
+
+def about_cuda(draft: Draft, title: str, evidence: str) -> bool:
+    """Whether the device is part of the bug: the title or the error says so, the script measures or compares devices."""
+    own = rules.load()
+    if own.device_title.search(title[:400]) or own.device_evidence.search(evidence[:4000]):
+        return True
+    if any(_uses(draft, name) for name in own.needs_cuda):
+        return True
+    bare = [value for value, guarded in _constants_guarded(draft.tree) if not guarded]
+    if any(_OTHER_CUDA.fullmatch(value) for value in bare):
+        return True
+    return "cpu" in bare and any(_CUDA.fullmatch(value) for value in bare)
+
+
+def _names_cuda(draft: Draft, constants: list[str]) -> bool:
+    if any(_CUDA.fullmatch(value) or _TENSOR_TYPE.fullmatch(value) for value in constants):
+        return True
+    known = draft.names()
+    for node in ast.walk(draft.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda":
+            return True
+        if isinstance(node, ast.Attribute) and dotted(node, known).startswith("torch.cuda."):
+            return True
+    return any(full.startswith("torch.cuda") for full in aliases(draft.tree).values())
+
+
+def _constants(tree: ast.Module) -> list[str]:
+    return [value for value, _ in _constants_guarded(tree)]
+
+
+def _constants_guarded(tree: ast.Module) -> Iterator[tuple[str, bool]]:
+    """Short text constants, and whether a condition chooses them (``"cuda" if available else "cpu"``)."""
+    chosen = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.IfExp)
+        for part in (node.body, node.orelse)
+        for inner in ast.walk(part)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 40:
+            yield node.value, id(node) in chosen
+
+
+def _guarded(tree: ast.Module, device: str) -> bool:
+    return any(value.partition(":")[0] == device and guarded for value, guarded in _constants_guarded(tree))
+
+
+def _uses(draft: Draft, name: str) -> bool:
+    """Whether a function or module is used by its full name or imported."""
+    known = draft.names()
+    if any(full == name or full.startswith(f"{name}.") for full in aliases(draft.tree).values()):
+        return True
+    for node in ast.walk(draft.tree):
+        if isinstance(node, ast.Attribute):
+            full = dotted(node, known)
+            if full == name or full.startswith(f"{name}."):
+                return True
+    return False
+
+
+def _make_agnostic(draft: Draft) -> None:
+    """``.cuda()`` and ``"cuda"`` become a device chosen at the top; synchronisation is guarded."""
+    scripted = "jit" in draft.text and "script" in draft.text
+    device = '"cpu"' if scripted else HELPER  # TorchScript cannot read a global text
+    known = draft.names()
+    skip = in_strings(draft.tree)
+    changes: list[Change] = []
+    for node in ast.walk(draft.tree):
+        if id(node) in skip or not isinstance(node, ast.expr):
+            continue
+        after = _agnostic(draft, node, known, device)
+        if after is not None:
+            changes.append(Change(node, after, "device_agnostic"))
+    guarded = {id(n) for node in ast.walk(draft.tree) if isinstance(node, ast.IfExp) for n in ast.walk(node)}
+    changes = [c for c in changes if id(c.node) not in guarded]
+    if not changes:
+        return
+    before = draft.text
+    draft.apply(changes)
+    if draft.text != before and HELPER in draft.text:
+        line = f'{HELPER} = "cuda" if torch.cuda.is_available() else "cpu"'
+        draft.insert(["import torch", line], "device_agnostic")
+
+
+def _agnostic(draft: Draft, node: ast.expr, known: dict[str, str], device: str) -> str | None:
+    own = rules.load()
+    match node:
+        case ast.Call(func=ast.Attribute(attr="cuda", value=owner)) if dotted(node.func, known) != "torch.cuda":
+            return f"{_rewritten(draft, owner, known, device)}.to({device})"
+        case ast.Call() if dotted(node.func, known) in own.harmless_cuda:
+            return f"(torch.cuda.is_available() and {draft.source(node)})"
+        case ast.Constant(value=str(value)) if _CUDA.fullmatch(value):
+            return device
+        case ast.Constant(value=str(value)) if found := _TENSOR_TYPE.fullmatch(value):
+            return repr(f"torch.{found[1]}")
+        case ast.Attribute() if found := _TENSOR_TYPE.fullmatch(dotted(node, known)):
+            return f"torch.{found[1]}"
+        case _:
+            return None
+
+
+def _rewritten(draft: Draft, node: ast.expr, known: dict[str, str], device: str) -> str:
+    """Text of an owner of ``.cuda()`` whose own parts may name the device, too; replacements must not overlap."""
+    inner = Draft(draft.source(node) + "\n", ast.parse(""), [], [])
+    try:
+        inner = Draft(inner.text, ast.parse(inner.text))
+    except SyntaxError:  # a piece that only stands inside of brackets
+        return inner.text.rstrip("\n")
+    changes = []
+    for part in ast.walk(inner.tree):
+        if isinstance(part, ast.expr):
+            after = _agnostic(inner, part, known, device)
+            if after is not None:
+                changes.append(Change(part, after, "device_agnostic"))
+    inner.apply(changes)
+    return inner.text.rstrip("\n")
+
+
+def _widen_half(draft: Draft, title: str) -> None:
+    """CPUs of older releases lack half precision: single where the title does not speak of it."""
+    if _HALF_TITLE.search(title[:400]):
+        return
+    known = draft.names()
+    changes = []
+    for node in ast.walk(draft.tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="half", value=owner), args=[]) if (
+                dotted(node.func, known) != "torch.half"
+            ):
+                changes.append(Change(node, f"{draft.source(owner)}.float()", "dtype_widened"))
+            case ast.Attribute() if dotted(node, known) in ("torch.float16", "torch.half"):
+                changes.append(Change(node, "torch.float32", "dtype_widened"))
+            case ast.Attribute() if dotted(node, known) == "torch.HalfTensor":
+                changes.append(Change(node, "torch.FloatTensor", "dtype_widened"))
+            case _:
+                continue
+    draft.apply(changes)

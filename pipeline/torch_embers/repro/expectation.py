@@ -1,0 +1,309 @@
+"""How a report says that it fails: the signature to look for in a run, and where in the text it was found.
+
+What a program printed counts before comments in its code, those before sentences, and an exception or a signal before words
+that are common in any report. Where none of this is found, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from torch_embers.oracles.signature import (
+    Family,
+    Signature,
+    any_matches,
+    from_traceback,
+    normalise,
+    of_exception,
+    parse,
+)
+from torch_embers.repro import rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from torch_embers.repro.rules import Symptom
+
+Where = Literal["output", "code", "prose", "title", ""]
+
+_WORD = re.compile(r"[A-Za-z_]{2,60}")
+_NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,3})?")
+_PLACE = re.compile(r" (?:at|in file|\() ?(?:PATH|\.\./|\S{1,80}\.(?:cpp|h|cu|py)\b)")
+_LONGEST_EVIDENCE = 300
+_LINES_COMPARED = 40
+_SAME_LINES = 0.8
+"""Share of the reported lines that a run must print again: addresses, times and versions differ."""
+_HALF_OF_A_TITLE = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An output in a report.
+
+    Attributes:
+        text: what was printed.
+        before: the line of prose above it, which may say "expected" or "actual".
+    """
+
+    text: str
+    before: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The failure that a report tells of.
+
+    Attributes:
+        signature: any of its members counts; empty where the text does not say.
+        where: kind of evidence: output, code (comment or assertion in the script), prose or title.
+        evidence: the words it was read from, at most 300 characters.
+        actual: lines that the reporter's run printed.
+        expected: lines that it should have printed.
+    """
+
+    signature: Family = ()
+    where: Where = ""
+    evidence: str = ""
+    actual: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """Kind of the first signature; empty where there is none."""
+        return self.signature[0].kind if self.signature else ""
+
+
+def infer(outputs: Sequence[Shown], code: str, prose: str, title: str) -> Expectation:
+    """Read the expected failure from a report.
+
+    Args:
+        outputs: what was printed, nearest to the script first.
+        code: the script as reported, with its comments.
+        prose: the text without code.
+        title: of the item.
+    """
+    limit = rules.load().limits.output_chars
+    actual, expected = _values(outputs)
+    for where, found in (
+        ("output", _first(_from_output(shown.text[-limit:]) for shown in outputs if not _is_expected(shown))),
+        ("code", _from_comments(code[:limit])),
+        ("output", _from_values(outputs, actual, expected)),
+        ("prose", _from_sentence(prose[:limit], definite=True)),
+        ("title", _from_sentence(title[:_HALF_OF_A_TITLE], definite=True)),
+        ("title", _from_sentence(title[:_HALF_OF_A_TITLE], definite=False)),
+        ("prose", _from_sentence(prose[:limit], definite=False)),
+        ("code", _from_wish(code[:limit])),
+        ("code", _from_assertion(code)),
+        ("output", _from_prints(actual)),
+    ):
+        if found is not None:
+            signature, evidence = found
+            place: Where = where  # type: ignore[assignment]
+            return Expectation((signature,), place, evidence[:_LONGEST_EVIDENCE], actual, expected)
+    return Expectation((), "", "", actual, expected)
+
+
+Found = tuple[Signature, str]
+
+
+def _first(found: Iterable[Found | None]) -> Found | None:
+    return next((one for one in found if one is not None), None)
+
+
+def _from_output(text: str) -> Found | None:
+    """A signal that ended the process, else the exception; slips such as a NameError are no report."""
+    own = rules.load()
+    exception = _exception(text)
+    for symptom in own.symptoms:
+        found = symptom.outputs.search(text) if symptom.outputs else None
+        if found is None:
+            continue
+        words = found[0]
+        if exception is not None and (symptom.signature not in own.definite or words.lower() in exception[1].lower()):
+            break
+        return _signature(symptom), _around(text, found.start())
+    return exception
+
+
+def _exception(text: str) -> Found | None:
+    own = rules.load()
+    seen = from_traceback(text)
+    if seen is not None and seen.type not in own.slips | own.warnings:
+        return declared(seen), f"{seen.type}: {seen.message}"
+    found = None
+    for match in own.exception_line.finditer(text):
+        short = match[1].rpartition(".")[2]
+        if short not in own.slips | own.warnings and not short.endswith("Warning"):
+            found = match
+    if found is None:
+        return None
+    message = found[2] or _next_line(text, found.end())
+    return declared(of_exception(found[1], message)), found[0]
+
+
+def _next_line(text: str, place: int) -> str:
+    for line in text[place : place + 600].split("\n")[1:4]:
+        if line.strip():
+            return line.strip()
+    return ""
+
+
+def declared(seen: Signature) -> Signature:
+    """A signature to look for: the beginning of the message, without the place in the source it names."""
+    message = _PLACE.split(seen.message, maxsplit=1)[0]
+    words = message.split(" ")[: rules.load().message_words]
+    return Signature(seen.kind, seen.type, " ".join(words).strip(" ,;:("), seen.place)
+
+
+def _signature(symptom: Symptom) -> Signature:
+    return parse(symptom.signature)
+
+
+def _around(text: str, place: int) -> str:
+    start = text.rfind("\n", 0, place) + 1
+    end = text.find("\n", place)
+    return text[max(start, place - 150) : end if end >= 0 else len(text)].strip()
+
+
+def _from_comments(code: str) -> Found | None:
+    """``# RuntimeError: ...``, ``# segfault`` and the like behind a line of code."""
+    own = rules.load()
+    for line in code.split("\n"):
+        place = line.find("#")
+        if place < 0:
+            continue
+        comment = line[place : place + own.limits.line_chars]
+        found = own.exception_comment.search(comment)
+        if found and found[1] not in own.slips:
+            return declared(of_exception(found[1], found[2] or "")), comment
+        for symptom in own.symptoms:
+            if symptom.signature in own.definite and symptom.words.search(comment):
+                return _signature(symptom), comment
+    return None
+
+
+def _from_wish(code: str) -> Found | None:
+    """``# expected 4 here``: a comment that contradicts the line it stands behind."""
+    own = rules.load()
+    for line in code.split("\n"):
+        place = line.find("#")
+        if place >= 0 and own.values["wish"].search(line[place : place + own.limits.line_chars]):
+            return Signature("mismatch"), line[place:]
+    return None
+
+
+def _from_values(outputs: Sequence[Shown], actual: Sequence[str], expected: Sequence[str]) -> Found | None:
+    """Printed values that show the fault by themselves: a comparison that fails, a NaN, a value beside the expected one."""
+    own = rules.load()
+    text = "\n".join(actual)
+    for name in ("false", "nan"):
+        found = own.values[name].search(text)
+        if found and outputs:
+            return Signature("mismatch"), _around(text, found.start())
+    if expected and actual:
+        return Signature("mismatch"), f"expected {expected[0][:120]}, got {actual[0][:120]}"
+    return None
+
+
+def _from_prints(actual: Sequence[str]) -> Found | None:
+    """The last resort: what the reporter's run printed; a run that prints it again behaves as reported."""
+    return (Signature("mismatch"), f"prints {actual[0]}") if actual else None
+
+
+def _from_sentence(text: str, *, definite: bool) -> Found | None:
+    own = rules.load()
+    if definite:
+        for found in own.exception_prose.finditer(text):
+            if found[1] not in own.slips | own.warnings:
+                return declared(of_exception(found[1], found[2] or "")), _around(text, found.start())
+    for symptom in own.symptoms:
+        if (symptom.signature in own.definite) is definite:
+            match = symptom.words.search(text)
+            if match:
+                return _signature(symptom), _around(text, match.start())
+    return None
+
+
+def _from_assertion(code: str) -> Found | None:
+    for line in code.split("\n"):
+        tested = line.lstrip().startswith(("torch.testing.assert", "self.assert", "np.testing.assert"))
+        if tested or line.startswith(("assert ", "assert(")):  # those within functions check arguments
+            return Signature("assertion", "AssertionError"), line.strip()
+    return None
+
+
+# --- printed values ----------------------------------------------------------------------------------------------------------
+
+
+def _is_expected(shown: Shown) -> bool:
+    return bool(rules.load().values["expected"].search(shown.before[:300]))
+
+
+def _values(outputs: Sequence[Shown]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Lines that were printed, and lines that should have been."""
+    actual: list[str] = []
+    expected: list[str] = []
+    for shown in outputs:
+        if _is_expected(shown):
+            expected.extend(_lines(shown.text))
+        elif not actual and "Traceback" not in shown.text:
+            actual.extend(_lines(shown.text))
+    return tuple(actual[:_LINES_COMPARED]), tuple(expected[:_LINES_COMPARED])
+
+
+def _lines(text: str) -> Iterator[str]:
+    for line in text.split("\n")[: 4 * _LINES_COMPARED]:
+        if line.strip():
+            yield line.strip()[:_LONGEST_EVIDENCE]
+
+
+def shows(expectation: Expectation, seen: Signature | None, printed: str) -> bool | None:
+    """Whether a run shows the reported failure.
+
+    Args:
+        expectation: of the report.
+        seen: signature of the run; None where it ended by itself.
+        printed: its standard output.
+
+    Returns:
+        None where the report gives nothing that a run could be held against.
+    """
+    if not expectation.signature:
+        return None
+    if seen is not None:
+        return any_matches(expectation.signature, seen) or any(_alike(own, seen) for own in expectation.signature)
+    if expectation.kind != "mismatch":
+        return None if expectation.kind == "slow" else False
+    own = rules.load()
+    if own.values["false"].search("\n".join(expectation.actual)):
+        return bool(own.values["false"].search(printed))
+    if own.values["nan"].search("\n".join(expectation.actual) or expectation.evidence):
+        return bool(own.values["nan"].search(printed))
+    if not expectation.actual:
+        return None
+    return _printed_again(expectation.actual, printed)
+
+
+def _alike(own: Signature, seen: Signature) -> bool:
+    """Same exception with most of its words: releases reword messages."""
+    if (own.kind, own.type) != (seen.kind, seen.type) or not own.message:
+        return False
+    wanted = {word.lower() for word in _WORD.findall(own.message)}
+    found = {word.lower() for word in _WORD.findall(seen.message)}
+    return len(wanted & found) >= rules.load().likeness * max(1, len(wanted)) and len(wanted) > 1
+
+
+def _printed_again(lines: Sequence[str], printed: str) -> bool:
+    found = {_rounded(line) for line in printed.split("\n")}
+    again = sum(1 for line in lines if _rounded(line) in found)
+    return again >= _SAME_LINES * len(lines)
+
+
+def _rounded(line: str) -> str:
+    """A line with its numbers to three digits and its blanks single."""
+    return " ".join(_NUMBER.sub(lambda m: f"{float(m[0]):.3g}", line[:_LONGEST_EVIDENCE]).split())
+
+
+__all__ = ["Expectation", "Shown", "Where", "declared", "infer", "normalise", "shows"]

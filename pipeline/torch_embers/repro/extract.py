@@ -1,0 +1,396 @@
+"""An item's texts -> the script that shows its bug, with the edits it took and the failure to expect, or one reason why not.
+
+The body is read first; comments only where it gives nothing that runs. Blocks that build on each other are joined into one
+story, several stories compete, and the one that the report's own traceback, title and words point to wins. Nothing is
+executed here: a script from an issue is only ever run in a sandbox.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from torch_embers.repro import rules
+from torch_embers.repro.blocks import Block, blocks, prose
+from torch_embers.repro.complete import Completed, complete, from_session
+from torch_embers.repro.expectation import Expectation, Shown, infer
+from torch_embers.repro.names import bound, undefined
+from torch_embers.repro.repair import repair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from torch_embers.repro.rules import Edit
+
+Status = Literal["runnable", "not_possible"]
+
+_USER_FRAME = re.compile(
+    r'^[ \t]{0,8}File "(?!.{0,200}(?:site|dist)-packages|.{0,200}/torch/)[^"\n]{1,200}", line \d{1,6}.{0,120}\n[ \t]{1,12}(\S.{3,200})$',
+    re.MULTILINE,
+)
+_IPYTHON_FRAME = re.compile(r"^-{2,8}> ?\d{1,6} (.{4,200})$", re.MULTILINE)
+_IDENTIFIER = re.compile(r"[A-Za-z_][\w.]{3,80}")
+_EXTENSION = re.compile(
+    r"cpp_extension|load_inline|CUDAExtension|CppExtension|torch/extension\.h|PYBIND11_MODULE|TORCH_LIBRARY"
+)
+_PRINTED = frozenset({"traceback", "output", "broken", "graph", "shell"})
+_NOT_CODE = {
+    "cpp": "not_python",
+    "other": "not_python",
+    "broken": "syntax",
+    "traceback": "traceback_only",
+    "graph": "no_code",
+    "shell": "no_code",
+    "diff": "no_code",
+    "config": "no_code",
+    "output": "no_code",
+    "empty": "no_code",
+    "python": "too_large",
+    "session": "fragment",
+}
+_SAYS_MOST = (
+    "cpp_extension", "distributed_cluster", "model_zoo", "other_device", "external_data", "external_package", "interactive",
+    "gui_or_notebook", "too_large", "fragment", "install_or_build", "syntax",
+)  # fmt: skip
+"""Of several stories without a script, the reason that says most about the report."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemText:
+    """What strangers wrote in an item."""
+
+    repo: str
+    number: int
+    title: str
+    body: str
+    comments: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What could be made of an item.
+
+    Attributes:
+        status: runnable (perhaps only on a device or with a package, see ``requires``) or not_possible.
+        reason: of ``[[reason]]`` in data/extraction.toml; empty where runnable.
+        detail: which name, package or file stands in the way.
+        verbatim: the blocks as they stand in the report.
+        script: standalone Python; empty where there is none.
+        edits: everything between verbatim and script, in order.
+        requires: cuda, mps, package:numpy, torch<1.8; empty means that any CPU build will do.
+        expectation: the failure that the report tells of.
+        lines: first lines of the blocks used, in their text.
+        found_in: body, or comment n (from 1); empty where there is no code.
+    """
+
+    repo: str
+    number: int
+    status: Status
+    reason: str = ""
+    detail: str = ""
+    verbatim: str = ""
+    script: str = ""
+    edits: tuple[Edit, ...] = ()
+    requires: tuple[str, ...] = ()
+    expectation: Expectation = field(default_factory=Expectation)
+    lines: tuple[int, ...] = ()
+    found_in: str = ""
+
+
+class _Part(NamedTuple):
+    block: Block
+    place: int
+    code: str
+    edits: tuple[Edit, ...]
+    binds: frozenset[str]
+    free: frozenset[str]
+
+
+@dataclass(slots=True)
+class _Story:
+    parts: list[_Part]
+    replaces: bool = False
+
+    @property
+    def binds(self) -> frozenset[str]:
+        return frozenset().union(*(part.binds for part in self.parts))
+
+    @property
+    def free(self) -> frozenset[str]:
+        return frozenset().union(*(part.free for part in self.parts)) - self.binds
+
+
+class _Candidate(NamedTuple):
+    rank: tuple[float, ...]
+    story: _Story
+    completed: Completed
+    expectation: Expectation
+
+
+def extract(item: ItemText) -> Extraction:
+    """Find the script in an item.
+
+    Args:
+        item: title, body and comments as they came; anything may stand in them.
+
+    Returns:
+        One extraction, whatever the text: every item is either runnable or has a reason.
+    """
+    limits = rules.load().limits
+    found = blocks(item.body)
+    parts = _parts(found)
+    best = _best(item, found, parts, item.body)
+    where = "body"
+    if best is None or not best.completed.runnable:
+        for number, comment in enumerate(list(item.comments)[: limits.comments], 1):
+            other = _in_comment(item, found, parts, comment)
+            if other is not None:
+                best, where = other, f"comment {number}"
+                break
+    if best is None:
+        return _without_code(item, found)
+    return _extraction(item, best, where)
+
+
+def _in_comment(item: ItemText, found: Sequence[Block], parts: Sequence[_Part], comment: str) -> _Candidate | None:
+    """A script that runs, in a comment alone or together with the body's blocks."""
+    if "torch" not in comment:
+        return None
+    own = blocks(comment)
+    added = _parts(own)
+    if not added:
+        return None
+    alone = _best(item, own, added, comment)
+    if alone is not None and alone.completed.runnable and _tells(alone, comment):
+        return alone
+    if not parts:
+        return None
+    shifted = [part._replace(place=part.place + len(found)) for part in added]
+    both = _best(item, [*found, *own], [*parts, *shifted], f"{item.body}\n{comment}", joined_only=True)
+    return both if both is not None and both.completed.runnable else None
+
+
+def _tells(candidate: _Candidate, comment: str) -> bool:
+    """Whether a comment's script is offered as a reproduction rather than as advice: it says so, or shows the failure."""
+    own = rules.load().prefer
+    first = candidate.story.parts[0].block
+    if own["less"].search(first.before) or first.source == "inline":
+        return False
+    shown = candidate.expectation.where in ("output", "code") and candidate.expectation.kind != "mismatch"
+    return shown or bool(own["reproduces"].search(prose(comment)[:4000]))
+
+
+# --- stories -----------------------------------------------------------------------------------------------------------------
+
+
+def _parts(found: Sequence[Block]) -> list[_Part]:
+    parts = []
+    for place, block in enumerate(found):
+        if not block.code.strip():
+            continue
+        code, edits = block.code, block.edits
+        if block.chunks:
+            code, more = from_session(block.chunks)
+            edits = (*edits, *more)
+        binds, free = _names(code)
+        parts.append(_Part(block, place, code, edits, binds, free))
+    return parts
+
+
+def _names(code: str) -> tuple[frozenset[str], frozenset[str]]:
+    repaired = repair(code)
+    if repaired.tree is None:
+        return frozenset(), frozenset()
+    try:
+        return bound(repaired.tree), frozenset(undefined(repaired.text, repaired.tree))
+    except SyntaxError:
+        return bound(repaired.tree), frozenset()
+
+
+def _stories(parts: Sequence[_Part]) -> list[_Story]:
+    """Join what builds on each other, in the order of the text; definitions that come later are put first."""
+    usual = frozenset(rules.load().imports)
+    stories: list[_Story] = []
+    for part in parts:
+        user = next((s for s in reversed(stories) if (part.free - usual) & s.binds), None)
+        lacking = next((s for s in reversed(stories) if (s.free - usual) & part.binds), None)
+        if user is not None:
+            user.parts.append(part)
+        elif lacking is not None and not part.binds & lacking.binds - usual:
+            lacking.parts.insert(0, part)
+        else:
+            again = bool(stories) and bool(part.binds) and stories[-1].binds <= part.binds
+            stories.append(_Story([part], replaces=again))
+    return stories
+
+
+def _with_singles(stories: Sequence[_Story]) -> Iterator[_Story]:
+    """Stories, and the blocks of a joined one by themselves, in case the joint does not hold."""
+    for story in stories:
+        yield story
+        if len(story.parts) > 1:
+            yield from (_Story([part]) for part in story.parts if not part.free - frozenset(rules.load().imports))
+
+
+def _best(
+    item: ItemText, found: Sequence[Block], parts: Sequence[_Part], text: str, *, joined_only: bool = False
+) -> _Candidate | None:
+    said = prose(text)
+    candidates = []
+    for story in _with_singles(_stories(parts)):
+        if joined_only and len({id(part.block) for part in story.parts}) < 2:
+            continue
+        candidates.append(_candidate(item, found, story, said, len(candidates)))
+    return max(candidates, key=lambda c: c.rank, default=None)
+
+
+def _candidate(item: ItemText, found: Sequence[Block], story: _Story, said: str, order: int) -> _Candidate:
+    code = "\n".join(part.code.rstrip("\n") for part in story.parts) + "\n"
+    outputs = _outputs(found, story)
+    expectation = infer(outputs, code, said, item.title)
+    completed = complete(code, title=item.title, evidence=expectation.evidence)
+    return _Candidate(_rank(item, story, completed, outputs, order), story, completed, expectation)
+
+
+def _rank(
+    item: ItemText, story: _Story, completed: Completed, outputs: Sequence[Shown], order: int
+) -> tuple[float, ...]:
+    own = rules.load().prefer
+    quoted = _quoted_lines(shown.text for shown in outputs)
+    code = {line.strip() for line in completed.script.split("\n")}
+    before = " ".join(part.block.before for part in story.parts[:1])
+    told = bool(own["more"].search(before)) - 2 * bool(own["less"].search(before)) + story.replaces
+    guesses = sum(1 for edit in completed.edits if edit.action in ("default_added", "call_added", "prose_commented"))
+    named = _identifiers(item.title) & _identifiers(completed.script)
+    reason = _SAYS_MOST.index(completed.reason) if completed.reason in _SAYS_MOST else 0
+    inline = all(part.block.source == "inline" for part in story.parts)
+    return (
+        float(completed.runnable),
+        -float(reason),
+        float(bool(quoted & code)),
+        -float(inline),
+        float(told),
+        float(bool(named)),
+        float(len(story.parts) > 1),
+        -float(guesses),
+        -float(order),
+    )
+
+
+def _quoted_lines(outputs: Iterable[str]) -> set[str]:
+    """Lines of the reporter's own program that tracebacks quote."""
+    found: set[str] = set()
+    for text in outputs:
+        short = text[: rules.load().limits.output_chars]
+        found.update(match[1].strip() for match in _USER_FRAME.finditer(short))
+        found.update(match[1].strip() for match in _IPYTHON_FRAME.finditer(short))
+    return found
+
+
+def _identifiers(text: str) -> set[str]:
+    """Last parts of the longer names in a text, lower case."""
+    return {
+        name.rpartition(".")[2].lower() for name in _IDENTIFIER.findall(text[:20_000]) if "_" in name or "." in name
+    }
+
+
+def _outputs(found: Sequence[Block], story: _Story) -> tuple[Shown, ...]:
+    """What was printed: by the story's own blocks, then in the blocks behind it, then anywhere in the text."""
+    used = {part.place for part in story.parts}
+    shown = [Shown(text) for part in story.parts for text in part.block.outputs]
+    last = max(used)
+    behind = [place for place in range(last + 1, len(found)) if found[place].kind in _PRINTED]
+    ahead = [place for place in range(last) if found[place].kind in _PRINTED and place not in used]
+    for place in [*behind, *ahead]:
+        shown.extend(Shown(text, found[place].before) for text in found[place].outputs)
+    return tuple(shown)
+
+
+# --- results -----------------------------------------------------------------------------------------------------------------
+
+
+def _extraction(item: ItemText, best: _Candidate, where: str) -> Extraction:
+    own = rules.load()
+    parts = best.story.parts
+    edits = [edit for part in parts for edit in part.edits]
+    if len(parts) > 1:
+        edits.append(own.edit("blocks_joined", 1, "", f"{len(parts)} blocks"))
+    edits.extend(best.completed.edits)
+    status: Status = "runnable" if best.completed.runnable else "not_possible"
+    reason, detail = best.completed.reason, best.completed.detail
+    aside = reason in ("fragment", "syntax") and "torch." not in best.completed.script.replace("import torch.", "")
+    if aside and own.prefer["installing"].search(item.title[:400]):
+        reason, detail = "install_or_build", ""
+    return Extraction(
+        item.repo,
+        item.number,
+        status,
+        own.reason(reason) if reason else "",
+        detail,
+        "\n\n".join(part.block.text for part in parts),
+        best.completed.script if best.completed.runnable else "",
+        tuple(edits),
+        best.completed.requires,
+        best.expectation,
+        tuple(part.block.line for part in parts),
+        where,
+    )
+
+
+def _without_code(item: ItemText, found: Sequence[Block]) -> Extraction:
+    """The reason for an item in which no block is Python."""
+    own = rules.load()
+    outputs = [Shown(text, block.before) for block in found for text in block.outputs if block.kind in _PRINTED]
+    expectation = infer(outputs, "", prose(item.body), item.title)
+    kinds = Counter(block.kind for block in found)
+    reason, detail = "prose_only", ""
+    if kinds:
+        kind = next((k for k in ("cpp", "other", "broken", "traceback") if kinds[k]), kinds.most_common(1)[0][0])
+        reason, detail = _NOT_CODE[kind], kind
+        if kind == "broken":
+            detail = next(block.reason for block in found if block.kind == "broken")
+        if any(block.kind == "python" and not block.code for block in found):
+            reason, detail = "too_large", "a block too long to parse"
+    if own.prefer["installing"].search(item.title[:400]) and reason not in ("syntax", "too_large"):
+        reason, detail = "install_or_build", ""
+    elif reason == "not_python" and _EXTENSION.search(item.body[:200_000]):
+        reason = "cpp_extension"
+    text = "\n\n".join(block.text for block in found if block.kind in ("cpp", "other", "broken"))
+    limit = own.limits.block_chars
+    return Extraction(
+        item.repo, item.number, "not_possible", own.reason(reason), detail, text[:limit], expectation=expectation
+    )
+
+
+class Row(NamedTuple):
+    """One line of a summary."""
+
+    group: str
+    name: str
+    count: int
+    share: float
+    """Of all extractions of the group's base."""
+
+
+def summary(extractions: Sequence[Extraction]) -> list[Row]:
+    """Count extractions: status, requirements, reasons, expected failures, evidence, and edits.
+
+    Shares of requirements, expectations and edits are of the runnable ones; of the others, of all.
+    """
+    runnable = [one for one in extractions if one.status == "runnable"]
+    counted: list[tuple[str, Iterable[str], int]] = [
+        ("status", (one.status for one in extractions), len(extractions)),
+        ("reason", (one.reason for one in extractions if one.reason), len(extractions)),
+        ("found_in", (one.found_in.partition(" ")[0] for one in runnable), len(runnable)),
+        ("requires", (need for one in runnable for need in one.requires or ("cpu",)), len(runnable)),
+        ("expected", (one.expectation.kind or "not said" for one in runnable), len(runnable)),
+        ("evidence", (one.expectation.where or "none" for one in runnable), len(runnable)),
+        ("edit", (name for one in runnable for name in sorted({edit.action for edit in one.edits})), len(runnable)),
+    ]
+    rows = []
+    for group, names, base in counted:
+        for name, count in sorted(Counter(names).items(), key=lambda entry: (-entry[1], entry[0])):
+            rows.append(Row(group, name, count, count / base if base else 0.0))
+    return rows

@@ -1,0 +1,169 @@
+"""What a script binds, uses and leaves undefined: Python's own symbol tables, read without running anything."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import symtable
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_KNOWN = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__spec__", "__builtins__", "__annotations__"}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How an undefined name is used.
+
+    Attributes:
+        line: 1-based, of its first use.
+        attributes: what is taken from it: ``x.attribute``.
+        called: whether it is called.
+    """
+
+    line: int
+    attributes: frozenset[str]
+    called: bool
+
+
+def undefined(text: str, tree: ast.Module) -> dict[str, Use]:
+    """Names that are used somewhere and bound nowhere, in order of their first use.
+
+    The order of statements is not looked at: a name bound anywhere at module level counts as bound.
+
+    Raises:
+        SyntaxError: the text parses but has no symbol table (a ``return`` outside of a function, for instance).
+    """
+    if _outside(tree):
+        raise SyntaxError("return, yield or await outside of a function")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            table = symtable.symtable(text, "script", "exec")
+        free = _free(table) - bound(tree) - _KNOWN
+    except (RecursionError, ValueError, MemoryError) as error:
+        raise SyntaxError(str(error)) from error
+    if not free:
+        return {}
+    return dict(sorted(_uses(tree, free).items(), key=lambda entry: entry[1].line))
+
+
+def _free(table: symtable.SymbolTable) -> set[str]:
+    found: set[str] = set()
+    waiting = [table]
+    while waiting:
+        scope = waiting.pop()
+        module = scope.get_type() == "module"
+        for symbol in scope.get_symbols():
+            if symbol.is_referenced() and (module or symbol.is_global()):
+                found.add(symbol.get_name())
+        waiting.extend(scope.get_children())
+    return found
+
+
+def _uses(tree: ast.Module, free: set[str]) -> dict[str, Use]:
+    lines: dict[str, int] = {}
+    attributes: dict[str, set[str]] = {name: set() for name in free}
+    called: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) if name in free:
+                lines[name] = min(lines.get(name, node.lineno), node.lineno)
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in free:
+                attributes[name].add(attribute)
+            case ast.Call(func=ast.Name(id=name)) if name in free:
+                called.add(name)
+            case _:
+                continue
+    return {name: Use(line, frozenset(attributes[name]), name in called) for name, line in lines.items()}
+
+
+def bound(tree: ast.Module) -> frozenset[str]:
+    """Names bound at module level, inside its loops, conditions and so on, and by ``global`` in functions."""
+    found: set[str] = set()
+    for node in module_level(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                found.update((alias.asname or alias.name.partition(".")[0]) for alias in names)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.ExceptHandler(name=str(name)):
+                found.add(name)
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                found.add(name)
+            case _:
+                continue
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global):
+            found.update(node.names)
+    return frozenset(found)
+
+
+def module_level(tree: ast.Module) -> Iterator[ast.AST]:
+    """Nodes that run when the script runs, whatever is called: functions and classes are not entered."""
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            waiting.extend(node.decorator_list)
+        elif isinstance(node, ast.comprehension):
+            waiting += [node.iter, *node.ifs]
+        elif not isinstance(node, ast.Lambda):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _outside(tree: ast.Module) -> bool:
+    return any(
+        isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Await | ast.AsyncFor | ast.AsyncWith)
+        for node in module_level(tree)
+        if not isinstance(node, ast.Lambda)
+    )
+
+
+def aliases(tree: ast.Module) -> dict[str, str]:
+    """Full dotted name by bound name, from all imports: ``nn`` -> ``torch.nn``."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                for alias in names:
+                    found[alias.asname or alias.name.partition(".")[0]] = (
+                        alias.name if alias.asname else alias.name.partition(".")[0]
+                    )
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                for alias in names:
+                    if alias.name != "*":
+                        found[alias.asname or alias.name] = f"{module}.{alias.name}"
+            case _:
+                continue
+    return found
+
+
+def star_imports(tree: ast.Module) -> frozenset[str]:
+    """Modules of ``from module import *``."""
+    return frozenset(
+        node.module or ""
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
+    )
+
+
+def dotted(node: ast.AST, known: Mapping[str, str]) -> str:
+    """Full dotted name of a name or attribute; with a leading dot where it begins with another expression.
+
+    ``torch.cuda.synchronize`` for ``th.cuda.synchronize`` under ``import torch as th``; ``.cuda`` for ``f(x).cuda``.
+    """
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if isinstance(node, ast.Name):
+        parts.append(known.get(node.id, node.id))
+    else:
+        parts = [*parts[:1], ""]
+    return ".".join(reversed(parts))

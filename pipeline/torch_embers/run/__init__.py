@@ -1,0 +1,1 @@
+"""Builds, the sandbox, runs of cases in it, and the verdicts they give."""

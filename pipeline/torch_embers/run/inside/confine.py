@@ -1,0 +1,109 @@
+"""What a run's process gives up before it reads the script."""
+
+from __future__ import annotations
+
+import base64
+import os
+import resource
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import kernel
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Message = dict[str, Any]
+
+FOLDER = "/tmp"  # noqa: S108 - the run's own tmpfs
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def confine(config: Message, request: Message, pipes: list[int], script: str, place: str) -> None:
+    """Give up every right. Where a fresh process is asked for, become it; else come back to run the script here."""
+    report = pipes[2]
+    try:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(pipes[0], 1)
+        os.dup2(pipes[1], 2)
+        os.setsid()
+        limit(config, request)
+        prepare_environment(request, place)
+        os.umask(0o022)
+        os.chdir(place or FOLDER)
+        if kernel.LINUX:
+            drop_rights(config)
+        if report != 3:
+            os.dup2(report, 3)
+            report = 3
+        os.set_inheritable(3, False)  # noqa: FBT003 - the call's only form
+        os.closerange(4, config["limits"]["files"])
+        if request["mode"] == "exec":
+            os.execv(sys.executable, [sys.executable, script, *request["arguments"]])  # noqa: S606
+        if request["threads"] != 1 and "torch" in sys.modules:
+            sys.modules["torch"].set_num_threads(request["threads"])
+        os.close(3)
+    except BaseException as error:  # noqa: BLE001 - whatever fails here must never go on to the script
+        os.write(report, f"cannot start the run: {error}".encode())
+        os._exit(1)
+
+
+def limit(config: Message, request: Message) -> None:
+    """Resource limits; a limit that the host has already set lower stays."""
+    limits = config["limits"]
+    wanted = {
+        # 1 and not 0: at 0 the kernel still hands cores to a piped helper, at 1 to nobody (core(5)).
+        "RLIMIT_CORE": 1,
+        "RLIMIT_FSIZE": limits["disk"],
+        "RLIMIT_NOFILE": limits["files"],
+        "RLIMIT_MEMLOCK": limits["locked"],
+    }
+    if config["isolate"]:  # elsewhere it would count all processes of the user
+        wanted["RLIMIT_NPROC"] = limits["processes"]
+    if request["memory"] and kernel.LINUX:
+        base = limits["preload"] if request["mode"] == "exec" else data_size()
+        wanted["RLIMIT_DATA"] = base + request["memory"]
+    for name, value in wanted.items():
+        which = getattr(resource, name)
+        hard = resource.getrlimit(which)[1]
+        lower = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(which, (lower, lower))
+
+
+def data_size() -> int:
+    """Bytes of this process that RLIMIT_DATA counts."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * resource.getpagesize()
+
+
+def prepare_environment(request: Message, place: str) -> None:
+    """What the script sees of the request."""
+    os.environ.pop("PWD", None)  # bubblewrap's
+    os.environ.update(request["environment"])
+    if place:
+        os.environ["HOME"] = os.environ["TMPDIR"] = place
+        tempfile.tempdir = None
+    for name in THREAD_VARIABLES:
+        os.environ[name] = str(request["threads"])
+
+
+def drop_rights(config: Message) -> None:
+    """No identity of value, no capability, no way to gain one, no call that the filter denies."""
+    if config["isolate"]:
+        # where the host runs out of memory, the run goes first
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+        flags = kernel.READ_ONLY | kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXECUTE
+        kernel.mount(None, "/proc", None, kernel.REMOUNT | kernel.BIND | flags)
+        kernel.drop_capabilities()
+        if config["uid"]:
+            os.setgroups([])
+            os.setresgid(config["uid"], config["uid"], config["uid"])
+            os.setresuid(config["uid"], config["uid"], config["uid"])
+        kernel.clear_capabilities()
+    kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    kernel.prctl(kernel.NO_NEW_PRIVILEGES, 1)
+    kernel.prctl(kernel.DUMPABLE, 1)  # it was lost with the zygote's; a script may read its own /proc/self
+    if config["seccomp"]:
+        kernel.install_filter(base64.b64decode(config["seccomp"]))

@@ -1,0 +1,66 @@
+"""Run a script as ``python script`` would, in a process that has imported torch already."""
+
+# ruff: noqa: BLE001, S102 - running foreign code, whatever it raises, is the purpose
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import os
+import sys
+import threading
+import types
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    Work = tuple[str, dict[str, Any]]
+    """The path of the script, and the request."""
+
+
+def execute(script: str, request: dict[str, Any]) -> int:
+    """Run the script as ``__main__``; its exit status, where the interpreter is to be taken apart afterwards."""
+    main = types.ModuleType("__main__")
+    main.__dict__.update({"__file__": script, "__builtins__": builtins, "__cached__": None})
+    sys.modules["__main__"] = main
+    sys.argv = [script, *request["arguments"]]
+    sys.path.insert(0, str(Path(script).parent))
+    status = 0
+    try:
+        exec(compile(Path(script).read_bytes(), script, "exec", dont_inherit=True), main.__dict__)
+    except SystemExit as error:
+        status = exit_status(error.code)
+    except BaseException as error:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+            trace = trace.tb_next
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        status = 1
+    return status if request["finalise"] else leave(status)
+
+
+def exit_status(code: object) -> int:
+    """What ``sys.exit(code)`` means to the parent process."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    sys.stderr.write(f"{code}\n")
+    return 1
+
+
+def leave(status: int) -> int:
+    """End as Python does (threads, exit functions, flush) but without taking the interpreter apart."""
+    try:
+        getattr(threading, "_shutdown", int)()
+        getattr(atexit, "_run_exitfuncs", int)()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            status = status or 120  # as the interpreter has it
+    os._exit(status)

@@ -1,0 +1,84 @@
+"""The few calls of the kernel that Python's library does not have, by ctypes. Linux; elsewhere only imported."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+import sys
+
+LINUX = sys.platform.startswith("linux")
+
+NEW_MOUNTS, NEW_IPC, NEW_PIDS = 0x00020000, 0x08000000, 0x20000000
+READ_ONLY, NO_SUID, NO_DEVICES, NO_EXECUTE, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+DETACH = 2
+
+PARENT_DEATH_SIGNAL, DUMPABLE, SECCOMP, DROP_BOUND, SUBREAPER, NO_NEW_PRIVILEGES, AMBIENT = 1, 4, 22, 24, 36, 38, 47
+CLEAR_ALL = 4  # of AMBIENT
+FILTER = 2  # of SECCOMP
+LAST_CAPABILITY = 63
+
+CAPSET = {"x86_64": 126, "aarch64": 91}
+PIDFD_OPEN = 434
+CAPABILITY_VERSION = 0x20080522
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class FilterProgram(ctypes.Structure):
+    """``struct sock_fprog``."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+
+def call(name: str, *arguments: object) -> int:
+    """Call a function of the C library.
+
+    Raises:
+        OSError: it answered with a negative number.
+    """
+    answer = int(getattr(LIBC, name)(*arguments))
+    if answer < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+    return answer
+
+
+def prctl(option: int, first: int = 0) -> None:
+    """``prctl(2)`` with one number."""
+    call("prctl", option, *(ctypes.c_ulong(value) for value in (first, 0, 0, 0)))
+
+
+def mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
+    """``mount(2)``."""
+    texts = [text.encode() if text is not None else None for text in (source, target, kind, options)]
+    call("mount", texts[0], texts[1], texts[2], ctypes.c_ulong(flags), texts[3])
+
+
+def uncover(path: str) -> None:
+    """Take away what is mounted over ``path``, if something is."""
+    LIBC.umount2(path.encode(), DETACH)
+
+
+def watch_process(pid: int) -> int:
+    """A descriptor that becomes readable when ``pid`` ends; negative where the kernel has none."""
+    return int(LIBC.syscall(PIDFD_OPEN, pid, 0)) if LINUX else -1
+
+
+def drop_capabilities() -> None:
+    """Give up every capability, and the way back by starting a program."""
+    for number in range(LAST_CAPABILITY + 1):
+        LIBC.prctl(DROP_BOUND, *(ctypes.c_ulong(value) for value in (number, 0, 0, 0)))
+    LIBC.prctl(AMBIENT, *(ctypes.c_ulong(value) for value in (CLEAR_ALL, 0, 0, 0)))
+
+
+def clear_capabilities() -> None:
+    """Empty the effective, permitted and inheritable sets."""
+    call("syscall", CAPSET[platform.machine()], struct.pack("=Ii", CAPABILITY_VERSION, 0), bytes(24))
+
+
+def install_filter(program: bytes) -> None:
+    """Load a seccomp filter (``struct sock_filter[]``) for this process and all that it starts."""
+    holder = FilterProgram(len(program) // 8, program)
+    call("prctl", SECCOMP, ctypes.c_ulong(FILTER), ctypes.byref(holder), ctypes.c_ulong(0), ctypes.c_ulong(0))

@@ -1,0 +1,277 @@
+"""The first process of a run's pid namespace: isolates, forks the run, watches it, and tells how it ended."""
+
+# ruff: noqa: BLE001 - whatever fails here must end this process alone, and with a reply
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import confine, execute, kernel
+
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    Message = dict[str, Any]
+
+
+def broken(detail: str) -> Message:
+    """The reply where the sandbox itself failed."""
+    return {"ended": "sandbox_error", "detail": detail}
+
+
+def finish(writer: int, message: Message) -> NoReturn:
+    """Write the reply and end; as first process of its namespace this ends all others in it."""
+    data = json.dumps(message).encode()
+    while data:
+        data = data[os.write(writer, data) :]
+    os._exit(0)
+
+
+def supervise(config: Message, request: Message, writer: int, place: str) -> execute.Work:
+    """One run from its namespaces to the written reply. Comes back only in the run's process."""
+    try:
+        if kernel.LINUX:
+            kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
+            if not config["isolate"]:
+                kernel.prctl(kernel.SUBREAPER, 1)
+        if config["isolate"]:
+            isolate(config)
+        folder = place or confine.FOLDER
+        script = write_script(folder, request)
+        # stdout, stderr, and what goes wrong before the script starts
+        pipes = [os.pipe(), os.pipe(), os.pipe()]
+        pid = os.fork()
+    except Exception as error:
+        finish(writer, broken(f"cannot isolate the run: {error}"))
+    if not pid:
+        confine.confine(config, request, [pair[1] for pair in pipes], script, place)
+        return script, request
+    try:
+        for pair in pipes:
+            os.close(pair[1])
+        problem = read_all(pipes[2][0])
+        if problem:
+            finish(writer, broken(problem.decode(errors="replace")))
+        finish(writer, Watch(config, request, pid, pipes[0][0], pipes[1][0]).result())
+    except Exception as error:
+        finish(writer, broken(f"the supervisor failed: {type(error).__name__}: {error}"))
+
+
+def isolate(config: Message) -> None:
+    """Give this process its own mounts and System V objects: empty /tmp, home and /dev/shm, and its own /proc."""
+    kernel.call("unshare", kernel.NEW_MOUNTS | kernel.NEW_IPC)
+    kernel.mount(None, "/", None, kernel.RECURSIVE | kernel.PRIVATE)
+    for path, options in config["covers"]:
+        kernel.mount("tmpfs", path, "tmpfs", kernel.NO_SUID | kernel.NO_DEVICES, options)
+    for source, target in config["rebinds"]:
+        Path(target).mkdir(parents=True, exist_ok=True)
+        kernel.mount(source, target, None, kernel.BIND | kernel.RECURSIVE)
+    kernel.mount("proc", "/proc", "proc", kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXECUTE)
+
+
+def write_script(folder: str, request: Message) -> str:
+    """Put the script where tracebacks, ``inspect`` and ``spawn`` find it; its path."""
+    path = Path(folder, Path(request["name"]).name or "script.py")
+    with path.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+        file.write(request["code"])
+    return str(path)
+
+
+def read_all(descriptor: int) -> bytes:
+    """Everything up to the end of the stream, which is then closed."""
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read()
+
+
+class Stream:
+    """One output stream of a run: the end of it is kept, the rest counted."""
+
+    def __init__(self, name: str, descriptor: int, keep: int) -> None:
+        os.set_blocking(descriptor, False)
+        self.name, self.descriptor, self.keep = name, descriptor, keep
+        self.total, self.open = 0, True
+        self._data = bytearray()
+
+    def drain(self, most: int) -> bool:
+        """Read what is there, about ``most`` bytes; whether more may come."""
+        while self.open and most > 0:
+            try:
+                part = os.read(self.descriptor, 65536)
+            except BlockingIOError:
+                break
+            self.open = bool(part)
+            most -= len(part)
+            self.total += len(part)
+            self._data += part
+            if len(self._data) > 2 * self.keep:
+                del self._data[: -self.keep]
+        return self.open
+
+    def text(self) -> str:
+        """The end of the output, in base64."""
+        return base64.b64encode(self._data[-self.keep :]).decode()
+
+
+class Watch:
+    """Follows a run to its end: output, time, memory, processes; the end itself comes from ``wait4``."""
+
+    def __init__(self, config: Message, request: Message, pid: int, out: int, err: int) -> None:
+        self.limits, self.request, self.pid, self.isolated = config["limits"], request, pid, config["isolate"]
+        self.streams = [Stream("stdout", out, self.limits["tail"]), Stream("stderr", err, self.limits["tail"])]
+        self.covers = [cover[0] for cover in config["covers"]] if self.isolated else []
+        self.started = time.monotonic()
+        self.base = memory_of(pid)[0] if self.isolated else 0
+        self.most_tasks, self.ended, self.detail = 0, "", ""
+        self.running = True
+
+    def result(self) -> Message:
+        """Wait for the end and describe it."""
+        poll = select.poll()
+        for stream in self.streams:
+            poll.register(stream.descriptor, select.POLLIN)
+        watched = kernel.watch_process(self.pid)
+        if watched >= 0:
+            poll.register(watched, select.POLLIN)
+        next_look = self.started + self.limits["tick"]
+        end: tuple[int, Any] | None = None
+        while end is None:
+            left = min(next_look, self.started + self.request["timeout"]) - time.monotonic()
+            poll.poll(max(0.0, min(left, 0.005) if watched < 0 else left) * 1000)
+            for stream in self.streams:
+                if stream.open and not stream.drain(1 << 20):
+                    poll.unregister(stream.descriptor)
+            end = self.reap() or end
+            self.running = end is None
+            self.check_caps()
+            if time.monotonic() >= next_look:
+                self.look_around()
+                next_look = time.monotonic() + self.limits["tick"]
+        return self.describe(time.monotonic() - self.started, *end)
+
+    def reap(self) -> tuple[int, Any] | None:
+        """Collect every process that has ended (orphans of the run come to us); status and usage of the run's own."""
+        found = None
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return found
+            if pid == 0:
+                return found
+            if pid == self.pid:
+                found = (status, usage)
+
+    def stop(self, ended: str, detail: str) -> None:
+        """End the run; the first reason is the one that is told."""
+        if self.running and not self.ended:
+            self.ended, self.detail = ended, f"killed {detail}"
+            os.kill(self.pid, signal.SIGKILL)
+
+    def check_caps(self) -> None:
+        """Time and output."""
+        for stream in self.streams:
+            if stream.total > self.limits["output"]:
+                self.stop("output", f"after writing more than {size(self.limits['output'])} to {stream.name}")
+        if time.monotonic() - self.started >= self.request["timeout"]:
+            self.stop("timeout", f"after {self.request['timeout']:g} s")
+
+    def look_around(self) -> None:
+        """Memory and processes of everything in the namespace but us."""
+        if not self.isolated:
+            return
+        tasks, memory, cap = 0, 0, self.request["memory"]
+        pids = [path.name for path in Path("/proc").iterdir() if path.name.isdigit() and path.name != "1"]
+        for pid in pids:
+            used, threads = memory_of(pid)
+            memory += max(0, used - self.base)
+            tasks += threads
+        self.most_tasks = max(self.most_tasks, tasks)
+        if tasks > self.limits["processes"]:
+            self.stop("processes", f"with {tasks} processes and threads (cap {self.limits['processes']})")
+        elif memory > cap:
+            # forks share pages with their parent: count again, exactly and slowly
+            exact = sum(shared_out(pid) for pid in pids) - self.base
+            if exact > cap:
+                self.stop("memory", f"with {size(exact)} of memory in all (cap {size(cap)})")
+
+    def describe(self, duration: float, status: int, usage: Any) -> Message:
+        """The reply."""
+        for stream in self.streams:
+            stream.drain(self.limits["output"])
+        signalled = os.WIFSIGNALED(status)
+        code = None if signalled else os.WEXITSTATUS(status)
+        number = os.WTERMSIG(status) if signalled else None
+        if not self.ended:
+            self.ended, self.detail = self.ordinary_end(code, number)
+        cut = [f"{one.name} cut to its last {size(one.keep)}" for one in self.streams if one.total > one.keep]
+        return {
+            "ended": self.ended,
+            "detail": "; ".join([self.detail, *cut]),
+            "exit_code": code,
+            "signal": number,
+            "stdout": self.streams[0].text(),
+            "stderr": self.streams[1].text(),
+            "duration": duration,
+            "cpu": usage.ru_utime + usage.ru_stime,
+            "peak_memory": usage.ru_maxrss * (1024 if kernel.LINUX else 1),  # KiB on Linux, bytes on macOS
+        }
+
+    def ordinary_end(self, code: int | None, number: int | None) -> tuple[str, str]:
+        """How a run ended that nobody stopped, and what else is worth knowing."""
+        if number is not None:
+            return "signalled", f"ended by signal {number}"
+        full = [path for path in self.covers if is_full(path)]
+        if code and full:
+            return "disk", f"exit {code} with {', '.join(full)} full (cap {size(self.limits['disk'])})"
+        cap = self.limits["processes"]
+        if code and self.most_tasks >= cap - 4:
+            return "processes", f"exit {code} with {self.most_tasks} processes and threads (cap {cap})"
+        return "exited", f"exit {code}"
+
+
+def memory_of(pid: object) -> tuple[int, int]:
+    """Bytes of anonymous and shared memory that process ``pid`` holds, and its number of threads."""
+    found = {b"RssAnon": 0, b"RssShmem": 0, b"Threads": 0}
+    try:
+        with Path(f"/proc/{pid}/status").open("rb") as file:
+            for line in file:
+                name, _, rest = line.partition(b":")
+                if name in found:
+                    found[name] = int(rest.split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0, 0  # it has ended meanwhile
+    return (found[b"RssAnon"] + found[b"RssShmem"]) * 1024, found[b"Threads"]
+
+
+def shared_out(pid: object) -> int:
+    """Like ``memory_of``, with each shared page counted by its share (slower)."""
+    total = 0
+    try:
+        with Path(f"/proc/{pid}/smaps_rollup").open("rb") as file:
+            for line in file:
+                if line.startswith((b"Pss_Anon:", b"Pss_Shmem:")):
+                    total += int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        return 0
+    return total
+
+
+def is_full(path: str) -> bool:
+    """Whether a tmpfs has no page or no file left."""
+    state = os.statvfs(path)
+    return state.f_bavail < 16 or state.f_favail < 2
+
+
+def size(count: int) -> str:
+    """A number of bytes for people."""
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= factor:
+            return f"{count / factor:.4g} {unit}"
+    return f"{count} bytes"

@@ -1,0 +1,246 @@
+"""The ledger: what runs and verdicts are in the database, and how new ones get there."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.mine.pages import now_utc
+from torch_embers.oracles.signature import Signature
+from torch_embers.run.builds import environment_of
+from torch_embers.run.verdict import Control, Decision, Observation
+from torch_embers.store import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from datetime import datetime
+
+    from torch_embers.repro.case import Case
+    from torch_embers.run.builds import Build
+    from torch_embers.run.runner import Attempt, RunResult
+    from torch_embers.run.series import Series
+    from torch_embers.store.store import Store, Writer
+
+COMMIT_SECONDS = 2.0
+"""Finished runs wait at most this long for their transaction: opening the database for each one would cost more."""
+KEPT_OUTPUT = 4_000
+"""Characters of output and of error output that a stored run keeps."""
+
+Key = tuple[str, str, str]
+"""Case, build, environment."""
+
+_VERDICTS = """
+SELECT case_hash, build, environment, profile, batch, verdict, flaky, k, n, detectable_rate,
+       control, control_build, control_k, control_n, detail, signature
+FROM latest_verdicts WHERE $since IS NULL OR decided_at >= $since
+"""
+_RUNS = """
+SELECT case_hash, environment, planted, outcome, signature, detail FROM runs
+WHERE build = $build AND batch = $batch AND ($since IS NULL OR ran_at >= $since) ORDER BY attempt
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A case on a build, with its verdict.
+
+    Attributes:
+        fresh: whether the verdict was reached now, not looked up.
+    """
+
+    case: Case
+    build: Build
+    environment: str
+    profile: str
+    batch: int
+    decision: Decision
+    fresh: bool
+
+
+class Ledger:
+    """Reads and writes runs and verdicts.
+
+    Args:
+        store: the database.
+        writer: the writer that is held.
+    """
+
+    def __init__(self, store: Store, writer: Writer) -> None:
+        self._store = store
+        self._writer = writer
+        self._waiting: list[dict[str, Any]] = []
+        self._committed = time.monotonic()
+
+    def note_builds(self, builds: Iterable[Build]) -> dict[str, str]:
+        """Write builds and where they run; return the environment's key by the build's identity."""
+        found, noted, where = {}, [], {}
+        moment = now_utc()
+        for build in builds:
+            columns = environment_of(build, threads=1)
+            key = environment_key(columns.items())
+            found[build.identity] = key
+            where[key] = {"environment": key, **columns, "seen_at": moment}
+            noted.append(_build_row(build, moment))
+        with self._writer.transaction() as connection:
+            rows.replace(connection, "environments", ("environment",), list(where.values()))
+            rows.replace(connection, "builds", ("build",), noted)
+        return found
+
+    def verdicts(
+        self, cases: Sequence[Case], builds: Sequence[Build], environments: dict[str, str], since: datetime | None
+    ) -> dict[tuple[str, str], Cell]:
+        """Verdicts that are there already, by case hash and build identity; none from before ``since`` (UTC, naive)."""
+        by_hash = {case.hash: case for case in cases}
+        by_identity = {build.identity: build for build in builds}
+        with self._store.read() as connection:
+            found = connection.execute(_VERDICTS, {"since": since}).fetchall()
+        cells = {}
+        for row in found:
+            case, build = by_hash.get(row[0]), by_identity.get(row[1])
+            if case is not None and build is not None and environments[build.identity] == row[2]:
+                cells[row[0], row[1]] = Cell(case, build, row[2], row[3], row[4], _decision(row[5:]), fresh=False)
+        return cells
+
+    def seen_bad(self, cases: Collection[str]) -> dict[str, frozenset[str]]:
+        """Identities of builds on which cases (by hash) have occurred."""
+        with self._store.read() as connection:
+            found = connection.execute(
+                "SELECT DISTINCT case_hash, build FROM verdicts WHERE verdict = 'occurs'"
+            ).fetchall()
+        bad: dict[str, set[str]] = defaultdict(set)
+        for case_hash, build in found:
+            if case_hash in cases:
+                bad[case_hash].add(build)
+        return {case_hash: frozenset(builds) for case_hash, builds in bad.items()}
+
+    def last_batch(self) -> int:
+        """Number of the newest series; -1 where nothing was run yet."""
+        with self._store.read() as connection:
+            [(batch,)] = connection.execute("SELECT coalesce(max(batch), -1) FROM runs").fetchall()
+        return int(batch)
+
+    def open_batch(self, build: Build, since: datetime) -> int:
+        """The series on a build that was begun after ``since`` (UTC, naive), to go on with; else a new number."""
+        with self._store.read() as connection:
+            [(batch,)] = connection.execute(
+                "SELECT max(batch) FROM runs WHERE build = ? AND ran_at >= ?", [build.identity, since]
+            ).fetchall()
+        return self.last_batch() + 1 if batch is None else int(batch)
+
+    def recall(self, build: Build, series: Sequence[Series], since: datetime | None) -> None:
+        """Give series of one build the runs that an interrupted sweep has stored, none from before ``since``."""
+        for batch in {one.batch for one in series}:
+            with self._store.read() as connection:
+                asked = {"build": build.identity, "batch": batch, "since": since}
+                found = connection.execute(_RUNS, asked).fetchall()
+            stored: dict[tuple[str, str, bool], list[Observation]] = defaultdict(list)
+            for case_hash, environment, planted, outcome, seen, detail in found:
+                stored[case_hash, environment, planted].append(Observation(outcome, _signature(seen), detail))
+            for one in series:
+                if one.batch == batch:
+                    one.seen = stored[one.case.hash, one.environment, False]
+                    one.plants = stored[one.case.hash, one.environment, True]
+                    one.known = len(one.seen)
+
+    def keep(self, one: Series, attempt: Attempt, result: RunResult, said: Observation, number: int) -> None:
+        """Queue a finished run; it is written within ``COMMIT_SECONDS``, or with the next verdict."""
+        self._waiting.append(
+            {
+                "case_hash": one.case.hash,
+                "build": one.build.identity,
+                "environment": one.environment,
+                "profile": result.profile,
+                "batch": one.batch,
+                "attempt": number,
+                "planted": attempt.plant,
+                "outcome": said.outcome,
+                "detail": said.detail,
+                "signature": str(said.signature) if said.signature else None,
+                "exit_code": result.exit_code,
+                "signal": result.signal,
+                "ended": result.ended,
+                "stdout": result.stdout[-KEPT_OUTPUT:],
+                "stderr": result.stderr[-KEPT_OUTPUT:],
+                "duration": result.duration,
+                "cpu": result.cpu,
+                "peak_memory": result.peak_memory,
+                "zygote": result.zygote,
+                "seed": attempt.seed,
+                "guarantees": list(result.guarantees),
+                "ran_at": now_utc(),
+            }
+        )
+        if time.monotonic() - self._committed > COMMIT_SECONDS:
+            self.commit()
+
+    def commit(self, cells: Sequence[Cell] = ()) -> None:
+        """Write what waits, together with verdicts."""
+        if self._waiting or cells:
+            moment = now_utc()
+            with self._writer.transaction() as connection:
+                rows.append(connection, "runs", self._waiting)
+                rows.append(connection, "verdicts", [_verdict_row(cell, moment) for cell in cells])
+            self._waiting = []
+        self._committed = time.monotonic()
+
+
+def environment_key(columns: Iterable[tuple[str, object]]) -> str:
+    """Key of an environment: a hash of its columns, 16 hexadecimal digits."""
+    text = "\0".join(f"{name}={value}" for name, value in sorted(columns))
+    return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _signature(text: str | None) -> Signature | None:
+    """A stored signature; a message was normalised when it was stored, and stays as it is."""
+    if not text:
+        return None
+    head, _, message = text.partition(": ")
+    if head.startswith("SIG"):
+        return Signature("signal", head)
+    if head[:1].isupper():
+        return Signature("exception", head, message)
+    return Signature(head, "", message)
+
+
+def _build_row(build: Build, moment: str) -> dict[str, Any]:
+    return {
+        "build": build.identity,
+        "name": build.name,
+        "version": build.version,
+        "git_commit": build.git_commit,
+        "channel": build.channel,
+        "platform": build.platform,
+        "python": build.python_version,
+        "seen_at": moment,
+    }
+
+
+def _verdict_row(cell: Cell, moment: str) -> dict[str, Any]:
+    made = cell.decision
+    return {
+        "case_hash": cell.case.hash,
+        "build": cell.build.identity,
+        "environment": cell.environment,
+        "profile": cell.profile,
+        "batch": cell.batch,
+        "verdict": made.verdict,
+        "flaky": made.flaky,
+        "k": made.hits,
+        "n": made.runs,
+        "detectable_rate": made.detectable_rate,
+        "control": made.control.kind,
+        "control_build": made.control.build,
+        "control_k": made.control.hits,
+        "control_n": made.control.runs,
+        "detail": made.detail,
+        "signature": str(made.signature) if made.signature else None,
+        "decided_at": moment,
+    }
+
+
+def _decision(row: Sequence[Any]) -> Decision:
+    verdict, flaky, k, n, rate, kind, build, hits, runs, detail, seen = row
+    return Decision(verdict, flaky, k, n, rate, Control(kind, build, hits, runs), detail, _signature(seen))

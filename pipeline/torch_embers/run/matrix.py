@@ -1,0 +1,169 @@
+"""The matrix of cases and builds, for people, spreadsheets, test reports and programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from packaging.version import InvalidVersion, Version
+
+from torch_embers import resources
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from torch_embers.store.store import Store
+
+COLUMNS = (
+    "case",
+    "issue",
+    "build",
+    "environment",
+    "verdict",
+    "flaky",
+    "k",
+    "n",
+    "detectable_rate",
+    "control",
+    "control_build",
+    "control_k",
+    "control_n",
+    "detail",
+    "decided_at",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One verdict with the names people know.
+
+    Attributes:
+        issue: items of the case as owner/name#number, separated by spaces.
+        build: public version of the build.
+        environment: processor, capability, device in one text.
+        control: build, planted or none.
+    """
+
+    case: str
+    issue: str
+    build: str
+    environment: str
+    verdict: str
+    flaky: bool
+    k: int
+    n: int
+    detectable_rate: float | None
+    control: str
+    control_build: str | None
+    control_k: int
+    control_n: int
+    detail: str
+    decided_at: datetime
+    labels: tuple[str | None, ...] = ()
+
+    def row(self) -> dict[str, Any]:
+        """The entry as named columns."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
+
+def entries(store: Store) -> list[Entry]:
+    """The newest verdict of every current case on every build, by case, oldest build first."""
+    query = resources.package_file("run", "matrix.sql").read_text(encoding="utf-8")
+    with store.read() as connection:
+        found = connection.execute(query).fetchall()
+    made = [Entry(*row) for row in found]
+    return sorted(made, key=lambda e: (e.case, version_key(e.build), e.environment))
+
+
+def version_key(text: str) -> Version:
+    """Order of release; what is no version comes first."""
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return Version("0")
+
+
+def builds_of(found: Sequence[Entry]) -> list[str]:
+    """Builds, oldest first."""
+    return sorted({e.build for e in found}, key=version_key)
+
+
+def changes(found: Sequence[Entry]) -> dict[str, list[tuple[str, str]]]:
+    """Cases whose verdict changes between two builds: for each, (build, verdict) where a new one begins.
+
+    Only ``occurs``, ``absent``, ``not_seen`` and ``changed`` are looked at: the others say nothing about the bug.
+    """
+    told: dict[str, list[tuple[str, str]]] = {}
+    for entry in found:
+        if entry.verdict in ("occurs", "absent", "not_seen", "changed"):
+            seen = told.setdefault(entry.case, [])
+            verdict = "absent" if entry.verdict == "not_seen" else entry.verdict
+            if not seen or seen[-1][1] != verdict:
+                seen.append((entry.build, verdict))
+    return {case: seen for case, seen in told.items() if len(seen) > 1}
+
+
+def as_csv(found: Sequence[Entry]) -> str:
+    """The matrix as CSV with a heading."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for entry in found:
+        row = entry.row()
+        rate = entry.detectable_rate
+        row |= {"decided_at": _iso(entry.decided_at), "detectable_rate": "" if rate is None else f"{rate:.4f}"}
+        writer.writerow(row | {name: _harmless(value) for name, value in row.items() if isinstance(value, str)})
+    return out.getvalue()
+
+
+def as_json_lines(found: Sequence[Entry]) -> bytes:
+    """The matrix as JSON, one verdict a line."""
+    lines = [orjson.dumps(e.row() | {"decided_at": _iso(e.decided_at)}) for e in found]
+    return b"".join(line + b"\n" for line in lines)
+
+
+def as_junit(found: Sequence[Entry], name: str = "embers") -> bytes:
+    """The matrix as JUnit XML, a suite per build: a bug that occurs fails, what cannot be told is skipped."""
+    root = ET.Element("testsuites", name=name)
+    for build in builds_of(found):
+        own = [e for e in found if e.build == build]
+        skipped = [e for e in own if e.verdict in ("untestable", "inconclusive", "control_failed")]
+        failed = [e for e in own if e.verdict in ("occurs", "changed")]
+        suite = ET.SubElement(
+            root,
+            "testsuite",
+            name=f"torch {build}",
+            tests=str(len(own)),
+            failures=str(len(failed)),
+            skipped=str(len(skipped)),
+            errors="0",
+        )
+        for entry in own:
+            case = ET.SubElement(suite, "testcase", classname=_xml(entry.issue), name=_xml(entry.case))
+            said = f"{entry.verdict} {entry.k}/{entry.n}, control {entry.control} {entry.control_k}/{entry.control_n}"
+            if entry in failed:
+                ET.SubElement(case, "failure", message=_xml(said)).text = _xml(entry.detail)
+            elif entry in skipped:
+                ET.SubElement(case, "skipped", message=_xml(f"{said}: {entry.detail}"))
+    ET.indent(root)
+    text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds") + "Z"
+
+
+def _xml(text: str) -> str:
+    """Text without what XML 1.0 cannot hold."""
+    return "".join(c for c in text if c in "\t\n" or 0x20 <= ord(c) < 0xD800 or 0xE000 <= ord(c) < 0xFFFE)
+
+
+def _harmless(text: str) -> str:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text

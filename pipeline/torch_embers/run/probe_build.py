@@ -1,0 +1,104 @@
+"""Asks an interpreter which torch it has, or whether that torch works. Runs inside builds: Python 3.8 syntax.
+
+Usage: ``python -I probe_build.py identity|check``; the answer is one line of JSON, the last of its output.
+"""
+
+import json
+import platform
+import sys
+
+
+def identity():
+    """What the build says of itself."""
+    import torch
+
+    cuda = getattr(torch.version, "cuda", None)
+    hip = getattr(torch.version, "hip", None)
+    backends = getattr(torch, "backends", None)
+    cpu = getattr(backends, "cpu", None)
+    mps = getattr(backends, "mps", None)
+    found = {
+        "version": str(torch.__version__),
+        "git_commit": str(getattr(torch.version, "git_version", "") or ""),
+        "debug": bool(getattr(torch.version, "debug", False)),
+        "compiled_for": "cuda " + str(cuda) if cuda else ("rocm " + str(hip) if hip else "cpu"),
+        "python": platform.python_version(),
+        "platform": sys.platform + "-" + platform.machine(),
+        "capability": str(cpu.get_cpu_capability()) if hasattr(cpu, "get_cpu_capability") else "",
+        "devices": ["cpu"],
+        "device_name": "",
+        "driver": "",
+        "numpy": "",
+        "base": sys.base_prefix,
+        "torch_home": str(torch.__file__),
+    }
+    if torch.cuda.is_available():
+        found["devices"].append("cuda")
+        found["device_name"] = str(torch.cuda.get_device_name(0))
+        found["driver"] = str(cuda)
+    if mps is not None and mps.is_available():
+        found["devices"].append("mps")
+        found["driver"] = platform.mac_ver()[0]
+    try:
+        import numpy
+
+        found["numpy"] = str(numpy.__version__)
+    except Exception as error:
+        found["numpy"] = "unusable: " + type(error).__name__
+    return found
+
+
+def _matmul(torch, device):
+    left = torch.arange(6.0).reshape(2, 3).to(device)
+    got = (left @ left.t()).cpu().tolist()
+    assert got == [[5.0, 14.0], [14.0, 50.0]], got
+
+
+def _backward(torch, device):
+    leaf = torch.ones(3, device=device, requires_grad=True)
+    (leaf * leaf * leaf).sum().backward()
+    assert leaf.grad.cpu().tolist() == [3.0, 3.0, 3.0], leaf.grad
+
+
+def _numpy(torch, device):
+    del device
+    assert torch.tensor([1.0, 2.0]).numpy().tolist() == [1.0, 2.0]
+
+
+def _pkg_resources(torch, device):
+    """Releases before 2.2 import it in places: its lack looks like a bug of torch."""
+    del device
+    major, minor = (int(part) for part in torch.__version__.split(".")[:2])
+    if (major, minor) < (2, 2):
+        import pkg_resources  # noqa: F401
+
+
+def check():
+    """Name -> ok, or what went wrong."""
+    import torch
+
+    devices = ["cpu"]
+    if torch.cuda.is_available():
+        devices.append("cuda")
+    mps = getattr(torch.backends, "mps", None)
+    if mps is not None and mps.is_available():
+        devices.append("mps")
+    found = {"import": "ok"}
+    for device in devices:
+        for step in (_matmul, _backward):
+            found[step.__name__[1:] + " on " + device] = _tried(step, torch, device)
+    for step in (_numpy, _pkg_resources):
+        found[step.__name__[1:]] = _tried(step, torch, "cpu")
+    return found
+
+
+def _tried(step, torch, device):
+    try:
+        step(torch, device)
+    except Exception as error:
+        return (type(error).__name__ + ": " + str(error))[:300]
+    return "ok"
+
+
+if __name__ == "__main__":
+    print(json.dumps({"identity": identity, "check": check}[sys.argv[1]]()))

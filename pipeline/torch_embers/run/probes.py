@@ -1,0 +1,300 @@
+"""Runs inside the sandbox and tries what it must prevent. Python 3.8, standard library.
+
+Usage: ``python probes.py NAME [ARGUMENT ...]``. Exit 0: prevented. Exit 1: the last line says what was possible.
+Some probes only do harm (flood, sleep ...); there the driver judges how the run ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import mmap
+import os
+import signal
+import socket
+import stat
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+NEW_USER = 0x10000000
+
+
+def fail(text: str) -> NoReturn:
+    """Say what was possible."""
+    sys.stdout.write(f"{text}\n")
+    sys.exit(1)
+
+
+def refused(what: str, action: Callable[..., object], *arguments: object) -> None:
+    """``action`` must fail with OSError."""
+    try:
+        action(*arguments)
+    except OSError:
+        return
+    fail(what)
+
+
+def read(path: str) -> None:
+    """A file's first byte."""
+    with Path(path).open("rb") as file:
+        file.read(1)
+
+
+def must_be_denied(what: str, answer: int) -> None:
+    """A system call must have answered with an error."""
+    if answer >= 0:
+        fail(what)
+
+
+def syscall(*arguments: int) -> int:
+    """A raw system call."""
+    return int(LIBC.syscall(*[ctypes.c_long(value) for value in arguments]))
+
+
+def connect(family: int, address: Any, kind: int = socket.SOCK_STREAM) -> None:
+    """Open a connection."""
+    with socket.socket(family, kind) as one:
+        one.settimeout(2)
+        one.connect(address)
+
+
+def network(port: str, abstract: str, path: str) -> None:
+    """Reach a listening server of the host by every way."""
+    refused("TCP to the host's loopback", connect, socket.AF_INET, ("127.0.0.1", int(port)))
+    refused("TCP by IPv6", connect, socket.AF_INET6, ("::1", int(port)))
+    refused("a route to the outside", connect, socket.AF_INET, ("192.0.2.1", 53), socket.SOCK_DGRAM)
+    refused("a route to the outside by IPv6", connect, socket.AF_INET6, ("2001:db8::1", 53), socket.SOCK_DGRAM)
+    refused("an abstract socket of the host", connect, socket.AF_UNIX, "\0" + abstract)
+    refused("a socket file of the host", connect, socket.AF_UNIX, path)
+    refused("vsock", socket.socket, 40, socket.SOCK_STREAM)
+    refused("raw packets", socket.socket, 17, socket.SOCK_RAW)
+    refused("raw IP", socket.socket, socket.AF_INET, socket.SOCK_RAW, 1)
+
+
+def home(*secrets: str) -> None:
+    """Find anything of the user."""
+    seen = [path.name for path in Path(os.environ["HOME"]).iterdir()]
+    if seen:
+        fail(f"the home holds {seen[:3]}")
+    for path in secrets:
+        if os.path.lexists(path):
+            fail(f"{path} is visible")
+
+
+def environment(value: str, *allowed: str) -> None:
+    """Find a variable that nobody gave."""
+    more = set(os.environ) - set(allowed)
+    if more or value in os.environ.values():
+        fail(f"the environment holds {sorted(more)}")
+    refused("the environment of the supervisor", read, "/proc/1/environ")
+
+
+def build() -> None:
+    """Change the build or the system."""
+    for name in (sys.prefix, sys.base_prefix, str(Path(os.__file__).parent), "/", "/usr", "/etc", "/dev"):
+        folder = Path(name)
+        refused(f"a file in {folder}", (folder / ".embers-probe").touch)
+        refused(f"new rights of {folder}", folder.chmod, 0o777)
+    refused("a change of the interpreter", Path(sys.executable).resolve().open, "ab")
+
+
+PLACES = tuple(map(Path, ("/tmp", "/dev/shm", os.environ.get("HOME", "/"))))  # noqa: S108 - inside the sandbox
+
+
+def leave() -> None:
+    """Leave something for the next run, everywhere that can be written."""
+    for place in PLACES:
+        (place / "left").touch()
+    LIBC.semget(0x454D4252, 1, 0o1666)
+    LIBC.msgget(0x454D4252, 0o1666)
+
+
+def found(disk: str) -> None:
+    """Find what another run left; take more disk than there is."""
+    for place in PLACES:
+        if (place / "left").exists():
+            fail(f"a file of another run in {place}")
+        state = os.statvfs(place)
+        if not 0 < state.f_blocks * state.f_frsize <= int(disk):
+            fail(f"{place} is not bounded")
+        with (place / "big").open("w") as file:
+            refused(f"more room in {place} than the cap", os.posix_fallocate, file.fileno(), 0, int(disk) + 4096)
+    must_be_denied("a semaphore of another run", LIBC.semget(0x454D4252, 1, 0))
+    must_be_denied("a message queue of another run", LIBC.msgget(0x454D4252, 0))
+
+
+def processes() -> None:
+    """See, signal or trace what does not belong to this run."""
+    seen = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}
+    if not seen <= {1, os.getpid()} or os.getpid() > 100:
+        fail(f"processes {sorted(seen)} are visible")
+    for name in ("mem", "environ", "maps", "syscall"):
+        refused(f"{name} of the supervisor", read, f"/proc/1/{name}")
+    for name in ("root", "cwd", "exe", *(f"fd/{number}" for number in range(64))):
+        refused(f"{name} of the supervisor", os.readlink, f"/proc/1/{name}")
+    must_be_denied("ptrace of the supervisor", LIBC.ptrace(16, 1, 0, 0))
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        try:
+            os.kill(1, number)
+        except OSError:
+            continue
+    time.sleep(0.05)  # were the supervisor gone or stopped, this run would not end well
+
+
+def namespaces() -> None:
+    """Make a user namespace, by the call and around the filter."""
+    must_be_denied("unshare of a user namespace", LIBC.unshare(NEW_USER))
+    numbers = {"x86_64": 56, "aarch64": 220}
+    pid = syscall(numbers[os.uname().machine], NEW_USER | signal.SIGCHLD, 0, 0, 0, 0)
+    if pid == 0:
+        os._exit(0)
+    must_be_denied("clone into a user namespace", pid)
+    if int(Path("/proc/sys/user/max_user_namespaces").read_text(encoding="ascii")) != 0:
+        fail("the kernel still allows user namespaces here")
+
+
+def data(size: str) -> None:
+    """Take more memory than the cap."""
+    try:
+        bytearray(int(size))
+    except MemoryError:
+        return
+    fail(f"{size} bytes of data")
+
+
+def shared(size: str) -> None:
+    """Take shared memory, which the cap for data does not count; the driver looks for the end by memory."""
+    if hasattr(os, "memfd_create"):
+        refused("memory in a file without a name", os.memfd_create, "probe")
+    must_be_denied("System V memory", int(LIBC.shmget(0, ctypes.c_size_t(1 << 20), 0o1666)))
+    area = mmap.mmap(-1, int(size))
+    for place in range(0, int(size), 4096):
+        area[place] = 1
+    time.sleep(5)
+
+
+def many(size: str) -> None:
+    """Take the memory in many processes, each below the cap."""
+    for _ in range(16):
+        if os.fork() == 0:
+            part = bytearray(b"x") * (int(size) // 4)
+            time.sleep(5)
+            os._exit(len(part) & 1)
+    time.sleep(5)
+
+
+def bomb(cap: str) -> None:
+    """Fork until it is refused."""
+    count = 0
+    while count <= 4 * int(cap):
+        try:
+            pid = os.fork()
+        except OSError:
+            break
+        if pid == 0:
+            time.sleep(10)
+            os._exit(0)
+        count += 1
+    if not int(cap) // 2 <= count <= int(cap):
+        fail(f"{count} processes")
+
+
+def threads(cap: str) -> None:
+    """Start threads until it is refused."""
+    count = 0
+    while count <= 4 * int(cap):
+        try:
+            threading.Thread(target=time.sleep, args=(10,), daemon=True).start()
+        except RuntimeError:
+            break
+        count += 1
+    if count > int(cap):
+        fail(f"{count} threads")
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def flood() -> None:
+    """Print without an end."""
+    while True:
+        os.write(1, b"x" * 65536)
+
+
+def stay() -> None:
+    """Ignore every signal that can be ignored."""
+    for number in range(1, signal.NSIG):
+        try:
+            signal.signal(number, signal.SIG_IGN)
+        except (OSError, ValueError):
+            continue
+    while True:
+        time.sleep(1)
+
+
+def rights() -> None:
+    """Find a capability or a way to gain one."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    state = dict(line.split(":", 1) for line in lines if ":" in line)
+    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        if int(state[name], 16):
+            fail(f"{name} is {state[name].strip()}")
+    if state["NoNewPrivs"].strip() != "1":
+        fail("new privileges can be gained")
+    if state["Seccomp"].strip() != "2":
+        fail("no filter of system calls")
+    if 0 in os.getresuid() and int(Path("/proc/self/uid_map").read_text(encoding="ascii").split()[1]) == 0:
+        fail("the run belongs to root outside")
+
+
+def outlive() -> None:
+    """Leave a process behind that has cut every tie."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        for number in range(3):
+            os.close(number)
+        while True:
+            time.sleep(1)
+    time.sleep(0.1)
+
+
+def forge() -> None:
+    """Write a good result into every descriptor that might lead out; the true end is exit 7."""
+    body = json.dumps({"ended": "exited", "exit_code": 0, "signal": None, "stdout": "", "stderr": ""}).encode()
+    for number in range(3, 1024):
+        try:
+            mode = os.fstat(number).st_mode
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            continue
+        if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode):
+            os.write(number, len(body).to_bytes(4, "big") + body)
+    for number in range(64):
+        try:
+            with Path(f"/proc/1/fd/{number}").open("wb") as file:
+                file.write(body)
+        except OSError:
+            continue
+    must_be_denied("a descriptor of the supervisor", syscall(438, 1, 3, 0))
+    os._exit(7)
+
+
+def main() -> None:
+    """Run the probe that the first argument names."""
+    probe = {name: value for name, value in globals().items() if callable(value)}[sys.argv[1]]
+    probe(*sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

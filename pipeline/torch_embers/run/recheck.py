@@ -1,0 +1,277 @@
+"""The periodic re-check: run what is due, derive each item's status, tell what changed since last time.
+
+History is only added to. A status and its announcement are written in one transaction, so that a change is told once,
+however often the re-check is interrupted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.errors import InputError
+from torch_embers.mine.pages import now_utc
+from torch_embers.run.executor import Executor, Wish
+from torch_embers.run.status import ANNOUNCED, CONFIRMED, Status, Tracked, expected_false, status_of
+from torch_embers.run.verdict import Rules
+from torch_embers.store import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import duckdb
+
+    from torch_embers.repro.case import Case
+    from torch_embers.run.builds import Build, Registry
+    from torch_embers.run.executor import Watcher
+    from torch_embers.run.ledger import Cell
+    from torch_embers.store.store import Store, Writer
+
+ONLY = ("all", "open", "closed")
+BACKENDS = ("cpu", "cuda", "mps")
+
+ItemKey = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a re-check is asked for.
+
+    Attributes:
+        only: items in which state.
+        reference: the build that statuses speak of.
+        builds: all builds to have verdicts on, oldest first; the reference among them.
+        every: days after which a verdict on the reference build is due again.
+        jobs: runs at a time.
+    """
+
+    only: str
+    reference: Build
+    builds: Sequence[Build]
+    every: float
+    jobs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A status that is not what it was.
+
+    Attributes:
+        evidence: one line per case: verdict, k/n, control, detectable rate.
+        is_news: whether it is one of those that are told.
+    """
+
+    repo: str
+    number: int
+    title: str
+    backend: str
+    status: Status
+    previous: str | None
+    evidence: tuple[str, ...]
+
+    @property
+    def is_news(self) -> bool:
+        """Whether it is one of the changes that a re-check tells."""
+        return self.status in ANNOUNCED
+
+
+@dataclass(frozen=True, slots=True)
+class Recheck:
+    """What a re-check found.
+
+    Attributes:
+        counts: items by status, all of them.
+        fresh: verdicts that were reached now.
+        false_expected: false claims of an absence to expect among the announced ones.
+    """
+
+    reference: Build
+    made_at: str
+    cells: tuple[Cell, ...]
+    changes: tuple[Change, ...]
+    counts: Mapping[str, int]
+    fresh: int
+    false_expected: float
+
+    @property
+    def news(self) -> list[Change]:
+        """Changes that are told."""
+        return [change for change in self.changes if change.is_news]
+
+
+def recheck(
+    store: Store, writer: Writer, registry: Registry, cases: Sequence[Case], request: Request, watcher: Watcher
+) -> Recheck:
+    """Run what is due, derive statuses, write what changed, and say it.
+
+    Raises:
+        InputError: ``only`` is none of ``ONLY``.
+        BuildError, SandboxError, StoreError: as ``Executor.sweep``.
+    """
+    if request.only not in ONLY:
+        raise InputError(f"--only {request.only}: use {', '.join(ONLY)}")
+    rules = Rules.load()
+    items = _items(store)
+    chosen = [c for c in cases if any(_is_wanted(items.get(key), request.only) for key in c.issues)]
+    executor = Executor(store, writer, registry, watcher, rules)
+    cells = _sweep(executor, chosen, request)
+    statuses = _statuses(chosen, items, cells, request.reference)
+    statuses = _confirmed(executor, chosen, items, cells, statuses, _previous(store), request)
+    changes = _changes(store, statuses, items, cells, request.reference)
+    made_at = now_utc()
+    with writer.transaction() as connection:
+        _write(connection, changes, request.reference, made_at)
+    counts: dict[str, int] = defaultdict(int)
+    for status in statuses.values():
+        counts[status] += 1
+    claims = sum(change.status in CONFIRMED for change in changes)
+    return Recheck(
+        request.reference,
+        made_at,
+        tuple(cells),
+        tuple(changes),
+        dict(counts),
+        sum(cell.fresh for cell in cells),
+        expected_false(claims, rules.miss),
+    )
+
+
+def _is_wanted(item: tuple[Tracked, str] | None, only: str) -> bool:
+    return only == "all" or (item is not None and item[0].state == only)
+
+
+def _sweep(executor: Executor, cases: Sequence[Case], request: Request) -> list[Cell]:
+    """Older builds where a verdict is missing, the reference build where it is missing or too old.
+
+    A released build does not change; what may is the machine, and the control sees that.
+    """
+    older = [b for b in request.builds if b.identity != request.reference.identity]
+    found = list(executor.sweep(Wish(cases, older, request.builds, request.jobs))) if older else []
+    due = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=request.every)
+    batch = executor.ledger.open_batch(request.reference, due)
+    wish = Wish(cases, [request.reference], request.builds, request.jobs, batch=batch, since=due)
+    return found + list(executor.sweep(wish))
+
+
+def _statuses(
+    cases: Iterable[Case],
+    items: Mapping[ItemKey, tuple[Tracked, str]],
+    cells: Sequence[Cell],
+    reference: Build,
+) -> dict[tuple[str, int, str], Status]:
+    """Status by item and backend."""
+    by_case: dict[str, list[Cell]] = defaultdict(list)
+    for cell in sorted(cells, key=lambda c: c.build.order()):
+        if cell.build.order() <= reference.order():
+            by_case[cell.case.hash].append(cell)
+    of_item: dict[tuple[str, int, str], dict[str, list[Any]]] = defaultdict(dict)
+    for case in cases:
+        seen = by_case.get(case.hash, [])
+        if seen and seen[-1].build.identity == reference.identity:
+            for repo, number in case.issues:
+                of_item[repo, number, case.device][case.hash] = [cell.decision.verdict for cell in seen]
+    unknown = Tracked(None, None)
+    return {key: status_of(items.get(key[:2], (unknown, ""))[0], verdicts) for key, verdicts in sorted(of_item.items())}
+
+
+def _confirmed(
+    executor: Executor,
+    cases: Sequence[Case],
+    items: Mapping[ItemKey, tuple[Tracked, str]],
+    cells: list[Cell],
+    statuses: dict[tuple[str, int, str], Status],
+    previous: Mapping[tuple[str, int, str], str],
+    request: Request,
+) -> dict[tuple[str, int, str], Status]:
+    """Run a second fresh series for every new claim of an absence, and derive the statuses again."""
+    claimed = {key[:2] for key, s in statuses.items() if s in CONFIRMED and previous.get(key) != s}
+    doubtful = [c for c in cases if claimed & set(c.issues)]
+    if not doubtful:
+        return statuses
+    since = datetime.now(UTC).replace(tzinfo=None)
+    batch = executor.ledger.last_batch() + 1
+    wish = Wish(doubtful, [request.reference], request.builds, request.jobs, batch, since)
+    second = {cell.case.hash: cell for cell in executor.sweep(wish)}
+    for place, cell in enumerate(cells):
+        if cell.build.identity == request.reference.identity and cell.case.hash in second:
+            cells[place] = replace(second[cell.case.hash], fresh=True)
+    return _statuses(cases, items, cells, request.reference)
+
+
+def _changes(
+    store: Store,
+    statuses: Mapping[tuple[str, int, str], Status],
+    items: Mapping[ItemKey, tuple[Tracked, str]],
+    cells: Sequence[Cell],
+    reference: Build,
+) -> list[Change]:
+    previous = _previous(store)
+    evidence: dict[tuple[str, int, str], list[str]] = defaultdict(list)
+    for cell in cells:
+        if cell.build.identity == reference.identity:
+            for repo, number in cell.case.issues:
+                evidence[repo, number, cell.case.device].append(evidence_line(cell))
+    return [
+        Change(*key[:2], items.get(key[:2], (None, ""))[1], key[2], status, previous.get(key), tuple(evidence[key]))
+        for key, status in statuses.items()
+        if previous.get(key) != status
+    ]
+
+
+def evidence_line(cell: Cell) -> str:
+    """A verdict with all it rests on, in one line."""
+    made = cell.decision
+    parts = [f"{cell.case.name}: {made.verdict} {made.hits}/{made.runs}"]
+    if made.flaky:
+        parts.append("flaky")
+    control = made.control
+    if control.kind == "build":
+        parts.append(f"control {control.hits}/{control.runs} on {(control.build or '').partition('@')[0]}")
+    elif control.kind == "planted":
+        parts.append(f"planted fault seen {control.hits}/{control.runs}")
+    else:
+        parts.append("no control")
+    if made.detectable_rate is not None:
+        parts.append(f"a rate of {made.detectable_rate:.2f} would have shown")
+    return ", ".join(parts) + (f" ({made.detail})" if made.detail else "")
+
+
+# ---- the database --------------------------------------------------------------------------------------------------
+
+
+def _items(store: Store) -> dict[ItemKey, tuple[Tracked, str]]:
+    with store.read() as connection:
+        found = connection.execute(
+            "SELECT DISTINCT i.repo, i.number, i.state, i.state_reason, i.title FROM items i "
+            "SEMI JOIN case_items USING (repo, number)"
+        ).fetchall()
+    return {(repo, number): (Tracked(state, reason), title or "") for repo, number, state, reason, title in found}
+
+
+def _previous(store: Store) -> dict[tuple[str, int, str], str]:
+    with store.read() as connection:
+        found = connection.execute("SELECT repo, number, backend, status FROM statuses").fetchall()
+    return {(repo, number, backend): status for repo, number, backend, status in found}
+
+
+def _write(connection: duckdb.DuckDBPyConnection, changes: Sequence[Change], reference: Build, moment: str) -> None:
+    common = [
+        {
+            "repo": c.repo,
+            "number": c.number,
+            "backend": c.backend,
+            "reference": reference.identity,
+            "status": c.status,
+            "previous": c.previous,
+            "evidence": "\n".join(c.evidence),
+            "decided_at": moment,
+            "kind": c.status,
+            "text": "\n".join(c.evidence),
+            "announced_at": moment,
+        }
+        for c in changes
+    ]
+    rows.append(connection, "status_history", common)
+    rows.append(connection, "announcements", [row for row in common if row["status"] in ANNOUNCED])

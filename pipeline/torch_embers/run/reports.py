@@ -1,0 +1,118 @@
+"""What a re-check leaves behind: JSON for programs, Markdown for people, JUnit XML for test dashboards."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from torch_embers.errors import InputError
+from torch_embers.run import matrix
+from torch_embers.run.status import ANNOUNCED, CONFIRMED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from torch_embers.run.recheck import Change, Recheck
+
+HEADINGS = {
+    "regressed": "Came back",
+    "closed_but_occurs": "Closed, but still there",
+    "open_but_absent": "Open, but gone",
+    "fixed": "Fixed",
+}
+NOTHING_NEW, NEWS = 0, 10
+"""Exit codes of `embers recheck`: nothing to tell, or something came back, is still there, or is gone."""
+
+
+def exit_code(found: Recheck) -> int:
+    """Whether there is something to tell."""
+    return NEWS if found.news else NOTHING_NEW
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(content)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def save(folder: Path, found: Recheck, entries: Sequence[matrix.Entry]) -> None:
+    """Write recheck.json, recheck.md and recheck.xml.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+    write(folder / "recheck.json", orjson.dumps(as_table(found), option=orjson.OPT_INDENT_2))
+    write(folder / "recheck.md", markdown(found).encode())
+    newest = [e for e in entries if e.build == found.reference.public_version]
+    write(folder / "recheck.xml", matrix.as_junit(newest, "embers recheck"))
+
+
+def as_table(found: Recheck) -> dict[str, Any]:
+    """A re-check as plain data."""
+    return {
+        "made_at": found.made_at,
+        "reference": found.reference.identity,
+        "counts": dict(sorted(found.counts.items())),
+        "verdicts_reached": found.fresh,
+        "false_absences_expected_at_most": found.false_expected,
+        "changes": [
+            {
+                "issue": f"{c.repo}#{c.number}",
+                "title": c.title,
+                "backend": c.backend,
+                "status": c.status,
+                "previous": c.previous,
+                "told": c.is_news,
+                "evidence": list(c.evidence),
+            }
+            for c in found.changes
+        ],
+    }
+
+
+def markdown(found: Recheck) -> str:
+    """A re-check as a page."""
+    lines = [
+        f"# Re-check against PyTorch {found.reference.version}",
+        "",
+        f"{found.made_at}, {found.reference.identity}",
+    ]
+    for status in ANNOUNCED:
+        own = [change for change in found.news if change.status == status]
+        if own:
+            lines += ["", f"## {HEADINGS[status]} ({len(own)})", ""]
+            lines += [line for change in own for line in _entry(change)]
+    if not found.news:
+        lines += ["", "Nothing changed since the last re-check."]
+    if any(change.status in CONFIRMED for change in found.news):
+        lines += ["", f"False claims of an absence to expect among these: at most {found.false_expected:.4f}."]
+    lines += ["", "| status | items |", "| --- | --- |"]
+    lines += [f"| {status} | {count} |" for status, count in sorted(found.counts.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _entry(change: Change) -> list[str]:
+    was = f" (was {change.previous})" if change.previous else ""
+    head = f"- {_plain(change.repo)}#{change.number} on {change.backend}{was}: {_plain(change.title)}"
+    return [head, *(f"  - {_plain(line)}" for line in change.evidence)]
+
+
+def _plain(text: str) -> str:
+    """Text from outside that stays text in Markdown."""
+    kept = " ".join(text.split())[:300]
+    for mark in "\\`|<>[]*_#~":
+        kept = kept.replace(mark, f"\\{mark}")
+    return kept.replace("@", "@\u200b")

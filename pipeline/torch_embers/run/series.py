@@ -1,0 +1,138 @@
+"""A series: the runs of one case on one build that one verdict rests on. Pure: says which run is wanted, when to stop.
+
+The runs of a series are spread over several freshly started zygotes (turns). A hit is confirmed in another zygote, so
+that one odd process does not make a verdict; clean runs go on until there are as many as were planned before the first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+
+from torch_embers.run.verdict import Control, Decision, Observation, Rules, decide, planned, shares
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from torch_embers.repro.case import Case
+    from torch_embers.run.builds import Build
+
+PROFILES = {"curated": "reviewed", "extracted": "hostile", "synthesized": "hostile"}
+"""Profile of the sandbox by the origin of a case: only what was read before may run with less than every guarantee."""
+
+
+@dataclass(slots=True)
+class Series:
+    """Runs of one case on one build in one environment.
+
+    Attributes:
+        batch: number of the series; a new one starts from nothing.
+        is_control: whether it measures the hit rate, rather than looking for a hit.
+        seen: what the runs said, in order.
+        plants: what the runs with an injected fault said.
+        known: how many of ``seen`` were made by an earlier, interrupted sweep.
+    """
+
+    case: Case
+    build: Build
+    environment: str
+    batch: int
+    is_control: bool = False
+    control: Control = field(default_factory=Control)
+    planned: int = 0
+    seen: list[Observation] = field(default_factory=list)
+    plants: list[Observation] = field(default_factory=list)
+    known: int = 0
+    _turn_start: int = 0
+
+    @property
+    def profile(self) -> str:
+        """Profile of the sandbox."""
+        return PROFILES[self.case.origin]
+
+    def plan(self, control: Control, rules: Rules) -> None:
+        """Fix the number of runs, before the first."""
+        self.control, self.planned = control, planned(control, rules)
+
+    def plan_control(self, rules: Rules) -> None:
+        """Fix the size of a control batch: it never depends on what is seen."""
+        self.is_control = True
+        self.planned = rules.slow_control_batch if self.case.timeout > rules.slow_after else rules.control_batch
+
+    def begin_turn(self) -> None:
+        """A fresh zygote takes over."""
+        self._turn_start = len(self.seen)
+
+    def is_settled(self, rules: Rules) -> bool:
+        """Whether no further run is wanted."""
+        if self.is_control:
+            return len(self.seen) >= self.planned
+        hits = self._hits()
+        if hits > rules.confirmations:
+            return True
+        if len(self.seen) >= rules.zygotes and all(o.outcome == "cannot_run" for o in self.seen):
+            return True
+        return len(self.seen) >= self.planned + (rules.confirmations if hits else 0)
+
+    def wants(self, turn: int, rules: Rules) -> bool:
+        """Whether zygote number ``turn`` should make one more run."""
+        if self.is_settled(rules):
+            return False
+        is_last = turn == rules.zygotes - 1
+        if not is_last and len(self.seen) >= sum(shares(self.planned, rules.zygotes)[: turn + 1]):
+            return False
+        own = self.seen[self._turn_start :]
+        if self.is_control or not own:
+            return True
+        # what was seen here is seen again in the next zygote; the last one makes what is still lacking
+        return own[-1].outcome not in ("reproduced", "cannot_run") or is_last
+
+    def wants_plant(self, turn: int, rules: Rules) -> bool:
+        """Whether the case should show here that it could see its fault: it has no build that does."""
+        fits = not self.is_control and self.control.kind == "none" and self.case.oracle == "self"
+        return fits and len(self.plants) <= turn < rules.planted_batch and not self.is_settled(rules)
+
+    def decide(self, rules: Rules) -> Decision:
+        """The verdict."""
+        control = self.control
+        if control.kind == "none" and self.plants:
+            control = Control("planted", self.build.identity, _count(self.plants), len(self.plants))
+        return decide(self.seen, control, self.planned, rules)
+
+    def as_control(self) -> Control:
+        """What a control batch showed."""
+        return Control("build", self.build.identity, self._hits(), len(self.seen))
+
+    def _hits(self) -> int:
+        return _count(self.seen)
+
+
+def _count(seen: Iterable[Observation]) -> int:
+    return sum(o.outcome == "reproduced" for o in seen)
+
+
+def cannot_run_here(case: Case, build: Build) -> str | None:
+    """Why a case need not even be tried on a build; None where it should be."""
+    if not case.runs_on_version(build.public_version):
+        return f"it needs {', '.join(str(n) for n in case.needs if n.what == 'torch')}, the build is {build.version}"
+    missing = [n.value for n in case.needs if n.what == "device" and n.value not in build.devices]
+    return f"no {missing[0]} here" if missing else None
+
+
+def control_build(case: Case, builds: Iterable[Build], seen_bad: Collection[str]) -> Build | None:
+    """The newest build that is known to show the bug: measured by the case's author, or seen in runs of ours.
+
+    Args:
+        case: the case.
+        builds: builds that may serve.
+        seen_bad: identities of builds on which it occurred.
+    """
+    versions = {Version(v) for v in case.known_bad}
+    fitting = [
+        b
+        for b in builds
+        if (b.identity in seen_bad or Version(b.public_version) in versions) and cannot_run_here(case, b) is None
+    ]
+    return max(fitting, key=lambda b: b.order()) if fitting else None

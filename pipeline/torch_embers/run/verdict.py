@@ -1,0 +1,332 @@
+"""From runs to verdicts: pure rules, with their numbers in ``data/verdicts.toml``.
+
+One run has an outcome. Runs of one case on one build in one environment, together with a control, have a verdict. A
+clean verdict says how rare a failure could still be: the number of clean runs follows from the control's hit rate, and
+is fixed before the first of them.
+
+The statistics: C. Clopper and E. Pearson, Biometrika 26 (1934), for the bound of the rate.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from torch_embers import resources
+from torch_embers.oracles.signature import Signature, any_matches, from_traceback, of_exception, signal_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from torch_embers.oracles.signature import Family
+
+FILE = "verdicts.toml"
+
+Outcome = Literal[
+    "reproduced", "not_reproduced", "different_failure", "cannot_run", "timeout", "out_of_memory", "sandbox_error"
+]
+Verdict = Literal["occurs", "absent", "not_seen", "changed", "control_failed", "untestable", "inconclusive"]
+ControlKind = Literal["build", "planted", "none"]
+
+OUTCOMES: tuple[Outcome, ...] = (
+    "reproduced",
+    "not_reproduced",
+    "different_failure",
+    "cannot_run",
+    "timeout",
+    "out_of_memory",
+    "sandbox_error",
+)
+VERDICTS: tuple[Verdict, ...] = (
+    "occurs",
+    "absent",
+    "not_seen",
+    "changed",
+    "control_failed",
+    "untestable",
+    "inconclusive",
+)
+USABLE: frozenset[Outcome] = frozenset({"reproduced", "not_reproduced", "different_failure"})
+"""Outcomes that say something about the bug."""
+
+RIGHT, BUG, SKIP = 0, 1, 125
+"""Exit codes of a case with oracle ``self``, as `git bisect run` has them."""
+
+
+class Declared(Protocol):
+    """What of a case decides an outcome."""
+
+    @property
+    def oracle(self) -> str:
+        """self, exception or signal."""
+
+    @property
+    def signature(self) -> Family:
+        """Failures that count."""
+
+
+class Ended(Protocol):
+    """What of a run decides an outcome; ``run.runner.RunResult`` has it."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code."""
+
+    @property
+    def signal(self) -> int | None:
+        """Signal that ended it."""
+
+    @property
+    def ended(self) -> str:
+        """How it ended."""
+
+    @property
+    def detail(self) -> str:
+        """The same in words."""
+
+    @property
+    def stdout(self) -> str:
+        """End of its output."""
+
+    @property
+    def stderr(self) -> str:
+        """End of its error output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one run says."""
+
+    outcome: Outcome
+    signature: Signature | None
+    """The failure that was seen, if any."""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Numbers of ``data/verdicts.toml``."""
+
+    confidence: float
+    miss: float
+    control_batch: int
+    slow_control_batch: int
+    slow_after: float
+    without_control: int
+    most: int
+    planted_batch: int
+    zygotes: int
+    confirmations: int
+    cannot_run: tuple[tuple[str, str], ...]
+    """(exception class, part of its message) that speak of the script, not of the bug."""
+
+    @staticmethod
+    @cache
+    def load() -> Rules:
+        """Read the file.
+
+        Raises:
+            InputError: it is missing or broken.
+        """
+        table = resources.load_toml(FILE)
+        runs = {key: value for key, value in table["runs"].items() if not key.endswith("_reason")}
+        runs.pop("reason", None)
+        excuses = tuple((e["type"], e.get("message", "")) for e in table["cannot_run"])
+        return Rules(**runs, cannot_run=excuses)
+
+
+# ---- one run -------------------------------------------------------------------------------------------------------
+
+
+def judge(case: Declared, run: Ended) -> Observation:
+    """What one run of a case says about its bug.
+
+    The word of the kernel counts (exit code, signal, limits hit), never a marker in the output.
+    """
+    family = case.signature
+    if run.ended == "sandbox_error":
+        return Observation("sandbox_error", None, run.detail)
+    own_watchdog = case.oracle == "self"
+    if run.ended == "timeout":
+        seen = Signature("hang")
+        hit = not own_watchdog and any_matches(family, seen)
+        return Observation("reproduced" if hit else "timeout", seen, run.detail)
+    if run.ended == "memory":
+        seen = Signature("memory")
+        hit = not own_watchdog and any_matches(family, seen)
+        return Observation("reproduced" if hit else "out_of_memory", seen, run.detail)
+    if run.ended not in ("exited", "signalled"):
+        return Observation("different_failure", None, run.detail)
+    if run.signal is not None:
+        seen = Signature("signal", signal_name(run.signal))
+        return Observation("reproduced" if any_matches(family, seen) else "different_failure", seen, f"ended by {seen}")
+    return _self(case, run) if case.oracle == "self" else _by_signature(case, run)
+
+
+def _self(case: Declared, run: Ended) -> Observation:
+    said = last_line(run.stdout)
+    if run.exit_code == RIGHT:
+        return Observation("not_reproduced", None, said or "exit 0")
+    if run.exit_code == SKIP:
+        return Observation("cannot_run", None, said or "exit 125")
+    seen = from_traceback(run.stderr)
+    if run.exit_code != BUG or seen is not None:
+        return _failed(run, seen)
+    if not said:
+        return Observation("different_failure", None, "exit 1 without a line that says what was seen")
+    return Observation("reproduced", case.signature[0], said)
+
+
+def _by_signature(case: Declared, run: Ended) -> Observation:
+    if run.exit_code == 0:
+        return Observation("not_reproduced", None, last_line(run.stdout) or "exit 0")
+    seen = from_traceback(run.stderr)
+    if any_matches(case.signature, seen):
+        return Observation("reproduced", seen, str(seen))
+    return _failed(run, seen)
+
+
+def _failed(run: Ended, seen: Signature | None) -> Observation:
+    """An end that is not the declared one: the script's own trouble, or another failure."""
+    if seen is None:
+        return Observation("different_failure", None, f"exit {run.exit_code}: {last_line(run.stderr) or 'no message'}")
+    if seen.kind == "memory":
+        return Observation("out_of_memory", seen, str(seen))
+    for name, message in Rules.load().cannot_run:
+        told = of_exception(name, message)
+        if seen.type == told.type and told.message.lower() in seen.message.lower():
+            return Observation("cannot_run", seen, str(seen))
+    return Observation("different_failure", seen, str(seen))
+
+
+def last_line(text: str) -> str:
+    """The last line that says anything, at most 300 characters of it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else ""
+
+
+# ---- how many runs -------------------------------------------------------------------------------------------------
+
+
+def lower_bound(hits: int, runs: int, confidence: float) -> float:
+    """One-sided Clopper-Pearson lower bound of a rate after ``hits`` of ``runs``."""
+    if hits <= 0 or runs <= 0:
+        return 0.0
+    low, high = 0.0, hits / runs
+    for _ in range(60):
+        middle = (low + high) / 2
+        at_least = sum(math.comb(runs, i) * middle**i * (1 - middle) ** (runs - i) for i in range(hits, runs + 1))
+        low, high = (middle, high) if at_least < 1 - confidence else (low, middle)
+    return low
+
+
+def runs_needed(hits: int, runs: int, rules: Rules) -> int | None:
+    """Clean runs that prove an absence, given the control's hits; None where the control never hit."""
+    rate = lower_bound(hits, runs, rules.confidence)
+    if rate <= 0:
+        return None
+    # without this a bound of 0.05000000001 asks for 90 runs on one machine and 89 on another
+    return max(1, math.ceil(round(math.log(rules.miss) / math.log1p(-rate), 6)))
+
+
+def detectable_rate(runs: int, rules: Rules) -> float:
+    """The hit rate that this many clean runs would have shown, but for ``miss``."""
+    return 1.0 if runs <= 0 else 1 - rules.miss ** (1 / runs)
+
+
+def shares(runs: int, rounds: int) -> list[int]:
+    """Runs spread over freshly started zygotes, the first ones get the rest."""
+    return [runs // rounds + (place < runs % rounds) for place in range(rounds)]
+
+
+# ---- many runs -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What shows that the case can see its bug here and now."""
+
+    kind: ControlKind = "none"
+    build: str | None = None
+    hits: int = 0
+    runs: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is a control, and it does not see the bug."""
+        return self.kind != "none" and self.runs > 0 and self.hits == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A verdict with what it rests on."""
+
+    verdict: Verdict
+    flaky: bool
+    hits: int
+    runs: int
+    detectable_rate: float | None
+    """For clean verdicts: the rate that would have been seen."""
+    control: Control
+    detail: str
+    signature: Signature | None
+
+
+def planned(control: Control, rules: Rules) -> int:
+    """Runs that a target needs, fixed before the first of them."""
+    if control.kind == "build":
+        needed = runs_needed(control.hits, control.runs, rules)
+        return rules.without_control if needed is None else min(needed, rules.most)
+    return rules.without_control
+
+
+def is_settled(seen: Sequence[Observation], planned_runs: int, rules: Rules) -> bool:
+    """Whether further runs could not change the verdict: enough clean ones, or a hit that was confirmed."""
+    hits = sum(o.outcome == "reproduced" for o in seen)
+    if hits > rules.confirmations:
+        return True
+    if seen and all(o.outcome == "cannot_run" for o in seen) and len(seen) >= rules.zygotes:
+        return True
+    return len(seen) >= planned_runs + (rules.confirmations if hits else 0)
+
+
+def decide(seen: Sequence[Observation], control: Control, planned_runs: int, rules: Rules) -> Decision:
+    """The verdict of these runs.
+
+    Args:
+        seen: all runs of the case on this build in this environment, of one series.
+        control: the control of this session.
+        planned_runs: how many clean runs were asked for before the first.
+        rules: the numbers.
+    """
+    hits = [o for o in seen if o.outcome == "reproduced"]
+    usable = [o for o in seen if o.outcome in USABLE]
+    other = [o for o in usable if o.outcome == "different_failure"]
+    k, n = len(hits), len(usable)
+
+    def say(verdict: Verdict, of: Iterable[Observation], *, clean: bool = False) -> Decision:
+        shown = next(iter(of), None)
+        rate = detectable_rate(n, rules) if clean else None
+        detail = shown.detail if shown else "no runs"
+        signature = shown.signature if shown and verdict in ("occurs", "changed") else None
+        return Decision(verdict, 0 < k < n, k, n, rate, control, detail, signature)
+
+    if k > 1 or (k == 1 and n == 1 and planned_runs == 1):
+        return say("occurs", hits)
+    if k == 1:
+        return say("inconclusive", hits)
+    if not usable:
+        skipped = [o for o in seen if o.outcome == "cannot_run"]
+        return say("untestable" if skipped and len(skipped) == len(seen) else "inconclusive", skipped or seen)
+    if 2 * len(other) >= n:
+        return say("changed", other)
+    if other or n < planned_runs:
+        return say("inconclusive", other or [o for o in seen if o.outcome not in USABLE] or usable)
+    if control.failed:
+        return say("control_failed", usable, clean=True)
+    needed = runs_needed(control.hits, control.runs, rules) if control.kind == "build" else None
+    if needed is not None and n >= needed:
+        return say("absent", usable, clean=True)
+    return say("not_seen", usable, clean=True)

@@ -1,0 +1,69 @@
+"""Rows of derived tables, as plain mappings: added, or put in the place of rows with the same key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import duckdb
+
+_ARROW: Mapping[str, pa.DataType] = {
+    "VARCHAR": pa.string(),
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "TIMESTAMP": pa.string(),
+    "VARCHAR[]": pa.list_(pa.string()),
+}
+"""How a column type is staged; times come as ISO texts and get their type in the database."""
+
+
+def append(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows; keys of a mapping are columns, missing ones become NULL.
+
+    Raises:
+        duckdb.Error: a value does not fit its column.
+    """
+    if not rows:
+        return
+    columns = _columns(connection, table)
+    arrays = [pa.array([row.get(name) for row in rows], _ARROW[kind]) for name, kind in columns.items()]
+    connection.register("added", pa.table(arrays, names=list(columns)))
+    values = ", ".join(f"{name}::TIMESTAMP" if kind == "TIMESTAMP" else name for name, kind in columns.items())
+    try:
+        connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM added")
+    finally:
+        connection.unregister("added")
+
+
+def replace(
+    connection: duckdb.DuckDBPyConnection, table: str, key: Sequence[str], rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Remove every row that has the key of one of these, then add these.
+
+    Raises:
+        duckdb.Error: a value does not fit its column.
+    """
+    if not rows:
+        return
+    columns = _columns(connection, table)
+    keys = pa.table([pa.array([row[name] for row in rows], _ARROW[columns[name]]) for name in key], names=list(key))
+    connection.register("replaced", keys)
+    same = " AND ".join(f"{table}.{name} IS NOT DISTINCT FROM replaced.{name}" for name in key)
+    try:
+        connection.execute(f"DELETE FROM {table} USING replaced WHERE {same}")
+    finally:
+        connection.unregister("replaced")
+    append(connection, table, rows)
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+    found = connection.execute(
+        "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index", [table]
+    ).fetchall()
+    return {str(name): str(kind) for name, kind in found}

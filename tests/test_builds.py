@@ -1,0 +1,314 @@
+"""Builds: identity, registry, installation, eviction, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from torch_embers import settings as settings_room
+from torch_embers.run import install
+from torch_embers.run.builds import CURRENT, PARTIAL, Build, BuildError, Registry, ask, look
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FAKE = """
+class _Nothing:
+    def __getattr__(self, name):
+        return _Nothing()
+    def __call__(self, *a, **k):
+        return False
+
+from types import SimpleNamespace
+__version__ = "{version}"
+version = SimpleNamespace(git_version="{commit}", cuda=None, debug=False)
+cuda = SimpleNamespace(is_available=lambda: False)
+backends = SimpleNamespace()
+"""
+"""A torch that can say what it is and nothing else."""
+
+
+def fake_python(folder: Path, version: str = "2.5.1", commit: str = "a1b2c3d4e5f60718") -> Path:
+    """An interpreter with a torch of its own; quick to make."""
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
+    site = next((folder / "lib").glob("python3*")) / "site-packages" / "torch"
+    site.mkdir()
+    (site / "__init__.py").write_text(FAKE.format(version=version, commit=commit))
+    return folder / "bin" / "python"
+
+
+def fake_wheel(folder: Path, version: str = "2.5.1") -> Path:
+    """A wheel of that torch."""
+    path = folder / f"torch-{version}-py3-none-any.whl"
+    info = f"torch-{version}.dist-info"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("torch/__init__.py", FAKE.format(version=version, commit="00ff"))
+        file.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n")
+        file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{info}/RECORD", "")
+    return path
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    return Registry(tmp_path / "builds")
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    return fake_python(tmp_path / "env")
+
+
+def named(builds: list[Build]) -> list[str]:
+    return [b.name for b in builds if b.name != CURRENT]
+
+
+def test_a_build_is_what_its_interpreter_says(python: Path) -> None:
+    found = look(python)
+    assert (found.name, found.version, found.channel) == ("2.5.1", "2.5.1", "release")
+    assert found.identity.startswith("2.5.1@a1b2c3d4e5/py3.")
+
+
+def test_a_registered_interpreter_is_found_by_name_and_by_version(registry: Registry, python: Path) -> None:
+    registry.register(python, "mine")
+    assert registry.find("mine").python == python
+    assert registry.find("2.5.1").name == "mine"
+    with pytest.raises(BuildError, match="no build '2.0.1': installed are .*mine"):
+        registry.find("2.0.1")
+
+
+def test_builds_are_listed_in_order_of_release(registry: Registry, tmp_path: Path) -> None:
+    for version in ("2.10.0", "2.9.1", "2.10.0.dev20250701"):
+        registry.register(fake_python(tmp_path / version, version))
+    assert named(registry.installed()) == ["2.9.1", "2.10.0.dev20250701", "2.10.0"]
+    assert registry.find("2.10.0.dev20250701").channel == "nightly"
+
+
+def test_an_interpreter_that_is_not_what_it_is_called_is_refused(registry: Registry, python: Path) -> None:
+    with pytest.raises(BuildError, match=r"is torch 2\.5\.1, not 1\.13\.1"):
+        registry.register(python, expected="1.13.1")
+    assert named(registry.installed()) == []
+
+
+def test_a_name_stands_for_one_build_only(registry: Registry, python: Path, tmp_path: Path) -> None:
+    registry.register(python, "mine")
+    registry.register(python, "mine")
+    other = fake_python(tmp_path / "other", commit="ffff")
+    with pytest.raises(BuildError, match="mine is taken by"):
+        registry.register(other, "mine")
+    with pytest.raises(BuildError, match="cannot be the name"):
+        registry.register(other, "../escape")
+    with pytest.raises(BuildError, match="cannot be the name"):
+        registry.register(other, CURRENT)
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("#!/bin/sh\necho hello\n", "does not answer like a Python interpreter"),
+        ("#!/bin/sh\nexit 3\n", "exit 3"),
+        ("#!/bin/sh\nsleep 30\n", "no answer within 1 s"),
+        ("#!/no/such/program\n", "cannot be run"),
+        ('#!/bin/sh\necho \'{"version": "2.0"}\'\n', "no usable answer"),
+        ('#!/bin/sh\necho \'{"version": "five"}\'\n', "no usable answer"),
+        ("#!/bin/sh\necho \"No module named 'torch'\" >&2; exit 1\n", "has no torch"),
+        ("#!/bin/sh\nhead -c 3000000 /dev/zero\n", "does not answer like a Python interpreter"),
+    ],
+)
+def test_a_program_that_is_no_python_with_torch_is_named(
+    tmp_path: Path, script: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "python"
+    path.write_text(script)
+    path.chmod(0o755)
+    monkeypatch.setattr("torch_embers.run.builds.ask.__defaults__", (1.0,))
+    with pytest.raises(BuildError, match=message):
+        look(path)
+
+
+def test_a_path_that_is_no_program_is_named(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no program")
+    for path in (tmp_path / "missing", tmp_path / "text", tmp_path):
+        with pytest.raises(BuildError, match="is no program"):
+            ask(path, "identity")
+
+
+def test_a_build_that_changed_or_vanished_is_not_used(registry: Registry, python: Path) -> None:
+    build = registry.register(python)
+    with registry.using(build) as held:
+        assert held == build
+    module = next(python.parent.parent.glob("lib/python3*/site-packages/torch/__init__.py"))
+    module.write_text(FAKE.format(version="2.6.0", commit="1234"))
+    with pytest.raises(BuildError, match=r"was 2\.5\.1.* and is 2\.6\.0"), registry.using(build):
+        pass
+    assert any("changed" in text for _, text in registry.check(build).checked)
+    shutil.rmtree(python.parent.parent)
+    with pytest.raises(BuildError, match="is no program"), registry.using(build):
+        pass
+    assert registry.check(build).broken
+
+
+def test_a_build_in_use_is_not_removed(registry: Registry, python: Path) -> None:
+    build = registry.register(python)
+    with registry.using(build), pytest.raises(BuildError, match="in use"):
+        registry.remove(build.name)
+    registry.remove(build.name)
+    assert named(registry.installed()) == []
+    assert python.exists(), "an interpreter that was only registered stays"
+
+
+def test_a_damaged_entry_does_not_hide_the_others(registry: Registry, python: Path) -> None:
+    registry.register(python)
+    for name, text in (("broken", "{"), ("empty", ""), ("other", '{"name": "x"}')):
+        (registry.folder / name).mkdir()
+        (registry.folder / name / "build.json").write_text(text)
+    assert named(registry.installed()) == ["2.5.1"]
+
+
+def test_the_torch_of_this_environment_is_a_build_from_the_start(registry: Registry) -> None:
+    pytest.importorskip("torch")
+    build = registry.find(CURRENT)
+    assert build.python.samefile(sys.executable)
+    with pytest.raises(BuildError, match="always a build"):
+        registry.remove(CURRENT)
+
+
+@pytest.mark.slow
+def test_the_current_build_passes_its_checks(registry: Registry) -> None:
+    pytest.importorskip("torch")
+    checked = registry.check(registry.find(CURRENT))
+    assert checked.broken == []
+    assert {"import", "matmul on cpu", "backward on cpu", "numpy"} <= {what for what, _ in checked.checked}
+
+
+def test_the_least_recently_used_builds_make_room(registry: Registry, python: Path) -> None:
+    found = look(python)
+    for name, used in (("old", "2026-01-01"), ("new", "2026-03-01"), ("middle", "2026-02-01")):
+        (registry.folder / name).mkdir(parents=True)
+        registry.save(replace(found, name=name, managed=True, disk_bytes=10, used_at=used))
+    registry.register(python, "registered")
+    assert [b.name for b in registry.evict(cap=25)] == ["old"]
+    assert [b.name for b in registry.evict(cap=25, room=20)] == ["middle", "new"]
+    assert named(registry.installed()) == ["registered"]
+
+
+# ---- installing ----------------------------------------------------------------------------------------------------
+
+
+def add(folder: Path, **more: Any) -> Build:
+    wanted = settings_room.load(builds_dir=folder)
+    asked: dict[str, Any] = {"version": None, "python": None, "wheel": None, "name": "", "allow_cuda_packages": False}
+    return install.add(wanted, **{**asked, **more}, said=lambda _: None)
+
+
+@pytest.fixture
+def no_companions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installations that need no network: the fake torch needs no NumPy."""
+    monkeypatch.setattr(install, "companions_of", lambda _: [])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_companions")
+def test_a_wheel_is_installed_into_an_environment_of_its_own(tmp_path: Path) -> None:
+    build = add(tmp_path / "builds", wheel=fake_wheel(tmp_path))
+    assert (build.name, build.managed) == ("2.5.1", True)
+    assert build.disk_bytes > 100_000
+    assert look(build.python).identity == build.identity
+    assert not list((tmp_path / "builds").glob(f"{PARTIAL}*"))
+    with pytest.raises(BuildError, match=r"there is a build 2\.5\.1 already"):
+        add(tmp_path / "builds", wheel=fake_wheel(tmp_path))
+    Registry(tmp_path / "builds").remove("2.5.1")
+    assert not build.python.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_companions")
+def test_a_wheel_that_is_another_version_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match=r"says it is torch 2\.5\.1, not 1\.13\.1"):
+        add(tmp_path / "builds", version="1.13.1", wheel=fake_wheel(tmp_path))
+    assert [p.name for p in (tmp_path / "builds").iterdir() if not p.name.startswith(".")] == []
+    assert not list((tmp_path / "builds").glob(f"{PARTIAL}*"))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({}, "nothing to add"),
+        ({"version": "five"}, "is no version"),
+        ({"wheel": "numpy-1.0-py3-none-any.whl"}, "no wheel of torch"),
+        ({"wheel": "torch-1.0-py3-none-any.whl", "python": "python"}, "give one of them"),
+    ],
+)
+def test_what_cannot_be_installed_is_named(tmp_path: Path, more: dict[str, str], message: str) -> None:
+    given: dict[str, Any] = {k: v if k == "version" else tmp_path / v for k, v in more.items()}
+    for key in ("wheel", "python"):
+        if key in given:
+            given[key].write_text("")
+    with pytest.raises(BuildError, match=message):
+        add(tmp_path / "builds", **given)
+
+
+@pytest.mark.slow
+def test_a_broken_wheel_is_an_error_in_one_line_and_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "torch-2.5.1-py3-none-any.whl"
+    path.write_text("not a wheel")
+    with pytest.raises(BuildError, match="failed") as caught:
+        add(tmp_path / "builds", wheel=path)
+    assert "\n" not in str(caught.value)
+    assert not list((tmp_path / "builds").glob(f"{PARTIAL}*"))
+
+
+def pip_says(monkeypatch: pytest.MonkeyPatch, code: int, out: str, err: str = "") -> None:
+    monkeypatch.setattr(install, "_answers", lambda *_: False)
+    done = subprocess.CompletedProcess([], code, out, err)
+    monkeypatch.setattr(install.subprocess, "run", lambda *_, **__: done)
+
+
+def test_several_gigabytes_of_cuda_packages_are_not_taken_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs = ["filelock", "nvidia-cublas==13.0; platform_system == 'Linux'"]
+    report = {"install": [{"metadata": {"name": "torch", "requires_dist": needs}}]}
+    pip_says(monkeypatch, 0, json.dumps(report))
+    with pytest.raises(BuildError, match="several GB of CUDA packages"):
+        add(tmp_path / "builds", version="2.5.1")
+
+
+def test_an_unknown_version_names_its_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    complaint = "ERROR: Could not find a version (from versions: 2.1.0, 2.1.2, 2.2.0, 2.2.1, 2.10.0)"
+    pip_says(monkeypatch, 1, "", complaint)
+    with pytest.raises(BuildError, match=r"no torch 2\.1\.9 .* nearest are 2\.1\.0, 2\.1\.2, 2\.2\.0, 2\.2\.1$"):
+        add(tmp_path / "builds", version="2.1.9")
+
+
+def test_what_a_killed_installation_left_is_swept_up(tmp_path: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    left = tmp_path / f"{PARTIAL}{dead.pid}"
+    left.mkdir()
+    running = tmp_path / f"{PARTIAL}{os.getppid()}"
+    running.mkdir()
+    assert install.sweep_up(tmp_path) == [left]
+    assert running.exists()
+
+
+@pytest.mark.parametrize(
+    ("version", "packages"),
+    [
+        ("1.13.1", ["numpy<2", "setuptools<80"]),
+        ("2.2.2", ["numpy<2", "setuptools"]),
+        ("2.13.0", ["numpy", "setuptools"]),
+        ("2.16.0.dev20261101", ["numpy", "setuptools"]),
+    ],
+)
+def test_companions_fit_the_release(version: str, packages: list[str]) -> None:
+    assert install.companions_of(version) == packages

@@ -1,0 +1,194 @@
+"""Case files: what is read, what is refused, what the hash covers; and every case that ships."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support import CASE_CODE, case_of, case_text
+from torch_embers.repro import case as cases
+from torch_embers.repro.case import CaseError, load, metadata_lines, parse, shipped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_case_tells_what_it_needs_and_what_counts() -> None:
+    made = case_of(
+        issues=["pytorch/pytorch#99638", "o/r#2"],
+        bug_type="memory",
+        memory_type="non_contiguous",
+        consequence="silent_correctness",
+        requires=["cuda", "memory>=16GiB", "torch>=2.1", "package:scipy", "threads>=2"],
+        known_bad=["2.0.1"],
+        fixed_in="2.1.0",
+        signature=["mismatch", "SIGSEGV"],
+        timeout=5,
+    )
+    assert made.issues == (("pytorch/pytorch", 99638), ("o/r", 2))
+    assert made.labels == {
+        "bug_type": "memory",
+        "memory_type": "non_contiguous",
+        "consequence": "silent_correctness",
+    }
+    assert (made.device, made.memory, made.threads, made.packages) == ("cuda", 16 << 30, 2, ("scipy",))
+    assert [str(need) for need in made.needs] == ["cuda", "memory>=16GiB", "torch>=2.1", "package:scipy", "threads>=2"]
+    assert (made.runs_on_version("2.0.1"), made.runs_on_version("2.1.0+cu121")) == (False, True)
+    assert len(made.signature) == 2
+
+
+BAD_META = [
+    ({"issues": []}, "issues is empty"),
+    ({"issues": ["99638"]}, "owner/name#123"),
+    ({"issues": "pytorch/pytorch#1"}, "list of texts"),
+    ({"bug_type": "no such type"}, "bug_type"),
+    ({"memory_type": "non_contiguous"}, "does not apply"),
+    ({"bug_type": "indexing", "memory_type": "non_contiguous"}, "does not apply"),
+    ({"requires": []}, "at least one of cpu"),
+    ({"requires": ["gpu"]}, "requirement 'gpu'"),
+    ({"requires": ["cpu", "memory>=lots"]}, "no amount"),
+    ({"requires": ["cpu", "threads<2"]}, "only >="),
+    ({"known_bad": ["one"]}, "no version"),
+    ({"fixed_in": "soon"}, "no version"),
+    ({"signature": "wrong"}, "no signature"),
+    ({"signature": []}, "signature"),
+    ({"signature": 5}, "signature"),
+    ({"oracle": "magic"}, "oracle"),
+    ({"timeout": 0}, "timeout"),
+    ({"timeout": True}, "timeout"),
+    ({"known_good": ["2.1.0"]}, "unknown key 'known_good'"),
+]
+
+
+@pytest.mark.parametrize(("meta", "message"), BAD_META)
+def test_metadata_without_meaning_is_refused_with_the_reason(meta: dict[str, object], message: str) -> None:
+    with pytest.raises(CaseError, match=message):
+        case_of(**meta)
+
+
+BAD_TEXT = [
+    ("print(1)", "no metadata block"),
+    (case_text() + "\n" + "\n".join(metadata_lines({})), "2 metadata block"),
+    ("# /// script\n# dependencies = [\n# ///\n", "metadata block"),
+    ("# /// script\n# dependencies = []\n# ///\n", "dependencies"),
+    ('# /// script\n# dependencies = ["torch"]\n# ///\n', r"\[tool.embers\]"),
+    (case_text("def f(:"), "line"),
+    (case_text(summary=" "), "docstring"),
+    (case_text("x = '" + "a" * (1 << 20) + "'"), "no small repro"),
+    (case_text("x = 1\0"), ""),
+    (case_text("x = " + "(" * 5000 + ")" * 5000), ""),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_TEXT, ids=range(len(BAD_TEXT)))
+def test_a_file_that_is_no_case_is_refused_with_the_reason(text: str, message: str) -> None:
+    with pytest.raises(CaseError, match=message):
+        parse(text, "pt1_bad")
+
+
+def test_a_file_that_is_not_utf_8_or_not_there_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pt1_latin.py"
+    path.write_bytes(case_text().encode() + b"# caf\xe9\n")
+    with pytest.raises(CaseError, match="UTF-8"):
+        load(path)
+    with pytest.raises(CaseError, match="No such file"):
+        load(tmp_path / "pt2_missing.py")
+
+
+def test_prose_and_measurements_do_not_make_another_case() -> None:
+    one = case_of()
+    assert case_of(known_bad=["2.0.1"], fixed_in="2.1.0").hash == one.hash
+    assert case_of(CASE_CODE + "\n# a remark\n").hash == one.hash
+    assert parse(case_text(summary="Other words for it."), "pt1_example").hash == one.hash
+
+
+@pytest.mark.parametrize("other", [{"signature": "SIGSEGV"}, {"requires": ["cuda"]}, {"timeout": 5}, {"code": "x = 1"}])
+def test_what_decides_a_verdict_makes_another_case(other: dict[str, object]) -> None:
+    code = str(other.pop("code", CASE_CODE))
+    assert case_of(code, **other).hash != case_of().hash
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_a_case_or_is_refused(text: str) -> None:
+    for candidate in (text, case_text(text)):
+        try:
+            parse(candidate, "pt1_any")
+        except CaseError:
+            continue
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z]{1,8}", fullmatch=True),
+        st.one_of(st.text(max_size=20), st.booleans(), st.integers(-5, 5), st.lists(st.text(max_size=8), max_size=3)),
+        max_size=4,
+    )
+)
+@settings(max_examples=60)
+def test_written_metadata_is_read_as_it_was(entries: dict[str, object]) -> None:
+    lines = list(metadata_lines(entries))
+    assert all(line.startswith("#") and "\n" not in line for line in lines)
+    table = tomllib.loads("\n".join(line[2:] for line in lines[1:-1]))
+    read = table.get("tool", {}).get("embers", {})
+    assert {k: v for k, v in read.items() if not _has_odd(v)} == {k: v for k, v in entries.items() if not _has_odd(v)}
+
+
+def _has_odd(value: object) -> bool:
+    """Characters beyond the basic plane that do not print have no short escape; they cannot occur in metadata."""
+    texts = value if isinstance(value, list) else [value]
+    return any(isinstance(t, str) and any(ord(c) > 0xFFFF or 0xD800 <= ord(c) < 0xE000 for c in t) for t in texts)
+
+
+# ---- the cases that ship -------------------------------------------------------------------------------------------
+
+SHIPPED = shipped()
+
+
+@pytest.mark.parametrize("made", SHIPPED, ids=lambda made: made.name)
+def test_a_shipped_case_stands_alone(made: cases.Case) -> None:
+    tree = ast.parse(made.code, feature_version=(3, 8))
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert "torch_embers" not in imported
+    assert "EMBERS_PLANT" in made.code
+    assert made.oracle == "self"
+    assert made.labels.keys() >= {"bug_type", "consequence"}
+    assert made.name.startswith(f"pt{made.issues[0][1]}_")
+
+
+def test_the_bank_covers_what_it_promises() -> None:
+    types = [made.labels.get("memory_type") for made in SHIPPED]
+    consequences = [made.labels["consequence"] for made in SHIPPED]
+    indexing = sum(made.labels["bug_type"] == "indexing" for made in SHIPPED)
+    assert len(SHIPPED) >= 70
+    assert sum(made.device == "cpu" for made in SHIPPED) >= 45
+    for family in ("non_contiguous", "segment_fault", "memory_format"):
+        assert types.count(family) >= 8, family
+    assert types.count("indexing") + indexing >= 8
+    for family in ("silent_correctness", "nan_inf"):
+        assert consequences.count(family) >= 8, family
+
+
+def test_every_issue_that_the_study_cites_has_a_case_or_a_reason() -> None:
+    covered = {key for made in SHIPPED for key in made.issues}
+    reasons = cases.uncovered()
+    assert not [key for key in CITED if ("pytorch/pytorch", key) not in {*covered, *reasons}]
+    assert sum(("pytorch/pytorch", key) in covered for key in CITED) >= 18
+
+
+CITED = (67513, 99638, 45721, 87713, 84082, 94303, 130734, 58354, 53894, 64813, 32866, 84018, 108345, 111484, 82060, 99519, 107199, 38385, 115330, 102167, 112577, 102493, 52062, 111457)
+"""Issues in the study's references [21] to [65]."""

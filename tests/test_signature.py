@@ -1,0 +1,131 @@
+"""Signatures: declared, seen, compared."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_embers.oracles import signature
+from torch_embers.oracles.signature import (
+    KINDS,
+    SIGNALS,
+    Signature,
+    SignatureError,
+    any_matches,
+    from_traceback,
+    matches,
+    normalise,
+    parse,
+    parse_family,
+    signal_name,
+)
+
+TRACEBACK = """some output
+Traceback (most recent call last):
+  File "/home/someone/first.py", line 3, in <module>
+    f()
+  File "/home/someone/second.py", line 30, in f
+    torch.add(a, b)
+RuntimeError: The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 0
+Exception raised from infer_size at ../aten/src/ATen/ExpandUtils.cpp:31
+frame #0: c10::Error
+"""
+
+
+def test_numbers_addresses_and_paths_are_taken_out_of_messages() -> None:
+    assert normalise("bad 3.5e-3 at 0x7ffee1 in /usr/lib/python3/x.py\n  twice") == "bad N at 0xADDR in PATH twice"
+
+
+@given(st.text(max_size=500))
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    once = normalise(text)
+    assert normalise(once) == once
+    assert len(once) <= signature.LONGEST_MESSAGE
+
+
+@pytest.mark.parametrize("text", [*KINDS, *SIGNALS, "RuntimeError", "IndexError: out of range"])
+def test_every_declaration_is_read_and_matches_itself(text: str) -> None:
+    assert matches(parse(text), parse(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  ", "wrong", "SIGSEGV: with a message", "lower case", "Runtime Error", "1Error"]
+)
+def test_a_declaration_without_meaning_is_refused(text: str) -> None:
+    with pytest.raises(SignatureError):
+        parse_family(text)
+
+
+def test_the_last_traceback_tells_exception_message_and_place() -> None:
+    seen = from_traceback(TRACEBACK)
+    assert seen is not None
+    assert (seen.kind, seen.type, seen.place) == ("exception", "RuntimeError", "second.py:f")
+    assert seen.message.startswith("The size of tensor a (N) must match")
+    assert "ExpandUtils" not in seen.message
+
+
+def test_of_chained_tracebacks_the_last_one_counts() -> None:
+    chained = (
+        "Traceback (most recent call last):\nKeyError: 'a'\n\nDuring handling of the above exception, another "
+        "exception occurred:\n\nTraceback (most recent call last):\nmodule.sub.CustomError: second\n"
+    )
+    seen = from_traceback(chained)
+    assert seen is not None
+    assert (seen.type, seen.message) == ("CustomError", "second")
+
+
+def test_output_without_a_traceback_has_no_signature() -> None:
+    assert from_traceback("RuntimeError: only printed") is None
+
+
+def test_a_message_with_other_numbers_is_the_same_failure() -> None:
+    declared = parse_family("RuntimeError: size of tensor a (7) must match")
+    assert any_matches(declared, from_traceback(TRACEBACK))
+    assert not any_matches(parse_family("RuntimeError: another message"), from_traceback(TRACEBACK))
+    assert not any_matches(parse_family("IndexError"), from_traceback(TRACEBACK))
+
+
+def test_a_family_takes_any_of_its_members_and_nothing_else() -> None:
+    family = parse_family(["mismatch", "SIGSEGV", "SIGABRT"])
+    assert any_matches(family, Signature("signal", "SIGABRT"))
+    assert not any_matches(family, Signature("signal", "SIGFPE"))
+    assert not any_matches(family, None)
+
+
+def test_any_signal_is_meant_where_only_the_kind_is_declared() -> None:
+    assert matches(parse("signal"), Signature("signal", "SIGFPE"))
+
+
+def test_assertions_and_exhausted_memory_are_kinds_of_their_own() -> None:
+    assert parse("AssertionError").kind == "assertion"
+    assert parse("OutOfMemoryError").kind == "memory"
+    seen = from_traceback(
+        "Traceback (most recent call last):\nRuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory\n"
+    )
+    assert seen is not None
+    assert seen.kind == "memory"
+
+
+@given(st.text(max_size=2000))
+def test_any_output_can_be_looked_at(text: str) -> None:
+    from_traceback(text)
+    from_traceback("Traceback (most recent call last):\n" + text)
+
+
+@given(st.integers(1, 64), st.sampled_from(["linux", "darwin"]))
+def test_every_signal_has_a_name(number: int, platform: str) -> None:
+    assert signal_name(number, platform).startswith("SIG")
+
+
+def test_a_megabyte_of_output_is_looked_at_from_its_end() -> None:
+    assert from_traceback("x" * 1_000_000 + "\n" + TRACEBACK) == from_traceback(TRACEBACK)
+
+
+@pytest.mark.parametrize("name", ["oracles/signature.py", "oracles/__init__.py", "run/zygote.py", "run/probe_build.py"])
+def test_what_runs_inside_builds_keeps_to_python_3_8(name: str) -> None:
+    package = Path(signature.__file__).parent.parent
+    ast.parse((package / name).read_text(encoding="utf-8"), feature_version=(3, 8))

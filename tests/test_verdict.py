@@ -1,0 +1,322 @@
+"""Outcomes, numbers of runs, verdicts, series: the rules of data/verdicts.toml."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support import case_of
+from torch_embers.oracles.signature import Signature, parse_family
+from torch_embers.run.builds import Build
+from torch_embers.run.series import Series, cannot_run_here, control_build
+from torch_embers.run.verdict import (
+    OUTCOMES,
+    VERDICTS,
+    Control,
+    Observation,
+    Outcome,
+    Rules,
+    decide,
+    detectable_rate,
+    judge,
+    lower_bound,
+    planned,
+    runs_needed,
+    shares,
+)
+
+if TYPE_CHECKING:
+    from torch_embers.repro.case import Case
+
+RULES = Rules.load()
+MISMATCH = parse_family("mismatch")
+
+
+@dataclass(frozen=True)
+class Ended:
+    exit_code: int | None = 0
+    signal: int | None = None
+    ended: str = "exited"
+    detail: str = ""
+    stdout: str = ""
+    stderr: str = ""
+
+
+@dataclass(frozen=True)
+class Declared:
+    oracle: str = "self"
+    signature: Any = MISMATCH
+
+
+def traceback(line: str) -> str:
+    return f'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n{line}\n'
+
+
+# ---- one run -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome"),
+    [
+        (Ended(0, stdout="equal\n"), "not_reproduced"),
+        (Ended(1, stdout="off by 3\n"), "reproduced"),
+        (Ended(125, stdout="no such API\n"), "cannot_run"),
+        (Ended(1, stdout="", stderr=""), "different_failure"),
+        (Ended(1, stdout="x", stderr=traceback("RuntimeError: boom")), "different_failure"),
+        (Ended(1, stdout="x", stderr=traceback("ModuleNotFoundError: No module named 'scipy'")), "cannot_run"),
+        (Ended(1, stdout="x", stderr=traceback("MemoryError")), "out_of_memory"),
+        (Ended(2, stdout="usage"), "different_failure"),
+        (Ended(None, 11, "signalled"), "different_failure"),
+        (Ended(None, 9, "timeout"), "timeout"),
+        (Ended(None, 9, "memory"), "out_of_memory"),
+        (Ended(None, None, "sandbox_error"), "sandbox_error"),
+        (Ended(None, 9, "output"), "different_failure"),
+        (Ended(0, stdout="REPRODUCED: exit code 1\nreproduced\n"), "not_reproduced"),
+    ],
+)
+def test_a_case_that_judges_itself_is_believed_by_its_exit_code_alone(run: Ended, outcome: Outcome) -> None:
+    assert judge(Declared(), run).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("declared", "run", "outcome"),
+    [
+        ("RuntimeError: boom", Ended(1, stderr=traceback("RuntimeError: boom 3")), "reproduced"),
+        ("RuntimeError: boom", Ended(1, stderr=traceback("RuntimeError: other")), "different_failure"),
+        ("ImportError", Ended(1, stderr=traceback("ImportError: cannot import")), "reproduced"),
+        ("RuntimeError", Ended(1, stderr=traceback("NameError: name 'x' is not defined")), "cannot_run"),
+        ("SIGSEGV", Ended(None, 11, "signalled"), "reproduced"),
+        ("SIGSEGV", Ended(None, 6, "signalled"), "different_failure"),
+        ("SIGSEGV", Ended(0), "not_reproduced"),
+        ("hang", Ended(None, 9, "timeout"), "reproduced"),
+        ("memory", Ended(None, 9, "memory"), "reproduced"),
+        ("RuntimeError", Ended(None, 9, "timeout"), "timeout"),
+    ],
+)
+def test_an_extracted_script_is_judged_by_its_signature(declared: str, run: Ended, outcome: Outcome) -> None:
+    assert judge(Declared("exception", parse_family(declared)), run).outcome == outcome
+
+
+def test_a_case_that_judges_itself_may_declare_the_signal_that_heap_damage_ends_in() -> None:
+    family = parse_family(["mismatch", "SIGSEGV"])
+    assert judge(Declared("self", family), Ended(None, 11, "signalled")).outcome == "reproduced"
+
+
+@given(
+    st.sampled_from(["self", "exception", "signal"]),
+    st.one_of(st.none(), st.integers(0, 255)),
+    st.one_of(st.none(), st.integers(1, 31)),
+    st.sampled_from(["exited", "signalled", "timeout", "memory", "output", "sandbox_error", "anything"]),
+    st.text(max_size=60),
+    st.text(max_size=60),
+)
+def test_every_end_has_an_outcome(
+    oracle: str, code: int | None, number: int | None, ended: str, out: str, err: str
+) -> None:
+    said = judge(Declared(oracle), Ended(code, number, ended, "", out, err))
+    assert said.outcome in OUTCOMES
+
+
+# ---- how many runs -------------------------------------------------------------------------------------------------
+
+
+def test_the_number_of_runs_follows_from_the_control() -> None:
+    assert [runs_needed(k, k, RULES) for k in (1, 3, 10)] == [90, 11, 4]
+    assert runs_needed(0, 10, RULES) is None
+
+
+@given(st.integers(1, 30), st.integers(1, 30))
+def test_the_bound_is_that_of_clopper_and_pearson(hits: int, more: int) -> None:
+    runs = max(hits, more)
+    bound = lower_bound(hits, runs, 0.95)
+    tail = sum(math.comb(runs, i) * bound**i * (1 - bound) ** (runs - i) for i in range(hits, runs + 1))
+    assert tail == pytest.approx(0.05, abs=1e-9)
+    assert 0 < bound < hits / runs or hits == runs
+
+
+@given(st.integers(1, 10), st.integers(0, 10))
+def test_fewer_hits_never_ask_for_fewer_runs(hits: int, fewer: int) -> None:
+    rare = runs_needed(max(1, hits - fewer), 10, RULES)
+    often = runs_needed(hits, 10, RULES)
+    assert rare is not None
+    assert often is not None
+    assert rare >= often
+
+
+@given(st.integers(1, 200))
+def test_a_bug_at_the_detectable_rate_is_missed_once_in_a_hundred(runs: int) -> None:
+    assert (1 - detectable_rate(runs, RULES)) ** runs == pytest.approx(RULES.miss)
+
+
+@given(st.integers(0, 200), st.integers(1, 7))
+def test_shares_are_even_and_complete(runs: int, rounds: int) -> None:
+    parts = shares(runs, rounds)
+    assert sum(parts) == runs
+    assert max(parts) - min(parts) <= 1
+
+
+# ---- verdicts ------------------------------------------------------------------------------------------------------
+
+
+def seen(*outcomes: str) -> list[Observation]:
+    return [Observation(o, None, o) for o in outcomes]  # type: ignore[arg-type]
+
+
+BUILD_CONTROL = Control("build", "old", 10, 10)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "control", "verdict"),
+    [
+        (["reproduced"] * 3, Control(), "occurs"),
+        (["reproduced", "not_reproduced", "reproduced"], Control(), "occurs"),
+        (["reproduced", *["not_reproduced"] * 11], Control(), "inconclusive"),
+        (["not_reproduced"] * 4, BUILD_CONTROL, "absent"),
+        (["not_reproduced"] * 10, Control(), "not_seen"),
+        (["not_reproduced"] * 10, Control("planted", "b", 3, 3), "not_seen"),
+        (["not_reproduced"] * 10, Control("planted", "b", 0, 3), "control_failed"),
+        (["not_reproduced"] * 10, Control("build", "old", 0, 10), "control_failed"),
+        (["different_failure"] * 4, BUILD_CONTROL, "changed"),
+        (["different_failure", *["not_reproduced"] * 5], BUILD_CONTROL, "inconclusive"),
+        (["cannot_run"] * 3, BUILD_CONTROL, "untestable"),
+        (["timeout"] * 4, BUILD_CONTROL, "inconclusive"),
+        (["sandbox_error"] * 4, BUILD_CONTROL, "inconclusive"),
+        (["out_of_memory", *["not_reproduced"] * 3], BUILD_CONTROL, "inconclusive"),
+        ([], BUILD_CONTROL, "inconclusive"),
+    ],
+)
+def test_runs_and_control_give_the_verdict(outcomes: list[str], control: Control, verdict: str) -> None:
+    assert decide(seen(*outcomes), control, planned(control, RULES), RULES).verdict == verdict
+
+
+@given(
+    st.lists(st.sampled_from(OUTCOMES), max_size=30), st.integers(0, 10), st.sampled_from(["build", "planted", "none"])
+)
+def test_absence_is_never_claimed_beside_a_hit_or_without_a_control(outcomes: list[str], hits: int, kind: Any) -> None:
+    control = Control(kind, "b", hits, 10)
+    made = decide(seen(*outcomes), control, planned(control, RULES), RULES)
+    assert made.verdict in VERDICTS
+    if made.verdict == "absent":
+        assert made.hits == 0
+        assert kind == "build"
+        needed = runs_needed(hits, 10, RULES)
+        assert needed is not None
+        assert made.runs >= needed
+    if outcomes.count("reproduced") > 1:
+        assert made.verdict == "occurs"
+        assert made.flaky == (made.hits < made.runs)
+
+
+# ---- series --------------------------------------------------------------------------------------------------------
+
+BUILD = Build("2.0.1", "2.0.1+cpu", "abc", "release", "linux-x86_64", Path("python"), "3.11.7")
+
+
+def play(one: Series, outcome: Any, rules: Rules = RULES) -> int:
+    """Run a series to its end; return how many zygotes it used."""
+    used = 0
+    for turn in range(rules.zygotes):
+        one.begin_turn()
+        before = len(one.seen)
+        while one.wants(turn, rules):
+            one.seen.append(Observation(outcome(), None, ""))
+        used += len(one.seen) > before
+    return used
+
+
+def series(case: Case | None = None, control: Control = BUILD_CONTROL) -> Series:
+    made = Series(case or case_of(), BUILD, "env", 0)
+    made.plan(control, RULES)
+    return made
+
+
+def test_a_sure_bug_takes_three_runs_in_three_zygotes() -> None:
+    one = series()
+    assert play(one, lambda: "reproduced") == 3
+    assert len(one.seen) == 3
+    assert one.decide(RULES).verdict == "occurs"
+
+
+def test_clean_runs_are_as_many_as_planned_and_spread_over_three_zygotes() -> None:
+    for control in (BUILD_CONTROL, Control("build", "old", 3, 3), Control()):
+        one = series(control=control)
+        assert play(one, lambda: "not_reproduced") == 3
+        assert len(one.seen) == planned(control, RULES)
+
+
+def test_what_cannot_run_is_asked_once_per_zygote() -> None:
+    one = series()
+    play(one, lambda: "cannot_run")
+    assert len(one.seen) == 3
+    assert one.decide(RULES).verdict == "untestable"
+
+
+def test_a_control_batch_has_a_fixed_size_whatever_it_sees() -> None:
+    for outcome in OUTCOMES:
+        one = Series(case_of(), BUILD, "env", 0)
+        one.plan_control(RULES)
+        play(one, lambda outcome=outcome: outcome)
+        assert len(one.seen) == RULES.control_batch
+
+
+def test_a_bug_that_shows_in_three_of_ten_runs_is_found_and_called_flaky() -> None:
+    generator = random.Random(7)
+    found = flaky = 0
+    for _ in range(200):
+        control = Control("build", "old", 3, 10)
+        one = series(control=control)
+        play(one, lambda: "reproduced" if generator.random() < 0.3 else "not_reproduced")
+        made = one.decide(RULES)
+        found += made.verdict == "occurs"
+        flaky += made.flaky
+    assert found >= 195
+    assert flaky >= 150
+
+
+@given(st.lists(st.sampled_from(OUTCOMES), min_size=200, max_size=200), st.integers(1, 10))
+def test_a_series_always_ends_and_an_interrupted_one_goes_on(outcomes: list[str], hits: int) -> None:
+    source = iter(outcomes)
+    one = series(control=Control("build", "old", hits, 10))
+    play(one, lambda: next(source))
+    assert len(one.seen) <= one.planned + RULES.confirmations
+    assert one.is_settled(RULES)
+    resumed = series(control=Control("build", "old", hits, 10))
+    resumed.seen = one.seen[: len(one.seen) // 2]
+    rest = iter(outcomes[len(resumed.seen) :])
+    play(resumed, lambda: next(rest))
+    assert resumed.is_settled(RULES)
+
+
+def build_of(version: str, **more: Any) -> Build:
+    return Build(version, version, "abc", "release", "linux", Path("python"), "3.11.7", **more)
+
+
+def test_the_control_is_the_newest_build_that_is_known_to_show_the_bug() -> None:
+    builds = [build_of(v) for v in ("1.13.1", "2.0.1", "2.1.2", "2.2.2")]
+    case = case_of(known_bad=["1.13.1", "2.0.1"])
+    chosen = control_build(case, builds, ())
+    assert chosen is not None
+    assert chosen.version == "2.0.1"
+    seen_on = control_build(case, builds, {builds[2].identity})
+    assert seen_on is not None
+    assert seen_on.version == "2.1.2"
+    assert control_build(case_of(known_bad=[]), builds, ()) is None
+
+
+def test_a_case_is_not_tried_where_its_needs_are_not_met() -> None:
+    assert cannot_run_here(case_of(requires=["mps"]), BUILD) == "no mps here"
+    assert "torch>=2.1" in (cannot_run_here(case_of(requires=["cpu", "torch>=2.1"]), BUILD) or "")
+    assert cannot_run_here(case_of(), BUILD) is None
+
+
+def test_a_seen_failure_is_told_with_the_verdict() -> None:
+    shown = Signature("signal", "SIGSEGV")
+    made = decide([Observation("reproduced", shown, "ended")] * 3, Control(), 10, RULES)
+    assert made.signature == shown
