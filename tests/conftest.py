@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from servers import stand_ins
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 REQUIRE = os.environ.get("EMBERS_REQUIRE_SERVERS") == "1"
+
+settings.register_profile("embers", deadline=None)
+settings.load_profile("embers")
+"""A machine that is busy is no defect: time is limited per test by pytest-timeout, not per example."""
 
 
 def needed(*reasons: str | None) -> None:

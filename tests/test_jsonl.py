@@ -465,6 +465,23 @@ def test_the_shape_mhnurf() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("body", "codes", "expected"),
+    [
+        ("a\r\n\r\n\r\n\r\nb", ["\r\nx = 1\r\n"], "a\n\n```\nx = 1\n```\n\nb"),
+        ("a\n\n\nb\n\n\nc", ["x", "y"], "a\n\n```\nx\n```\n\nb\n\n```\ny\n```\n\nc"),
+        ("a\n\nb\n", ["x", "y"], "a\n\nb\n\n```\nx\n```\n\n\n\n```\ny\n```\n\n"),
+        ("a", ["```nested```"], "a\n\n````\n```nested```\n````\n\n"),
+        ("a\n\n\nb", [], "a\n\n\nb"),
+        ("a\n\n\nb", [" \n"], "a\n\n\nb"),
+    ],
+)
+def test_code_that_a_dataset_cut_out_is_put_back_where_it_stood(body: str, codes: list[str], expected: str) -> None:
+    row = {"Number": "1", "Title": "T", "Body": body, "Codes": repr(codes), "class": "1"}
+    [item] = one(row).items
+    assert item.body == expected
+
+
 def test_labels_without_end_are_split_in_time() -> None:
     row = {"Number": 5, "Title": "", "Body": "", "Codes": "", "class": 0, "Labels": "high priority x " * 30_000}
     [item] = one(row).items

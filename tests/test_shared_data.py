@@ -50,7 +50,11 @@ def test_mhnurf_arrives_whole(mined: dict[str, Path], shared_data: Path) -> None
     got = {n: (t, b, s) for n, t, b, s in rows(mined[FILES[0]], "SELECT number, title, body, state FROM items")}
     assert len(got) == len(wanted) == 752
     for row in wanted:
-        assert got[int(row["Number"])] == (stored(row["Title"]), stored(row["Body"]), row["State"])
+        title, body, state = got[int(row["Number"])]
+        assert (title, state) == (stored(row["Title"]), row["State"])
+        parts = [row["Body"], *ast.literal_eval(row["Codes"] or "[]")]
+        lines = {line.strip() for line in body.splitlines()}
+        assert {line.strip() for part in parts for line in stored(part).splitlines()} <= lines | {""}
     comments = dict(rows(mined[FILES[0]], "SELECT number, count(*) FROM comments GROUP BY number"))
     for row in wanted:
         assert comments.get(int(row["Number"]), 0) == len(ast.literal_eval(row["Comments"]))

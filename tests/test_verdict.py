@@ -53,6 +53,8 @@ class Ended:
 class Declared:
     oracle: str = "self"
     signature: Any = MISMATCH
+    prints: tuple[str, ...] = ()
+    evidence: str = ""
 
 
 def traceback(line: str) -> str:
@@ -102,6 +104,22 @@ def test_a_case_that_judges_itself_is_believed_by_its_exit_code_alone(run: Ended
 )
 def test_an_extracted_script_is_judged_by_its_signature(declared: str, run: Ended, outcome: Outcome) -> None:
     assert judge(Declared("exception", parse_family(declared)), run).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("prints", "printed", "outcome"),
+    [
+        (("tensor([1., 2.])",), "tensor([1., 2.])\n", "reproduced"),
+        (("tensor([1., 2.])",), "tensor([1., 3.])\n", "not_reproduced"),
+        (("False",), "False\n", "reproduced"),
+        (("False",), "True\n", "not_reproduced"),
+        ((), "anything\n", "cannot_run"),
+    ],
+)
+def test_a_script_that_only_prints_is_held_to_the_lines_of_its_report(
+    prints: tuple[str, ...], printed: str, outcome: Outcome
+) -> None:
+    assert judge(Declared("output", MISMATCH, prints), Ended(0, stdout=printed)).outcome == outcome
 
 
 def test_a_case_that_judges_itself_may_declare_the_signal_that_heap_damage_ends_in() -> None:

@@ -222,11 +222,25 @@ def label(
     annotator: Annotated[str | None, typer.Option(help="Who labels; asked for when not given.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Offer at most this many items.")] = 50,
     blind: Annotated[bool, typer.Option("--blind", help="Do not show the model's guess.")] = False,
+    errors: Annotated[
+        bool, typer.Option("--errors", help="Only list the gold labels that are probably wrong, the surest first.")
+    ] = False,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the classifier, for --errors.", show_default="the one that comes with embers"),
+    ] = None,
     database: DatabaseOption = None,
 ) -> None:
     """Label items by hand, the most informative first; every answer is kept at once, quit at any time."""
-    from torch_embers.classify.label_console import label_session, read_keys
+    from torch_embers.classify import classify_console, command
+    from torch_embers.classify.keyboard import read_keys
+    from torch_embers.classify.label_console import label_session
 
+    if errors:
+        classify_console.print_suspects(command.suspects(_store(database), scheme or (), model), limit)
+        return
+    if model is not None:
+        raise InputError("--model goes with --errors")
     label_session(_store(database), scheme or (), annotator, limit, read_keys(sys.stdin), console.stdout(), blind=blind)
 
 
@@ -347,10 +361,11 @@ def link_repros(
 ) -> None:
     """Give every candidate its one row: a case by hand, a script extracted from its text, or the reason why not."""
     from torch_embers.repro import link
+    from torch_embers.run import show
 
     with console.Counting("linking") as progress:
         done = link.link_repros(_store(database), repo, progress)
-    link.print_linked(done)
+    show.print_linked(done)
 
 
 @app.command()

@@ -41,6 +41,8 @@ PAGE_BYTES = 16 * 2**20
 """A page ends at either bound, so that neither a transaction nor memory grows with the file."""
 BY_NAMES = "known names"
 """Value of a shape's ``split_labels`` for labels joined by blanks."""
+_LINE_ENDS = "\r\n"
+_GAP = re.compile(r"(?:\r?\n){3,}")
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv")
 
 
@@ -60,6 +62,7 @@ class Shape:
     title_from_body: bool = False
     comments: str | None = None
     comments_form: str | None = None
+    code_blocks: str | None = None
     pull_number: str | None = None
     pull_files: str | None = None
 
@@ -139,7 +142,43 @@ def to_rest(record: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     if shape.title_from_body and isinstance(obj.get("body"), str):
         title, _, rest = obj["body"].partition("\n")
         obj["title"], obj["body"] = title.strip(), rest.lstrip("\n")
+    if shape.code_blocks and isinstance(obj.get("body"), str):
+        obj["body"] = with_blocks(obj["body"], _python_list(record.get(shape.code_blocks)))
     return obj
+
+
+def with_blocks(body: str, blocks: Sequence[str]) -> str:
+    """Put back code that a dataset has cut out of a body: into the gaps it left, if there are as many, else behind.
+
+    A gap is what removing a block leaves between two paragraphs: three or more line ends.
+    """
+    fenced = [_fenced(block) for block in blocks if block.strip()]
+    gaps = list(_GAP.finditer(body))
+    if not fenced or len(gaps) != len(fenced):
+        return "".join([body.rstrip("\r\n"), *fenced]) if fenced else body
+    kept, end = [], 0
+    for gap, block in zip(gaps, fenced, strict=True):
+        kept += [body[end : gap.start()], block]
+        end = gap.end()
+    return "".join([*kept, body[end:]])
+
+
+def _fenced(block: str) -> str:
+    """A block within a fence that is longer than any in it."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", block)), default=2)
+    fence = "`" * (longest + 1)
+    return f"\n\n{fence}\n{block.strip(_LINE_ENDS)}\n{fence}\n\n"
+
+
+def _python_list(value: object) -> list[str]:
+    """Texts of a printed Python list; nothing where it is none."""
+    if not isinstance(value, str):
+        return []
+    try:
+        found = ast.literal_eval(value)
+        return [str(entry) for entry in found] if isinstance(found, list) else []
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return []
 
 
 def comment_texts(record: Mapping[str, Any], shape: Shape) -> list[tuple[str | None, str | None, str]]:
@@ -148,12 +187,7 @@ def comment_texts(record: Mapping[str, Any], shape: Shape) -> list[tuple[str | N
     if not isinstance(value, str) or not value.strip():
         return []
     if shape.comments_form == "python_list":
-        try:
-            found = ast.literal_eval(value)
-            texts = [str(entry) for entry in found] if isinstance(found, list) else [value]
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            texts = [value]
-        return [(None, None, text) for text in texts]
+        return [(None, None, text) for text in _python_list(value) or ([value] if value.strip() != "[]" else [])]
     parts = re.split(r"(?m)^\[([^\]\n]{1,60}) · (\d{4}-\d\d-\d\d)\]\n", value)
     return [(parts[i], f"{parts[i + 1]}T00:00:00Z", parts[i + 2].strip("\n")) for i in range(1, len(parts) - 2, 3)]
 

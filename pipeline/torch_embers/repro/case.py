@@ -1,7 +1,7 @@
 """Cases: one standalone Python file that shows one bug, with its facts as PEP 723 inline metadata.
 
-Parsing is pure and executes nothing. The hash of a case covers its code and what decides a verdict; the prose (docstring
-and comments) and ``known_bad``, ``fixed_in`` are left out: writing down a measurement does not make it another case.
+Parsing is pure and executes nothing. The hash of a case covers its code and what decides a verdict; prose (docstring,
+comments) and ``known_bad``, ``fixed_in`` are left out: writing down a measurement does not make it another case.
 
 Source of the block's format: https://packaging.python.org/en/latest/specifications/inline-script-metadata/
 """
@@ -28,11 +28,23 @@ if TYPE_CHECKING:
 
 Origin = Literal["curated", "extracted", "synthesized"]
 
-ORACLES = ("self", "exception", "signal")
+ORACLES = ("self", "exception", "signal", "output")
 DEVICES = ("cpu", "cuda", "mps")
 SCHEMES = ("bug_type", "memory_type", "memory_subtype", "consequence")
 KEYS = frozenset(
-    {"issues", "requires", "known_bad", "fixed_in", "signature", "oracle", "timeout", "finalise", *SCHEMES}
+    {
+        "issues",
+        "requires",
+        "known_bad",
+        "fixed_in",
+        "signature",
+        "oracle",
+        "timeout",
+        "finalise",
+        "prints",
+        "evidence",
+        *SCHEMES,
+    }
 )
 DEFAULT_TIMEOUT = 60.0
 LONGEST_TIMEOUT = 3_600.0
@@ -87,6 +99,8 @@ class Case:
         signature: failures that count; one of them is enough.
         timeout: seconds until a run is stopped.
         finalise: whether the interpreter must be ended in full, for crashes at exit.
+        prints: lines that the reporter's run printed; an extracted script is held against them.
+        evidence: the words of the report that the signature was read from.
         hash: of everything that decides a verdict.
     """
 
@@ -104,6 +118,8 @@ class Case:
     oracle: str
     timeout: float
     finalise: bool
+    prints: tuple[str, ...]
+    evidence: str
     hash: str
 
     @property
@@ -177,6 +193,8 @@ def parse(text: str, name: str, origin: Origin = "curated") -> Case:
         oracle=oracle,
         timeout=_timeout(embers, name),
         finalise=embers.get("finalise", False) is True,
+        prints=tuple(_texts(embers, "prints", name)),
+        evidence=str(embers.get("evidence", "")),
         hash=case_hash(text, tree, meta),
     )
     if not any(need.what == "device" for need in found.needs):

@@ -1,7 +1,7 @@
-"""From the code of a report to a script that runs by itself: a recorded list of edits, or the reason why there is none.
+"""From the code of a report to a script that runs by itself: recorded edits, or the reason why there is none.
 
-Each step changes one thing and writes down what it did, so that the distance between what was reported and what is run is
-data. Whatever a step would have to guess (the shape of an input, the content of a file) ends in a reason instead.
+Each step changes one thing and writes down what it did, so that the distance between what was reported and what is
+run is data. Whatever a step would have to guess (the shape of an input, the content of a file) ends in a reason.
 """
 
 from __future__ import annotations
@@ -11,21 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import devices, refuse, rewrite, rules
-from torch_embers.repro.names import Use, bound, dotted, module_level, star_imports, undefined
-from torch_embers.repro.repair import parse, repair, try_parse
+from torch_embers.repro.names import Use, bound, dotted, module_level, nodes, star_imports, undefined
+from torch_embers.repro.repair import parse, repair
 from torch_embers.repro.rewrite import Change, Draft
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.repro.blocks import Chunk
     from torch_embers.repro.rules import Edit, Import
+    from torch_embers.repro.sessions import Chunk
 
-_RANDOM = frozenset(
-    "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial uniform_ normal_ random_ "
-    "exponential_ cauchy_ geometric_ log_normal_ sample rsample xavier_uniform_ xavier_normal_ kaiming_uniform_ "
-    "kaiming_normal_ orthogonal_ trunc_normal_ dropout make_tensor choice shuffle permutation uniform standard_normal".split()
-)
 _TRACEBACK = "Traceback (most recent call last)"
 _ENTRY = ("main", "repro", "run", "test", "demo", "reproduce", "example", "bug", "check", "bench")
 _SHOWN_UNDEFINED = 6
@@ -58,8 +53,8 @@ class Completed:
 def from_session(chunks: Sequence[Chunk]) -> tuple[str, tuple[Edit, ...]]:
     """Code of a session: values it showed are printed, slips are left out.
 
-    A statement that ended in a slip (NameError, SyntaxError ...) is dropped if others follow; a session goes on after an
-    error, a script does not.
+    A statement that ended in a slip (NameError, SyntaxError ...) is dropped if others follow: a session goes on after
+    an error, a script does not.
     """
     own = rules.load()
     lines: list[str] = []
@@ -160,13 +155,13 @@ def _python2_names(draft: Draft) -> None:
     free = undefined(draft.text, draft.tree)
     changes = [
         Change(node, own.python2[node.id].value, "python2", own.python2[node.id].reason)
-        for node in ast.walk(draft.tree)
+        for node in nodes(draft.tree)
         if isinstance(node, ast.Name) and node.id in own.python2 and node.id in free
     ]
     draft.apply(changes)
 
 
-# --- undefined names ---------------------------------------------------------------------------------------------------------
+# --- undefined names ----------------------------------------------------------------------------------------------
 
 
 def _define(draft: Draft) -> list[str]:
@@ -215,28 +210,10 @@ def _add_defaults(draft: Draft, values: dict[str, str]) -> None:
     lines = list(values)
     if any("torch." in line for line in lines) and "torch" not in bound(draft.tree):
         draft.insert(["import torch"], "import_added")
-    _after_imports(draft, lines, "default_added", "; ".join(dict.fromkeys(values.values())))
+    draft.after_imports(lines, "default_added", "; ".join(dict.fromkeys(values.values())))
 
 
-def _after_imports(draft: Draft, lines: Sequence[str], action: str, reason: str = "") -> None:
-    """Insert behind the first run of imports at the top."""
-    place = 0
-    for node in draft.tree.body:
-        docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        if not docstring and not isinstance(node, ast.Import | ast.ImportFrom):
-            break
-        place = node.end_lineno or node.lineno
-    kept = draft.text.split("\n")
-    text = "\n".join([*kept[:place], *lines, *kept[place:]])
-    tree = try_parse(text)
-    if tree is None:  # two statements share the line
-        draft.insert(lines, action, reason)
-        return
-    draft.text, draft.tree = text, tree
-    draft.edits.extend(rules.load().edit(action, place + 1, "", line, reason) for line in lines)
-
-
-# --- what makes it run, and run the same ------------------------------------------------------------------------------------
+# --- what makes it run, and run the same --------------------------------------------------------------------------
 
 
 def _call(draft: Draft) -> bool:
@@ -268,19 +245,18 @@ def _seed(draft: Draft, title: str) -> None:
     if any(word in lowered for word in ("seed", "random", "determinis", "generator", "rng")):
         return
     known = draft.names()
-    names = [dotted(node.func, known) for node in ast.walk(draft.tree) if isinstance(node, ast.Call)]
+    names = [dotted(node.func, known) for node in nodes(draft.tree) if isinstance(node, ast.Call)]
     if any(name.endswith(("manual_seed", "manual_seed_all", ".seed", "seed_all")) for name in names):
         return
-    lines = []
-    if any(_is_random(name, "torch") for name in names):
-        name = next((own for own, full in known.items() if full == "torch" and own in bound(draft.tree)), "")
-        lines += [f"{name}.manual_seed(0)"] if name else ["import torch", "torch.manual_seed(0)"]
-    for module in ("numpy", "random"):
+    lines: list[str] = []
+    for module, seed in (("torch", "manual_seed(0)"), ("numpy", "random.seed(0)"), ("random", "seed(0)")):
         name = next((own for own, full in known.items() if full == module and own in bound(draft.tree)), "")
-        if name and any(_is_random(called, module) for called in names):
-            lines.append(f"{name}.random.seed(0)" if module == "numpy" else f"{name}.seed(0)")
+        if (name or module == "torch") and any(_is_random(called, module) for called in names):
+            if not name or name not in draft.imported_at_top():
+                lines.append(f"import {module}" + (f" as {name}" if name not in ("", module) else ""))
+            lines.append(f"{name or module}.{seed}")
     if lines and not any(isinstance(n, ast.Name) and n.id == "manual_seed" for n in module_level(draft.tree)):
-        _after_imports(draft, lines, "seed_added")
+        draft.after_imports(lines, "seed_added")
 
 
 def _is_random(name: str, module: str) -> bool:
@@ -288,6 +264,6 @@ def _is_random(name: str, module: str) -> bool:
     root, _, last = name.rpartition(".")
     if module == "torch":
         layer = root == "torch.nn" and last[:1].isupper()
-        return layer or (last in _RANDOM and not name.startswith(("numpy.", "random.")))
+        return layer or (last in rules.load().random and not name.startswith(("numpy.", "random.")))
     prefix = "numpy.random." if module == "numpy" else "random."
     return name.startswith(prefix)

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import rules
-from torch_embers.repro.names import aliases, dotted
+from torch_embers.repro.names import aliases, dotted, nodes
 from torch_embers.repro.rewrite import Change, Draft, in_strings
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ def settle(draft: Draft, title: str, evidence: str) -> str:
     for value in constants:
         if value.partition(":")[0] in others:
             return value
-    if "mps" in {value.partition(":")[0] for value in constants} or _uses(draft, "torch.mps"):
-        if not _guarded(draft.tree, "mps") or _MPS_TITLE.search(title[:400]):
-            draft.need("mps")
-            return ""
+    names_mps = "mps" in {value.partition(":")[0] for value in constants} or _uses(draft, "torch.mps")
+    if names_mps and (not _guarded(draft.tree, "mps") or _MPS_TITLE.search(title[:400])):
+        draft.need("mps")
+        return ""
     if not _names_cuda(draft, constants):
         return ""
     if about_cuda(draft, title, evidence):
@@ -53,11 +53,11 @@ def settle(draft: Draft, title: str, evidence: str) -> str:
 
 
 def about_cuda(draft: Draft, title: str, evidence: str) -> bool:
-    """Whether the device is part of the bug: the title or the error says so, the script measures or compares devices."""
+    """Whether the device is part of the bug: title or error say so, or the script measures, compares or demands it."""
     own = rules.load()
     if own.device_title.search(title[:400]) or own.device_evidence.search(evidence[:4000]):
         return True
-    if any(_uses(draft, name) for name in own.needs_cuda):
+    if any(_uses(draft, name) for name in own.needs_cuda) or _demands_cuda(draft):
         return True
     bare = [value for value, guarded in _constants_guarded(draft.tree) if not guarded]
     if any(_OTHER_CUDA.fullmatch(value) for value in bare):
@@ -65,11 +65,34 @@ def about_cuda(draft: Draft, title: str, evidence: str) -> bool:
     return "cpu" in bare and any(_CUDA.fullmatch(value) for value in bare)
 
 
+def _demands_cuda(draft: Draft) -> bool:
+    """Whether a script ends itself where there is no such device."""
+    known = draft.names()
+    for node in nodes(draft.tree):
+        match node:
+            case ast.Assert(test=ast.Call(func=called)) if dotted(called, known) == "torch.cuda.is_available":
+                return True
+            case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=called)), body=body) if (
+                dotted(called, known) == "torch.cuda.is_available"
+            ):
+                return any(_ends(statement, known) for statement in body)
+            case _:
+                continue
+    return False
+
+
+def _ends(node: ast.stmt, known: dict[str, str]) -> bool:
+    if isinstance(node, ast.Raise | ast.Return):
+        return True
+    called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+    return called is not None and dotted(called, known) in ("sys.exit", "exit", "quit", "os._exit")
+
+
 def _names_cuda(draft: Draft, constants: list[str]) -> bool:
     if any(_CUDA.fullmatch(value) or _TENSOR_TYPE.fullmatch(value) for value in constants):
         return True
     known = draft.names()
-    for node in ast.walk(draft.tree):
+    for node in nodes(draft.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda":
             return True
         if isinstance(node, ast.Attribute) and dotted(node, known).startswith("torch.cuda."):
@@ -85,12 +108,12 @@ def _constants_guarded(tree: ast.Module) -> Iterator[tuple[str, bool]]:
     """Short text constants, and whether a condition chooses them (``"cuda" if available else "cpu"``)."""
     chosen = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.IfExp)
         for part in (node.body, node.orelse)
         for inner in ast.walk(part)
     }
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 40:
             yield node.value, id(node) in chosen
 
@@ -104,7 +127,7 @@ def _uses(draft: Draft, name: str) -> bool:
     known = draft.names()
     if any(full == name or full.startswith(f"{name}.") for full in aliases(draft.tree).values()):
         return True
-    for node in ast.walk(draft.tree):
+    for node in nodes(draft.tree):
         if isinstance(node, ast.Attribute):
             full = dotted(node, known)
             if full == name or full.startswith(f"{name}."):
@@ -119,13 +142,13 @@ def _make_agnostic(draft: Draft) -> None:
     known = draft.names()
     skip = in_strings(draft.tree)
     changes: list[Change] = []
-    for node in ast.walk(draft.tree):
+    for node in nodes(draft.tree):
         if id(node) in skip or not isinstance(node, ast.expr):
             continue
         after = _agnostic(draft, node, known, device)
         if after is not None:
             changes.append(Change(node, after, "device_agnostic"))
-    guarded = {id(n) for node in ast.walk(draft.tree) if isinstance(node, ast.IfExp) for n in ast.walk(node)}
+    guarded = {id(n) for node in nodes(draft.tree) if isinstance(node, ast.IfExp) for n in ast.walk(node)}
     changes = [c for c in changes if id(c.node) not in guarded]
     if not changes:
         return
@@ -133,7 +156,8 @@ def _make_agnostic(draft: Draft) -> None:
     draft.apply(changes)
     if draft.text != before and HELPER in draft.text:
         line = f'{HELPER} = "cuda" if torch.cuda.is_available() else "cpu"'
-        draft.insert(["import torch", line], "device_agnostic")
+        torch = [] if "torch" in draft.imported_at_top() else ["import torch"]
+        draft.after_imports([*torch, line], "device_agnostic")
 
 
 def _agnostic(draft: Draft, node: ast.expr, known: dict[str, str], device: str) -> str | None:
@@ -176,7 +200,7 @@ def _widen_half(draft: Draft, title: str) -> None:
         return
     known = draft.names()
     changes = []
-    for node in ast.walk(draft.tree):
+    for node in nodes(draft.tree):
         match node:
             case ast.Call(func=ast.Attribute(attr="half", value=owner), args=[]) if (
                 dotted(node.func, known) != "torch.half"

@@ -1,7 +1,7 @@
 """How a report says that it fails: the signature to look for in a run, and where in the text it was found.
 
-What a program printed counts before comments in its code, those before sentences, and an exception or a signal before words
-that are common in any report. Where none of this is found, nothing is claimed.
+What a program printed counts before comments in its code, those before sentences, and an exception or a signal before
+words that are common in any report. Where none of this is found, nothing is claimed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _LONGEST_EVIDENCE = 300
 _LINES_COMPARED = 40
 _SAME_LINES = 0.8
 """Share of the reported lines that a run must print again: addresses, times and versions differ."""
-_HALF_OF_A_TITLE = 400
+_TITLE = 400
+_OF_ANOTHER_CLASS = 0.9
+"""Share of words in common where the class of the exception differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +88,22 @@ def infer(outputs: Sequence[Shown], code: str, prose: str, title: str) -> Expect
     """
     limit = rules.load().limits.output_chars
     actual, expected = _values(outputs)
-    for where, found in (
+    steps: list[tuple[Where, Found | None]] = [
         ("output", _first(_from_output(shown.text[-limit:]) for shown in outputs if not _is_expected(shown))),
         ("code", _from_comments(code[:limit])),
         ("output", _from_values(outputs, actual, expected)),
         ("prose", _from_sentence(prose[:limit], definite=True)),
-        ("title", _from_sentence(title[:_HALF_OF_A_TITLE], definite=True)),
-        ("title", _from_sentence(title[:_HALF_OF_A_TITLE], definite=False)),
+        ("title", _from_sentence(title[:_TITLE], definite=True)),
+        ("title", _from_sentence(title[:_TITLE], definite=False)),
         ("prose", _from_sentence(prose[:limit], definite=False)),
         ("code", _from_wish(code[:limit])),
         ("code", _from_assertion(code)),
         ("output", _from_prints(actual)),
-    ):
+    ]
+    for where, found in steps:
         if found is not None:
             signature, evidence = found
-            place: Where = where  # type: ignore[assignment]
-            return Expectation((signature,), place, evidence[:_LONGEST_EVIDENCE], actual, expected)
+            return Expectation((signature,), where, evidence[:_LONGEST_EVIDENCE], actual, expected)
     return Expectation((), "", "", actual, expected)
 
 
@@ -195,7 +197,7 @@ def _from_wish(code: str) -> Found | None:
 
 
 def _from_values(outputs: Sequence[Shown], actual: Sequence[str], expected: Sequence[str]) -> Found | None:
-    """Printed values that show the fault by themselves: a comparison that fails, a NaN, a value beside the expected one."""
+    """Printed values that show the fault: a comparison that fails, a NaN, a value beside the expected one."""
     own = rules.load()
     text = "\n".join(actual)
     for name in ("false", "nan"):
@@ -234,7 +236,7 @@ def _from_assertion(code: str) -> Found | None:
     return None
 
 
-# --- printed values ----------------------------------------------------------------------------------------------------------
+# --- printed values -----------------------------------------------------------------------------------------------
 
 
 def _is_expected(shown: Shown) -> bool:
@@ -287,12 +289,13 @@ def shows(expectation: Expectation, seen: Signature | None, printed: str) -> boo
 
 
 def _alike(own: Signature, seen: Signature) -> bool:
-    """Same exception with most of its words: releases reword messages."""
-    if (own.kind, own.type) != (seen.kind, seen.type) or not own.message:
+    """The same words of an exception: releases reword messages, and change a class while they keep the message."""
+    if own.kind != seen.kind or not own.message:
         return False
     wanted = {word.lower() for word in _WORD.findall(own.message)}
     found = {word.lower() for word in _WORD.findall(seen.message)}
-    return len(wanted & found) >= rules.load().likeness * max(1, len(wanted)) and len(wanted) > 1
+    needed = rules.load().likeness if own.type == seen.type else _OF_ANOTHER_CLASS
+    return len(wanted) > 1 and len(wanted & found) >= needed * len(wanted)
 
 
 def _printed_again(lines: Sequence[str], printed: str) -> bool:

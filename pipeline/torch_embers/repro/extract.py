@@ -1,8 +1,8 @@
-"""An item's texts -> the script that shows its bug, with the edits it took and the failure to expect, or one reason why not.
+"""An item's texts -> the script that shows its bug, its edits and the failure to expect, or one reason why not.
 
-The body is read first; comments only where it gives nothing that runs. Blocks that build on each other are joined into one
-story, several stories compete, and the one that the report's own traceback, title and words point to wins. Nothing is
-executed here: a script from an issue is only ever run in a sandbox.
+The body is read first; comments only where it gives nothing that runs. Blocks that build on each other are joined
+into one story, several stories compete, and the one that the report's own traceback, title and words point to wins.
+Nothing is executed here: a script from an issue is only ever run in a sandbox.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from torch_embers.repro import rules
-from torch_embers.repro.blocks import Block, blocks, prose
+from torch_embers.repro.blocks import Block, blocks
 from torch_embers.repro.complete import Completed, complete, from_session
 from torch_embers.repro.expectation import Expectation, Shown, infer
+from torch_embers.repro.markup import prose
 from torch_embers.repro.names import bound, undefined
 from torch_embers.repro.repair import repair
 
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 Status = Literal["runnable", "not_possible"]
 
 _USER_FRAME = re.compile(
-    r'^[ \t]{0,8}File "(?!.{0,200}(?:site|dist)-packages|.{0,200}/torch/)[^"\n]{1,200}", line \d{1,6}.{0,120}\n[ \t]{1,12}(\S.{3,200})$',
+    r'^[ \t]{0,8}File "(?!.{0,200}(?:site|dist)-packages|.{0,200}/torch/)[^"\n]{1,200}", line \d{1,6}.{0,120}\n'
+    r"[ \t]{1,12}(\S.{3,200})$",
     re.MULTILINE,
 )
 _IPYTHON_FRAME = re.compile(r"^-{2,8}> ?\d{1,6} (.{4,200})$", re.MULTILINE)
@@ -51,9 +53,19 @@ _NOT_CODE = {
     "session": "fragment",
 }
 _SAYS_MOST = (
-    "cpp_extension", "distributed_cluster", "model_zoo", "other_device", "external_data", "external_package", "interactive",
-    "gui_or_notebook", "too_large", "fragment", "install_or_build", "syntax",
-)  # fmt: skip
+    "cpp_extension",
+    "distributed_cluster",
+    "model_zoo",
+    "other_device",
+    "external_data",
+    "external_package",
+    "interactive",
+    "gui_or_notebook",
+    "too_large",
+    "fragment",
+    "install_or_build",
+    "syntax",
+)
 """Of several stories without a script, the reason that says most about the report."""
 
 
@@ -139,13 +151,15 @@ def extract(item: ItemText) -> Extraction:
         One extraction, whatever the text: every item is either runnable or has a reason.
     """
     limits = rules.load().limits
+    left = limits.item_chars
     found = blocks(item.body)
     parts = _parts(found)
     best = _best(item, found, parts, item.body)
     where = "body"
     if best is None or not best.completed.runnable:
         for number, comment in enumerate(list(item.comments)[: limits.comments], 1):
-            other = _in_comment(item, found, parts, comment)
+            left -= len(comment)
+            other = _in_comment(item, found, parts, comment) if left > 0 else None
             if other is not None:
                 best, where = other, f"comment {number}"
                 break
@@ -173,7 +187,7 @@ def _in_comment(item: ItemText, found: Sequence[Block], parts: Sequence[_Part], 
 
 
 def _tells(candidate: _Candidate, comment: str) -> bool:
-    """Whether a comment's script is offered as a reproduction rather than as advice: it says so, or shows the failure."""
+    """Whether a comment offers its script as a reproduction, not as advice: it says so, or shows the failure."""
     own = rules.load().prefer
     first = candidate.story.parts[0].block
     if own["less"].search(first.before) or first.source == "inline":
@@ -182,7 +196,7 @@ def _tells(candidate: _Candidate, comment: str) -> bool:
     return shown or bool(own["reproduces"].search(prose(comment)[:4000]))
 
 
-# --- stories -----------------------------------------------------------------------------------------------------------------
+# --- stories ------------------------------------------------------------------------------------------------------
 
 
 def _parts(found: Sequence[Block]) -> list[_Part]:
@@ -238,8 +252,13 @@ def _best(
     item: ItemText, found: Sequence[Block], parts: Sequence[_Part], text: str, *, joined_only: bool = False
 ) -> _Candidate | None:
     said = prose(text)
-    candidates = []
+    limit = rules.load().limits.story_chars
+    candidates: list[_Candidate] = []
+    spent = 0
     for story in _with_singles(_stories(parts)):
+        spent += sum(len(part.code) for part in story.parts)
+        if spent > limit and candidates:
+            break
         if joined_only and len({id(part.block) for part in story.parts}) < 2:
             continue
         candidates.append(_candidate(item, found, story, said, len(candidates)))
@@ -308,7 +327,7 @@ def _outputs(found: Sequence[Block], story: _Story) -> tuple[Shown, ...]:
     return tuple(shown)
 
 
-# --- results -----------------------------------------------------------------------------------------------------------------
+# --- results ------------------------------------------------------------------------------------------------------
 
 
 def _extraction(item: ItemText, best: _Candidate, where: str) -> Extraction:
@@ -369,7 +388,7 @@ class Row(NamedTuple):
 
     group: str
     name: str
-    count: int
+    items: int
     share: float
     """Of all extractions of the group's base."""
 

@@ -7,6 +7,7 @@ import builtins
 import symtable
 import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,6 +29,16 @@ class Use:
     line: int
     attributes: frozenset[str]
     called: bool
+
+
+_KEPT = 8
+"""Trees whose nodes are kept: a script is looked at many times while it is completed, and trees are never changed."""
+
+
+@lru_cache(maxsize=_KEPT)
+def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """All nodes of a tree, as ``ast.walk`` gives them."""
+    return tuple(ast.walk(tree))
 
 
 def undefined(text: str, tree: ast.Module) -> dict[str, Use]:
@@ -69,7 +80,7 @@ def _uses(tree: ast.Module, free: set[str]) -> dict[str, Use]:
     lines: dict[str, int] = {}
     attributes: dict[str, set[str]] = {name: set() for name in free}
     called: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.Name(id=name) if name in free:
                 lines[name] = min(lines.get(name, node.lineno), node.lineno)
@@ -82,6 +93,7 @@ def _uses(tree: ast.Module, free: set[str]) -> dict[str, Use]:
     return {name: Use(line, frozenset(attributes[name]), name in called) for name, line in lines.items()}
 
 
+@lru_cache(maxsize=_KEPT)
 def bound(tree: ast.Module) -> frozenset[str]:
     """Names bound at module level, inside its loops, conditions and so on, and by ``global`` in functions."""
     found: set[str] = set()
@@ -97,7 +109,7 @@ def bound(tree: ast.Module) -> frozenset[str]:
                 found.add(name)
             case _:
                 continue
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Global):
             found.update(node.names)
     return frozenset(found)
@@ -127,8 +139,13 @@ def _outside(tree: ast.Module) -> bool:
 
 def aliases(tree: ast.Module) -> dict[str, str]:
     """Full dotted name by bound name, from all imports: ``nn`` -> ``torch.nn``."""
+    return dict(_aliases(tree))
+
+
+@lru_cache(maxsize=_KEPT)
+def _aliases(tree: ast.Module) -> dict[str, str]:
     found: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.Import(names=names):
                 for alias in names:
@@ -148,7 +165,7 @@ def star_imports(tree: ast.Module) -> frozenset[str]:
     """Modules of ``from module import *``."""
     return frozenset(
         node.module or ""
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
     )
 

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import rules
-from torch_embers.repro.names import aliases, bound, dotted
+from torch_embers.repro.names import aliases, bound, dotted, nodes
 from torch_embers.repro.repair import parse
 from torch_embers.repro.rewrite import Change, Draft
 
@@ -44,7 +44,7 @@ def packages(draft: Draft) -> tuple[str, str]:
             draft.need(f"package:{top}")
         elif found.do != "present":
             refused.append((found.becomes, name if found.becomes == "model_zoo" else top))
-    if any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(draft.tree)):
+    if any(isinstance(node, ast.ImportFrom) and node.level for node in nodes(draft.tree)):
         refused.append(("external_package", "a relative import"))
     if not refused:
         return "", ""
@@ -65,7 +65,7 @@ def _used_modules(draft: Draft) -> list[str]:
     """Dotted names of what is imported, and of what is taken from it: ``torchvision.models.resnet18``."""
     known = aliases(draft.tree)
     found = dict.fromkeys(known.values())
-    for node in ast.walk(draft.tree):
+    for node in nodes(draft.tree):
         if isinstance(node, ast.Attribute):
             full = dotted(node, known)
             if full.partition(".")[0] in {name.partition(".")[0] for name in known.values()}:
@@ -80,12 +80,12 @@ def _used_modules(draft: Draft) -> list[str]:
 
 def _drop_unused(draft: Draft) -> None:
     """Imports of packages that builds lack, where nothing uses the name."""
-    used = {node.id for node in ast.walk(draft.tree) if isinstance(node, ast.Name)}
+    used = {node.id for node in nodes(draft.tree) if isinstance(node, ast.Name)}
     known = aliases(draft.tree)
     if not any(name not in used and _missing(full) for name, full in known.items()):
         return
     changes = []
-    for node in ast.walk(draft.tree):
+    for node in nodes(draft.tree):
         if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0):
             kept = [a for a in node.names if _bound_name(a) in used or not _missing(_full(node, a)) or a.name == "*"]
             if len(kept) < len(node.names):
@@ -114,7 +114,7 @@ def _missing(full: str) -> bool:
 def _shim(draft: Draft) -> None:
     """Put a function that passes its argument on in the place of an imported progress bar."""
     changes = []
-    for node in ast.walk(draft.tree):
+    for node in nodes(draft.tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "tqdm":
             shims = [_SHIMS[a.name].format(name=a.asname or a.name) for a in node.names if a.name in _SHIMS]
             if len(shims) == len(node.names) and node.col_offset == 0:
@@ -126,7 +126,7 @@ def _shim(draft: Draft) -> None:
     draft.apply(changes)
 
 
-# --- calls -------------------------------------------------------------------------------------------------------------------
+# --- calls --------------------------------------------------------------------------------------------------------
 
 
 def calls(draft: Draft) -> tuple[str, str]:
@@ -135,7 +135,7 @@ def calls(draft: Draft) -> tuple[str, str]:
     own = bound(draft.tree)
     named = dict(_called(draft.tree, known))
     modules = set(known.values()) | {
-        node.module or "" for node in ast.walk(draft.tree) if isinstance(node, ast.ImportFrom)
+        node.module or "" for node in nodes(draft.tree) if isinstance(node, ast.ImportFrom)
     }
     for refusal in rules.load().refusals:
         if refusal.unless is not None and refusal.unless.search(draft.text):
@@ -153,7 +153,7 @@ def calls(draft: Draft) -> tuple[str, str]:
 
 def _called(tree: ast.Module, known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Full name and ``.method`` of everything that is called."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Call):
             method = f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else ""
             yield dotted(node.func, known), method
@@ -161,7 +161,7 @@ def _called(tree: ast.Module, known: Mapping[str, str]) -> Iterator[tuple[str, s
 
 def _arguments(tree: ast.Module, known: Mapping[str, str]) -> tuple[str, str] | None:
     """A command line that must be given: ``sys.argv[1]``, or a required argument."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         match node:
             case ast.Subscript(value=value) if dotted(value, known) == "sys.argv" and not _zero(node.slice):
                 return "interactive", "sys.argv"
@@ -189,7 +189,7 @@ def _files(tree: ast.Module, known: Mapping[str, str]) -> tuple[str, str] | None
     read: list[str] = []
     written: set[str] = set()
     writes = False
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if not isinstance(node, ast.Call):
             continue
         name = dotted(node.func, known)
@@ -215,7 +215,7 @@ def _mode(node: ast.Call) -> str:
 def _text_variables(tree: ast.Module) -> dict[str, str]:
     return {
         target.id: node.value.value
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         for target in node.targets
         if isinstance(target, ast.Name)

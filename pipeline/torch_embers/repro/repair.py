@@ -1,6 +1,7 @@
 """Text that is almost Python becomes Python: parsing within bounds, and small recorded edits where parsing fails.
 
-The parser says where it stopped; only that line and its neighbours are touched, one edit per attempt. Nothing is executed.
+The parser says where it stopped; only that line and its neighbours are touched, one edit per attempt. Nothing is
+executed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _TYPOGRAPHY = str.maketrans(
     }
 )  # fmt: skip
 _LINK = re.compile(
-    r"\.(?=[A-Za-z_])|[*/%&|^~<>@]|(?<=[\w)\]])[ \t]{0,2}[-+]|[-+][ \t]{0,2}(?=[-+~])|[])][ \t]{0,2}(?=[\[(])|\b(?:not|lambda|if|else|and|or|in|await)\b"
+    r"\.(?=[A-Za-z_])|[*/%&|^~<>@]|(?<=[\w)\]])[ \t]{0,2}[-+]|[-+][ \t]{0,2}(?=[-+~])|"
+    r"[])][ \t]{0,2}(?=[\[(])|\b(?:not|lambda|if|else|and|or|in|await)\b"
 )
 """What nests one node into another without a bracket; plain commas and signs of numbers do not."""
 _ATTEMPT_CHARS = 200_000
@@ -54,7 +56,8 @@ _PROSE = re.compile(
 _SLASHES = re.compile(r"([ \t]{0,60})//(.{0,400})$")
 _ARROW = re.compile(r"(.{1,300}?\S)\s{1,20}(?:-{1,2}>|={1,2}>|\u2192|\u21d2)\s{0,9}(\S.{0,300})$")
 _DOTS = re.compile(
-    r"[ \t]*(?:\.{2}|\.{4,80}|[.\s]{3,80}|<\w[\w ]{0,40}>|\[\.{3}\]|-{3,80}|={3,80}|\*{3,80}|#?\s{0,4}\.{3} ?\w[\w ,]{0,80})\s*$"
+    r"[ \t]{0,80}(?:\.{2}|\.{4,80}|[. \t]{3,80}|<\w[\w ]{0,40}>|\[\.{3}\]|-{3,80}|={3,80}|\*{3,80}|"
+    r"#?[ \t]{0,4}\.{3} ?\w[\w ,]{0,80})[ \t]{0,80}$"
 )
 
 
@@ -185,11 +188,12 @@ def _repair_at(text: str, error: SyntaxError, own: Rules, edits: list[Edit], *, 
             found = fix(line)
             if found is not None and found[1] != [line]:
                 edits.append(own.edit(found[0], number, line, "\n".join(found[1])))
-                return "\n".join([*lines[: number - 1], *found[1], *lines[number:]])
+                fixed = [*lines[: number - 1], *found[1], *lines[number:]]
+                return "\n".join(_print_all(fixed, own, edits) if fix is _print else fixed)
     for structural in (_punctuation, _untab, _missing_body, _shifted):
-        fixed = structural(lines, stopped, error)
-        if fixed is not None:
-            action, number, changed = fixed
+        moved = structural(lines, stopped, error)
+        if moved is not None:
+            action, number, changed = moved
             edits.append(own.edit(action, number, lines[number - 1], changed[number - 1]))
             return "\n".join(changed)
     if prose:
@@ -222,6 +226,19 @@ def _print(line: str) -> Fix | None:
     if code.endswith(","):
         code = f"{code} end=' '"
     return "python2", [f"{found[1]}print({code}){comment}"]
+
+
+def _print_all(lines: list[str], own: Rules, edits: list[Edit]) -> list[str]:
+    """Where one print is Python 2's, all are."""
+    changed = []
+    for number, line in enumerate(lines, 1):
+        found = _print(line)
+        if found is None or found[1] == [line]:
+            changed.append(line)
+            continue
+        edits.append(own.edit(found[0], number, line, found[1][0]))
+        changed.extend(found[1])
+    return changed
 
 
 def _split_comment(text: str) -> tuple[str, str]:

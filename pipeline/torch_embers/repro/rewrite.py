@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import rules
-from torch_embers.repro.names import aliases, bound, dotted
+from torch_embers.repro.names import aliases, bound, dotted, nodes
 from torch_embers.repro.repair import parse, try_parse
 
 if TYPE_CHECKING:
@@ -49,6 +49,31 @@ class Draft:
         self._replace_text("\n".join([*kept[:place], *lines, *kept[place:]]))
         self.edits.extend(rules.load().edit(action, place + 1, "", line, reason) for line in lines)
 
+    def after_imports(self, lines: Sequence[str], action: str, reason: str = "") -> None:
+        """Put lines behind the imports at the top, where those have been done already."""
+        last = self._top_imports()[-1:]
+        place = (last[0].end_lineno or last[0].lineno) if last else 0
+        kept = self.text.split("\n")
+        text = "\n".join([*kept[:place], *lines, *kept[place:]])
+        if try_parse(text) is None:  # two statements share the line
+            self.insert(lines, action, reason)
+            return
+        self._replace_text(text)
+        self.edits.extend(rules.load().edit(action, place + 1, "", line, reason) for line in lines)
+
+    def imported_at_top(self) -> frozenset[str]:
+        """Names bound by the imports at the top."""
+        return bound(ast.Module(body=list(self._top_imports()), type_ignores=[]))
+
+    def _top_imports(self) -> list[ast.stmt]:
+        kept: list[ast.stmt] = []
+        for node in self.tree.body:
+            docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            if not docstring and not isinstance(node, ast.Import | ast.ImportFrom):
+                break
+            kept.append(node)
+        return kept
+
     def append(self, lines: Sequence[str], action: str) -> None:
         """Put lines at the end."""
         number = self.text.count("\n") + 1
@@ -56,7 +81,7 @@ class Draft:
         self.edits.append(rules.load().edit(action, number, "", "\n".join(lines)))
 
     def apply(self, changes: Iterable[Change]) -> None:
-        """Make replacements that do not overlap (of two that do, the outer one counts); drop them if they break the script."""
+        """Make replacements; of two that overlap the outer one counts, and what breaks the script is dropped whole."""
         if not (chosen := _outermost(changes)):
             return
         raw = self.text.encode("utf-8", "surrogatepass")
@@ -134,14 +159,14 @@ def in_strings(tree: ast.Module) -> set[int]:
     """Identities of nodes inside f-strings: Python 3.11 does not tell where they stand."""
     return {
         id(inner)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.JoinedStr)
         for inner in ast.walk(node)
         if inner is not node
     }
 
 
-# --- API drift ---------------------------------------------------------------------------------------------------------------
+# --- API drift ----------------------------------------------------------------------------------------------------
 
 
 def drift(draft: Draft) -> None:
@@ -150,7 +175,7 @@ def drift(draft: Draft) -> None:
     known = draft.names()
     skip = in_strings(draft.tree)
     changes: list[Change] = []
-    for node in ast.walk(draft.tree):
+    for node in nodes(draft.tree):
         if id(node) in skip:
             continue
         match node:
@@ -223,7 +248,7 @@ def _arguments(draft: Draft, node: ast.Call, drop: set[str] | set[str | None]) -
     return [*kept, *(draft.source(k) for k in node.keywords if k.arg not in drop)]
 
 
-# --- what only a person needs ------------------------------------------------------------------------------------------------
+# --- what only a person needs -------------------------------------------------------------------------------------
 
 
 def drop_halts_and_plots(draft: Draft) -> None:
@@ -232,7 +257,7 @@ def drop_halts_and_plots(draft: Draft) -> None:
     known = draft.names()
     drawing = _drawing_names(draft.tree, known)
     changes = []
-    for node in ast.walk(draft.tree):
+    for node in nodes(draft.tree):
         if not isinstance(node, ast.Expr | ast.Assign) or not isinstance(node.value, ast.Call):
             continue
         called = node.value.func
@@ -251,7 +276,7 @@ def _drawing_names(tree: ast.Module, known: dict[str, str]) -> frozenset[str]:
     found |= {name for name in ("plt", "sns") if name not in bound(tree) or name in imported}
     if not found:
         return frozenset()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _root(node.value.func) in found:
             found |= {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
     return frozenset(found)

@@ -56,6 +56,8 @@ class Limits:
     repairs: int
     brackets: int
     chain: int
+    story_chars: int
+    item_chars: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,7 @@ class Rules:
         self.writers = frozenset(data["readers"]["writers"])
         self.debuggers = frozenset(data["debuggers"]["calls"])
         self.plots = frozenset(data["plots"]["roots"])
+        self.random = frozenset(data["random"]["calls"])
         device = data["device"]
         self.device_title = pattern(device["title"])
         self.device_evidence = pattern(device["evidence"])

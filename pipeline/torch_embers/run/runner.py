@@ -251,6 +251,9 @@ class _Lane:
 class Runner:
     """Runs attempts on one build in one profile; a context manager that owns its zygotes.
 
+    Zygotes end with the thread that started them, so that a killed driver leaves nothing alive: use a runner from
+    threads that live as long as it does. One ``run`` at a time.
+
     Args:
         python: the build's interpreter, in a virtual environment or not.
         profile: ``hostile`` (every guarantee proven on this host) or ``reviewed`` (what the host allows).

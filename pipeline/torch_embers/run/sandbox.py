@@ -268,11 +268,12 @@ def _device_binds() -> list[str]:
     return words
 
 
-def identity_files(owner: int) -> dict[str, str]:
+def identity_files() -> dict[str, str]:
     """The few files of /etc that name the run's user and its own host; nothing of the real machine."""
+    home = rules()["environment"]["HOME"]
     return {
-        "/etc/passwd": f"embers:x:{owner}:{owner}::{rules()['environment']['HOME']}:/bin/sh\n",
-        "/etc/group": f"embers:x:{owner}:\n",
+        "/etc/passwd": "".join(f"embers:x:{number}:{number}::{home}:/bin/sh\n" for number in (RUN_ID, 0)),
+        "/etc/group": "".join(f"embers:x:{number}:\n" for number in (RUN_ID, 0)),
         "/etc/hosts": "127.0.0.1 localhost embers\n::1 localhost\n",
         "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
     }
@@ -385,7 +386,7 @@ def _start_plain(wall: Wall, ours: socket.socket, theirs: socket.socket, log: IO
 
 
 def _start_bubblewrap(wall: Wall, ours: socket.socket, theirs: socket.socket, log: IO[bytes]) -> Sandbox:
-    files = {path: _holding(text) for path, text in identity_files(RUN_ID if wall.own_id else 0).items()}
+    files = {path: _holding(text) for path, text in identity_files().items()}
     info_out, info_in = os.pipe()
     go_out, go_in = os.pipe()
     inherited = [theirs.fileno(), info_in, go_out, *files.values()]
@@ -406,7 +407,7 @@ def _start_bubblewrap(wall: Wall, ours: socket.socket, theirs: socket.socket, lo
     try:
         first = _first_pid(info_out)
         if wall.own_id:
-            _map_ids(first)
+            wall = replace(wall, own_id=_map_ids(first))
             os.write(go_in, b"1")
         send(ours, wall.configuration())
     except OSError:
@@ -440,11 +441,22 @@ def _first_pid(descriptor: int) -> int:
     return int(json.loads(data)["child-pid"])
 
 
-def _map_ids(pid: int) -> None:
-    """Root inside is root outside, for reading the build; runs get an id that owns nothing on this machine."""
+def _map_ids(pid: int) -> bool:
+    """Root inside is root outside, for reading the build; runs get an id that owns nothing on this machine.
+
+    Returns whether they do: root of a container may have no further ids to give.
+    """
     free = FIRST_HOST_ID + secrets.randbelow(1 << 24)
+    only_root = f"0 {os.geteuid()} 1\n"
+    owned = True
     for name in ("uid_map", "gid_map"):
-        Path(f"/proc/{pid}/{name}").write_text(f"0 {os.geteuid()} 1\n{RUN_ID} {free} 1\n", encoding="ascii")
+        file = Path(f"/proc/{pid}/{name}")
+        try:
+            file.write_text(only_root + (f"{RUN_ID} {free} 1\n" if owned else ""), encoding="ascii")
+        except OSError:
+            owned = False
+            file.write_text(only_root, encoding="ascii")
+    return owned
 
 
 def send(control: socket.socket, message: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from torch_embers.run.status import ANNOUNCED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torch_embers.repro.link import Linked
     from torch_embers.run.builds import Build
     from torch_embers.run.command import RunOutcome
     from torch_embers.run.ledger import Cell
@@ -60,6 +61,15 @@ def print_checks(found: Sequence[Build]) -> None:
     """Print what the checks of builds found."""
     rows = [(b.name, what, result) for b in found for what, result in b.checked]
     stdout().print(table("", [("build", False), ("check", False), ("result", False)], rows))
+
+
+def print_linked(done: Linked) -> None:
+    """Print what became of the candidates."""
+    out = stdout()
+    counted = ", ".join(f"{count:,} {status}" for status, count in sorted(done.statuses.items()))
+    out.print(f"{done.candidates:,} candidates, one row each: {counted or 'none'}; {done.read:,} texts read now")
+    if done.reasons:
+        out.print(table("", [("no case because", False), ("items", True)], done.reasons.items()))
 
 
 def print_cell(cell: Cell) -> None:

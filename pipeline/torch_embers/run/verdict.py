@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from torch_embers import resources
 from torch_embers.oracles.signature import Signature, any_matches, from_traceback, of_exception, signal_name
+from torch_embers.repro.expectation import Expectation, shows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -60,11 +61,19 @@ class Declared(Protocol):
 
     @property
     def oracle(self) -> str:
-        """self, exception or signal."""
+        """self, exception, signal or output."""
 
     @property
     def signature(self) -> Family:
         """Failures that count."""
+
+    @property
+    def prints(self) -> tuple[str, ...]:
+        """Lines that the reporter's run printed."""
+
+    @property
+    def evidence(self) -> str:
+        """Words that the signature was read from."""
 
 
 class Ended(Protocol):
@@ -180,10 +189,21 @@ def _self(case: Declared, run: Ended) -> Observation:
 
 
 def _by_signature(case: Declared, run: Ended) -> Observation:
+    """An extracted script: the failure that the report tells of, or the lines that it shows."""
+    told = Expectation(case.signature, "", case.evidence, case.prints)
     if run.exit_code == 0:
-        return Observation("not_reproduced", None, last_line(run.stdout) or "exit 0")
+        said = last_line(run.stdout) or "exit 0"
+        match shows(told, None, run.stdout):
+            case None:
+                return Observation(
+                    "cannot_run", None, "the report shows nothing that an undisturbed run can be held to"
+                )
+            case True:
+                return Observation("reproduced", case.signature[0], said)
+            case _:
+                return Observation("not_reproduced", None, said)
     seen = from_traceback(run.stderr)
-    if any_matches(case.signature, seen):
+    if seen is not None and shows(told, seen, run.stdout):
         return Observation("reproduced", seen, str(seen))
     return _failed(run, seen)
 

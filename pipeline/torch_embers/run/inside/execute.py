@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import types
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,23 @@ if TYPE_CHECKING:
     """The path of the script, and the request."""
 
 
-def execute(script: str, request: dict[str, Any]) -> int:
+def take_over_finalizers() -> list[Any]:
+    """Stop the preloaded modules' ``weakref.finalize`` objects from running at exit, and return them.
+
+    They take torch's own libraries apart, which costs more than a short script and says nothing about it.
+    """
+    registry = getattr(weakref.finalize, "_registry", {})
+    found = [finalizer for finalizer in registry if finalizer.atexit]
+    for finalizer in found:
+        finalizer.atexit = False
+    return found
+
+
+def execute(script: str, request: dict[str, Any], finalizers: list[Any]) -> int:
     """Run the script as ``__main__``; its exit status, where the interpreter is to be taken apart afterwards."""
+    if request["finalise"]:
+        for finalizer in finalizers:
+            finalizer.atexit = True
     main = types.ModuleType("__main__")
     main.__dict__.update({"__file__": script, "__builtins__": builtins, "__cached__": None})
     sys.modules["__main__"] = main

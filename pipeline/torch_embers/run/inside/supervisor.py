@@ -79,7 +79,7 @@ def isolate(config: Message) -> None:
 def write_script(folder: str, request: Message) -> str:
     """Put the script where tracebacks, ``inspect`` and ``spawn`` find it; its path."""
     path = Path(folder, Path(request["name"]).name or "script.py")
-    with path.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file:
+    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
         file.write(request["code"])
     return str(path)
 
@@ -127,7 +127,7 @@ class Watch:
         self.streams = [Stream("stdout", out, self.limits["tail"]), Stream("stderr", err, self.limits["tail"])]
         self.covers = [cover[0] for cover in config["covers"]] if self.isolated else []
         self.started = time.monotonic()
-        self.base = memory_of(pid)[0] if self.isolated else 0
+        self.base = config["resident"] if self.isolated and request["mode"] != "exec" else 0
         self.most_tasks, self.ended, self.detail = 0, "", ""
         self.running = True
 
@@ -195,7 +195,7 @@ class Watch:
         self.most_tasks = max(self.most_tasks, tasks)
         if tasks > self.limits["processes"]:
             self.stop("processes", f"with {tasks} processes and threads (cap {self.limits['processes']})")
-        elif memory > cap:
+        elif cap and memory > cap:
             # forks share pages with their parent: count again, exactly and slowly
             exact = sum(shared_out(pid) for pid in pids) - self.base
             if exact > cap:

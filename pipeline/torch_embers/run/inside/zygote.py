@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import execute, kernel, supervisor
+from . import confine, execute, kernel, supervisor
 
 if TYPE_CHECKING:
     from typing import Any
@@ -91,7 +91,7 @@ def seal(config: Message) -> int:
     return own_pids
 
 
-def serve(control: socket.socket) -> execute.Work:
+def serve(control: socket.socket) -> tuple[execute.Work, list[Any]]:
     """Answer requests until the driver goes away. Comes back only in the process of a run, with what to execute."""
     config = receive(control)
     if config is None:
@@ -103,16 +103,22 @@ def serve(control: socket.socket) -> execute.Work:
         versions, problem = preload(config["preload"])
     except OSError as error:
         problem = f"sandbox: {error}"
-    send(control, {"ready": not problem, "error": problem, "versions": versions})
+    finalizers = execute.take_over_finalizers()
     gc.collect()
     gc.freeze()  # a collection in a run would touch, and so copy, every object of torch
+    if kernel.LINUX:
+        if config["preload"]:
+            kernel.gather_pages()
+        # what a fork starts with; read once, because it is the same for every run
+        config["data"], config["resident"] = confine.data_size(), supervisor.memory_of("self")[0]
+    send(control, {"ready": not problem, "error": problem, "versions": versions})
     while True:
         request = receive(control)
         if request is None:
             os._exit(0)
         work = attend(control, config, request, own_pids)
         if work is not None:
-            return work
+            return work, finalizers
 
 
 def attend(control: socket.socket, config: Message, request: Message, own_pids: int) -> execute.Work | None:
@@ -174,7 +180,7 @@ def settle(first: int, text: bytes | None) -> Message:
 
 def main(descriptor: int) -> int:
     """Serve, and in a run's process, run; the run's exit status."""
-    script, request = serve(socket.socket(fileno=descriptor))
-    for name in [name for name in sys.modules if name.split(".")[0] == HERE]:
+    for name in [name for name in sys.modules if name.partition(".")[0] == HERE]:
         del sys.modules[name]
-    return execute.execute(script, request)
+    (script, request), finalizers = serve(socket.socket(fileno=descriptor))
+    return execute.execute(script, request, finalizers)

@@ -1,0 +1,66 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#103963", "pytorch/pytorch#103749"]
+# bug_type = "logical"
+# consequence = "nan_inf"
+# requires = ["cpu", "torch>=2.0"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Asks scaled dot product attention for a query that may look at no key. The other queries must stay right, and the blind one should
+yield zeros. In older releases its whole row is NaN, because the softmax of nothing but minus infinity is 0 / 0."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+TRUTH = [0.0, 0.0, 1.0, 1.0]  # a blind query sees nothing; the other averages ones
+
+
+def same(left, right):
+    """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
+    pairs = list(zip(left, right))
+    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def bug_path(torch):
+    """Return both output rows of attention with a fully masked first query."""
+    tokens = torch.ones(1, 1, 2, 2)
+    mask = torch.tensor([[False, False], [True, True]])
+    return torch.nn.functional.scaled_dot_product_attention(tokens, tokens, tokens, attn_mask=mask).flatten().tolist()
+
+
+def workaround_path(torch):
+    """Return the same by hand: softmax with the blind row set to zero."""
+    scores = torch.full((2, 2), 2**0.5).masked_fill(torch.tensor([[True, True], [False, False]]), float("-inf"))
+    weights = torch.nan_to_num(torch.softmax(scores, -1), nan=0.0)
+    return (weights @ torch.ones(2, 2)).flatten().tolist()
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    if not hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+        return 125, "this release has no scaled_dot_product_attention"
+    got = bug_path(torch)
+    if PLANT:
+        got[0] = float("nan")
+    expected = workaround_path(torch)
+    if not same(expected, TRUTH):
+        return 125, "the workaround path fails too: %s" % expected
+    if same(got, expected):
+        return 0, "rows of the attention: %s, as it should be" % got
+    return 1, "rows of the attention: %s, expected %s" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,60 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#133265", "pytorch/pytorch#153069"]
+# bug_type = "logical"
+# consequence = "nan_inf"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Multiplies 2**-100 by 2**150 with ldexp. The product, 2**50, is an ordinary number. Instead the power of two is formed on its own, in single precision, and is
+infinite."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+TRUTH = [2.0**50]  # powers of two multiply exactly
+
+
+def same(left, right):
+    """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
+    pairs = list(zip(left, right))
+    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def bug_path(torch):
+    """Return the product in one step."""
+    return [torch.ldexp(torch.tensor([2.0**-100]), torch.tensor([150])).item()]
+
+
+def workaround_path(torch):
+    """Return the product in two steps."""
+    return [torch.ldexp(torch.ldexp(torch.tensor([2.0**-100]), torch.tensor([75])), torch.tensor([75])).item()]
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    got = bug_path(torch)
+    if PLANT:
+        got[0] = float("inf")
+    expected = workaround_path(torch)
+    if not same(expected, TRUTH):
+        return 125, "the workaround path fails too: %s" % expected
+    if same(got, expected):
+        return 0, "2**-100 times 2**150: %s, as it should be" % got
+    return 1, "2**-100 times 2**150: %s, expected %s" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,60 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#133998"]
+# bug_type = "logical"
+# consequence = "nan_inf"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Asks for quantiles between zero and infinity by linear interpolation. All of them are infinite. Instead those at one half and above are NaN, as the
+interpolation then starts from the infinite end and subtracts infinity."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+TRUTH = [float("inf"), float("inf")]  # a positive share of infinity
+
+
+def same(left, right):
+    """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
+    pairs = list(zip(left, right))
+    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def bug_path(torch):
+    """Return two quantiles."""
+    return torch.tensor([0.0, float("inf")]).quantile(torch.tensor([0.6, 0.4])).tolist()
+
+
+def workaround_path(torch):
+    """Return the same from the formula that starts at the finite end."""
+    return [0.0 + 0.6 * float("inf"), 0.0 + 0.4 * torch.tensor(float("inf")).item()]
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    got = bug_path(torch)
+    if PLANT:
+        got[0] = float("nan")
+    expected = workaround_path(torch)
+    if not same(expected, TRUTH):
+        return 125, "the workaround path fails too: %s" % expected
+    if same(got, expected):
+        return 0, "quantiles 0.6 and 0.4 of (0, inf): %s, as it should be" % got
+    return 1, "quantiles 0.6 and 0.4 of (0, inf): %s, expected %s" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

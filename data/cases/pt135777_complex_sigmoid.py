@@ -1,0 +1,61 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#135777"]
+# bug_type = "logical"
+# consequence = "nan_inf"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Applies sigmoid to complex numbers with very negative real parts. The limit is zero, as for real numbers. Instead the vectorised CPU code divides by
+an infinite complex number and returns NaN."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+TRUTH = [0.0, 0.0]  # sigmoid of -6000
+
+
+def same(left, right):
+    """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
+    pairs = list(zip(left, right))
+    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def bug_path(torch):
+    """Return real and imaginary part of the sigmoid."""
+    result = torch.sigmoid(torch.full((16,), complex(-6000.0, 0.0), dtype=torch.complex64))
+    return [result[0].real.item(), result[0].imag.item()]
+
+
+def workaround_path(torch):
+    """Return the sigmoid of the real number."""
+    return [torch.sigmoid(torch.full((16,), -6000.0))[0].item(), 0.0]
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    got = bug_path(torch)
+    if PLANT:
+        got[0] = float("nan")
+    expected = workaround_path(torch)
+    if not same(expected, TRUTH):
+        return 125, "the workaround path fails too: %s" % expected
+    if same(got, expected):
+        return 0, "sigmoid(-6000 + 0j): %s, as it should be" % got
+    return 1, "sigmoid(-6000 + 0j): %s, expected %s" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,62 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#136063", "pytorch/pytorch#48010"]
+# bug_type = "logical"
+# consequence = "nan_inf"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Takes the exponential of complex numbers whose real part is too large and whose imaginary part is zero. The result is infinity on the
+real axis. Instead the vectorised code multiplies infinity by the sine of zero, and the imaginary part is NaN."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+TRUTH = [float("inf"), 0.0]  # exp of a real number is real
+
+
+def same(left, right):
+    """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
+    pairs = list(zip(left, right))
+    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def bug_path(torch):
+    """Return real and imaginary part of the exponential."""
+    result = torch.exp(torch.full((8,), complex(1000.0, 0.0)))
+    return [result[0].real.item(), result[0].imag.item()]
+
+
+def workaround_path(torch):
+    """Return the real exponential, with a zero imaginary part."""
+    large = torch.full((8,), 1000.0)
+    return [torch.exp(large)[0].item(), torch.zeros(1).item()]
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    got = bug_path(torch)
+    if PLANT:
+        got[0] = float("nan")
+    expected = workaround_path(torch)
+    if not same(expected, TRUTH):
+        return 125, "the workaround path fails too: %s" % expected
+    if same(got, expected):
+        return 0, "exp(1000 + 0j): %s, as it should be" % got
+    return 1, "exp(1000 + 0j): %s, expected %s" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,74 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#141004", "pytorch/pytorch#190046"]
+# bug_type = "memory"
+# memory_type = "segment_fault"
+# memory_subtype = "programming"
+# consequence = "crash"
+# requires = ["cpu"]
+# known_bad = []
+# signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
+# oracle = "self"
+# ///
+"""Expands compressed row pointers that claim 2**40 entries although there is one column index. The pointers should be checked against
+the entries. Instead the kernel fills as many row numbers as claimed."""
+
+import os
+import resource
+import signal
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def in_child(action, seconds=20):
+    """Run action in a forked child; return its exit code (0 done, 3 refused by an exception) or minus its signal."""
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        signal.alarm(seconds)
+        try:
+            action()
+        except BaseException:
+            os._exit(3)
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+
+    def valid():
+        seen = torch._convert_indices_from_csr_to_coo(torch.tensor([0, 1, 3]), torch.tensor([4, 5, 6]))
+        assert seen.tolist() == [[0, 1, 1], [4, 5, 6]]
+
+    def invalid():
+        if PLANT:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        torch._convert_indices_from_csr_to_coo(torch.tensor([0, 1 << 40]), torch.tensor([0]))
+
+    if in_child(valid) != 0:
+        return 125, "the workaround path fails too: a valid call does not give the known values"
+    ended = in_child(invalid)
+    if ended in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
+        return 1, "row pointers that claim 2**40 entries, the process died of %s" % signal.Signals(-ended).name
+    if ended not in (0, 3):
+        return 125, "the child ended in an unexpected way: %d" % ended
+    return 0, "row pointers that claim 2**40 entries: " + (
+        "refused by an exception" if ended == 3 else "returned normally"
+    )
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

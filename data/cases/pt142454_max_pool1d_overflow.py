@@ -1,0 +1,76 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#142454"]
+# bug_type = "memory"
+# memory_type = "segment_fault"
+# memory_subtype = "programming"
+# consequence = "crash"
+# requires = ["cpu"]
+# known_bad = []
+# signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
+# oracle = "self"
+# ///
+"""Pools three numbers with a kernel size and a dilation whose product does not fit 64 bits. The sizes should be refused. Instead the
+product wraps round, the output size looks possible, and the kernel reads outside the signal."""
+
+import os
+import resource
+import signal
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def in_child(action, seconds=20):
+    """Run action in a forked child; return its exit code (0 done, 3 refused by an exception) or minus its signal."""
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        signal.alarm(seconds)
+        try:
+            action()
+        except BaseException:
+            os._exit(3)
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+
+    def valid():
+        assert torch.max_pool1d(torch.tensor([[[1.0, 3.0, 2.0]]]), 2, 1, 0, 2).flatten().tolist() == [2.0]
+
+    def invalid():
+        if PLANT:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        signal_in = torch.full((1, 2, 3), 0.5, dtype=torch.float64)
+        torch.max_pool1d(signal_in, [8608480567731124087], [], [1250999896764], [1250999896764], True)
+
+    if in_child(valid) != 0:
+        return 125, "the workaround path fails too: a valid call does not give the known values"
+    ended = in_child(invalid)
+    if ended in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
+        return 1, "pooling with an effective kernel beyond 64 bits, the process died of %s" % signal.Signals(
+            -ended
+        ).name
+    if ended not in (0, 3):
+        return 125, "the child ended in an unexpected way: %d" % ended
+    return 0, "pooling with an effective kernel beyond 64 bits: " + (
+        "refused by an exception" if ended == 3 else "returned normally"
+    )
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

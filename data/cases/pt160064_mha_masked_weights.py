@@ -1,0 +1,77 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#160064", "pytorch/pytorch#41508"]
+# bug_type = "logical"
+# consequence = "nan_inf"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Runs multi-head attention with a fully masked head pattern and asks for the attention weights. The result should be the same as without
+asking, since the weights are only an extra output. Instead everything is NaN."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+TRUTH = [0.0] * 6  # nothing to attend to, and no bias
+
+
+def same(left, right):
+    """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
+    pairs = list(zip(left, right))
+    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def attention(torch):
+    """Return a small attention layer with weights that are known: value and output projection are the identity."""
+    layer = torch.nn.MultiheadAttention(2, 1, bias=True, batch_first=True)
+    with torch.no_grad():
+        layer.in_proj_weight.copy_(torch.eye(2).repeat(3, 1))
+        layer.out_proj.weight.copy_(torch.eye(2))
+        layer.in_proj_bias.zero_()
+        layer.out_proj.bias.zero_()
+    return layer
+
+
+def bug_path(torch):
+    """Return the output of attention that may attend to nothing, weights requested."""
+    layer = attention(torch)
+    tokens = torch.ones(1, 3, 2)
+    mask = torch.ones(1, 3, 3, dtype=torch.bool)
+    with torch.no_grad():
+        return layer(tokens, tokens, tokens, attn_mask=mask, need_weights=True)[0].flatten().tolist()
+
+
+def workaround_path(torch):
+    """Return what is left where no value gets through: the projection of zeros."""
+    layer = attention(torch)
+    with torch.no_grad():
+        return (torch.zeros(3, 2) @ layer.out_proj.weight.t() + layer.out_proj.bias).flatten().tolist()
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    got = bug_path(torch)
+    if PLANT:
+        got[0] = float("nan")
+    expected = workaround_path(torch)
+    if not same(expected, TRUTH):
+        return 125, "the workaround path fails too: %s" % expected
+    if same(got, expected):
+        return 0, "attention with weights: %s, as it should be" % got
+    return 1, "attention with weights: %s, expected %s" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

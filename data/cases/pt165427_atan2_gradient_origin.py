@@ -1,0 +1,66 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#165427", "pytorch/pytorch#98276", "pytorch/pytorch#93998"]
+# bug_type = "logical"
+# consequence = "nan_inf"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Differentiates atan2 at points of which one is the origin, and drops the origin by its weight of zero. The gradient should be finite everywhere.
+Instead the reciprocal of the squared radius is infinite at the origin, and zero times infinity gives NaN."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+TRUTH = [0.0, 0.2, 0.0, -0.4]  # x / r**2 and -y / r**2 at (y, x) = (2, 1); no weight at the origin
+
+
+def same(left, right):
+    """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
+    pairs = list(zip(left, right))
+    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def bug_path(torch):
+    """Return the gradients with the origin among the points."""
+    y = torch.tensor([0.0, 2.0], requires_grad=True)
+    x = torch.tensor([0.0, 1.0], requires_grad=True)
+    (torch.atan2(y, x) * torch.tensor([0.0, 1.0])).sum().backward()
+    return y.grad.tolist() + x.grad.tolist()
+
+
+def workaround_path(torch):
+    """Return the gradients with the origin taken out beforehand."""
+    y = torch.tensor([2.0], requires_grad=True)
+    x = torch.tensor([1.0], requires_grad=True)
+    torch.atan2(y, x).sum().backward()
+    return [0.0, y.grad.item(), 0.0, x.grad.item()]
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    got = bug_path(torch)
+    if PLANT:
+        got[0] = float("nan")
+    expected = workaround_path(torch)
+    if not same(expected, TRUTH):
+        return 125, "the workaround path fails too: %s" % expected
+    if same(got, expected):
+        return 0, "gradient of atan2: %s, as it should be" % got
+    return 1, "gradient of atan2: %s, expected %s" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,61 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#175084"]
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# memory_subtype = "input_tensor_management"
+# consequence = "runtime_error"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "RuntimeError: grad_input must be contiguous"
+# oracle = "self"
+# ///
+"""Feeds probabilities whose class axis was moved to the second place into the negative log likelihood of images and
+differentiates. The gradient should come out as for a dense copy, or for inputs with one axis less or more.
+Instead the backward pass refuses the layout it made itself."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.manual_seed(0)
+    scores = torch.rand(2, 4, 5, 3)
+    target = torch.randint(0, 3, (2, 4, 5))
+
+    def gradient(copy):
+        leaf = scores.clone().requires_grad_()
+        moved = leaf.movedim(-1, 1)
+        torch.nn.functional.nll_loss(moved.contiguous() if copy else moved, target).backward()
+        return leaf.grad
+
+    expected = gradient(copy=True)
+    truth = torch.zeros(2, 4, 5, 3).scatter_(-1, target.unsqueeze(-1), -1 / 40)
+    if not torch.allclose(expected, truth):
+        return 125, "the workaround path fails too: the gradient of a dense copy is wrong"
+    try:
+        if PLANT:
+            raise RuntimeError("grad_input must be contiguous (injected)")
+        got = gradient(copy=False)
+    except RuntimeError as error:
+        if "must be contiguous" in str(error):
+            return 1, "backward raised RuntimeError: %s" % str(error).splitlines()[0]
+        raise
+    if not torch.allclose(got, truth):
+        return 125, "another failure: no exception, but the gradient is wrong"
+    return 0, "the gradient of the moved scores is right"
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

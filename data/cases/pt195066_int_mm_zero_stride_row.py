@@ -1,0 +1,61 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#195066"]
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# memory_subtype = "input_tensor_management"
+# consequence = "silent_correctness"
+# requires = ["cpu", "torch>=2.4"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Multiplies one row of int8 numbers, whose unused row stride is zero, with an int8 matrix. The stride of an axis of
+size one means nothing. Instead the call returns without computing, and the result shows whatever the memory held."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def where_off(got, expected):
+    """Say by how much got differs from expected, and where most."""
+    off = (got.detach().cpu().double() - expected.detach().cpu().double()).abs().nan_to_num(float("inf"))
+    at, place = int(off.argmax()), []
+    for size in reversed(off.shape):
+        place.insert(0, at % size)
+        at //= size
+    return "off by up to %g at %s" % (off.max(), tuple(place))
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    if not hasattr(torch, "_int_mm"):
+        return 125, "this release has no int8 matrix product"
+    numbers = torch.arange(32, dtype=torch.int8)
+    matrix = torch.ones(32, 16, dtype=torch.int8)
+    matrix[:, 3] = 2
+    truth = (numbers.int().reshape(1, 32) @ matrix.int()).int()
+    expected = torch._int_mm(numbers.reshape(1, 32), matrix)
+    if not torch.equal(expected, truth):
+        return 125, "the workaround path fails too: a row with an ordinary stride gives wrong numbers"
+    for _ in range(3):
+        got = torch._int_mm(torch.as_strided(numbers, (1, 32), (0, 1)), matrix)
+        if PLANT:
+            got = got + 1
+        if not torch.equal(got, truth):
+            return 1, "a row with stride zero: " + where_off(got, truth)
+    return 0, "a row with stride zero gives the right product"
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

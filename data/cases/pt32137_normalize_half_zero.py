@@ -1,0 +1,60 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#32137"]
+# bug_type = "data_type"
+# consequence = "nan_inf"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Normalises a half-precision vector of zeros. The built-in lower bound on the norm should keep it zero, as in single precision. Instead the bound of 1e-12 is itself
+zero in half precision, and 0 / 0 is NaN."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+TRUTH = [0.0, 0.0, 0.0]  # a zero vector stays zero
+
+
+def same(left, right):
+    """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
+    pairs = list(zip(left, right))
+    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def bug_path(torch):
+    """Return the normalised vector in half precision."""
+    return torch.nn.functional.normalize(torch.zeros(3, dtype=torch.float16), dim=0).tolist()
+
+
+def workaround_path(torch):
+    """Return it computed in single precision."""
+    return torch.nn.functional.normalize(torch.zeros(3), dim=0).half().tolist()
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    got = bug_path(torch)
+    if PLANT:
+        got[0] = float("nan")
+    expected = workaround_path(torch)
+    if not same(expected, TRUTH):
+        return 125, "the workaround path fails too: %s" % expected
+    if same(got, expected):
+        return 0, "normalised zero vector: %s, as it should be" % got
+    return 1, "normalised zero vector: %s, expected %s" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,64 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#49724", "pytorch/pytorch#31829"]
+# bug_type = "logical"
+# consequence = "nan_inf"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Adds three numbers in logarithms one after the other, two of them minus infinity. The gradient belongs to the third number alone, as
+logsumexp of all three says. Instead the first addition of two minus infinities has a NaN gradient, which spreads."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+TRUTH = [0.0, 0.0, 1.0]  # the softmax of (-inf, -inf, 2)
+
+
+def same(left, right):
+    """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
+    pairs = list(zip(left, right))
+    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def bug_path(torch):
+    """Return the gradient of two chained logaddexp."""
+    x = torch.tensor([float("-inf"), float("-inf"), 2.0], requires_grad=True)
+    torch.logaddexp(torch.logaddexp(x[0], x[1]), x[2]).backward()
+    return x.grad.tolist()
+
+
+def workaround_path(torch):
+    """Return the gradient of one logsumexp."""
+    x = torch.tensor([float("-inf"), float("-inf"), 2.0], requires_grad=True)
+    torch.logsumexp(x, 0).backward()
+    return x.grad.tolist()
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    got = bug_path(torch)
+    if PLANT:
+        got[0] = float("nan")
+    expected = workaround_path(torch)
+    if not same(expected, TRUTH):
+        return 125, "the workaround path fails too: %s" % expected
+    if same(got, expected):
+        return 0, "gradient through two additions: %s, as it should be" % got
+    return 1, "gradient through two additions: %s, expected %s" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,62 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#49844", "pytorch/pytorch#51906", "pytorch/pytorch#135359"]
+# bug_type = "logical"
+# consequence = "nan_inf"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Computes the binary cross entropy of an infinite logit whose target agrees with it. The loss is zero, as for every large finite logit. Instead it is NaN, because the
+formula multiplies infinity by zero."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+TRUTH = [0.0, 0.6931472]  # certainty costs nothing; a coin costs log 2
+
+
+def same(left, right):
+    """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
+    pairs = list(zip(left, right))
+    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def bug_path(torch):
+    """Return the losses of infinity and zero."""
+    loss = torch.nn.functional.binary_cross_entropy_with_logits
+    return [loss(torch.tensor([float("inf")]), torch.ones(1)).item(), loss(torch.tensor([0.0]), torch.ones(1)).item()]
+
+
+def workaround_path(torch):
+    """Return the losses of a very large number and zero."""
+    loss = torch.nn.functional.binary_cross_entropy_with_logits
+    return [loss(torch.tensor([1e30]), torch.ones(1)).item(), loss(torch.tensor([0.0]), torch.ones(1)).item()]
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    got = bug_path(torch)
+    if PLANT:
+        got[0] = float("nan")
+    expected = workaround_path(torch)
+    if not same(expected, TRUTH):
+        return 125, "the workaround path fails too: %s" % expected
+    if same(got, expected):
+        return 0, "loss of an infinite logit and of zero: %s, as it should be" % got
+    return 1, "loss of an infinite logit and of zero: %s, expected %s" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,76 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#73181"]
+# bug_type = "memory"
+# memory_type = "segment_fault"
+# memory_subtype = "programming"
+# consequence = "crash"
+# requires = ["cpu"]
+# known_bad = []
+# signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
+# oracle = "self"
+# ///
+"""Sets up the state table of the Sobol sequence with the low-level operator, naming a dimension far beyond the table that is
+handed over. The dimension should be checked against the table. Instead the kernel walks through the table by the
+stated dimension and writes behind its end."""
+
+import os
+import resource
+import signal
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def in_child(action, seconds=20):
+    """Run action in a forked child; return its exit code (0 done, 3 refused by an exception) or minus its signal."""
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        signal.alarm(seconds)
+        try:
+            action()
+        except BaseException:
+            os._exit(3)
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+
+    def valid():
+        state = torch.zeros(2, 30, dtype=torch.int64)
+        torch._sobol_engine_initialize_state_(state, 2)
+        assert state[0].ne(0).all() and state[1].ne(0).all()
+
+    def invalid():
+        if PLANT:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        torch._sobol_engine_initialize_state_(torch.zeros(2, 30, dtype=torch.int64), 1 << 40)
+
+    if in_child(valid) != 0:
+        return 125, "the workaround path fails too: a valid call does not give the known values"
+    ended = in_child(invalid)
+    if ended in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
+        return 1, "dimension 2**40 for a table of two rows, the process died of %s" % signal.Signals(-ended).name
+    if ended not in (0, 3):
+        return 125, "the child ended in an unexpected way: %d" % ended
+    return 0, "dimension 2**40 for a table of two rows: " + (
+        "refused by an exception" if ended == 3 else "returned normally"
+    )
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,58 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#75281", "pytorch/pytorch#166856"]
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Fills a dense matrix and a transposed one of the same shape with normal numbers from equal generator states. Equal
+shapes and equal states should give equal samples, as they do for a matrix that skips rows. Instead the transposed
+one gets other numbers."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def where_off(got, expected):
+    """Say by how much got differs from expected, and where most."""
+    off = (got.detach().cpu().double() - expected.detach().cpu().double()).abs().nan_to_num(float("inf"))
+    at, place = int(off.argmax()), []
+    for size in reversed(off.shape):
+        place.insert(0, at % size)
+        at //= size
+    return "off by up to %g at %s" % (off.max(), tuple(place))
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    def sample(matrix):
+        return matrix.normal_(generator=torch.Generator().manual_seed(7))
+
+    expected = sample(torch.zeros(3, 5))
+    got = sample(torch.zeros(5, 3).t())
+    if PLANT:
+        got = got + 1
+    again = sample(torch.zeros(6, 5)[::2])
+    if not torch.equal(again, expected):
+        return 125, "the workaround path fails too: a slice of rows does not repeat the samples of a dense matrix"
+    if torch.equal(got, expected):
+        return 0, "a transposed matrix gets the samples of a dense one"
+    return 1, "the samples of a transposed matrix are " + where_off(got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,55 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#90992"]
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# consequence = "crash"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "RuntimeError: INTERNAL ASSERT FAILED"
+# oracle = "self"
+# ///
+"""Scatters into a strided window of a transposed matrix that needs a gradient. The result should come out, or a
+plain error should name the limit. Instead an internal assertion fails, which asks the user to report a bug."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    if not hasattr(torch, "as_strided_scatter"):
+        return 125, "this release has no as_strided_scatter"
+    window = torch.zeros(2)
+
+    def run(matrix):
+        leaf = matrix.detach().requires_grad_()
+        torch.as_strided_scatter(leaf, window, (2,), (1,)).sum().backward()
+        return leaf.grad
+
+    expected = run(torch.arange(12.0).reshape(4, 3))
+    if expected.flatten().tolist() != [0.0] * 2 + [1.0] * 10:
+        return 125, "the workaround path fails too: the gradient of a dense matrix is wrong"
+    try:
+        if PLANT:
+            raise RuntimeError("INTERNAL ASSERT FAILED (injected)")
+        run(torch.arange(12.0).reshape(3, 4).t())
+    except RuntimeError as error:
+        if "INTERNAL ASSERT FAILED" in str(error):
+            return 1, "RuntimeError: %s" % str(error).splitlines()[0]
+        return 0, "the layout is refused with a plain error: " + str(error).splitlines()[0]
+    return 0, "the transposed matrix is accepted"
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,64 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#92043"]
+# bug_type = "logical"
+# consequence = "nan_inf"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Divides a large complex number (1e30 in both parts) by itself. The quotient is one. Instead the squared magnitude of the divisor overflows and
+the quotient is NaN."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+TRUTH = [1.0, 0.0]  # a number divided by itself
+
+
+def same(left, right):
+    """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
+    pairs = list(zip(left, right))
+    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def bug_path(torch):
+    """Return the quotient in single precision."""
+    number = torch.full((8,), complex(1e30, 1e30), dtype=torch.complex64)
+    quotient = number / number
+    return [quotient[0].real.item(), quotient[0].imag.item()]
+
+
+def workaround_path(torch):
+    """Return the quotient in double precision, where the square still fits."""
+    number = torch.full((8,), complex(1e30, 1e30), dtype=torch.complex128)
+    quotient = (number / number).to(torch.complex64)
+    return [quotient[0].real.item(), quotient[0].imag.item()]
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    got = bug_path(torch)
+    if PLANT:
+        got[0] = float("nan")
+    expected = workaround_path(torch)
+    if not same(expected, TRUTH):
+        return 125, "the workaround path fails too: %s" % expected
+    if same(got, expected):
+        return 0, "quotient: %s, as it should be" % got
+    return 1, "quotient: %s, expected %s" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,270 @@
+"""Gives every candidate its one row: a case written by hand, a script extracted from its text, or why there is none.
+
+Texts are read once: a row remembers the hash of the texts and of the rules it was decided by. Nothing is executed here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from torch_embers import resources
+from torch_embers.mine.pages import now_utc
+from torch_embers.repro import bank, rules
+from torch_embers.repro.case import DEVICES, Case, CaseError, metadata_lines, parse
+from torch_embers.repro.extract import Extraction, ItemText, extract
+from torch_embers.settings import DEFAULT_REPO
+from torch_embers.store import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from torch_embers.store.store import Store, Writer
+
+BATCH = 200
+NOT_MINED = "not_mined"
+"""Reason of data/extraction.toml for an item of which only facts are known."""
+REFUSED = "fragment"
+"""Reason where a script was found, but makes no valid case."""
+CURATED, EXTRACTED, NOT_POSSIBLE = "curated", "extracted", "not_possible"
+
+
+class Watcher(Protocol):
+    """Somebody who wants to see how it goes."""
+
+    def expects(self, total: int | None) -> None:
+        """How many items there are."""
+
+    def advanced(self, count: int) -> None:
+        """Items that are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """What became of the candidates.
+
+    Attributes:
+        candidates: how many there are; each has one row.
+        statuses: candidates by status.
+        reasons: candidates without a case by reason.
+        read: texts that were looked at now.
+    """
+
+    candidates: int
+    statuses: Mapping[str, int]
+    reasons: Mapping[str, int]
+    read: int
+
+
+def link_repros(store: Store, repo: str | None, watcher: Watcher) -> Linked:
+    """Bring the table ``extractions`` up to date with the candidates.
+
+    Args:
+        store: the database.
+        repo: only candidates of this repository; None for all.
+        watcher: told about progress.
+
+    Raises:
+        CaseError: a shipped case cannot be used.
+        StoreError: the database cannot be used.
+    """
+    with store.writer("link-repros") as writer:
+        bank.refresh(writer)
+        _drop_strangers(writer)
+        todo = _to_read(store, repo)
+        watcher.expects(len(todo))
+        for start in range(0, len(todo), BATCH):
+            part = todo[start : start + BATCH]
+            _read(store, writer, part)
+            watcher.advanced(len(part))
+        _take_curated(writer)
+    return _counted(store, repo, len(todo))
+
+
+@cache
+def rules_hash() -> str:
+    """Hash of what decides an extraction: the data file and the code of this room."""
+    digest = blake2b(resources.data_file(rules.FILE).read_bytes(), digest_size=16)
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def case_name(repo: str, number: int) -> str:
+    """Name of an extracted case."""
+    return f"x{number}" if repo == DEFAULT_REPO else f"{repo.replace('/', '-')}-x{number}"
+
+
+def case_of(item: ItemText, found: Extraction) -> Case:
+    """The case that an extracted script makes, judged by what its report tells.
+
+    Raises:
+        CaseError: it makes none.
+    """
+    told = found.expectation
+    requires = list(found.requires)
+    if not set(requires) & set(DEVICES):
+        requires.insert(0, "cpu")
+    oracle = {"signal": "signal", "mismatch": "output"}.get(told.kind, "exception")
+    entries: dict[str, object] = {
+        "issues": [f"{item.repo}#{item.number}"],
+        "requires": requires,
+        "known_bad": [],
+        "signature": [str(one) for one in told.signature] or ["mismatch"],
+        "oracle": oracle if told.signature else "output",
+        "prints": [_printable(line) for line in told.actual],
+        "evidence": _printable(told.evidence),
+    }
+    summary = f"Extracted from {item.repo}#{item.number}: {_printable(item.title)}"
+    quoted = summary.replace("\\", "/").replace('"', "'")
+    text = "\n".join([*metadata_lines(entries), f'"""{quoted}"""', "", found.script])
+    return parse(text, case_name(item.repo, item.number), "extracted")
+
+
+def _printable(text: str) -> str:
+    return "".join(c for c in text if c.isprintable() and ord(c) <= 0xFFFF)
+
+
+# ---- the database --------------------------------------------------------------------------------------------------
+
+_TO_READ = """
+SELECT c.repo, c.number, t.hash
+FROM candidates c
+JOIN (
+    SELECT i.repo, i.number, md5(concat_ws(chr(10), i.content_hash, i.body IS NULL,
+        (SELECT string_agg(md5(m.body), ',' ORDER BY m.created_at, m.comment_id) FROM comments m
+         WHERE m.repo = i.repo AND m.number = i.number))) AS hash
+    FROM items i
+) t ON t.repo = c.repo AND t.number = c.number
+LEFT JOIN extractions e ON e.repo = c.repo AND e.number = c.number
+WHERE coalesce($repo, c.repo) = c.repo AND (e.content_hash IS DISTINCT FROM t.hash OR e.rules <> $rules)
+ORDER BY ALL
+"""
+_TEXTS = """
+SELECT i.repo, i.number, i.title, i.body,
+       (SELECT list(m.body ORDER BY m.created_at, m.comment_id) FROM comments m
+        WHERE m.repo = i.repo AND m.number = i.number AND m.body IS NOT NULL)
+FROM items i JOIN (SELECT unnest($repos) AS repo, unnest($numbers) AS number) w USING (repo, number)
+"""
+_CURATED = """
+UPDATE extractions SET status = CASE WHEN k.name IS NOT NULL THEN 'curated' ELSE status END,
+       name = coalesce(k.name, extractions.name), reason = CASE WHEN k.name IS NULL THEN reason END
+FROM (
+    SELECT i.repo, i.number, min(c.name) AS name FROM case_items i JOIN cases c USING (case_hash)
+    WHERE c.current AND c.origin = 'curated' GROUP BY ALL
+) k
+WHERE k.repo = extractions.repo AND k.number = extractions.number
+"""
+_SUPERSEDED = """
+UPDATE cases SET current = false WHERE origin = 'extracted' AND current AND EXISTS (
+    FROM case_items i JOIN extractions e USING (repo, number)
+    WHERE i.case_hash = cases.case_hash AND e.status = 'curated')
+"""
+_STRANGERS = """
+DELETE FROM extractions e WHERE NOT EXISTS (FROM candidates c WHERE c.repo = e.repo AND c.number = e.number)
+"""
+_WIDOWS = """
+DELETE FROM extractions e WHERE e.status = 'curated'
+AND NOT EXISTS (FROM cases c WHERE c.name = e.name AND c.current AND c.origin = 'curated')
+"""
+
+
+def _drop_strangers(writer: Writer) -> None:
+    """What is no candidate any more has no row; a row that lost its curated case is decided anew."""
+    with writer.transaction() as connection:
+        connection.execute(_STRANGERS)
+        connection.execute(_WIDOWS)
+
+
+def _to_read(store: Store, repo: str | None) -> list[tuple[str, int, str]]:
+    with store.read() as connection:
+        return connection.execute(_TO_READ, {"repo": repo, "rules": rules_hash()}).fetchall()
+
+
+def _read(store: Store, writer: Writer, part: Sequence[tuple[str, int, str]]) -> None:
+    """Extract from one batch of items and write what came of it."""
+    hashes = {(repo, number): text_hash for repo, number, text_hash in part}
+    asked = {"repos": [repo for repo, _, _ in part], "numbers": [number for _, number, _ in part]}
+    with store.read() as connection:
+        found = connection.execute(_TEXTS, asked).fetchall()
+    made = [_decided(*row) for row in found]
+    moment = now_utc()
+    with writer.transaction() as connection:
+        cases = [case for _, case, _ in made if case is not None]
+        bank.save(connection, cases)
+        keys = [{"name": case.name} for case in cases]
+        for table in ("artifacts", "edits"):
+            connection.execute(
+                f"DELETE FROM {table} WHERE list_contains($names, name)", {"names": [k["name"] for k in keys]}
+            )
+        for _, case, extraction in made:
+            if case is not None and extraction is not None:
+                rows.append(connection, "artifacts", list(_artifacts(case, extraction, moment)))
+                rows.append(connection, "edits", list(_edits(case, extraction)))
+        written = [
+            {**row, "content_hash": hashes[row["repo"], row["number"]], "rules": rules_hash(), "decided_at": moment}
+            for row, _, _ in made
+        ]
+        rows.replace(connection, "extractions", ("repo", "number"), written)
+
+
+def _decided(
+    repo: str, number: int, title: str | None, body: str | None, comments: list[str] | None
+) -> tuple[dict[str, Any], Case | None, Extraction | None]:
+    """The row of one item, with its case where there is one."""
+    row: dict[str, Any] = {"repo": repo, "number": number, "status": NOT_POSSIBLE, "expectation": []}
+    if body is None:
+        return row | {"reason": NOT_MINED, "detail": "only facts are in the database: mine the item"}, None, None
+    item = ItemText(repo, number, title or "", body, comments or ())
+    found = extract(item)
+    row["expectation"] = [str(one) for one in found.expectation.signature]
+    if found.status != "runnable":
+        return row | {"reason": found.reason, "detail": found.detail or None}, None, None
+    try:
+        case = case_of(item, found)
+    except CaseError as error:
+        return row | {"reason": REFUSED, "detail": str(error)[:300]}, None, None
+    return row | {"status": EXTRACTED, "name": case.name, "detail": f"from {found.found_in}"}, case, found
+
+
+def _artifacts(case: Case, found: Extraction, moment: str) -> Iterator[dict[str, Any]]:
+    for kind, code in (("verbatim", found.verbatim), ("runnable", found.script)):
+        yield {"name": case.name, "kind": kind, "code": code, "made_at": moment}
+
+
+def _edits(case: Case, found: Extraction) -> Iterator[dict[str, Any]]:
+    for position, edit in enumerate(found.edits):
+        yield {
+            "name": case.name,
+            "kind": "runnable",
+            "position": position,
+            "action": edit.action,
+            "line": edit.line,
+            "before": edit.before,
+            "after": edit.after,
+            "reason": edit.reason,
+        }
+
+
+def _take_curated(writer: Writer) -> None:
+    """A case by hand goes before an extracted one, which is not run any more."""
+    with writer.transaction() as connection:
+        connection.execute(_CURATED)
+        connection.execute(_SUPERSEDED)
+
+
+def _counted(store: Store, repo: str | None, read: int) -> Linked:
+    with store.read() as connection:
+        found = connection.execute(
+            "SELECT status, reason FROM extractions WHERE coalesce($repo, repo) = repo", {"repo": repo}
+        ).fetchall()
+        [(candidates,)] = connection.execute(
+            "SELECT count(*) FROM candidates WHERE coalesce($repo, repo) = repo", {"repo": repo}
+        ).fetchall()
+    statuses = Counter(status for status, _ in found)
+    reasons = Counter(reason for status, reason in found if status == NOT_POSSIBLE)
+    return Linked(int(candidates), dict(statuses), dict(reasons.most_common()), read)
