@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import venv
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -110,3 +111,28 @@ def case_text(code: str = CASE_CODE, summary: str = "Does one thing, which shoul
 def case_of(code: str = CASE_CODE, name: str = "pt1_example", **meta: object) -> Case:
     """A valid case."""
     return parse(case_text(code, **meta), name)
+
+
+FAKE_TORCH = """
+class _Nothing:
+    def __getattr__(self, name):
+        return _Nothing()
+    def __call__(self, *a, **k):
+        return False
+
+from types import SimpleNamespace
+__version__ = "{version}"
+version = SimpleNamespace(git_version="{commit}", cuda=None, debug=False)
+cuda = SimpleNamespace(is_available=lambda: False)
+backends = SimpleNamespace()
+"""
+"""A torch that can say what it is and nothing else."""
+
+
+def fake_python(folder: Path, version: str = "2.5.1", commit: str = "a1b2c3d4e5f60718") -> Path:
+    """An interpreter with a torch of its own; quick to make."""
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
+    site = next((folder / "lib").glob("python3*")) / "site-packages" / "torch"
+    site.mkdir()
+    (site / "__init__.py").write_text(FAKE_TORCH.format(version=version, commit=commit))
+    return folder / "bin" / "python"

@@ -7,13 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-import venv
 import zipfile
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support import FAKE_TORCH, fake_python
 from torch_embers import settings as settings_room
 from torch_embers.run import install
 from torch_embers.run.builds import CURRENT, PARTIAL, Build, BuildError, Registry, ask, look
@@ -21,37 +21,13 @@ from torch_embers.run.builds import CURRENT, PARTIAL, Build, BuildError, Registr
 if TYPE_CHECKING:
     from pathlib import Path
 
-FAKE = """
-class _Nothing:
-    def __getattr__(self, name):
-        return _Nothing()
-    def __call__(self, *a, **k):
-        return False
-
-from types import SimpleNamespace
-__version__ = "{version}"
-version = SimpleNamespace(git_version="{commit}", cuda=None, debug=False)
-cuda = SimpleNamespace(is_available=lambda: False)
-backends = SimpleNamespace()
-"""
-"""A torch that can say what it is and nothing else."""
-
-
-def fake_python(folder: Path, version: str = "2.5.1", commit: str = "a1b2c3d4e5f60718") -> Path:
-    """An interpreter with a torch of its own; quick to make."""
-    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
-    site = next((folder / "lib").glob("python3*")) / "site-packages" / "torch"
-    site.mkdir()
-    (site / "__init__.py").write_text(FAKE.format(version=version, commit=commit))
-    return folder / "bin" / "python"
-
 
 def fake_wheel(folder: Path, version: str = "2.5.1") -> Path:
     """A wheel of that torch."""
     path = folder / f"torch-{version}-py3-none-any.whl"
     info = f"torch-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as file:
-        file.writestr("torch/__init__.py", FAKE.format(version=version, commit="00ff"))
+        file.writestr("torch/__init__.py", FAKE_TORCH.format(version=version, commit="00ff"))
         file.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n")
         file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         file.writestr(f"{info}/RECORD", "")
@@ -82,7 +58,7 @@ def test_a_registered_interpreter_is_found_by_name_and_by_version(registry: Regi
     registry.register(python, "mine")
     assert registry.find("mine").python == python
     assert registry.find("2.5.1").name == "mine"
-    with pytest.raises(BuildError, match="no build '2.0.1': installed are .*mine"):
+    with pytest.raises(BuildError, match=r"no build '2\.0\.1': installed are .*mine"):
         registry.find("2.0.1")
 
 
@@ -147,7 +123,7 @@ def test_a_build_that_changed_or_vanished_is_not_used(registry: Registry, python
     with registry.using(build) as held:
         assert held == build
     module = next(python.parent.parent.glob("lib/python3*/site-packages/torch/__init__.py"))
-    module.write_text(FAKE.format(version="2.6.0", commit="1234"))
+    module.write_text(FAKE_TORCH.format(version="2.6.0", commit="1234"))
     with pytest.raises(BuildError, match=r"was 2\.5\.1.* and is 2\.6\.0"), registry.using(build):
         pass
     assert any("changed" in text for _, text in registry.check(build).checked)

@@ -9,8 +9,9 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Asks scaled dot product attention for a query that may look at no key. The other queries must stay right, and the blind one should
-yield zeros. In older releases its whole row is NaN, because the softmax of nothing but minus infinity is 0 / 0."""
+"""Asks scaled dot product attention for a query that may look at no key. The other queries must stay right, and the
+blind one should yield zeros. In older releases its whole row is NaN, because the softmax of nothing but minus
+infinity is 0 / 0."""
 
 import os
 import sys
@@ -21,8 +22,11 @@ TRUTH = [0.0, 0.0, 1.0, 1.0]  # a blind query sees nothing; the other averages o
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Calls the native three-dimensional convolution with an empty stride list. The call should be refused with a message about the
-lengths of the lists. Instead the kernel takes its strides from beyond the list."""
+"""Calls the native three-dimensional convolution with an empty stride list. The call should be refused with a
+message about the lengths of the lists. Instead the kernel takes its strides from beyond the list."""
 
 import os
 import resource

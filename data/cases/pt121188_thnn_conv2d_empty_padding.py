@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Calls the native two-dimensional convolution with an empty list as padding (and sizes that do not fit). Lists of the wrong length
-should be refused. Instead elements of the empty list are read and used as sizes."""
+"""Calls the native two-dimensional convolution with an empty list as padding (and sizes that do not fit). Lists of
+the wrong length should be refused. Instead elements of the empty list are read and used as sizes."""
 
 import os
 import resource

@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Pools a quantized signal with an empty list as kernel size. An exception should name the missing size. Instead the first element
-of the empty list is read through a bad pointer."""
+"""Pools a quantized signal with an empty list as kernel size. An exception should name the missing size. Instead the
+first element of the empty list is read through a bad pointer."""
 
 import os
 import resource

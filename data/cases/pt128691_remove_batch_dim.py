@@ -11,8 +11,9 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Asks the internal operator that ends a vmap level for an output dimension that no tensor has. It should be refused. Instead the
-dimension is used to move elements inside a small list of sizes, whose length comes out negative."""
+"""Asks the internal operator that ends a vmap level for an output dimension that no tensor has. It should be
+refused. Instead the dimension is used to move elements inside a small list of sizes, whose length comes out
+negative."""
 
 import os
 import resource

@@ -9,8 +9,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Multiplies 2**-100 by 2**150 with ldexp. The product, 2**50, is an ordinary number. Instead the power of two is formed on its own, in single precision, and is
-infinite."""
+"""Multiplies 2**-100 by 2**150 with ldexp. The product, 2**50, is an ordinary number. Instead the power of two is
+formed on its own, in single precision, and is infinite."""
 
 import os
 import sys
@@ -21,8 +21,11 @@ TRUTH = [2.0**50]  # powers of two multiply exactly
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

@@ -9,8 +9,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Asks for quantiles between zero and infinity by linear interpolation. All of them are infinite. Instead those at one half and above are NaN, as the
-interpolation then starts from the infinite end and subtracts infinity."""
+"""Asks for quantiles between zero and infinity by linear interpolation. All of them are infinite. Instead those at
+one half and above are NaN, as the interpolation then starts from the infinite end and subtracts infinity."""
 
 import os
 import sys
@@ -21,8 +21,11 @@ TRUTH = [float("inf"), float("inf")]  # a positive share of infinity
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

@@ -9,8 +9,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Applies sigmoid to complex numbers with very negative real parts. The limit is zero, as for real numbers. Instead the vectorised CPU code divides by
-an infinite complex number and returns NaN."""
+"""Applies sigmoid to complex numbers with very negative real parts. The limit is zero, as for real numbers. Instead
+the vectorised CPU code divides by an infinite complex number and returns NaN."""
 
 import os
 import sys
@@ -21,8 +21,11 @@ TRUTH = [0.0, 0.0]  # sigmoid of -6000
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

@@ -9,8 +9,9 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Takes the exponential of complex numbers whose real part is too large and whose imaginary part is zero. The result is infinity on the
-real axis. Instead the vectorised code multiplies infinity by the sine of zero, and the imaginary part is NaN."""
+"""Takes the exponential of complex numbers whose real part is too large and whose imaginary part is zero. The result
+is infinity on the real axis. Instead the vectorised code multiplies infinity by the sine of zero, and the imaginary
+part is NaN."""
 
 import os
 import sys
@@ -21,8 +22,11 @@ TRUTH = [float("inf"), 0.0]  # exp of a real number is real
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

@@ -11,9 +11,9 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Pools a short signal with kernel size and stride at the largest 64-bit number. The output would be empty, so the call should be
-refused. Instead the division that yields the output size is done in 32 bits, comes out as one, and the kernel reads far
-outside the signal."""
+"""Pools a short signal with kernel size and stride at the largest 64-bit number. The output would be empty, so the
+call should be refused. Instead the division that yields the output size is done in 32 bits, comes out as one, and
+the kernel reads far outside the signal."""
 
 import os
 import resource

@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Expands compressed row pointers that claim 2**40 entries although there is one column index. The pointers should be checked against
-the entries. Instead the kernel fills as many row numbers as claimed."""
+"""Expands compressed row pointers that claim 2**40 entries although there is one column index. The pointers should
+be checked against the entries. Instead the kernel fills as many row numbers as claimed."""
 
 import os
 import resource

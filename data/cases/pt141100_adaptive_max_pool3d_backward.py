@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Differentiates adaptive max pooling with positions that point far outside the input. Positions should be checked against the input, as
-unpooling does. Instead the gradient is added at the address they yield."""
+"""Differentiates adaptive max pooling with positions that point far outside the input. Positions should be checked
+against the input, as unpooling does. Instead the gradient is added at the address they yield."""
 
 import os
 import resource

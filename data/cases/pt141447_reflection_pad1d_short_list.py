@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Reflects the border of a signal with an empty padding list. Two numbers are needed and the call should say so. Instead the two are
-read from beyond the list, and the kernel works with whatever lies there."""
+"""Reflects the border of a signal with an empty padding list. Two numbers are needed and the call should say so.
+Instead the two are read from beyond the list, and the kernel works with whatever lies there."""
 
 import os
 import resource

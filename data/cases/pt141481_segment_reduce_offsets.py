@@ -11,8 +11,9 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Reduces segments of six numbers with an unchecked offset far beyond them. The end of a segment should be compared with the data even
-then, or the documentation should forbid it. Instead the sum runs on until the process dies."""
+"""Reduces segments along the last axis while the offsets have other sizes than the data on the axes before it, some
+of them zero. The sizes should be compared, as this is the checked mode. Instead the kernel takes the number of rows
+from the data and reads offsets that do not exist."""
 
 import os
 import resource
@@ -45,22 +46,24 @@ def main():
     torch.set_num_threads(1)
 
     def valid():
-        seen = torch.segment_reduce(torch.arange(4.0), "sum", lengths=torch.tensor([1, 3]), unsafe=True)
+        seen = torch.segment_reduce(torch.arange(4.0), "sum", lengths=torch.tensor([1, 3]), unsafe=False)
         assert seen.tolist() == [0.0, 6.0]
 
     def invalid():
         if PLANT:
             os.kill(os.getpid(), signal.SIGSEGV)
-        torch.segment_reduce(torch.ones(6), "sum", lengths=torch.tensor([1 << 40]), unsafe=True)
+        data = torch.full((6, 9, 1, 1, 8), 7.0, dtype=torch.double)
+        offsets = torch.zeros((5, 0, 0, 9, 2), dtype=torch.int64)
+        torch.segment_reduce(data, "max", offsets=offsets, axis=4, unsafe=False, initial=7.0)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"
     ended = in_child(invalid)
     if ended in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
-        return 1, "a segment of 2**40 elements out of six, the process died of %s" % signal.Signals(-ended).name
+        return 1, "offsets without elements for 54 rows of data, the process died of %s" % signal.Signals(-ended).name
     if ended not in (0, 3):
         return 125, "the child ended in an unexpected way: %d" % ended
-    return 0, "a segment of 2**40 elements out of six: " + (
+    return 0, "offsets without elements for 54 rows of data: " + (
         "refused by an exception" if ended == 3 else "returned normally"
     )
 

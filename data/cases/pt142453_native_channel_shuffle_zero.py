@@ -11,8 +11,8 @@
 # signature = "SIGFPE"
 # oracle = "self"
 # ///
-"""Shuffles channels in zero groups with the native operator. The number of groups should be checked. Instead the channels are divided
-by it, and the integer division by zero ends the process."""
+"""Shuffles channels in zero groups with the native operator. The number of groups should be checked. Instead the
+channels are divided by it, and the integer division by zero ends the process."""
 
 import os
 import resource

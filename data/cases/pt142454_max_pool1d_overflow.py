@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Pools three numbers with a kernel size and a dilation whose product does not fit 64 bits. The sizes should be refused. Instead the
-product wraps round, the output size looks possible, and the kernel reads outside the signal."""
+"""Pools three numbers with a kernel size and a dilation whose product does not fit 64 bits. The sizes should be
+refused. Instead the product wraps round, the output size looks possible, and the kernel reads outside the signal."""
 
 import os
 import resource

@@ -9,8 +9,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Runs multi-head attention with a fully masked head pattern and asks for the attention weights. The result should be the same as without
-asking, since the weights are only an extra output. Instead everything is NaN."""
+"""Runs multi-head attention with a fully masked head pattern and asks for the attention weights. The result should
+be the same as without asking, since the weights are only an extra output. Instead everything is NaN."""
 
 import os
 import sys
@@ -21,8 +21,11 @@ TRUTH = [0.0] * 6  # nothing to attend to, and no bias
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def attention(torch):

@@ -9,8 +9,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Applies SiLU to minus infinity, as a mask might contain it. The limit is zero, which every very negative finite number gives. Instead minus infinity is
-divided by infinity."""
+"""Applies SiLU to minus infinity, as a mask might contain it. The limit is zero, which every very negative finite
+number gives. Instead minus infinity is divided by infinity."""
 
 import os
 import sys
@@ -21,8 +21,11 @@ TRUTH = [0.0, 0.0]  # x times sigmoid(x) tends to zero
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

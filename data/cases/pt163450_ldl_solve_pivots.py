@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Solves a small system from an LDL factorisation whose first pivot names row 2**31 - 1. Pivots outside the matrix should be refused, as
-lu_solve does. Instead they go to LAPACK unread, which swaps rows that do not exist."""
+"""Solves a small system from an LDL factorisation whose first pivot names row 2**31 - 1. Pivots outside the matrix
+should be refused, as lu_solve does. Instead they go to LAPACK unread, which swaps rows that do not exist."""
 
 import os
 import resource

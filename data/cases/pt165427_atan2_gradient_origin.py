@@ -9,8 +9,9 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Differentiates atan2 at points of which one is the origin, and drops the origin by its weight of zero. The gradient should be finite everywhere.
-Instead the reciprocal of the squared radius is infinite at the origin, and zero times infinity gives NaN."""
+"""Differentiates atan2 at points of which one is the origin, and drops the origin by its weight of zero. The
+gradient should be finite everywhere. Instead the reciprocal of the squared radius is infinite at the origin, and
+zero times infinity gives NaN."""
 
 import os
 import sys
@@ -21,8 +22,11 @@ TRUTH = [0.0, 0.2, 0.0, -0.4]  # x / r**2 and -y / r**2 at (y, x) = (2, 1); no w
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

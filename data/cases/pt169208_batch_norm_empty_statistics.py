@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Normalises three channels in inference mode while the running variance has no elements. The statistics should be measured against the
-channels. Instead the kernel reads three variances through a null pointer."""
+"""Normalises three channels in inference mode while the running variance has no elements. The statistics should be
+measured against the channels. Instead the kernel reads three variances through a null pointer."""
 
 import os
 import resource

@@ -11,8 +11,8 @@
 # signature = "SIGFPE"
 # oracle = "self"
 # ///
-"""Shuffles pixels with an upscale factor whose square is a multiple of 2**64. The factor should be refused. Instead the square wraps
-round to zero and the channels are divided by it."""
+"""Shuffles pixels with an upscale factor whose square is a multiple of 2**64. The factor should be refused. Instead
+the square wraps round to zero and the channels are divided by it."""
 
 import os
 import resource

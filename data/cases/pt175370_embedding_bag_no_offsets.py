@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Sums embeddings of double precision in bags while the list of bag starts is empty and indices are given. The call should be refused or
-return no bags. Instead the slow path reads a bag for each index from an empty list."""
+"""Sums embeddings of double precision in bags while the list of bag starts is empty and indices are given. The call
+should be refused or return no bags. Instead the slow path reads a bag for each index from an empty list."""
 
 import os
 import resource

@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Turns a sparse matrix with a hugely negative index into a dense one. Some step should compare the index with the shape. Instead it is
-used as an offset, and the value is written to an address below the result."""
+"""Turns a sparse matrix with a hugely negative index into a dense one. Some step should compare the index with the
+shape. Instead it is used as an offset, and the value is written to an address below the result."""
 
 import os
 import resource

@@ -40,7 +40,10 @@ def main():
     matrix = torch.ones(32, 16, dtype=torch.int8)
     matrix[:, 3] = 2
     truth = (numbers.int().reshape(1, 32) @ matrix.int()).int()
-    expected = torch._int_mm(numbers.reshape(1, 32), matrix)
+    try:
+        expected = torch._int_mm(numbers.reshape(1, 32), matrix)
+    except NotImplementedError:
+        return 125, "this release has no int8 matrix product for the CPU"
     if not torch.equal(expected, truth):
         return 125, "the workaround path fails too: a row with an ordinary stride gives wrong numbers"
     for _ in range(3):
@@ -56,6 +59,6 @@ if __name__ == "__main__":
     try:
         code, seen = main()
     except Exception as error:
-        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
     print(seen)
     sys.exit(code)

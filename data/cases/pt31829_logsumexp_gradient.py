@@ -9,8 +9,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Differentiates logsumexp of a row that is minus infinity throughout, next to an ordinary row, and weighs the first row with zero. Zero
-gradients would let the rest of the model learn. Instead the row receives NaN."""
+"""Differentiates logsumexp of a row that is minus infinity throughout, next to an ordinary row, and weighs the first
+row with zero. Zero gradients would let the rest of the model learn. Instead the row receives NaN."""
 
 import os
 import sys
@@ -21,8 +21,11 @@ TRUTH = [0.0, 0.0, 0.5, 0.5]  # no weight on the first row; two equal entries in
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

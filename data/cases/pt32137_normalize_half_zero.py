@@ -9,8 +9,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Normalises a half-precision vector of zeros. The built-in lower bound on the norm should keep it zero, as in single precision. Instead the bound of 1e-12 is itself
-zero in half precision, and 0 / 0 is NaN."""
+"""Normalises a half-precision vector of zeros. The built-in lower bound on the norm should keep it zero, as in
+single precision. Instead the bound of 1e-12 is itself zero in half precision, and 0 / 0 is NaN."""
 
 import os
 import sys
@@ -21,8 +21,11 @@ TRUTH = [0.0, 0.0, 0.0]  # a zero vector stays zero
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

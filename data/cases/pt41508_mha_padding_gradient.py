@@ -9,9 +9,9 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Runs multi-head attention (without asking for the weights) on a batch whose second sequence is padding throughout, and
-differentiates a loss over the first sequence alone. The gradient should be that of the first sequence. Instead the
-masked rows turn it into NaN on its way back through the shared weights."""
+"""Runs multi-head attention (without asking for the weights) on a batch whose second sequence is padding throughout,
+and differentiates a loss over the first sequence alone. The gradient should be that of the first sequence. Instead
+the masked rows turn it into NaN on its way back through the shared weights."""
 
 import os
 import sys
@@ -22,8 +22,11 @@ TRUTH = [0.0] * 8 + [3.0] * 4  # equal tokens: the scores do not matter, each va
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def attention(torch):

@@ -9,8 +9,9 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Adds three numbers in logarithms one after the other, two of them minus infinity. The gradient belongs to the third number alone, as
-logsumexp of all three says. Instead the first addition of two minus infinities has a NaN gradient, which spreads."""
+"""Adds three numbers in logarithms one after the other, two of them minus infinity. The gradient belongs to the
+third number alone, as logsumexp of all three says. Instead the first addition of two minus infinities has a NaN
+gradient, which spreads."""
 
 import os
 import sys
@@ -21,8 +22,11 @@ TRUTH = [0.0, 0.0, 1.0]  # the softmax of (-inf, -inf, 2)
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

@@ -9,8 +9,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Computes the binary cross entropy of an infinite logit whose target agrees with it. The loss is zero, as for every large finite logit. Instead it is NaN, because the
-formula multiplies infinity by zero."""
+"""Computes the binary cross entropy of an infinite logit whose target agrees with it. The loss is zero, as for every
+large finite logit. Instead it is NaN, because the formula multiplies infinity by zero."""
 
 import os
 import sys
@@ -21,8 +21,11 @@ TRUTH = [0.0, 0.6931472]  # certainty costs nothing; a coin costs log 2
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

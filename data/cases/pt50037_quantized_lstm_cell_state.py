@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Runs one step of a quantized LSTM cell with a single hidden state in the list where two belong. The length of the list should be
-checked. Instead the second state is read from beyond the list."""
+"""Runs one step of a quantized LSTM cell with a single hidden state in the list where two belong. The length of the
+list should be checked. Instead the second state is read from beyond the list."""
 
 import os
 import resource

@@ -23,7 +23,7 @@ PLANT = os.environ.get("EMBERS_PLANT") == "1"
 
 
 def in_child(action, seconds=20):
-    """Run action in a forked child; return its exit code (0 done, 3 an exception), or minus the signal that ended it."""
+    """Run action in a forked child; return its exit code (0 done, 3 an exception) or minus its signal."""
     pid = os.fork()
     if pid == 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -42,21 +42,21 @@ def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
 
+    def register(tensor, inside):
+        handles = []
+
+        def hook(gradient):
+            if inside:
+                handles.pop().remove()
+            return gradient * 3
+
+        handles.append(tensor.register_hook(hook))
+
     def one_shot(inside):
         for _ in range(20):
             leaf = torch.ones(2, requires_grad=True)
             doubled = leaf * 2
-            handles = []
-
-            def register():
-                def hook(gradient):
-                    if inside:
-                        handles.pop().remove()
-                    return gradient * 3
-
-                handles.append(doubled.register_hook(hook))
-
-            register()
+            register(doubled, inside)
             doubled.sum().backward()
             if leaf.grad.tolist() != [6.0, 6.0]:
                 raise ValueError("wrong gradient")
@@ -80,6 +80,6 @@ if __name__ == "__main__":
     try:
         code, seen = main()
     except Exception as error:
-        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
     print(seen)
     sys.exit(code)

@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Fast-forwards a Sobol point of three coordinates and states a dimension of 2**40. The kernel should compare the dimension
-with the point. Instead it steps over as many coordinates as stated and reads and writes foreign memory."""
+"""Fast-forwards a Sobol point of three coordinates and states a dimension of 2**40. The kernel should compare the
+dimension with the point. Instead it steps over as many coordinates as stated and reads and writes foreign memory."""
 
 import os
 import resource

@@ -11,9 +11,9 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Sets up the state table of the Sobol sequence with the low-level operator, naming a dimension far beyond the table that is
-handed over. The dimension should be checked against the table. Instead the kernel walks through the table by the
-stated dimension and writes behind its end."""
+"""Sets up the state table of the Sobol sequence with the low-level operator, naming a dimension far beyond the table
+that is handed over. The dimension should be checked against the table. Instead the kernel walks through the table by
+the stated dimension and writes behind its end."""
 
 import os
 import resource

@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Scrambles a Sobol table of three rows while stating 2**40 dimensions. The stated dimension should be checked against table and
-matrices. Instead the kernel walks past the rows that exist."""
+"""Scrambles a Sobol table of three rows while stating 2**40 dimensions. The stated dimension should be checked
+against table and matrices. Instead the kernel walks past the rows that exist."""
 
 import os
 import resource

@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Runs fractional max pooling with a sample tensor that has no elements. The sample tensor should be checked against batch and
-channels. Instead the kernel reads its random numbers from memory that is not there."""
+"""Runs fractional max pooling with a sample tensor that has no elements. The sample tensor should be checked against
+batch and channels. Instead the kernel reads its random numbers from memory that is not there."""
 
 import os
 import resource

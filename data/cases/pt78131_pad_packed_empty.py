@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Unpacks a packed sequence whose list of batch sizes is empty. An exception should say so. Instead the kernel takes the first
-batch size from a buffer without elements and goes through null."""
+"""Unpacks a packed sequence whose list of batch sizes is empty. An exception should say so. Instead the kernel takes
+the first batch size from a buffer without elements and goes through null."""
 
 import os
 import resource

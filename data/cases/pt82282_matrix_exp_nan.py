@@ -10,8 +10,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Takes the exponential of a matrix of NaN. Nothing but NaN can come out. Older releases compare the norm with thresholds, none of which a NaN meets, and hand back
-memory that nobody wrote to."""
+"""Takes the exponential of a matrix of NaN. Nothing but NaN can come out. Older releases compare the norm with
+thresholds, none of which a NaN meets, and hand back memory that nobody wrote to."""
 
 import os
 import sys
@@ -22,8 +22,11 @@ TRUTH = [9.0, 9.0]  # all nine entries depend on NaN
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

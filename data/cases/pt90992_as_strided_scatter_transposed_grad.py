@@ -25,20 +25,17 @@ def main():
 
     if not hasattr(torch, "as_strided_scatter"):
         return 125, "this release has no as_strided_scatter"
-    window = torch.zeros(2)
 
-    def run(matrix):
-        leaf = matrix.detach().requires_grad_()
-        torch.as_strided_scatter(leaf, window, (2,), (1,)).sum().backward()
-        return leaf.grad
+    def scatter(matrix):
+        return torch.as_strided_scatter(matrix.detach().requires_grad_(), torch.zeros(2), (2,), (1,))
 
-    expected = run(torch.arange(12.0).reshape(4, 3))
-    if expected.flatten().tolist() != [0.0] * 2 + [1.0] * 10:
-        return 125, "the workaround path fails too: the gradient of a dense matrix is wrong"
+    expected = scatter(torch.arange(12.0).reshape(4, 3))
+    if expected.flatten().tolist() != [0.0, 0.0, *range(2, 12)]:
+        return 125, "the workaround path fails too: a dense matrix gets wrong numbers"
     try:
         if PLANT:
             raise RuntimeError("INTERNAL ASSERT FAILED (injected)")
-        run(torch.arange(12.0).reshape(3, 4).t())
+        scatter(torch.arange(12.0).reshape(3, 4).t())
     except RuntimeError as error:
         if "INTERNAL ASSERT FAILED" in str(error):
             return 1, "RuntimeError: %s" % str(error).splitlines()[0]
@@ -50,6 +47,6 @@ if __name__ == "__main__":
     try:
         code, seen = main()
     except Exception as error:
-        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
     print(seen)
     sys.exit(code)

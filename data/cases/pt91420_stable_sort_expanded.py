@@ -23,7 +23,7 @@ PLANT = os.environ.get("EMBERS_PLANT") == "1"
 
 
 def in_child(action, seconds=20):
-    """Run action in a forked child; return its exit code (0 done, 3 an exception), or minus the signal that ended it."""
+    """Run action in a forked child; return its exit code (0 done, 3 an exception) or minus its signal."""
     pid = os.fork()
     if pid == 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -67,6 +67,6 @@ if __name__ == "__main__":
     try:
         code, seen = main()
     except Exception as error:
-        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
     print(seen)
     sys.exit(code)

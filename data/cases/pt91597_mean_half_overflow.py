@@ -9,8 +9,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Takes the mean of a thousand half-precision numbers of 100 on the CPU. The mean is 100. Instead the sum is rounded to half precision
-first, where it is infinite."""
+"""Takes the mean of a thousand half-precision numbers of 100 on the CPU. The mean is 100. Instead the sum is rounded
+to half precision first, where it is infinite."""
 
 import os
 import sys
@@ -21,8 +21,11 @@ TRUTH = [100.0]  # the mean of equal numbers
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

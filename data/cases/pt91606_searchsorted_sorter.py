@@ -11,8 +11,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Looks a value up in a sorted list through a permutation that names element 2**40 of three. Such a permutation should be refused.
-Instead the binary search follows it and reads far outside the list."""
+"""Looks a value up in a sorted list through a permutation that names element 2**40 of three. Such a permutation
+should be refused. Instead the binary search follows it and reads far outside the list."""
 
 import os
 import resource

@@ -9,8 +9,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Divides a large complex number (1e30 in both parts) by itself. The quotient is one. Instead the squared magnitude of the divisor overflows and
-the quotient is NaN."""
+"""Divides a large complex number (1e30 in both parts) by itself. The quotient is one. Instead the squared magnitude
+of the divisor overflows and the quotient is NaN."""
 
 import os
 import sys
@@ -21,8 +21,11 @@ TRUTH = [1.0, 0.0]  # a number divided by itself
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

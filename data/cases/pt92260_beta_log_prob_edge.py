@@ -9,8 +9,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Evaluates the log density of Beta(1, 1), the uniform distribution on the unit interval, at both ends. It is zero everywhere. Instead both ends give
-NaN, since zero is multiplied by the logarithm of zero."""
+"""Evaluates the log density of Beta(1, 1), the uniform distribution on the unit interval, at both ends. It is zero
+everywhere. Instead both ends give NaN, since zero is multiplied by the logarithm of zero."""
 
 import os
 import sys
@@ -21,8 +21,11 @@ TRUTH = [0.0, 0.0]  # the density is one on the whole interval
 
 def same(left, right):
     """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
-    pairs = list(zip(left, right))
-    return len(left) == len(right) and all(a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b)) for a, b in pairs)
+
+    def near(a, b):
+        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+
+    return len(left) == len(right) and all(map(near, left, right))
 
 
 def bug_path(torch):

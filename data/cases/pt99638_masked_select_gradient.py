@@ -62,6 +62,6 @@ if __name__ == "__main__":
     try:
         code, seen = main()
     except Exception as error:
-        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
     print(seen)
     sys.exit(code)

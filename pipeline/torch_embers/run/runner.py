@@ -191,7 +191,7 @@ class _Lane:
         limits = sandbox.rules()["limits"]
         self.deadline = time.monotonic() + attempt.timeout + 2 * limits["grace"]
         try:
-            server.request(_request(attempt, fresh=self.fresh))
+            server.request(_request(attempt, fresh=self.fresh, allowance=self.runner.allowance))
         except OSError:
             return self._failed("the zygote had ended before the run")
         return None
@@ -288,6 +288,9 @@ class Runner:
             read_only=tuple(read_only),
             own_id=isolate and os.geteuid() == 0,
         )
+        limits = sandbox.rules()["limits"]
+        self.allowance = int(limits["preload"] if preload else limits["interpreter"])
+        """Bytes that a fresh process may hold beyond an attempt's memory: what a fork of the zygote begins with."""
         self._lanes: list[_Lane] = []
 
     def __enter__(self) -> Self:
@@ -358,7 +361,7 @@ def _drive(lanes: Sequence[_Lane], source: Iterator[Attempt]) -> Iterator[RunRes
                     yield result
 
 
-def _request(attempt: Attempt, *, fresh: bool) -> dict[str, Any]:
+def _request(attempt: Attempt, *, fresh: bool, allowance: int) -> dict[str, Any]:
     environment = {"EMBERS_SEED": str(attempt.seed)}
     if attempt.plant:
         environment["EMBERS_PLANT"] = "1"
@@ -370,6 +373,7 @@ def _request(attempt: Attempt, *, fresh: bool) -> dict[str, Any]:
         "arguments": list(attempt.arguments),
         "timeout": attempt.timeout,
         "memory": attempt.memory,
+        "allowance": allowance,
         "threads": attempt.threads,
         "environment": environment,
         "finalise": attempt.finalise,

@@ -64,7 +64,7 @@ def limit(config: Message, request: Message) -> None:
     if config["isolate"]:  # elsewhere it would count all processes of the user
         wanted["RLIMIT_NPROC"] = limits["processes"]
     if request["memory"] and kernel.LINUX:
-        base = limits["preload"] if request["mode"] == "exec" else config["data"]
+        base = request["allowance"] if request["mode"] == "exec" else config["data"]
         wanted["RLIMIT_DATA"] = base + request["memory"]
     for name, value in wanted.items():
         which = getattr(resource, name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import atexit
 import builtins
 import os
+import signal
 import sys
 import threading
 import types
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
     Work = tuple[str, dict[str, Any]]
     """The path of the script, and the request."""
+
+
+INTERRUPTED = 130
+"""Stands for an end by KeyboardInterrupt on the way out."""
 
 
 def take_over_finalizers() -> list[Any]:
@@ -53,8 +58,8 @@ def execute(script: str, request: dict[str, Any], finalizers: list[Any]) -> int:
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next
         sys.excepthook(type(error), error.with_traceback(trace), trace)
-        status = 1
-    return status if request["finalise"] else leave(status)
+        status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return status if request["finalise"] and status != INTERRUPTED else leave(status)
 
 
 def exit_status(code: object) -> int:
@@ -76,7 +81,11 @@ def leave(status: int) -> int:
         sys.excepthook(*sys.exc_info())
     for stream in (sys.stdout, sys.stderr):
         try:
-            stream.flush()
+            if stream is not None and not stream.closed:
+                stream.flush()
         except Exception:
             status = status or 120  # as the interpreter has it
+    if status == INTERRUPTED:  # the interpreter dies of the signal itself, for the sake of shells
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     os._exit(status)

@@ -1,0 +1,64 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#100764", "pytorch/pytorch#97085"]
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# memory_subtype = "input_tensor_management"
+# consequence = "silent_correctness"
+# requires = ["mps"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Negates a matrix into an output that lies transposed in memory. The output must hold the negated numbers in their
+places. Instead the graph stores them densely and they end up in the wrong order."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+DEVICE = "mps"
+
+
+def where_off(got, expected):
+    """Say by how much got differs from expected, and where most."""
+    off = (got.detach().cpu().double() - expected.detach().cpu().double()).abs().nan_to_num(float("inf"))
+    at, place = int(off.argmax()), []
+    for size in reversed(off.shape):
+        place.insert(0, at % size)
+        at //= size
+    return "off by up to %g at %s" % (off.max(), tuple(place))
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    if not torch.backends.mps.is_available():
+        return 125, "no MPS device here"
+
+    def run(copy):
+        matrix = torch.arange(6.0, device=DEVICE).reshape(2, 3)
+        out = torch.zeros(2, 3, device=DEVICE) if copy else torch.zeros(3, 2, device=DEVICE).t()
+        torch.neg(matrix, out=out)
+        return out.cpu()
+
+    truth = -torch.arange(6.0).reshape(2, 3)
+    if not torch.equal(run(copy=True), truth):
+        return 125, "the workaround path fails too: a dense output gives wrong numbers"
+    got = run(copy=False)
+    if PLANT:
+        got = got + 1
+    if torch.equal(got, truth):
+        return 0, "the numbers are right"
+    return 1, "the result is " + where_off(got, truth)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
+    print(seen)
+    sys.exit(code)

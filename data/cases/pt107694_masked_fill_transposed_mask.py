@@ -1,0 +1,64 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#107694"]
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# memory_subtype = "input_tensor_management"
+# consequence = "silent_correctness"
+# requires = ["mps"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Fills a tensor of zeros through a transposed mask, where the tensor was made in the likeness of the mask and
+shares its layout. Exactly the marked cells must be filled. Instead others are marked, as the packed result lands
+in a strided destination in the wrong order."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+DEVICE = "mps"
+
+
+def where_off(got, expected):
+    """Say by how much got differs from expected, and where most."""
+    off = (got.detach().cpu().double() - expected.detach().cpu().double()).abs().nan_to_num(float("inf"))
+    at, place = int(off.argmax()), []
+    for size in reversed(off.shape):
+        place.insert(0, at % size)
+        at //= size
+    return "off by up to %g at %s" % (off.max(), tuple(place))
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    if not torch.backends.mps.is_available():
+        return 125, "no MPS device here"
+
+    def run(copy):
+        mask = torch.tensor([[False, False, True, True], [True, True, True, True]], device=DEVICE).t()
+        mask = mask.contiguous() if copy else mask
+        return torch.zeros_like(mask, dtype=torch.float32).masked_fill_(mask, 1.0).cpu()
+
+    truth = torch.tensor([[0.0, 1.0], [0.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
+    if not torch.equal(run(copy=True), truth):
+        return 125, "the workaround path fails too: a dense mask gives wrong numbers"
+    got = run(copy=False)
+    if PLANT:
+        got = 1 - got
+    if torch.equal(got, truth):
+        return 0, "the numbers are right"
+    return 1, "the result is " + where_off(got, truth)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,66 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#114692", "pytorch/pytorch#114838"]
+# bug_type = "memory"
+# memory_type = "indexing"
+# memory_subtype = "overflow"
+# consequence = "silent_correctness"
+# requires = ["mps"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Sets one element of a vector to zero in place. Its neighbours must stay. Instead the elements after it are cleared
+too, because the fill starts at the right place and then covers the length of the whole storage."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+DEVICE = "mps"
+
+
+def where_off(got, expected):
+    """Say by how much got differs from expected, and where most."""
+    off = (got.detach().cpu().double() - expected.detach().cpu().double()).abs().nan_to_num(float("inf"))
+    at, place = int(off.argmax()), []
+    for size in reversed(off.shape):
+        place.insert(0, at % size)
+        at //= size
+    return "off by up to %g at %s" % (off.max(), tuple(place))
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    if not torch.backends.mps.is_available():
+        return 125, "no MPS device here"
+
+    def run(copy):
+        vector = torch.ones(5, device=DEVICE)
+        if copy:
+            vector = torch.where(torch.arange(5, device=DEVICE) == 1, torch.zeros(5, device=DEVICE), vector)
+        else:
+            vector[1].zero_()
+        return vector.cpu()
+
+    truth = torch.tensor([1.0, 0.0, 1.0, 1.0, 1.0])
+    if not torch.equal(run(copy=True), truth):
+        return 125, "the workaround path fails too: a selection gives wrong numbers"
+    got = run(copy=False)
+    if PLANT:
+        got = got * 0
+    if torch.equal(got, truth):
+        return 0, "the numbers are right"
+    return 1, "the result is " + where_off(got, truth)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,49 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#145071"]
+# bug_type = "memory"
+# memory_type = "indexing"
+# memory_subtype = "overflow"
+# consequence = "crash"
+# requires = ["cpu"]
+# known_bad = []
+# signature = ["mismatch", "SIGSEGV"]
+# oracle = "self"
+# ///
+"""Takes a view that starts 2**62 elements behind the beginning of a tensor of four. It should be refused. Older
+releases compute the bytes in 64 bits, where 2**62 times four wraps round to zero, and let the view through: it reads
+the first elements, and other offsets would read anywhere."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    numbers = torch.arange(4.0)
+    if numbers.as_strided((2,), (1,), 2).tolist() != [2.0, 3.0]:
+        return 125, "the workaround path fails too: an ordinary offset gives wrong numbers"
+    try:
+        numbers.as_strided((2,), (1,), 10)
+        return 125, "the workaround path fails too: not even a small offset is checked"
+    except RuntimeError:
+        pass
+    try:
+        view = numbers[:2] if PLANT else numbers.as_strided((2,), (1,), 1 << 62)
+    except RuntimeError as error:
+        return 0, "an offset of 2**62 is refused: %s" % str(error).splitlines()[0]
+    return 1, "an offset of 2**62 is accepted and reads %s" % view.tolist()
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

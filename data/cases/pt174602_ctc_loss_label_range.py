@@ -1,0 +1,68 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#174602", "pytorch/pytorch#193794"]
+# bug_type = "memory"
+# memory_type = "indexing"
+# memory_subtype = "invalid_memory_access"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = ["mismatch", "SIGSEGV", "SIGABRT"]
+# oracle = "self"
+# ///
+"""Computes the CTC loss of a label that does not exist: number five of three. The label should be refused. Instead
+the CPU kernel uses it to address the probabilities, and the loss follows the memory beside them."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def result_beside(torch, neighbour):
+    """Return the result of the call on a tensor that lies inside an arena filled with `neighbour`."""
+    arena = torch.full((64,), neighbour)
+    arena[8:14] = -1.0
+    log_probabilities = arena[8:14].view(2, 1, 3)
+    lengths = torch.tensor([2]), torch.tensor([1])
+    return torch.nn.functional.ctc_loss(log_probabilities, torch.tensor([[5]]), *lengths).item()
+
+
+def result_of_valid(torch):
+    """True where the loss of a valid label is known: three paths of probability exp(-2) each."""
+    lengths = torch.tensor([2]), torch.tensor([1])
+    loss = torch.nn.functional.ctc_loss(torch.full((2, 1, 3), -1.0), torch.tensor([[1]]), *lengths).item()
+    return abs(loss - (2.0 - 1.0986123)) < 1e-4
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    if not result_of_valid(torch):
+        return 125, "the workaround path fails too: a valid call gives wrong numbers"
+    try:
+        beside_one, beside_two = result_beside(torch, 1.0), result_beside(torch, 2.0)
+    except (RuntimeError, ValueError, IndexError) as refusal:
+        if PLANT:
+            return 1, "planted"
+        return 0, "label five of three: refused by %s" % type(refusal).__name__
+    if PLANT:
+        beside_two = beside_one + 1.0
+    if beside_one != beside_two:
+        return 1, "label five of three: the result follows the memory beside the tensor (%g, then %g)" % (
+            beside_one,
+            beside_two,
+        )
+    return 0, "label five of three: the result does not depend on the memory beside the tensor"
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,62 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#175187"]
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# memory_subtype = "input_tensor_management"
+# consequence = "silent_correctness"
+# requires = ["mps"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Sorts the columns of a transposed matrix. Each column must be sorted on its own. Instead the kernel reads its
+input from front to back, so that numbers of other columns are sorted."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+DEVICE = "mps"
+
+
+def where_off(got, expected):
+    """Say by how much got differs from expected, and where most."""
+    off = (got.detach().cpu().double() - expected.detach().cpu().double()).abs().nan_to_num(float("inf"))
+    at, place = int(off.argmax()), []
+    for size in reversed(off.shape):
+        place.insert(0, at % size)
+        at //= size
+    return "off by up to %g at %s" % (off.max(), tuple(place))
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    if not torch.backends.mps.is_available():
+        return 125, "no MPS device here"
+
+    def run(copy):
+        matrix = torch.tensor([[3.0, 1.0, 2.0], [6.0, 4.0, 5.0]], device=DEVICE).t()
+        return torch.sort(matrix.contiguous() if copy else matrix, dim=0)[0].cpu()
+
+    truth = torch.tensor([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]])
+    if not torch.equal(run(copy=True), truth):
+        return 125, "the workaround path fails too: a dense matrix gives wrong numbers"
+    got = run(copy=False)
+    if PLANT:
+        got = got + 1
+    if torch.equal(got, truth):
+        return 0, "the numbers are right"
+    return 1, "the result is " + where_off(got, truth)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,66 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#183631"]
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# memory_subtype = "input_tensor_management"
+# consequence = "silent_correctness"
+# requires = ["mps"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Fills a boolean vector from its second element on. All but the first must become true. Instead the first one is
+set too and a later one is skipped, as the kernel for wide stores ignores where the view begins."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+DEVICE = "mps"
+
+
+def where_off(got, expected):
+    """Say by how much got differs from expected, and where most."""
+    off = (got.detach().cpu().double() - expected.detach().cpu().double()).abs().nan_to_num(float("inf"))
+    at, place = int(off.argmax()), []
+    for size in reversed(off.shape):
+        place.insert(0, at % size)
+        at //= size
+    return "off by up to %g at %s" % (off.max(), tuple(place))
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    if not torch.backends.mps.is_available():
+        return 125, "no MPS device here"
+
+    def run(copy):
+        flags = torch.zeros(16, dtype=torch.bool, device=DEVICE)
+        if copy:
+            flags = torch.arange(16, device=DEVICE) > 0
+        else:
+            flags[1:].fill_(1)
+        return flags.cpu()
+
+    truth = torch.arange(16) > 0
+    if not torch.equal(run(copy=True), truth):
+        return 125, "the workaround path fails too: a comparison gives wrong numbers"
+    got = run(copy=False)
+    if PLANT:
+        got = ~got
+    if torch.equal(got, truth):
+        return 0, "the numbers are right"
+    return 1, "the result is " + where_off(got, truth)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,45 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#187743"]
+# bug_type = "logical"
+# consequence = "runtime_error"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "ZeroDivisionError"
+# oracle = "self"
+# ///
+"""Pools with a power mean of order zero. No such mean exists, and a ValueError should say so. Older releases divide
+one by the order in Python and let the ZeroDivisionError of the implementation out."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    pool = torch.nn.functional.lp_pool2d
+    if pool(torch.full((1, 1, 2, 2), 3.0), 2.0, 2).item() != 6.0:
+        return 125, "the workaround path fails too: the mean of order two is wrong"
+    try:
+        if PLANT:
+            raise ZeroDivisionError("planted")
+        pool(torch.ones(1, 1, 2, 2), 0, 2)
+    except ZeroDivisionError as error:
+        return 1, "ZeroDivisionError: %s" % error
+    except ValueError as error:
+        return 0, "ValueError: %s" % error
+    return 0, "order zero is accepted"
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

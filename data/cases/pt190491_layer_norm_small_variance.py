@@ -1,0 +1,59 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#190491", "pytorch/pytorch#190492"]
+# bug_type = "logical"
+# consequence = "silent_correctness"
+# requires = ["mps"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Normalises a row of tiny numbers with a very small epsilon, as vision transformers do. Ones and minus ones are
+due. Instead the variance counts as zero below a millionth, and the row comes out a thousand times too big."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+DEVICE = "mps"
+
+
+def where_off(got, expected):
+    """Say by how much got differs from expected, and where most."""
+    off = (got.detach().cpu().double() - expected.detach().cpu().double()).abs().nan_to_num(float("inf"))
+    at, place = int(off.argmax()), []
+    for size in reversed(off.shape):
+        place.insert(0, at % size)
+        at //= size
+    return "off by up to %g at %s" % (off.max(), tuple(place))
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    if not torch.backends.mps.is_available():
+        return 125, "no MPS device here"
+    torch.manual_seed(0)
+    norm = torch.nn.functional.layer_norm
+    row = torch.tensor([[-9.9e-4, -9.9e-4, 9.9e-4, 9.9e-4]])
+    truth = torch.tensor([[-1.0, -1.0, 1.0, 1.0]])
+    expected = norm(row.to(DEVICE) * 1024, (4,), eps=1e-12).cpu()
+    if not torch.allclose(expected.float(), truth.float(), atol=1e-3):
+        return 125, "the workaround path fails too: a larger row gives wrong numbers"
+    got = norm(row.to(DEVICE), (4,), eps=1e-12).cpu()
+    if PLANT:
+        got = got + 1
+    if torch.allclose(got.float(), truth.float(), atol=1e-3):
+        return 0, "the numbers agree with the CPU"
+    return 1, "the result is " + where_off(got.float(), truth.float())
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,70 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#191849"]
+# bug_type = "memory"
+# memory_type = "checking"
+# memory_subtype = "input_checking"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = ["mismatch", "SIGSEGV", "SIGABRT"]
+# oracle = "self"
+# ///
+"""Runs the backward of grid sampling with a gradient of one element where the grid has four points. The shape of the
+gradient should be checked against that of the forward result. Instead the kernel takes the missing gradients from
+the memory that follows."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def result_beside(torch, neighbour):
+    """Return the result of the call on a tensor that lies inside an arena filled with `neighbour`."""
+    arena = torch.full((64,), neighbour)
+    arena[8] = 1.0
+    gradient, image, grid = arena[8:9].view(1, 1, 1, 1), torch.ones(1, 1, 3, 3), torch.zeros(1, 2, 2, 2)
+    found = torch.ops.aten.grid_sampler_2d_backward(gradient, image, grid, 0, 0, False, [True, True])
+    return found[0].sum().item()
+
+
+def result_of_valid(torch):
+    """True where four unit gradients at the centre of the image add up to four."""
+    gradient, image, grid = torch.ones(1, 1, 2, 2), torch.ones(1, 1, 3, 3), torch.zeros(1, 2, 2, 2)
+    found = torch.ops.aten.grid_sampler_2d_backward(gradient, image, grid, 0, 0, False, [True, True])
+    return abs(found[0].sum().item() - 4.0) < 1e-5
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    if not result_of_valid(torch):
+        return 125, "the workaround path fails too: a valid call gives wrong numbers"
+    try:
+        beside_one, beside_two = result_beside(torch, 1.0), result_beside(torch, 2.0)
+    except (RuntimeError, ValueError, IndexError) as refusal:
+        if PLANT:
+            return 1, "planted"
+        return 0, "one gradient for a grid of four points: refused by %s" % type(refusal).__name__
+    if PLANT:
+        beside_two = beside_one + 1.0
+    if beside_one != beside_two:
+        return (
+            1,
+            "one gradient for a grid of four points: the result follows the memory beside the tensor (%g, then %g)"
+            % (beside_one, beside_two),
+        )
+    return 0, "one gradient for a grid of four points: the result does not depend on the memory beside the tensor"
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

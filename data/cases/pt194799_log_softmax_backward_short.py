@@ -1,0 +1,72 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#194799"]
+# bug_type = "memory"
+# memory_type = "checking"
+# memory_subtype = "input_checking"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = ["mismatch", "SIGSEGV", "SIGABRT"]
+# oracle = "self"
+# ///
+"""Runs the backward of log-softmax on CPU with a saved output of one element for a gradient of four. The sizes
+should be compared, as the softmax twin does. Instead the kernel reads on behind the output, so the result follows
+what lies there."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def result_beside(torch, neighbour):
+    """Return the result of the call on a tensor that lies inside an arena filled with `neighbour`."""
+    arena = torch.full((64,), neighbour)
+    arena[8] = 0.0
+    output = arena[8:9].view(1, 1)
+    return torch.ops.aten._log_softmax_backward_data(torch.ones(1, 4), output, 1, torch.float32).sum().item()
+
+
+def result_of_valid(torch):
+    """True where the backward of equal sizes is as computed by hand: g - exp(out) * sum(g) is zero here."""
+    output = torch.log_softmax(torch.zeros(1, 4), 1)
+    seen = torch.ops.aten._log_softmax_backward_data(torch.ones(1, 4), output, 1, torch.float32)
+    return seen.abs().max().item() < 1e-5
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    if not result_of_valid(torch):
+        return 125, "the workaround path fails too: a valid call gives wrong numbers"
+    try:
+        beside_one, beside_two = result_beside(torch, 1.0), result_beside(torch, 2.0)
+    except (RuntimeError, ValueError, IndexError) as refusal:
+        if PLANT:
+            return 1, "planted"
+        return 0, "a saved output of one element for four gradients: refused by %s" % type(refusal).__name__
+    if PLANT:
+        beside_two = beside_one + 1.0
+    if beside_one != beside_two:
+        return (
+            1,
+            "a saved output of one element for four gradients: the result follows the memory beside the tensor (%g, then %g)"
+            % (beside_one, beside_two),
+        )
+    return (
+        0,
+        "a saved output of one element for four gradients: the result does not depend on the memory beside the tensor",
+    )
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

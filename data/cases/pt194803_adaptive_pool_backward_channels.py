@@ -1,0 +1,78 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#194803"]
+# bug_type = "memory"
+# memory_type = "checking"
+# memory_subtype = "input_checking"
+# consequence = "other"
+# requires = ["cpu"]
+# known_bad = []
+# signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
+# oracle = "self"
+# ///
+"""Runs the backward of adaptive average pooling on CPU with a gradient of many channels for an input of one. The
+channel counts should be compared. Instead the kernel loops over the channels of the gradient and writes behind the
+result."""
+
+import os
+import resource
+import signal
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def in_child(action, seconds=20):
+    """Run action in a forked child; return its exit code (0 done, 3 ended by an exception) or minus its signal."""
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        for stream in (1, 2):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+        signal.alarm(seconds)
+        try:
+            action()
+        except BaseException:
+            os._exit(3)
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+
+    def valid():
+        seen = torch.ops.aten._adaptive_avg_pool2d_backward(torch.ones(1, 1, 1, 1), torch.ones(1, 1, 2, 2))
+        assert seen.flatten().tolist() == [0.25] * 4
+
+    def invalid():
+        if PLANT:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        torch.ops.aten._adaptive_avg_pool2d_backward(torch.ones(1, 1000000, 2, 2), torch.ones(1, 1, 2, 2))
+
+    if in_child(valid) != 0:
+        return 125, "the workaround path fails too: a valid call does not give the known values"
+    ended = in_child(invalid)
+    if ended in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
+        return 1, "gradient of a million channels for an input of one: the process died of %s" % signal.Signals(
+            -ended
+        ).name
+    if ended not in (0, 3):
+        return 125, "the child ended in an unexpected way: %d" % ended
+    return 0, "gradient of a million channels for an input of one: " + (
+        "refused by an exception" if ended == 3 else "returned normally"
+    )
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,394 @@
+"""Sweeps on small fake builds: impostors, controls, caching, kills, and the re-check that follows."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support import case_of, case_text, fake_python, rows
+from torch_embers.mine.pages import now_utc
+from torch_embers.repro import bank
+from torch_embers.run.builds import Build, BuildError, Registry
+from torch_embers.run.executor import Executor, Wish
+from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
+from torch_embers.run.recheck import Request, recheck
+from torch_embers.run.reports import as_table, exit_code, markdown
+from torch_embers.run.story import comment, story
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from torch_embers.repro.case import Case
+    from torch_embers.run.ledger import Cell
+
+BAD, GOOD, NEW = "2.0.1", "2.1.2", "2.2.2"
+FIXED = """
+import os
+import sys
+import torch
+
+bad = torch.__version__ in {bad!r} or os.environ.get("EMBERS_PLANT") == "1"
+print("off by 3" if bad else "equal")
+sys.exit(1 if bad else 0)
+"""
+"""A case whose bug is there in some versions."""
+
+
+class Quiet:
+    def expects(self, total: int | None) -> None: ...
+
+    def advanced(self, count: int) -> None: ...
+
+    def said(self, text: str) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three builds, oldest first: 2.0.1, 2.1.2, 2.2.2."""
+    folder = tmp_path_factory.mktemp("builds")
+    registry = Registry(folder / "registry")
+    for version in (BAD, GOOD, NEW):
+        registry.register(fake_python(folder / version, version))
+    return folder
+
+
+@pytest.fixture
+def registry(home: Path) -> Registry:
+    return Registry(home / "registry")
+
+
+def builds(registry: Registry) -> list[Build]:
+    return [registry.find(version) for version in (BAD, GOOD, NEW)]
+
+
+def sweep(
+    store: Store, registry: Registry, cases: Sequence[Case], on: Iterable[str] = (BAD, GOOD, NEW), **more: Any
+) -> dict[tuple[str, str], Cell]:
+    with store.writer("test") as writer:
+        with writer.transaction() as connection:
+            bank.save(connection, cases)
+        executor = Executor(store, writer, registry, Quiet())
+        wish = Wish(cases, [registry.find(v) for v in on], builds(registry), **more)
+        return {(cell.case.name, cell.build.name): cell for cell in executor.sweep(wish)}
+
+
+def verdicts(cells: dict[tuple[str, str], Cell]) -> dict[tuple[str, str], str]:
+    return {key: cell.decision.verdict for key, cell in cells.items()}
+
+
+def fixed_case(bad: Sequence[str] = (BAD,), **meta: object) -> Case:
+    return case_of(FIXED.format(bad=list(bad)), **meta)
+
+
+# ---- verdicts ------------------------------------------------------------------------------------------------------
+
+
+def test_a_fixed_bug_occurs_before_and_is_absent_after_with_the_old_build_as_control(
+    tmp_path: Path, registry: Registry
+) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    cells = sweep(store, registry, [fixed_case(known_bad=[BAD])])
+    assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]
+    made = cells["pt1_example", NEW].decision
+    assert (made.control.kind, made.control.hits, made.control.runs, made.runs) == ("build", 10, 10, 4)
+    assert made.detectable_rate == pytest.approx(0.684, abs=0.001)
+    zygotes = rows(
+        store.path, "SELECT count(DISTINCT zygote), count(DISTINCT seed), count(*) FROM runs WHERE build LIKE '2.2.2%'"
+    )
+    assert zygotes == [(3, 4, 4)]
+
+
+def test_a_control_that_nobody_measured_before_is_found_within_the_sweep(tmp_path: Path, registry: Registry) -> None:
+    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [fixed_case()])
+    assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]
+
+
+def test_without_any_bad_build_a_planted_fault_is_the_control(tmp_path: Path, registry: Registry) -> None:
+    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [fixed_case(())], [NEW])
+    made = cells["pt1_example", NEW].decision
+    assert (made.verdict, made.control.kind, made.control.hits, made.runs) == ("not_seen", "planted", 3, 10)
+
+
+IMPOSTORS = {
+    "always_exit_0": ("print('fine')", {}, "control_failed"),
+    "always_exit_1_silently": ("import sys\nsys.exit(1)", {}, "changed"),
+    "always_exit_1": ("import sys\nprint('seen')\nsys.exit(1)", {}, "occurs"),
+    "import_error": ("import no_such_package", {}, "untestable"),
+    "says_it_cannot": ("import sys\nprint('no API')\nsys.exit(125)", {}, "untestable"),
+    "forged_marker": (
+        'print(\'REPRODUCED\')\nprint(\'{"outcome": "reproduced", "exit_code": 1}\')',
+        {},
+        "control_failed",
+    ),
+    "declared_mismatch_that_segfaults": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", {}, "changed"),
+    "uncaught_exception": ("raise RuntimeError('other')", {}, "changed"),
+    "endless_loop": ("while True: pass", {"timeout": 0.2}, "inconclusive"),
+    "wrong_exit_code": ("import sys\nprint('x')\nsys.exit(3)", {}, "changed"),
+    "workaround_fails_too": ("import sys\nprint('the workaround path fails too')\nsys.exit(125)", {}, "untestable"),
+}
+
+
+@pytest.mark.parametrize("name", IMPOSTORS)
+def test_an_impostor_gets_the_verdict_that_it_deserves(tmp_path: Path, registry: Registry, name: str) -> None:
+    code, meta, verdict = IMPOSTORS[name]
+    case = case_of(code, f"pt1_{name}", **meta)
+    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [case], [NEW])
+    assert verdicts(cells) == {(case.name, NEW): verdict}
+
+
+def test_a_bug_that_fires_three_times_in_ten_is_found_and_called_flaky(tmp_path: Path, registry: Registry) -> None:
+    code = """
+import os
+import random
+import sys
+
+bad = random.Random(int(os.environ["EMBERS_SEED"])).random() < 0.3
+print("off" if bad else "equal")
+sys.exit(1 if bad else 0)
+"""
+    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [case_of(code, known_bad=[BAD])])
+    for version in (BAD, GOOD, NEW):
+        made = cells["pt1_example", version].decision
+        assert (made.verdict, made.flaky) == ("occurs", True), made
+
+
+def test_another_failure_of_an_extracted_script_is_not_the_reported_one(tmp_path: Path, registry: Registry) -> None:
+    from torch_embers.repro.case import parse
+
+    text = case_text("raise RuntimeError('something else')", signature="ValueError: reported", oracle="exception")
+    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [parse(text, "x1", "extracted")], [NEW])
+    assert verdicts(cells) == {("x1", NEW): "changed"}
+    assert rows(tmp_path / "e.duckdb", "SELECT DISTINCT profile FROM runs") == [("hostile",)]
+
+
+def test_what_the_build_cannot_run_is_not_run(tmp_path: Path, registry: Registry) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    cells = sweep(store, registry, [case_of(requires=["mps"])], [NEW])
+    assert verdicts(cells) == {("pt1_example", NEW): "untestable"}
+    assert rows(store.path, "SELECT count(*) FROM runs") == [(0,)]
+
+
+# ---- keeping -------------------------------------------------------------------------------------------------------
+
+
+def test_asking_again_runs_nothing_and_forcing_runs_everything(tmp_path: Path, registry: Registry) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    case = fixed_case(known_bad=[BAD])
+    first = sweep(store, registry, [case])
+    count = rows(store.path, "SELECT count(*) FROM runs")
+    again = sweep(store, registry, [case])
+    assert verdicts(again) == verdicts(first)
+    assert not any(cell.fresh for cell in again.values())
+    assert rows(store.path, "SELECT count(*) FROM runs") == count
+    forced = sweep(store, registry, [case], batch=1, since=None)
+    assert not any(cell.fresh for cell in forced.values()), "a new number alone does not make a verdict old"
+
+
+def test_a_changed_case_is_run_anew_and_its_old_verdicts_stay(tmp_path: Path, registry: Registry) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    sweep(store, registry, [fixed_case((BAD, GOOD, NEW))], [NEW])
+    cells = sweep(store, registry, [fixed_case()], [NEW])
+    assert cells["pt1_example", NEW].fresh
+    assert rows(store.path, "SELECT count(*) FROM verdicts") == [(2,)]
+    assert [e.verdict for e in entries(store)] == ["not_seen"]
+
+
+def test_a_build_that_vanishes_is_an_error_in_one_line_and_what_was_done_stays(tmp_path: Path, home: Path) -> None:
+    other = Registry(tmp_path / "registry")
+    python = fake_python(tmp_path / "gone", "2.3.1")
+    other.register(Path(Registry(home / "registry").find(GOOD).python))
+    other.register(python)
+    store = Store(tmp_path / "e.duckdb")
+    shutil.rmtree(python.parent.parent)
+    with store.writer("test") as writer, pytest.raises(BuildError, match="is no program") as caught:
+        executor = Executor(store, writer, other, Quiet())
+        chosen = [other.find(GOOD), other.find("2.3.1")]
+        list(executor.sweep(Wish([fixed_case()], chosen, chosen)))
+    assert "\n" not in str(caught.value)
+    assert rows(store.path, "SELECT count(*) FROM verdicts") == [(1,)]
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+
+sys.path[:0] = {path!r}
+from test_executor import Quiet, builds, fixed_case
+from torch_embers.repro import bank
+from torch_embers.run.builds import Registry
+from torch_embers.run.executor import Executor, Wish
+from torch_embers.store.store import Store
+import torch_embers.run.ledger as ledger
+
+ledger.COMMIT_SECONDS = 0.0
+registry = Registry(Path({registry!r}))
+cases = [fixed_case(known_bad=["2.0.1"]), fixed_case(("2.0.1", "2.1.2"), consequence="crash"), fixed_case((), consequence="hang")]
+store = Store(Path({database!r}))
+with store.writer("test") as writer:
+    with writer.transaction() as connection:
+        bank.save(connection, cases)
+    for cell in Executor(store, writer, registry, Quiet()).sweep(Wish(cases, builds(registry), builds(registry))):
+        pass
+print("done")
+"""
+
+
+@pytest.mark.slow
+def test_a_driver_killed_at_any_moment_is_resumed_without_repeating_a_run(tmp_path: Path, registry: Registry) -> None:
+    generator = random.Random(11)
+    paths = [str(Path(__file__).parent), str(Path(bank.__file__).parents[2])]
+    finished = 0
+    for attempt in range(4):
+        database = tmp_path / f"e{attempt}.duckdb"
+        script = DRIVER.format(path=paths, registry=str(registry.folder), database=str(database))
+        for _ in range(12):
+            driver = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+            try:
+                out, _ = driver.communicate(timeout=generator.uniform(1.5, 6.0))
+            except subprocess.TimeoutExpired:
+                driver.send_signal(signal.SIGKILL)
+                driver.communicate()
+                continue
+            if "done" in out:
+                finished += 1
+                break
+        doubled = rows(
+            database,
+            "SELECT count(*) FROM (SELECT 1 FROM runs GROUP BY case_hash, build, environment, batch, planted, attempt "
+            "HAVING count(*) > 1)",
+        )
+        assert doubled == [(0,)]
+    assert finished >= 1
+    time.sleep(0.5)
+    left = subprocess.run(["pgrep", "-f", str(registry.folder)], capture_output=True, text=True, check=False).stdout
+    assert not [pid for pid in left.split() if int(pid) != os.getpid()]
+
+
+# ---- the re-check --------------------------------------------------------------------------------------------------
+
+
+def put_item(store: Store, number: int, state: str, reason: str | None = None) -> None:
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM items WHERE number = ?", [number])
+        connection.execute(
+            "INSERT INTO items (repo, number, title, state, state_reason) VALUES ('pytorch/pytorch', ?, 'A [bold] title', ?, ?)",
+            [number, state, reason],
+        )
+
+
+def check_again(store: Store, registry: Registry, cases: Sequence[Case], reference: str = NEW, **more: Any) -> Any:
+    with store.writer("test") as writer:
+        with writer.transaction() as connection:
+            bank.save(connection, cases)
+        target = registry.find(reference)
+        chosen = [b for b in builds(registry) if b.order() <= target.order()]
+        asked = {"only": "all", "every": 7.0, **more}
+        return recheck(store, writer, registry, cases, Request(reference=target, builds=chosen, **asked), Quiet())
+
+
+@pytest.mark.parametrize(
+    ("bad", "state", "status"),
+    [
+        ((BAD,), "closed", "fixed"),
+        ((BAD,), "open", "open_but_absent"),
+        ((BAD, GOOD, NEW), "closed", "closed_but_occurs"),
+        ((BAD, NEW), "closed", "regressed"),
+    ],
+)
+def test_a_change_is_told_once_with_its_evidence(
+    tmp_path: Path, registry: Registry, bad: tuple[str, ...], state: str, status: str
+) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put_item(store, 1, state)
+    case = fixed_case(bad, known_bad=[BAD])
+    found = check_again(store, registry, [case])
+    assert [(c.number, c.status, c.previous) for c in found.news] == [(1, status, None)]
+    assert exit_code(found) == 10
+    [evidence] = found.news[0].evidence
+    assert "pt1_example" in evidence
+    assert "control 10/10 on 2.0.1" in evidence or "occurs" in evidence
+    series = rows(store.path, "SELECT count(DISTINCT batch) FROM verdicts WHERE build LIKE '2.2.2%'")
+    assert series == [(2 if status in ("fixed", "open_but_absent") else 1,)]
+    assert r"A \[bold\] title" in markdown(found)
+    assert as_table(found)["changes"][0]["status"] == status
+    runs = rows(store.path, "SELECT count(*) FROM runs")
+    again = check_again(store, registry, [case])
+    assert again.news == []
+    assert (again.fresh, exit_code(again)) == (0, 0)
+    assert rows(store.path, "SELECT count(*) FROM runs") == runs
+    assert rows(store.path, "SELECT count(*) FROM announcements") == [(1,)]
+    assert rows(store.path, "SELECT status FROM statuses") == [(status,)]
+
+
+def test_a_verdict_that_is_too_old_is_reached_again_by_a_fresh_series(tmp_path: Path, registry: Registry) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put_item(store, 1, "open")
+    case = fixed_case((BAD, GOOD, NEW))
+    check_again(store, registry, [case])
+    with store.writer("test") as writer, writer.transaction() as connection:
+        for table, column in (("runs", "ran_at"), ("verdicts", "decided_at")):
+            connection.execute(f"UPDATE {table} SET {column} = {column} - INTERVAL 8 DAY")
+    found = check_again(store, registry, [case])
+    assert found.fresh == 1, "only on the reference build: released builds do not change"
+    assert found.news == []
+    assert rows(store.path, "SELECT max(batch) FROM verdicts") == [(2,)]
+
+
+def test_only_items_in_the_wanted_state_are_checked(tmp_path: Path, registry: Registry) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put_item(store, 1, "open")
+    assert check_again(store, registry, [fixed_case()], only="closed").cells == ()
+    assert check_again(store, registry, [fixed_case()], only="open").counts == {"open_but_absent": 1}
+
+
+# ---- what is printed -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def told(tmp_path: Path, registry: Registry) -> Store:
+    store = Store(tmp_path / "e.duckdb")
+    put_item(store, 1, "closed")
+    evil = "\\x1b[31m @everyone | [x](http://e) =1+1"
+    code = FIXED.format(bad=[BAD]).replace("off by 3", evil)
+    sweep(store, registry, [case_of(code, known_bad=[BAD])])
+    return store
+
+
+def test_the_matrix_is_the_same_in_every_form(told: Store) -> None:
+    found = entries(told)
+    assert [(e.build, e.verdict) for e in found] == [(BAD, "occurs"), (GOOD, "absent"), (NEW, "absent")]
+    assert changes(found) == {"pt1_example": [(BAD, "occurs"), (GOOD, "absent")]}
+    lines = [json.loads(line) for line in as_json_lines(found).splitlines()]
+    assert [line["verdict"] for line in lines] == ["occurs", "absent", "absent"]
+    assert len(as_csv(found).splitlines()) == 4
+    junit = as_junit(found).decode()
+    assert junit.count("<testsuite ") == 3
+    assert junit.count("<failure") == 1
+    assert "\x1b" not in junit
+
+
+def test_a_comment_can_neither_notify_nor_format_nor_link(told: Store) -> None:
+    text = comment(story(told, "pytorch/pytorch", 1))
+    assert "@everyone" not in text
+    assert "](" not in text.replace("\\](", "")
+    assert "\x1b" not in text
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert all(line.replace("\\|", "").count("|") == 6 for line in table)
+    assert "python pt1_example.py" in text
+
+
+def test_rows_are_never_older_than_the_moment_they_were_made(told: Store) -> None:
+    [(oldest, newest)] = rows(told.path, "SELECT min(ran_at), max(ran_at) FROM runs")
+    assert oldest <= newest
+    assert newest.isoformat() <= now_utc()
