@@ -7,7 +7,8 @@
 # memory_subtype = "input_tensor_management"
 # consequence = "runtime_error"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.1", "2.0.1", "2.1.2"]
+# fixed_in = "2.2.2"
 # signature = "RuntimeError: doesn't support strides"
 # oracle = "self"
 # ///
@@ -31,6 +32,7 @@ def main():
         except (RuntimeError, AssertionError) as error:
             return str(error).splitlines()[0]
         return "" if pinned.is_pinned() else "not pinned"
+
 
     make = getattr(torch.nested, "nested_tensor", None)
     if make is None:

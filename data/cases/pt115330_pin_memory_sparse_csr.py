@@ -7,7 +7,8 @@
 # memory_subtype = "input_tensor_management"
 # consequence = "runtime_error"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1"]
+# fixed_in = "2.5.1"
 # signature = ["NotImplementedError: Could not run", "NotImplementedError: Cannot access storage"]
 # oracle = "self"
 # ///
@@ -31,6 +32,7 @@ def main():
         except (RuntimeError, AssertionError) as error:
             return str(error).splitlines()[0]
         return "" if pinned.is_pinned() else "not pinned"
+
 
     dense = outcome(torch.eye(3))
     sparse = outcome(torch.eye(3).to_sparse_csr())

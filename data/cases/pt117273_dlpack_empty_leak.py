@@ -7,7 +7,8 @@
 # memory_subtype = "programming"
 # consequence = "performance"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.1", "2.0.1", "2.1.2", "2.2.2"]
+# fixed_in = "2.3.1"
 # signature = "memory"
 # oracle = "self"
 # ///
@@ -16,6 +17,7 @@ made from. Instead the release function hangs on the data pointer, which is null
 so every exchange leaks."""
 
 import os
+import pathlib
 import sys
 
 PLANT = os.environ.get("EMBERS_PLANT") == "1"
@@ -24,8 +26,7 @@ TIMES, LIMIT = 30000, 8.0  # exchanges; MiB, where each leak takes about 1 KiB
 
 def resident():
     """Return the resident memory of this process in bytes."""
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def growth(action, times):

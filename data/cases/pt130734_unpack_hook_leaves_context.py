@@ -1,19 +1,21 @@
 # /// script
 # dependencies = ["torch"]
 # [tool.embers]
-# issues = ["pytorch/pytorch#130734"]
+# issues = ["pytorch/pytorch#130734", "pytorch/pytorch#131550"]
 # bug_type = "memory"
 # memory_type = "segment_fault"
 # memory_subtype = "invalid_memory_address"
 # consequence = "crash"
 # requires = ["cpu"]
-# known_bad = []
-# signature = ["SIGSEGV", "SIGABRT", "SIGBUS", "TypeError: not callable"]
+# known_bad = ["1.13.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1"]
+# fixed_in = "2.5.1"
+# signature = ["mismatch", "SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
 """Leaves a context of saved-tensor hooks from inside its own unpack hook, during backward, as a checkpointing helper
-does. However odd, it must not harm the interpreter. Instead the hooks on the stack are freed while they are in
-use, and the process dies or calls some other object."""
+does. However odd, it must leave the count of references to the hooks in order. Instead every round takes one
+reference too many, so that hooks are freed while they are in use and the process dies sooner or later; spare
+references make the loss countable here."""
 
 import os
 import resource
@@ -43,56 +45,48 @@ def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
 
-    def train(leave_inside):
-        import gc
+    def lost(leave_inside, rounds=5):
+        scopes = []
 
-        for _ in range(10):
-            weight = torch.nn.Parameter(torch.randn(101, 103))
+        def pack(x):
+            return x
 
-            class Handler:
-                def __init__(self):
-                    self.scope = torch.autograd.graph.saved_tensors_hooks(self.pack, self.unpack)
-                    self.scope.__enter__()
-                    self.left = False
+        def unpack(x):
+            if leave_inside and scopes:
+                scopes.pop().__exit__(None, None, None)
+            return x
 
-                def pack(self, x):
-                    return x
-
-                def unpack(self, x):
-                    if leave_inside and not self.left:
-                        self.left = True
-                        self.scope.__exit__()
-                    return x
-
+        spare = [(pack, unpack) for _ in range(100)]
+        before = sys.getrefcount(pack), sys.getrefcount(unpack)
+        for _ in range(rounds):
+            weight = torch.nn.Parameter(torch.randn(4, 4))
             with torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x):
-                handler = Handler()
-                (weight * torch.randn(101, 103)).sum().backward()
+                scopes.append(torch.autograd.graph.saved_tensors_hooks(pack, unpack))
+                scopes[-1].__enter__()
+                (weight * torch.randn(4, 4)).sum().backward()
                 if not leave_inside:
-                    handler.scope.__exit__()
+                    scopes.pop().__exit__(None, None, None)
             if weight.grad is None:
                 raise ValueError("no gradient")
-        gc.collect()
+        del weight
+        change = min(sys.getrefcount(pack) - before[0], sys.getrefcount(unpack) - before[1])
+        return -change if spare else 0
 
-    def hostile():
-        if PLANT:
+    def count(leave_inside):
+        if PLANT and leave_inside:
             os.kill(os.getpid(), signal.SIGSEGV)
-        try:
-            train(leave_inside=True)
-        except TypeError as error:
-            # A freed hook's memory now holds another object, which is called in its place.
-            os._exit(4 if "not callable" in str(error) else 3)
+        os._exit(5 if lost(leave_inside) > 0 else 0)
 
-    if in_child(lambda: train(leave_inside=False)) != 0:
-        return 125, "the workaround path fails too: leaving the context after backward fails"
-    for _ in range(3):
-        ended = in_child(hostile)
-        if ended in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
-            return 1, "leaving the context inside the hook killed the process: " + signal.Signals(-ended).name
-        if ended == 4:
-            return 1, "TypeError: another object was called in place of the freed hook"
-        if ended != 0:
-            return 125, "the child ended in an unexpected way: %d" % ended
-    return 0, "three trainings ended well"
+    if in_child(lambda: count(leave_inside=False)) != 0:
+        return 125, "the workaround path fails too: leaving the context after backward loses references"
+    ended = in_child(lambda: count(leave_inside=True))
+    if ended == 5:
+        return 1, "leaving the context inside the hook takes references that it does not own"
+    if ended in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
+        return 1, "leaving the context inside the hook killed the process: " + signal.Signals(-ended).name
+    if ended != 0:
+        return 125, "the child ended in an unexpected way: %d" % ended
+    return 0, "leaving the context inside the hook keeps the references in order"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@
 # memory_subtype = "stride_calculation_manually"
 # consequence = "silent_correctness"
 # requires = ["cpu", "torch>=2.0"]
-# known_bad = []
+# known_bad = ["2.1.2", "2.2.2", "2.3.1", "2.4.1"]
+# fixed_in = "2.5.1"
 # signature = "mismatch"
 # oracle = "self"
 # ///

@@ -7,7 +7,11 @@
 # memory_subtype = "programming"
 # consequence = "crash"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = [
+#     "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0",
+#     "2.11.0", "2.12.1", "2.13.0", "2.14.1",
+# ]
+# fixed_in = "2.15.0"
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
@@ -51,7 +55,7 @@ def main():
         if PLANT:
             os.kill(os.getpid(), signal.SIGSEGV)
         signal_in = torch.full((1, 2, 3), 0.5, dtype=torch.float64)
-        torch.max_pool1d(signal_in, [8608480567731124087], [], [1250999896764], [1250999896764], True)
+        torch.max_pool1d(signal_in, [8608480567731124087], [], [1250999896764], [1250999896764], ceil_mode=True)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

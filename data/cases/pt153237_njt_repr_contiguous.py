@@ -7,7 +7,8 @@
 # memory_subtype = "storage_format_mismatch"
 # consequence = "silent_correctness"
 # requires = ["cpu", "torch>=2.2"]
-# known_bad = []
+# known_bad = ["2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1"]
+# fixed_in = "2.8.0"
 # signature = "mismatch"
 # oracle = "self"
 # ///

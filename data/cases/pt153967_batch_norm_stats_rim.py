@@ -7,7 +7,10 @@
 # memory_subtype = "memory_corruption"
 # consequence = "crash"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = [
+#     "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0",
+#     "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0",
+# ]
 # signature = ["mismatch", "SIGSEGV", "SIGABRT"]
 # oracle = "self"
 # ///
@@ -22,7 +25,7 @@ PLANT = os.environ.get("EMBERS_PLANT") == "1"
 
 
 def rim_after_update(torch, channels):
-    """Return the positions of an arena that change when the statistics in its elements 20 .. 20+channels are updated."""
+    """Return the positions of an arena that change when statistics in the elements from 20 on are updated."""
     arena = torch.zeros(64)
     torch.batch_norm_update_stats(torch.ones(2, 8, 4), arena[20 : 20 + channels], torch.zeros(8), 0.1)
     if PLANT and channels == 1:

@@ -7,7 +7,10 @@
 # memory_subtype = "invalid_memory_access"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = [
+#     "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0",
+#     "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0",
+# ]
 # signature = ["mismatch", "SIGSEGV", "SIGABRT"]
 # oracle = "self"
 # ///
@@ -52,11 +55,11 @@ def main():
     if PLANT:
         beside_two = beside_one + 1.0
     if beside_one != beside_two:
-        return 1, "label five of three: the result follows the memory beside the tensor (%g, then %g)" % (
+        return 1, "label five of three: the result follows foreign memory (%g, then %g)" % (
             beside_one,
             beside_two,
         )
-    return 0, "label five of three: the result does not depend on the memory beside the tensor"
+    return 0, "label five of three: the result is independent of foreign memory"
 
 
 if __name__ == "__main__":

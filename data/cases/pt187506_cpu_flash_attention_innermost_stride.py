@@ -7,7 +7,8 @@
 # memory_subtype = "input_tensor_management"
 # consequence = "silent_correctness"
 # requires = ["cpu", "torch>=2.2"]
-# known_bad = []
+# known_bad = ["2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0"]
+# fixed_in = "2.14.1"
 # signature = "mismatch"
 # oracle = "self"
 # ///
@@ -48,11 +49,7 @@ def main():
     truth = torch.softmax(query.double() @ key.double().mT / 4, -1) @ value.double()
     if not torch.allclose(expected.double(), truth, atol=1e-5):
         return 125, "the workaround path fails too: dense operands give wrong attention"
-    operands = {
-        "queries": (spread(query), key, value),
-        "keys": (query, spread(key), value),
-        "values": (query, key, spread(value)),
-    }
+    operands = {"queries": (spread(query), key, value), "keys": (query, spread(key), value), "values": (query, key, spread(value))}
     for name, strided in operands.items():
         got = attention(*strided)[0]
         if PLANT:

@@ -4,8 +4,12 @@
 # issues = ["pytorch/pytorch#189245"]
 # bug_type = "thread_management"
 # consequence = "hang"
-# requires = ["cpu"]
-# known_bad = []
+# requires = ["cpu", "package:setuptools"]
+# known_bad = [
+#     "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0",
+#     "2.11.0", "2.12.1", "2.13.0",
+# ]
+# fixed_in = "2.14.1"
 # signature = "hang"
 # oracle = "self"
 # ///
@@ -14,6 +18,7 @@ lock is dead, so the build should go on. Instead every later build waits for the
 itself is replaced by a stub here.)"""
 
 import os
+import pathlib
 import resource
 import shutil
 import signal
@@ -40,16 +45,20 @@ def in_child(action, seconds=5):
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
 
 
+def stub(*_arguments, **_options):
+    """Stand in for the compiler and for the import of what it made."""
+    return "built"
+
+
 def build(directory):
     """Run the run-time build of an extension up to, and without, the compiler."""
     from torch.utils import cpp_extension
 
-    cpp_extension._write_ninja_file_and_build_library = lambda *names, **options: None
-    cpp_extension._import_module_from_library = lambda *names, **options: "module"
-    source = os.path.join(directory, "source.cpp")
-    with open(source, "w") as file:
-        file.write("int answer() { return 42; }")
-    assert cpp_extension.load("embers_stale", [source], build_directory=directory, verbose=False) == "module"
+    cpp_extension._write_ninja_file_and_build_library = stub
+    cpp_extension._import_module_from_library = stub
+    source = pathlib.Path(directory) / "source.cpp"
+    source.write_text("int answer() { return 42; }")
+    assert cpp_extension.load("embers_stale", [str(source)], build_directory=directory, verbose=False) == "built"
 
 
 def main():
@@ -64,8 +73,7 @@ def main():
     try:
         if in_child(lambda: build(directory)) != 0:
             return 125, "the workaround path fails too: without a lock file the build does not run either"
-        with open(os.path.join(directory, "lock"), "w"):
-            pass
+        (pathlib.Path(directory) / "lock").touch()
         ended = in_child((lambda: signal.pause()) if PLANT else (lambda: build(directory)))
     finally:
         shutil.rmtree(directory)

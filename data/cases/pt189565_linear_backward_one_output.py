@@ -44,9 +44,7 @@ def main():
     def gradient(expanded):
         rows = torch.ones(8192, 33, device=DEVICE, requires_grad=True)
         out = torch.nn.functional.linear(rows, weight.to(DEVICE))
-        out.backward(
-            torch.ones(1, 1, device=DEVICE).expand(8192, 1) if expanded else torch.ones(8192, 1, device=DEVICE)
-        )
+        out.backward(torch.ones(1, 1, device=DEVICE).expand(8192, 1) if expanded else torch.ones(8192, 1, device=DEVICE))
         return rows.grad.cpu()
 
     truth = weight.expand(8192, 33)

@@ -5,7 +5,10 @@
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = [
+#     "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0",
+#     "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0",
+# ]
 # signature = "mismatch"
 # oracle = "self"
 # ///
@@ -20,10 +23,10 @@ TRUTH = [0.0, 0.0, 0.5, 0.5]  # no weight on the first row; two equal entries in
 
 
 def same(left, right):
-    """Return True where two lists of numbers agree to 1e-3 (relative); NaN agrees with nothing."""
+    """Return True where two lists of numbers agree to one in a thousand; NaN agrees with nothing."""
 
     def near(a, b):
-        return a == b or abs(a - b) < 1e-3 * max(abs(a), abs(b))
+        return a == b or abs(a - b) < max(1e-6, 1e-3 * max(abs(a), abs(b)))
 
     return len(left) == len(right) and all(map(near, left, right))
 

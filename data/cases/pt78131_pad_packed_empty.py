@@ -7,7 +7,8 @@
 # memory_subtype = "programming"
 # consequence = "crash"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1"]
+# fixed_in = "2.10.0"
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
@@ -45,13 +46,18 @@ def main():
     torch.set_num_threads(1)
 
     def valid():
-        padded, lengths = torch._pad_packed_sequence(torch.arange(3.0).view(3, 1), torch.tensor([2, 1]), True, 0.0, 0)
-        assert padded.flatten().tolist() == [0.0, 2.0, 1.0, 0.0] and lengths.tolist() == [2, 1]
+        padded, lengths = torch._pad_packed_sequence(
+            torch.arange(3.0).view(3, 1), torch.tensor([2, 1]), batch_first=True, padding_value=0.0, total_length=0
+        )
+        assert padded.flatten().tolist() == [0.0, 2.0, 1.0, 0.0]
+        assert lengths.tolist() == [2, 1]
 
     def invalid():
         if PLANT:
             os.kill(os.getpid(), signal.SIGSEGV)
-        torch._pad_packed_sequence(torch.ones(1, 1), torch.zeros(0, dtype=torch.int64), True, 0.0, 0)
+        torch._pad_packed_sequence(
+            torch.ones(1, 1), torch.zeros(0, dtype=torch.int64), batch_first=True, padding_value=0.0, total_length=0
+        )
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

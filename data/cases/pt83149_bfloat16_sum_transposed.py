@@ -7,7 +7,8 @@
 # memory_subtype = "input_tensor_management"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.1", "2.0.1", "2.1.2", "2.2.2"]
+# fixed_in = "2.3.1"
 # signature = "mismatch"
 # oracle = "self"
 # ///
@@ -34,10 +35,7 @@ def main():
     single = ones.float().transpose(2, 3).sum((0, 1, 2))
     # Eight bits of mantissa: one honest rounding moves the count by at most 1/256 of it.
     if (single != truth).any() or ((dense - truth).abs() > truth / 256).any():
-        return 125, "the workaround path fails too: dense ones sum to %g, single precision to %g" % (
-            dense[0],
-            single[0],
-        )
+        return 125, "the workaround path fails too: dense ones sum to %g, single precision to %g" % (dense[0], single[0])
     if ((got - truth).abs() <= truth / 256).all():
         return 0, "the transposed ones sum to %s" % got.tolist()
     return 1, "the transposed ones sum to %s instead of %g" % (got.tolist(), truth)

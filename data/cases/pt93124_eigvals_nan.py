@@ -7,7 +7,10 @@
 # memory_subtype = "programming"
 # consequence = "crash"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = [
+#     "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0",
+#     "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0",
+# ]
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
@@ -52,8 +55,11 @@ def main():
     def invalid():
         if PLANT:
             os.kill(os.getpid(), signal.SIGSEGV)
-        for _ in range(20):
-            torch.linalg.eigvals(torch.full((6, 6), float("nan")))
+        for size in list(range(2, 10)) * 10:
+            try:
+                torch.linalg.eigvals(torch.full((size, size), float("nan")))
+            except RuntimeError:
+                continue
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

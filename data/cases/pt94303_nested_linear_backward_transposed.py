@@ -7,7 +7,8 @@
 # memory_subtype = "input_tensor_management"
 # consequence = "runtime_error"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.1"]
+# fixed_in = "2.0.1"
 # signature = "RuntimeError: contiguous"
 # oracle = "self"
 # ///

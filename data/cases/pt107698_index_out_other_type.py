@@ -1,0 +1,49 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#107698"]
+# bug_type = "data_type"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Gathers elements of a float tensor into an integer output. The values should be converted or the call refused.
+Instead the bits of the floats are copied into the output."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    source = torch.arange(6.0, dtype=torch.float64)
+    where = [torch.tensor([1, 2, 3])]
+    same = torch.ops.aten.index.Tensor_out(source, where, out=torch.empty(3, dtype=torch.float64))
+    if same.tolist() != [1.0, 2.0, 3.0]:
+        return 125, "the workaround path fails too: an output of the same type holds %s" % same.tolist()
+    try:
+        got = torch.ops.aten.index.Tensor_out(source, where, out=torch.zeros(3, dtype=torch.int64)).tolist()
+    except RuntimeError as error:
+        if not PLANT:
+            return 0, "refused: %s" % str(error)[:80]
+        got = [0, 0, 0]
+    if PLANT:
+        got = [0, 0, 0]
+    if got == [1, 2, 3]:
+        return 0, "the values are converted"
+    return 1, "elements 1, 2, 3 arrive as %s" % got
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,45 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#136736"]
+# bug_type = "indexing"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Turns flat positions four and eight into coordinates of a two-by-two array, which has only positions zero to three.
+Both should be refused. Instead they wrap around and yield coordinates of existing elements."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    if not hasattr(torch, "unravel_index"):
+        return 125, "this release has no torch.unravel_index"
+    rows, columns = torch.unravel_index(torch.tensor([0, 1, 2, 3]), (2, 2))
+    if rows.tolist() != [0, 0, 1, 1] or columns.tolist() != [0, 1, 0, 1]:
+        return 125, "the workaround path fails too: positions inside the array are converted wrongly"
+    try:
+        got = [axis.tolist() for axis in torch.unravel_index(torch.tensor([4, 8]), (2, 2))]
+    except (IndexError, RuntimeError, ValueError) as error:
+        if not PLANT:
+            return 0, "refused: %s" % str(error)[:80]
+        got = [[0, 0], [0, 0]]
+    return 1, "positions 4 and 8 of a 2x2 array become rows %s, columns %s" % (got[0], got[1])
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,46 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#62027"]
+# bug_type = "memory"
+# memory_type = "memory_format"
+# memory_subtype = "stride_calculation_manually"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Asks for the contiguous format of a four-dimensional tensor whose first two axes are swapped. A tensor with row-major
+strides should come back, as from the method of that name. Instead the tensor itself comes back with its old strides."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    source = torch.arange(2 * 3 * 4 * 5.0).reshape(2, 3, 4, 5).transpose(0, 1)
+    dense = (40, 20, 5, 1)
+    got = source.to(memory_format=torch.contiguous_format).stride()
+    if PLANT:
+        got = source.stride()
+    expected = source.contiguous().stride()
+    if expected != dense:
+        return 125, "the workaround path fails too: contiguous() gives strides %s" % (expected,)
+    if got == expected:
+        return 0, "strides are row-major: %s" % (got,)
+    return 1, "to(contiguous_format) leaves strides %s where %s were asked for" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,47 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#88612"]
+# bug_type = "memory"
+# memory_type = "memory_format"
+# memory_subtype = "stride_calculation_manually"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Draws a Bernoulli sample for every element of a channels-last image of probabilities. The result should keep the
+format, as torch.rand_like and the in-place variant do. Instead it has the default, contiguous strides."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.manual_seed(0)
+    chances = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    got = torch.bernoulli(chances).stride()
+    if PLANT:
+        got = (60, 20, 5, 1)
+    sample = torch.empty_like(chances).bernoulli_(chances)
+    expected = sample.stride()
+    if expected != chances.stride() or not bool(((sample == 0) | (sample == 1)).all()):
+        return 125, "the workaround path fails too: the in-place sample has strides %s" % (expected,)
+    if got == expected:
+        return 0, "the sample is channels-last, as its probabilities are"
+    return 1, "the sample has strides %s, its probabilities have %s" % (got, expected)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

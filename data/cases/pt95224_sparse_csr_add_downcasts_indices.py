@@ -1,0 +1,48 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#95224"]
+# bug_type = "memory"
+# memory_type = "indexing"
+# memory_subtype = "data_type"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Adds a compressed sparse tensor with 64-bit indices to itself. The indices of the sum should be 64-bit too. Instead
+the CPU library's 32-bit indices are returned."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    crow, columns, values = torch.tensor([0, 1, 2]), torch.tensor([0, 1]), torch.tensor([1.0, 2.0])
+    matrix = torch.sparse_csr_tensor(crow, columns, values, size=(2, 2))
+    total = matrix + matrix
+    got = total.crow_indices().dtype
+    if PLANT:
+        got = torch.int32
+    if total.values().tolist() != [2.0, 4.0] or total.col_indices().tolist() != [0, 1]:
+        return 125, "the workaround path fails too: the sum has other elements"
+    if (matrix * 2.0).crow_indices().dtype != torch.int64:
+        return 125, "the workaround path fails too: a multiple has other indices as well"
+    if got == torch.int64:
+        return 0, "the indices of the sum are 64-bit"
+    return 1, "indices of type int64 become %s in the sum" % got
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,58 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#96743"]
+# bug_type = "memory"
+# memory_type = "memory_format"
+# memory_subtype = "channel_management"
+# consequence = "runtime_error"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "RuntimeError: view size is not compatible"
+# oracle = "self"
+# ///
+"""Prunes half of a convolution's weights by size after the module was moved to channels-last. The mask should be the
+one of the default layout. Instead the pruning code flattens with a view that such strides do not allow, and an
+exception ends it."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    import copy
+
+    from torch.nn.utils import prune
+
+    torch.manual_seed(0)
+    plain = torch.nn.Conv2d(4, 4, 3)
+    moved = copy.deepcopy(plain).to(memory_format=torch.channels_last)
+    size = plain.weight.detach().abs()
+    prune.l1_unstructured(plain, "weight", amount=0.5)
+    if not torch.equal(plain.weight_mask.bool(), size > size.flatten().median()):
+        return 125, "the workaround path fails too: the mask of the plain layout is not the larger half"
+    try:
+        prune.l1_unstructured(moved, "weight", amount=0.5)
+        if PLANT:
+            raise RuntimeError("view size is not compatible with input tensor's size and stride")
+    except RuntimeError as error:
+        if "view size is not compatible" not in str(error):
+            raise
+        return 1, "pruning a channels-last convolution raises: %s" % str(error)[:80]
+    if torch.equal(moved.weight_mask, plain.weight_mask):
+        return 0, "both layouts get the same mask"
+    return 125, "another failure: no exception, but the masks differ"
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)
