@@ -21,7 +21,7 @@ CONSTRAINTS = ROOT / "constraints.txt"
 OLDEST = (3, 11)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PATIENCE_SECONDS = 4
-EXTRAS = "test,lint"
+EXTRAS = "repro,test,lint"
 
 
 def python_of_venv() -> Path:

@@ -158,7 +158,7 @@ def classify(
     if explain is not None:
         classify_console.print_explanation(command.explain(store, wanted.repo, explain, model), wanted.repo, explain)
         return
-    with console.Counting("classifying") as progress:
+    with console.Counting("classifying", unit="steps") as progress:
         classify_console.print_labelled(command.run(store, model, variant, progress, train=train))
 
 
@@ -189,6 +189,7 @@ def evaluate(
 
     if train is None and (test is not None or text_col or group_col or date_col):
         raise InputError("--test, --text-col, --group-col and --date-col go with --train FILE")
+    evaluate_command.prepare(out, plots)
     with console.Counting("evaluating", unit="answers") as progress:
         if train is not None:
             found = evaluate_command.on_files(
@@ -388,6 +389,22 @@ def run(
             Store(wanted.database), wanted, cases or (), build or (), progress, show.print_cell, jobs=jobs, force=force
         )
     show.print_outcome(done)
+
+
+@app.command()
+def minimize(
+    case: Annotated[str, typer.Argument(help="An extracted case such as x99638, or the number of its item.")],
+    build: Annotated[str | None, typer.Option("--build", "-b", help="Where it fails.", show_default="current")] = None,
+    repo: Annotated[str | None, typer.Option(help="Repository as owner/name.", show_default="pytorch/pytorch")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Make an extracted script small in the sandbox, keeping exactly the failure that it shows."""
+    from torch_embers.run import command, show
+
+    wanted = settings.load(database=database, repo=repo)
+    with console.Counting("minimising") as progress:
+        made = command.minimize_case(Store(wanted.database), wanted, case, build, progress.said)
+    show.print_reduction(made)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import devices, refuse, rewrite, rules
-from torch_embers.repro.names import Use, bound, dotted, module_level, nodes, star_imports, undefined
+from torch_embers.repro.names import Use, bound, dotted, module_level, nodes, star_imports, too_early, undefined
 from torch_embers.repro.repair import parse, repair
 from torch_embers.repro.rewrite import Change, Draft
 
@@ -117,10 +117,9 @@ def _finish(draft: Draft, title: str, evidence: str) -> tuple[str, str]:
     _python2_names(draft)
     rewrite.drop_halts_and_plots(draft)
     rewrite.comment_printed_values(draft)
-    for check in (refuse.packages, refuse.calls):
-        found = check(draft)
-        if found[0]:
-            return found
+    found = _refused(draft)
+    if found[0]:
+        return found
     rewrite.drift(draft)
     other = devices.settle(draft, title, evidence)
     if other:
@@ -128,11 +127,13 @@ def _finish(draft: Draft, title: str, evidence: str) -> tuple[str, str]:
     missing = _define(draft)
     if missing:
         return "fragment", ", ".join(missing[:_SHOWN_UNDEFINED])
-    found = refuse.packages(draft)
+    found = _refused(draft)  # again: names that were imported just now
     if found[0]:
         return found
     if refuse.only_imports(draft.text):
         return "install_or_build", "imports only"
+    if refuse.elided(draft.tree):
+        return "fragment", "arguments left out"
     if refuse.runs_nothing(draft.tree) and not _call(draft):
         return "fragment", "only definitions: nothing is run"
     if not _uses_torch(draft):
@@ -141,6 +142,11 @@ def _finish(draft: Draft, title: str, evidence: str) -> tuple[str, str]:
     _seed(draft, title)
     parse(draft.text)
     return "", ""
+
+
+def _refused(draft: Draft) -> tuple[str, str]:
+    found = refuse.packages(draft)
+    return found if found[0] else refuse.calls(draft)
 
 
 def _uses_torch(draft: Draft) -> bool:
@@ -180,6 +186,7 @@ def _define(draft: Draft) -> list[str]:
             values[f"{name} = {default.value}"] = default.reason
         elif not _from_star(name, stars):
             missing.append(name)
+    missing += [f"{name} (before it is set)" for name in too_early(draft.tree)]
     if missing:
         return missing
     _add_defaults(draft, values)

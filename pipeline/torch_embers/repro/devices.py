@@ -57,7 +57,7 @@ def about_cuda(draft: Draft, title: str, evidence: str) -> bool:
     own = rules.load()
     if own.device_title.search(title[:400]) or own.device_evidence.search(evidence[:4000]):
         return True
-    if any(_uses(draft, name) for name in own.needs_cuda) or _demands_cuda(draft):
+    if any(_uses(draft, name) for name in own.needs_cuda) or _demands_cuda(draft) or _calls(draft, "pin_memory"):
         return True
     bare = [value for value, guarded in _constants_guarded(draft.tree) if not guarded]
     if any(_OTHER_CUDA.fullmatch(value) for value in bare):
@@ -91,13 +91,20 @@ def _ends(node: ast.stmt, known: dict[str, str]) -> bool:
 def _names_cuda(draft: Draft, constants: list[str]) -> bool:
     if any(_CUDA.fullmatch(value) or _TENSOR_TYPE.fullmatch(value) for value in constants):
         return True
+    if _calls(draft, "cuda") or _calls(draft, "pin_memory"):
+        return True
     known = draft.names()
     for node in nodes(draft.tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "cuda":
-            return True
-        if isinstance(node, ast.Attribute) and dotted(node, known).startswith("torch.cuda."):
+        if isinstance(node, ast.Attribute) and dotted(node, known).startswith(("torch.cuda.", "torch._C._cuda")):
             return True
     return any(full.startswith("torch.cuda") for full in aliases(draft.tree).values())
+
+
+def _calls(draft: Draft, method: str) -> bool:
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method
+        for node in nodes(draft.tree)
+    )
 
 
 def _constants(tree: ast.Module) -> list[str]:

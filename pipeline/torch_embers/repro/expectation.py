@@ -86,13 +86,15 @@ def infer(outputs: Sequence[Shown], code: str, prose: str, title: str) -> Expect
         prose: the text without code.
         title: of the item.
     """
-    limit = rules.load().limits.output_chars
+    own = rules.load()
+    limit = own.limits.output_chars
+    wished = own.exception_wanted.search(title[:_TITLE]) is not None
     actual, expected = _values(outputs)
     steps: list[tuple[Where, Found | None]] = [
         ("output", _first(_from_output(shown.text[-limit:]) for shown in outputs if not _is_expected(shown))),
-        ("code", _from_comments(code[:limit])),
+        ("code", None if wished else _from_comments(code[:limit])),
         ("output", _from_values(outputs, actual, expected)),
-        ("prose", _from_sentence(prose[:limit], definite=True)),
+        ("prose", None if wished else _from_sentence(prose[:limit], definite=True)),
         ("title", _from_sentence(title[:_TITLE], definite=True)),
         ("title", _from_sentence(title[:_TITLE], definite=False)),
         ("prose", _from_sentence(prose[:limit], definite=False)),
@@ -103,11 +105,19 @@ def infer(outputs: Sequence[Shown], code: str, prose: str, title: str) -> Expect
     for where, found in steps:
         if found is not None:
             signature, evidence = found
-            return Expectation((signature,), where, evidence[:_LONGEST_EVIDENCE], actual, expected)
+            return Expectation(_family(signature, code), where, evidence[:_LONGEST_EVIDENCE], actual, expected)
     return Expectation((), "", "", actual, expected)
 
 
 Found = tuple[Signature, str]
+
+
+def _family(signature: Signature, code: str) -> Family:
+    """With the same exception inside of another: the compiler wraps what it meets, and with what differs by release."""
+    compiled = any(word in code for word in rules.load().wrapping)
+    if signature.kind != "exception" or not signature.type or not signature.message or not compiled:
+        return (signature,)
+    return signature, Signature("exception", "", f"{signature.type}: {signature.message}")
 
 
 def _first(found: Iterable[Found | None]) -> Found | None:
@@ -146,10 +156,9 @@ def _exception(text: str) -> Found | None:
 
 
 def _next_line(text: str, place: int) -> str:
-    for line in text[place : place + 600].split("\n")[1:4]:
-        if line.strip():
-            return line.strip()
-    return ""
+    """The line behind an exception without a message on its own line, unless it is what torch adds to all of them."""
+    line = text[place : place + _LONGEST_EVIDENCE].partition("\n")[2].partition("\n")[0].strip()
+    return "" if line.startswith(("from user code", "Set TORCH", "The above", "During", "File ")) else line
 
 
 def declared(seen: Signature) -> Signature:
@@ -218,8 +227,10 @@ def _from_sentence(text: str, *, definite: bool) -> Found | None:
     own = rules.load()
     if definite:
         for found in own.exception_prose.finditer(text):
-            if found[1] not in own.slips | own.warnings:
-                return declared(of_exception(found[1], found[2] or "")), _around(text, found.start())
+            around = _around(text, found.start())
+            if found[1] in own.slips | own.warnings or own.exception_wanted.search(around[: own.limits.line_chars]):
+                continue
+            return declared(of_exception(found[1], found[2] or "")), around
     for symptom in own.symptoms:
         if (symptom.signature in own.definite) is definite:
             match = symptom.words.search(text)
@@ -307,6 +318,3 @@ def _printed_again(lines: Sequence[str], printed: str) -> bool:
 def _rounded(line: str) -> str:
     """A line with its numbers to three digits and its blanks single."""
     return " ".join(_NUMBER.sub(lambda m: f"{float(m[0]):.3g}", line[:_LONGEST_EVIDENCE]).split())
-
-
-__all__ = ["Expectation", "Shown", "Where", "declared", "infer", "normalise", "shows"]

@@ -63,6 +63,24 @@ def undefined(text: str, tree: ast.Module) -> dict[str, Use]:
     return dict(sorted(_uses(tree, free).items(), key=lambda entry: entry[1].line))
 
 
+def too_early(tree: ast.Module) -> list[str]:
+    """Names that a statement at module level reads before any statement binds them, in that order.
+
+    Blocks of a report that were joined, or a piece that was never meant to stand alone, show it.
+    """
+    later = bound(tree)
+    so_far = set(_KNOWN)
+    found: dict[str, None] = {}
+    for statement in tree.body:
+        body = ast.Module(body=[statement], type_ignores=[])
+        so_far |= bound(body)
+        own = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        for node in module_level(body):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in later - so_far - own:
+                found[node.id] = None
+    return list(found)
+
+
 def _free(table: symtable.SymbolTable) -> set[str]:
     found: set[str] = set()
     waiting = [table]

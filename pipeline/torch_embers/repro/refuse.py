@@ -248,6 +248,14 @@ def size(text: str) -> tuple[str, str]:
     return "", ""
 
 
+def elided(tree: ast.Module) -> bool:
+    """Whether a call is written with ``...`` for its arguments: a form to fill in, not a program."""
+    return any(
+        isinstance(node, ast.Call) and [getattr(arg, "value", None) for arg in node.args] == [...] and not node.keywords
+        for node in nodes(tree)
+    )
+
+
 def runs_nothing(tree: ast.Module) -> bool:
     """Whether a script only defines: no call and no decorator of torch at module level."""
     for node in _statements(tree):

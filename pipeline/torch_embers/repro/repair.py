@@ -39,6 +39,8 @@ _TIMED = re.compile(
     r"([ \t]{0,40})%%?(?:timeit|time|prun|memit|lprun)\b((?:\s{1,4}-\w{1,3}(?:\s{1,4}\d{1,9})?)*)[ \t]{0,9}(.*)"
 )
 _PRINT = re.compile(r"([ \t]*(?:[^#'\"]{0,200}:[ \t]{0,9}|[^#'\"]{0,200};[ \t]{0,9})?)\bprint\b[ \t]*(?![=.,])(.*)$")
+_PRINT_STREAM = re.compile(r"^[ \t]{0,80}print[ \t]{0,4}>>", re.MULTILINE)
+"""Python 2, though it parses: a comparison of print with a stream."""
 _PRINT_TO = re.compile(r">>\s{0,4}([\w.]{1,80})\s{0,4},?\s{0,4}(.*)$")
 _EXCEPT = re.compile(r"([ \t]*except\s{1,9}(?:\([^()]{1,200}\)|[\w.]{1,100}))\s{0,4},\s{0,4}(\w{1,80})\s{0,4}:(.*)$")
 _RAISE = re.compile(r"([ \t]*raise\s{1,9}[\w.]{1,100})\s{0,4},\s{0,4}(.{1,300})$")
@@ -53,6 +55,8 @@ _BLOCK_OPENER = re.compile(
 _PROSE = re.compile(
     r"[ \t>*-]{0,20}[A-Za-z(\"'`][\w'(),.\"`:/-]{0,40}(?:\s{1,3}[\w'(),.\"`:;/%<>&=+*-]{1,60}){2,80}\s{0,4}$"
 )
+_WORD = re.compile(r"(?<![\w.=(])[A-Za-z][a-z']{1,30}(?![\w(=\[])")
+_WORDS_OF_A_SENTENCE = 3
 _SLASHES = re.compile(r"([ \t]{0,60})//(.{0,400})$")
 _ARROW = re.compile(r"(.{1,300}?\S)\s{1,20}(?:-{1,2}>|={1,2}>|\u2192|\u21d2)\s{0,9}(\S.{0,300})$")
 _DOTS = re.compile(
@@ -164,6 +168,8 @@ def _plain(text: str, own: Rules, edits: list[Edit]) -> str:
         edits.append(own.edit("typography", 1, "", ""))
         text = plain
     lines = text.split("\n")
+    if _PRINT_STREAM.search(text):
+        lines = _print_all(lines, own, edits)
     while lines and not lines[0].strip():
         lines.pop(0)
     text = "\n".join(lines).rstrip() + "\n"
@@ -386,7 +392,12 @@ def _comment_out(lines: list[str], stopped: int, own: Rules, edits: list[Edit]) 
     line = lines[stopped - 1]
     if line.lstrip().startswith(("def ", "class ", "import ", "from ", "for ", "if ", "with ", "return ", "@")):
         return None
-    if not _PROSE.fullmatch(line[: own.limits.line_chars]) or not _leaves_code(lines, stopped):
+    short = line[: own.limits.line_chars]
+    if (
+        not _PROSE.fullmatch(short)
+        or len(_WORD.findall(short)) < _WORDS_OF_A_SENTENCE
+        or not _leaves_code(lines, stopped)
+    ):
         return None
     indent = line[: len(line) - len(line.lstrip())]
     changed = f"{indent}# {line.strip()}"

@@ -214,10 +214,12 @@ class Rules:
         exception = data["exception"]
         self.exception_line = pattern(exception["line"], lines=True)
         self.exception_prose = pattern(exception["prose"])
+        self.exception_wanted = pattern(exception["wanted"])
         self.exception_comment = pattern(exception["comment"])
         self.slips = frozenset(exception["slips"])
         self.warnings = frozenset(exception["warnings"])
         self.message_words = int(exception["words"])
+        self.wrapping = tuple(exception["wrapping"])
         self.likeness = float(exception["likeness"])
         self.definite = frozenset(data["prefer"]["definite"])
         self.values = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
 from torch_embers.repro import bank
-from torch_embers.run import matrix, reports
+from torch_embers.run import matrix, reduction, reports
 from torch_embers.run.builds import CURRENT, Build, BuildError, Registry
 from torch_embers.run.executor import Executor, Wish
 from torch_embers.run.recheck import Recheck, Request, recheck
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torch_embers.repro.case import Case
     from torch_embers.run.executor import Watcher
     from torch_embers.run.ledger import Cell
+    from torch_embers.run.reduction import Reduction
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
 
@@ -150,6 +151,30 @@ def run_recheck(
     if out is not None:
         reports.save(out, found, matrix.entries(store))
     return found
+
+
+def minimize_case(
+    store: Store, wanted: Settings, name: str, build: str | None, said: Callable[[str], None]
+) -> Reduction:
+    """Make the script of an extracted case small, and keep the result.
+
+    Raises:
+        InputError: no such case, or nothing was extracted for it.
+        MinimizeError: it does not fail here, or its texts disagree.
+    """
+    builds = registry(wanted)
+    chosen = chosen_builds(builds, [build] if build else [])[-1]
+    with store.writer("minimize") as writer:
+        found = [case for case in bank.load(store, [name], wanted.repo) if case.origin == "extracted"]
+        if not found:
+            raise InputError(f"{name} is no extracted script: `embers link-repros` extracts them from the items' texts")
+        with store.read() as connection:
+            texts = dict(
+                connection.execute("SELECT kind, code FROM artifacts WHERE name = ?", [found[0].name]).fetchall()
+            )
+        made = reduction.reduce_case(found[0], texts["runnable"], texts.get("verbatim"), chosen, builds, said)
+        reduction.save(writer, made)
+    return made
 
 
 def save_matrix(store: Store, csv: Path | None, junit: Path | None, jsonl: Path | None) -> list[matrix.Entry]:

@@ -50,7 +50,7 @@ GUARANTEES = (
 MEMORY = 96 << 20
 """Bytes that a probe may take: small, so that the proof is quick."""
 
-SOURCES = ("sandbox.py", "runner.py", "seccomp.py", "probes.py", "doctor.py")
+SOURCES = ("layout.py", "sandbox.py", "runner.py", "seccomp.py", "probes.py", "doctor.py")
 
 
 @dataclass(frozen=True, slots=True)

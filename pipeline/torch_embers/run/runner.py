@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.run import sandbox
+from torch_embers.run import layout, sandbox
 from torch_embers.run.output import harmless
 
 if TYPE_CHECKING:
@@ -278,15 +278,20 @@ class Runner:
         if profile not in sandbox.PROFILES:
             raise InputError(f"no profile {profile!r}: use hostile or reviewed")
         self.profile = profile
-        self.zygote = zygote
+        # macOS: a fork of a process that has loaded Metal and Accelerate is not to be relied on
+        self.zygote = zygote and sys.platform != "darwin"
+        found = layout.find(python)
         isolate, self.guarantees = _guarantees(profile)
+        own_id = isolate and os.geteuid() == 0
+        if own_id and (folder := layout.closed_to_others(found)) is not None:
+            raise SandboxError(f"root runs scripts as another user, who cannot read {folder}: chmod -R go+rX {folder}")
         self._wall = sandbox.Wall(
-            layout=sandbox.layout(python),
+            layout=found,
             profile=profile,
             isolate=isolate,
             preload=tuple(preload),
             read_only=tuple(read_only),
-            own_id=isolate and os.geteuid() == 0,
+            own_id=own_id,
         )
         limits = sandbox.rules()["limits"]
         self.allowance = int(limits["preload"] if preload else limits["interpreter"])

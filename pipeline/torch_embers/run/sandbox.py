@@ -27,9 +27,12 @@ from typing import IO, TYPE_CHECKING, Any
 from torch_embers import resources
 from torch_embers.errors import SandboxError
 from torch_embers.run import seccomp
+from torch_embers.run.layout import is_below
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from torch_embers.run.layout import Layout
 
 HOSTILE, REVIEWED, PROVING = "hostile", "reviewed", "proving"
 PROFILES = (HOSTILE, REVIEWED, PROVING)
@@ -64,67 +67,6 @@ def bubblewrap() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Where an interpreter lives: its path inside and outside, and the folders it cannot do without."""
-
-    python: Path
-    prefixes: tuple[Path, ...]
-
-
-def layout(python: Path) -> Layout:
-    """Find the folders behind ``python``, following each symbolic link and ``pyvenv.cfg``, without running it.
-
-    Raises:
-        SandboxError: there is no such file, or it lies in no folder of a Python installation.
-    """
-    hops = _hops(python)
-    if not hops[-1].is_file() or not os.access(hops[-1], os.X_OK):
-        raise SandboxError(f"{python} is no interpreter: check the path, or remove the build (embers builds list)")
-    prefixes: dict[Path, None] = {}
-    start = None
-    for hop in hops:
-        prefix = hop.parent.parent
-        if _is_installation(prefix):
-            start = start or hop
-            prefixes.update(dict.fromkeys([prefix, *_base_prefixes(prefix)]))
-    if start is None:
-        raise SandboxError(f"{python} lies in no Python installation (no pyvenv.cfg, no lib/python3.x above it)")
-    return Layout(start, tuple(prefix for prefix in prefixes if not _is_below(prefix, Path("/usr"))))
-
-
-def _hops(path: Path) -> list[Path]:
-    hops = [Path.cwd() / path]
-    while hops[-1].is_symlink() and len(hops) < 40:
-        hops.append(Path(os.path.normpath(hops[-1].parent / hops[-1].readlink())))
-    return hops
-
-
-def _base_prefixes(prefix: Path) -> list[Path]:
-    """The installation that a virtual environment was made from, as its file names it and where that really is."""
-    try:
-        text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    for line in text.splitlines():
-        name, _, value = line.partition("=")
-        if name.strip() == "home":
-            home = Path(value.strip())
-            places = {home.parent: None, home.resolve().parent: None}
-            return [place for place in places if _is_installation(place)]
-    return []
-
-
-def _is_installation(prefix: Path) -> bool:
-    if prefix == prefix.parent or prefix == Path.home():
-        return False
-    return (prefix / "pyvenv.cfg").is_file() or any(prefix.glob("lib*/python3*/os.py"))
-
-
-def _is_below(path: Path, folder: Path) -> bool:
-    return path == folder or folder in path.parents
-
-
-@dataclass(frozen=True, slots=True)
 class Wall:
     """Everything that decides a sandbox: pure data, from which command line and configuration follow."""
 
@@ -150,7 +92,7 @@ class Wall:
 
     def covered(self) -> list[tuple[str, Path]]:
         """Bound folders that a private folder of the run would hide, with the place of their second mount."""
-        hidden = [path for path in self.bound if any(_is_below(path, Path(cover)) for cover, _ in self.covers)]
+        hidden = [path for path in self.bound if any(is_below(path, Path(cover)) for cover, _ in self.covers)]
         return [(f"{INSIDE}/bound/{place}", path) for place, path in enumerate(hidden)]
 
     def configuration(self) -> dict[str, Any]:
@@ -186,25 +128,15 @@ def bubblewrap_command(wall: Wall, files: Mapping[str, int], descriptor: int, ex
     ``files`` maps paths to descriptors with their content; ``descriptor`` is the zygote's socket.
     """
     words = ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
-    words += [
-        "--unshare-cgroup-try",
-        "--die-with-parent",
-        "--new-session",
-        "--as-pid-1",
-        "--hostname",
-        "embers",
-        "--uid",
-        "0",
-        "--gid",
-        "0",
-    ]
-    words += [*extra, "--cap-drop", "ALL"]
+    words += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--as-pid-1", "--hostname", "embers"]
+    words += ["--uid", "0", "--gid", "0", *extra, "--cap-drop", "ALL"]
     for capability in CAPABILITIES:
         words += ["--cap-add", f"CAP_{capability}"]
     words.append("--clearenv")
     for name, value in wall.environment().items():
         words += ["--setenv", name, value]
-    words += _folders([*map(Path, files), *wall.bound, *(Path(path) / "x" for path, _ in wall.covers)])
+    optional = [Path(path) for path in rules()["binds"]["optional"]]
+    words += _folders([*map(Path, files), *optional, *wall.bound, *(Path(path, "x") for path, _ in wall.covers)])
     words += _system_binds()
     words += ["--proc", "/proc", "--dev", "/dev"]
     if wall.profile == REVIEWED:
@@ -215,7 +147,7 @@ def bubblewrap_command(wall: Wall, files: Mapping[str, int], descriptor: int, ex
     for place, path in wall.covered():
         words += ["--ro-bind", str(path), place]
     for inside, number in files.items():
-        words += ["--ro-bind-data", str(number), inside]
+        words += ["--perms", "0644", "--ro-bind-data", str(number), inside]
     words += ["--ro-bind", str(own_code()), f"{INSIDE}/inside"]
     words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
     return ["bwrap", *words, *zygote_command(wall, INSIDE, descriptor)]
@@ -237,7 +169,7 @@ def _folders(paths: Sequence[Path]) -> list[str]:
     above = {folder: None for path in paths for folder in reversed(path.parents) if len(folder.parts) > 1}
     words = []
     for folder in above:
-        if folder.parts[1] not in {"usr", "dev", "proc", "sys"}:
+        if folder.parts[1] not in {"usr", "dev", "proc"}:
             words += ["--perms", "0755", "--dir", str(folder)]
     return words
 
@@ -274,7 +206,7 @@ def identity_files() -> dict[str, str]:
     return {
         "/etc/passwd": "".join(f"embers:x:{number}:{number}::{home}:/bin/sh\n" for number in (RUN_ID, 0)),
         "/etc/group": "".join(f"embers:x:{number}:\n" for number in (RUN_ID, 0)),
-        "/etc/hosts": "127.0.0.1 localhost embers\n::1 localhost\n",
+        "/etc/hosts": "127.0.0.1 localhost embers\n::1 localhost embers\n",
         "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
     }
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torch_embers.run.ledger import Cell
     from torch_embers.run.matrix import Entry
     from torch_embers.run.recheck import Recheck
+    from torch_embers.run.reduction import Reduction
     from torch_embers.run.story import Story
 
 STYLES = {
@@ -70,6 +71,20 @@ def print_linked(done: Linked) -> None:
     out.print(f"{done.candidates:,} candidates, one row each: {counted or 'none'}; {done.read:,} texts read now")
     if done.reasons:
         out.print(table("", [("no case because", False), ("items", True)], done.reasons.items()))
+
+
+def print_reduction(made: Reduction) -> None:
+    """Print a minimised script, and how it came about."""
+    out = stdout()
+    out.print(made.found.code, markup=False, soft_wrap=True)
+    steps = [(step.name, step.before, step.after, step.tests) for step in made.found.steps]
+    out.print(table("", [("pass", False), ("characters", True), ("after", True), ("tests", True)], steps))
+    agreed = ", ".join(f"{name} {outcome}" for name, outcome in made.agree.items())
+    out.print(
+        f"{made.lines_before} lines to {made.lines_after}, {made.before:,} characters to {made.after:,}, "
+        f"{made.found.tests:,} tests in {made.seconds:,.1f} s on {plain(made.build.name)}; together: {agreed}"
+        + (" (stopped: out of tests)" if made.found.stopped else "")
+    )
 
 
 def print_cell(cell: Cell) -> None:

@@ -1,0 +1,136 @@
+"""Makes a script that fails small, without letting it slide to another failure.
+
+The test that decides is the caller's: it runs a candidate in the sandbox and compares what is seen with what the whole
+script showed. Torch-aware passes come first, then pysource-minimize, then the torch-aware ones again on what is left.
+
+Why pysource-minimize: it is a function to call with a test of our own, works on the syntax tree, and its result stands
+on its own. The release of shrinkray that PyPI has for Python 3.11 (0.0.2) cuts bytes and lines without knowing Python;
+docs/extraction.md has the comparison.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torch_embers.errors import InputError
+from torch_embers.repro.shrink import PASSES, apply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+GENERAL = "pysource_minimize"
+MOST_TESTS = 3_000
+"""A reduction that takes more tests than this stops with what it has."""
+
+
+class MinimizeError(InputError):
+    """A script cannot be made smaller: it does not fail in the first place, or not always in the same way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one pass did.
+
+    Attributes:
+        name: of the pass.
+        before: characters before it.
+        after: characters after it.
+        tests: candidates it tried.
+    """
+
+    name: str
+    before: int
+    after: int
+    tests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Minimized:
+    """The smallest script found, with how it was found."""
+
+    code: str
+    steps: tuple[Step, ...]
+    tests: int
+    stopped: bool
+    """Whether it ran out of tests."""
+
+
+class _OutOfTestsError(Exception):
+    """The budget is used up."""
+
+
+def minimize(code: str, is_interesting: Callable[[str], bool], most_tests: int = MOST_TESTS) -> Minimized:
+    """Make a script smaller while it stays interesting.
+
+    Args:
+        code: a script that is interesting.
+        is_interesting: the test; must not be fooled by another failure. Texts are tested once.
+        most_tests: how many candidates may be tested.
+
+    Raises:
+        MinimizeError: the script is not interesting, or pysource-minimize is not installed.
+    """
+    general = _general()
+    known: dict[str, bool] = {}
+    best = [code]
+
+    def test(candidate: str) -> bool:
+        if candidate not in known:
+            if len(known) >= most_tests:
+                raise _OutOfTestsError
+            known[candidate] = not invents(code, candidate) and is_interesting(candidate)
+            if known[candidate] and len(candidate) <= len(best[0]):
+                best[0] = candidate
+        return known[candidate]
+
+    if not test(code):
+        raise MinimizeError("the script does not show its failure: there is nothing to keep while it shrinks")
+    steps = []
+    order = [*PASSES, GENERAL, *PASSES]
+    try:
+        for name in order:
+            before, tests = best[0], len(known)
+            # the general reducer raises where a script changes its mind between two equal tests
+            made = general(before, test) if name == GENERAL else apply(before, name, test)
+            if test(made) and len(made) <= len(best[0]):
+                best[0] = made
+            steps.append(Step(name, len(before), len(best[0]), len(known) - tests))
+    except _OutOfTestsError:
+        return Minimized(best[0], tuple(steps), len(known), stopped=True)
+    return Minimized(best[0], tuple(steps), len(known), stopped=False)
+
+
+def _general() -> Callable[[str, Callable[[str], bool]], str]:
+    try:
+        from pysource_minimize import minimize as reduce
+    except ImportError as error:
+        raise MinimizeError("pysource-minimize is missing: pip install 'torch-embers[repro]'") from error
+
+    def run(code: str, test: Callable[[str], bool]) -> str:
+        made: str = reduce(code, test)
+        return made
+
+    return run
+
+
+def invents(original: str, candidate: str) -> bool:
+    """Whether a candidate holds truth values or raises that the original lacks: shortcuts to the same symptom."""
+    had, has = _shortcuts(original), _shortcuts(candidate)
+    return any(has[what] > had[what] for what in has)
+
+
+def _shortcuts(code: str) -> Counter[str]:
+    found: Counter[str] = Counter()
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Counter({"no Python": 1})
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, bool):
+            found[str(node.value)] += 1
+        elif isinstance(node, ast.Raise | ast.Assert):
+            found[type(node).__name__] += 1
+    return found

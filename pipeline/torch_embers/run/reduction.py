@@ -1,0 +1,179 @@
+"""`embers minimize`: makes an extracted script small in the sandbox, and re-runs all its texts together at the end.
+
+What must stay is what the whole script showed here: the declared signature, and of an exception its class, its message
+and the frame of torch it came from. Verbatim, runnable and minimal text are run together afterwards: where runnable and
+minimal disagree, nothing is kept; where the text as reported shows something else, that is an alarm.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.mine.pages import now_utc
+from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
+from torch_embers.run.runner import Attempt, Runner
+from torch_embers.run.verdict import USABLE, Observation, judge, last_line
+from torch_embers.store import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_embers.repro.case import Case
+    from torch_embers.run.builds import Build, Registry
+    from torch_embers.run.runner import RunResult
+    from torch_embers.store.store import Writer
+
+BASELINE_RUNS = 3
+TIMEOUT_FACTOR, LEAST_TIMEOUT, MOST_TIMEOUT = 10.0, 2.0, 300.0
+"""A candidate may take ten times as long as the whole script did, within these seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """What a minimisation did.
+
+    Attributes:
+        before: characters of the runnable script.
+        after: characters of the minimal one.
+        seconds: wall time.
+        agree: what verbatim, runnable and minimal text showed when they were run together.
+    """
+
+    case: Case
+    build: Build
+    found: Minimized
+    before: int
+    after: int
+    lines_before: int
+    lines_after: int
+    seconds: float
+    agree: dict[str, str]
+
+
+@dataclass(slots=True)
+class _Bench:
+    """Runs texts of one case and judges them."""
+
+    case: Case
+    runner: Runner
+    timeout: float
+    count: int = 0
+
+    def run(self, code: str) -> tuple[Observation, RunResult]:
+        self.count += 1
+        attempt = Attempt(str(self.count), code, f"{self.case.name}.py", seed=self.count, timeout=self.timeout)
+        [result] = self.runner.run([attempt])
+        return judge(self.case, result), result
+
+
+def reduce_case(
+    case: Case, script: str, verbatim: str | None, build: Build, registry: Registry, said: Callable[[str], None]
+) -> Reduction:
+    """Make the script of a case small.
+
+    Args:
+        case: says what counts.
+        script: the runnable text, without the metadata of the case.
+        verbatim: the text as reported, to be run beside; None where it cannot run as it is.
+        build: where the failure shows.
+        registry: of builds.
+        said: told about progress.
+
+    Raises:
+        MinimizeError: the case judges itself, does not fail here, or its texts disagree afterwards.
+    """
+    if case.oracle == "self":
+        raise MinimizeError(
+            f"{case.name} judges itself: only scripts that are judged by their failure can be minimised"
+        )
+    started = time.monotonic()
+    with registry.using(build), Runner(build.python, "hostile") as runner:
+        bench = _Bench(case, runner, case.timeout)
+        wanted, printed = _baseline(bench, script, build)
+        said(f"{case.name} on {build.name}: {wanted.detail}")
+
+        def is_interesting(candidate: str) -> bool:
+            seen, result = bench.run(candidate)
+            return is_same(wanted, seen) and (case.oracle != "output" or last_line(result.stdout) == printed)
+
+        found = minimize(script, is_interesting)
+        texts = {"runnable": script, "minimal": found.code} | ({"verbatim": verbatim} if verbatim else {})
+        agree = {name: bench.run(text)[0].outcome for name, text in texts.items()}
+    if not agree["runnable"] == agree["minimal"] == "reproduced":
+        told = ", ".join(f"{name} {outcome}" for name, outcome in agree.items())
+        raise MinimizeError(f"{case.name}: its texts disagree when run together ({told}): nothing was kept")
+    if agree.get("verbatim") in USABLE and agree["verbatim"] != "reproduced":
+        said(f"alarm: the text as reported shows something else here ({agree['verbatim']}): look at the edits")
+    return Reduction(
+        case,
+        build,
+        found,
+        len(script),
+        len(found.code),
+        _lines(script),
+        _lines(found.code),
+        time.monotonic() - started,
+        agree,
+    )
+
+
+def _baseline(bench: _Bench, script: str, build: Build) -> tuple[Observation, str]:
+    """What the whole script shows, always the same; sets the time that a candidate may take."""
+    first, result = bench.run(script)
+    bench.timeout = min(max(TIMEOUT_FACTOR * result.duration, LEAST_TIMEOUT), MOST_TIMEOUT)
+    for _ in range(BASELINE_RUNS - 1):
+        again, _unused = bench.run(script)
+        if not is_same(first, again):
+            raise MinimizeError(f"{bench.case.name} does not show the same thing twice on {build.name}: {again.detail}")
+    if first.outcome != "reproduced":
+        raise MinimizeError(
+            f"{bench.case.name} does not fail as declared on {build.name} ({first.detail}): try --build"
+        )
+    return first, last_line(result.stdout)
+
+
+def is_same(wanted: Observation, seen: Observation) -> bool:
+    """Whether a run showed the very failure that is to be kept: signature, message and frame."""
+    if seen.outcome != wanted.outcome:
+        return False
+    one, other = wanted.signature, seen.signature
+    if one is None or other is None:
+        return one is other
+    return (one.kind, one.type, one.message) == (other.kind, other.type, other.message) and _torch_frame(
+        one.place
+    ) == _torch_frame(other.place)
+
+
+def _torch_frame(place: str) -> str:
+    """The frame an exception came from, if it is not of the script: the script's own functions may go."""
+    file, _, function = place.partition(":")
+    return "" if file.startswith("x") or function == "<module>" else place
+
+
+def _lines(code: str) -> int:
+    return sum(bool(line.strip()) for line in code.splitlines())
+
+
+def save(writer: Writer, made: Reduction) -> None:
+    """Keep the minimal text and the passes that led to it."""
+    name = made.case.name
+    with writer.transaction() as connection:
+        artifact = {"name": name, "kind": "minimal", "code": made.found.code, "made_at": now_utc()}
+        rows.replace(connection, "artifacts", ("name", "kind"), [artifact])
+        connection.execute("DELETE FROM edits WHERE name = ? AND kind = 'minimal'", [name])
+        rows.append(connection, "edits", [_edit(name, place, made) for place in range(len(made.found.steps))])
+
+
+def _edit(name: str, place: int, made: Reduction) -> dict[str, Any]:
+    step = made.found.steps[place]
+    return {
+        "name": name,
+        "kind": "minimal",
+        "position": place,
+        "action": step.name,
+        "before": f"{step.before} characters",
+        "after": f"{step.after} characters",
+        "reason": f"{step.tests} candidates tried on {made.build.name}",
+    }

@@ -1,0 +1,185 @@
+"""Minimisation: smaller scripts, the same failure, always an end."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support import case_text, fake_python
+from torch_embers.oracles.signature import Signature
+from torch_embers.repro.case import Case, parse
+from torch_embers.repro.minimize import MinimizeError, invents, minimize
+from torch_embers.repro.shrink import PASSES, apply
+from torch_embers.run.builds import Registry
+from torch_embers.run.reduction import is_same, reduce_case
+from torch_embers.run.verdict import Observation
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("pysource_minimize")
+
+SCRIPT = """
+import torch
+import numpy as np
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Linear(64, 128)
+        self.second = torch.nn.Linear(128, 10)
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+
+model = Model().double()
+x = torch.randn(32, 64, dtype=torch.float64, device="cpu")
+for epoch in range(100):
+    out = model(x)
+    print(epoch, out.sum())
+values = [1, 2, 3]
+raise_here = values[7]
+"""
+
+
+def needs(*words: str) -> object:
+    """A test that is passed by every script that still has these words."""
+    return lambda text: all(word in text for word in words)
+
+
+def test_sizes_that_belong_together_shrink_together() -> None:
+    made = apply(SCRIPT, "sizes_together", needs("Linear", "randn"))
+    numbers = {node.value for node in ast.walk(ast.parse(made)) if isinstance(node, ast.Constant)}
+    assert numbers.isdisjoint({64, 128, 32, 100})
+
+
+def test_loops_get_short_and_types_plain() -> None:
+    assert "range(1)" in apply(SCRIPT, "loops", needs("range"))
+    made = apply(SCRIPT, "plain_types", needs("randn", "Model()"))
+    assert "dtype" not in made
+    assert ".double()" not in made
+
+
+@pytest.mark.parametrize("name", PASSES)
+@settings(max_examples=15)
+@given(st.sets(st.sampled_from(["Linear", "range(", "randn", "dtype", "64", "double", "values[7]"]), max_size=4))
+def test_every_pass_ends_and_keeps_the_script_interesting(name: str, words: set[str]) -> None:
+    made = apply(SCRIPT, name, needs(*words))
+    assert all(word in made for word in words)
+    ast.parse(made)
+
+
+def test_a_pass_ends_although_every_proposal_is_taken() -> None:
+    for name in PASSES:
+        apply(SCRIPT, name, lambda _: True)
+
+
+@pytest.mark.parametrize("text", ["def f(:", "\0", "(" * 3000])
+def test_what_is_no_python_is_left_alone(text: str) -> None:
+    assert all(apply(text, name, lambda _: True) == text for name in PASSES)
+
+
+def test_a_script_shrinks_to_what_its_failure_needs() -> None:
+    found = minimize(
+        SCRIPT, lambda text: "values[7]" in text.replace("values[ 7]", "values[7]") and "values = [" in text
+    )
+    assert len(found.code) < 60
+    assert not found.stopped
+    assert sum(step.tests for step in found.steps) + 1 == found.tests
+
+
+def test_a_script_without_a_failure_is_refused_and_the_number_of_tests_is_bounded() -> None:
+    with pytest.raises(MinimizeError, match="does not show"):
+        minimize(SCRIPT, lambda _: False)
+    found = minimize(SCRIPT, needs("values"), most_tests=5)
+    assert found.stopped
+    assert found.tests <= 5
+    assert "values" in found.code
+
+
+@pytest.mark.parametrize(
+    ("original", "candidate", "invented"),
+    [
+        ("print(a == b)", "print(False)", True),
+        ("print(False)", "print(False)", False),
+        ("f(x)", "raise ValueError", True),
+        ("assert f(x)", "assert False", True),
+        ("f(x)", "f(", True),
+        ("f(x, True)", "f(x)", False),
+    ],
+)
+def test_shortcuts_to_the_same_symptom_are_refused(original: str, candidate: str, invented: bool) -> None:
+    assert invents(original, candidate) is invented
+
+
+def seen(kind: str, name: str, message: str, place: str, outcome: str = "reproduced") -> Observation:
+    return Observation(outcome, Signature(kind, name, message, place), "")  # type: ignore[arg-type]
+
+
+def test_the_same_failure_has_the_same_class_message_and_frame_of_torch() -> None:
+    one = seen("exception", "RuntimeError", "size N", "functional.py:linear")
+    assert is_same(one, seen("exception", "RuntimeError", "size N", "functional.py:linear"))
+    assert not is_same(one, seen("exception", "RuntimeError", "other", "functional.py:linear"))
+    assert not is_same(one, seen("exception", "RuntimeError", "size N", "functional.py:conv2d"))
+    assert not is_same(one, seen("exception", "ValueError", "size N", "functional.py:linear"))
+    assert not is_same(one, seen("exception", "RuntimeError", "size N", "functional.py:linear", "not_reproduced"))
+    own = seen("exception", "IndexError", "list", "x1.py:helper")
+    assert is_same(own, seen("exception", "IndexError", "list", "x1.py:<module>"))
+
+
+def extracted(code: str, signature: str = "IndexError: list index out of range") -> Case:
+    return parse(case_text(code, signature=signature, oracle="exception"), "x1", "extracted")
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
+    folder = tmp_path_factory.mktemp("builds")
+    made = Registry(folder / "registry")
+    made.register(fake_python(folder / "env", "2.5.1"))
+    return made
+
+
+PROGRAM = """
+import torch
+def helper(values):
+    total = 0
+    for value in values:
+        total += value
+    return total
+sizes = [1, 2, 3]
+print(torch.__version__, helper(sizes))
+print(sizes[len(sizes) + 4])
+"""
+
+
+def test_an_extracted_script_is_minimised_in_the_sandbox_and_all_its_texts_agree(registry: Registry) -> None:
+    build = registry.find("2.5.1")
+    made = reduce_case(extracted(PROGRAM), PROGRAM, PROGRAM, build, registry, lambda _: None)
+    assert made.after < made.before / 3
+    assert "helper" not in made.found.code
+    assert set(made.agree.values()) == {"reproduced"}
+
+
+def test_a_text_as_reported_that_shows_something_else_is_an_alarm(registry: Registry) -> None:
+    told: list[str] = []
+    reduce_case(extracted(PROGRAM), PROGRAM, "raise ValueError('x')", registry.find("2.5.1"), registry, told.append)
+    assert any(line.startswith("alarm") for line in told)
+
+
+def test_what_cannot_be_minimised_is_named(registry: Registry, tmp_path: Path) -> None:
+    build = registry.find("2.5.1")
+    del tmp_path
+    own = parse(case_text(PROGRAM), "pt1_own")
+    with pytest.raises(MinimizeError, match="judges itself"):
+        reduce_case(own, PROGRAM, None, build, registry, lambda _: None)
+    with pytest.raises(MinimizeError, match="does not fail as declared on 2"):
+        reduce_case(extracted("x = 1"), "x = 1", None, build, registry, lambda _: None)
+    flaky = "import os\nif int(os.environ['EMBERS_SEED']) % 2: [][1]\nelse: raise ValueError('x')"
+    with pytest.raises(MinimizeError, match="same thing twice"):
+        reduce_case(extracted(flaky), flaky, None, build, registry, lambda _: None)
