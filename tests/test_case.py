@@ -80,8 +80,8 @@ BAD_TEXT = [
     (case_text("def f(:"), "line"),
     (case_text(summary=" "), "docstring"),
     (case_text("x = '" + "a" * (1 << 20) + "'"), "no small repro"),
-    (case_text("x = 1\0"), ""),
-    (case_text("x = " + "(" * 5000 + ")" * 5000), ""),
+    (case_text("x = 1\0"), "null bytes"),
+    (case_text("x = " + "(" * 5000 + ")" * 5000), "pt1_bad: "),
 ]
 
 
@@ -135,13 +135,7 @@ def test_written_metadata_is_read_as_it_was(entries: dict[str, object]) -> None:
     assert all(line.startswith("#") and "\n" not in line for line in lines)
     table = tomllib.loads("\n".join(line[2:] for line in lines[1:-1]))
     read = table.get("tool", {}).get("embers", {})
-    assert {k: v for k, v in read.items() if not _has_odd(v)} == {k: v for k, v in entries.items() if not _has_odd(v)}
-
-
-def _has_odd(value: object) -> bool:
-    """Characters beyond the basic plane that do not print have no short escape; they cannot occur in metadata."""
-    texts = value if isinstance(value, list) else [value]
-    return any(isinstance(t, str) and any(ord(c) > 0xFFFF or 0xD800 <= ord(c) < 0xE000 for c in t) for t in texts)
+    assert read == entries
 
 
 # ---- the cases that ship -------------------------------------------------------------------------------------------
@@ -190,5 +184,30 @@ def test_every_issue_that_the_study_cites_has_a_case_or_a_reason() -> None:
     assert sum(("pytorch/pytorch", key) in covered for key in CITED) >= 18
 
 
-CITED = (67513, 99638, 45721, 87713, 84082, 94303, 130734, 58354, 53894, 64813, 32866, 84018, 108345, 111484, 82060, 99519, 107199, 38385, 115330, 102167, 112577, 102493, 52062, 111457)
+CITED = (
+    67513,
+    99638,
+    45721,
+    87713,
+    84082,
+    94303,
+    130734,
+    58354,
+    53894,
+    64813,
+    32866,
+    84018,
+    108345,
+    111484,
+    82060,
+    99519,
+    107199,
+    38385,
+    115330,
+    102167,
+    112577,
+    102493,
+    52062,
+    111457,
+)
 """Issues in the study's references [21] to [65]."""

@@ -21,12 +21,11 @@ PLANT = os.environ.get("EMBERS_PLANT") == "1"
 
 def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import numpy as np
     import torch
 
-    import numpy
-
     values = torch.arange(6.0).reshape(2, 3)
-    mask = numpy.array([[True, False, True], [False, True, False]])
+    mask = np.array([[True, False, True], [False, True, False]])
     expected = values[torch.from_numpy(mask)]
     if expected.tolist() != [0.0, 2.0, 4.0]:
         return 125, "the workaround path fails too: a tensor mask selects %s" % expected.tolist()

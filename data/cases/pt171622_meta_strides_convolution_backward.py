@@ -38,8 +38,8 @@ def main():
 
     def backward(upstream, image, weight):
         operator = torch.ops.aten.convolution_backward.default
-        wanted = [True, True, False]
-        return operator(upstream, image, weight, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, wanted)[0]
+        window, wanted = ([1, 1], [0, 0], [1, 1], False, [0, 0], 1), [True, True, False]
+        return operator(upstream, image, weight, None, *window, wanted)[0]
 
     real, planned = strides(backward, upstream, image, weight), on_meta(backward, upstream, image, weight)
     if PLANT:

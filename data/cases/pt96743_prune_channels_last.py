@@ -23,10 +23,9 @@ PLANT = os.environ.get("EMBERS_PLANT") == "1"
 
 def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
-    import torch
-
     import copy
 
+    import torch
     from torch.nn.utils import prune
 
     torch.manual_seed(0)

@@ -352,7 +352,7 @@ def _signature(table: Mapping[str, Any], name: str) -> tuple[tuple[str, ...], Fa
     try:
         family = parse_family(value)
     except (SignatureError, TypeError) as error:
-        raise CaseError(f"{name}: {error}") from error
+        raise CaseError(f"{name}: signature: {error}") from error
     return ((value,) if isinstance(value, str) else tuple(value)), family
 
 
@@ -380,8 +380,15 @@ def _toml(value: object) -> str:
         return repr(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml(part) for part in value) + "]"
-    text = str(value)
-    escaped = "".join(
-        {'"': '\\"', "\\": "\\\\"}.get(c, c if c.isprintable() else f"\\u{ord(c) & 0xFFFF:04x}") for c in text
-    )
-    return f'"{escaped}"'
+    return '"' + "".join(map(_escaped, str(value))) + '"'
+
+
+def _escaped(character: str) -> str:
+    """A character within a TOML text; a lone surrogate, which TOML cannot hold, becomes a question mark."""
+    if character in '"\\':
+        return "\\" + character
+    if 0xD800 <= ord(character) < 0xE000:
+        return "?"
+    if character.isprintable():
+        return character
+    return f"\\u{ord(character):04x}" if ord(character) <= 0xFFFF else f"\\U{ord(character):08x}"

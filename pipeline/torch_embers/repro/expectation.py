@@ -15,7 +15,6 @@ from torch_embers.oracles.signature import (
     Signature,
     any_matches,
     from_traceback,
-    normalise,
     of_exception,
     parse,
 )

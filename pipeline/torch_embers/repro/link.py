@@ -126,7 +126,7 @@ def case_of(item: ItemText, found: Extraction) -> Case:
 
 
 def _printable(text: str) -> str:
-    return "".join(c for c in text if c.isprintable() and ord(c) <= 0xFFFF)
+    return "".join(c for c in text if c.isprintable())
 
 
 # ---- the database --------------------------------------------------------------------------------------------------

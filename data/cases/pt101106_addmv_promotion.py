@@ -1,0 +1,49 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#101106"]
+# bug_type = "data_type"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Adds a float32 matrix-vector product to a float64 vector. By the rules of promotion the sum is float64, or the mix is
+refused as in addmm. Instead the vector is rounded to float32 in silence."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    base = torch.full((2,), 1 + 2.0**-40, dtype=torch.float64)
+    matrix, vector = torch.ones(2, 3), torch.ones(3)
+    expected = base + matrix @ vector
+    if expected.dtype != torch.float64 or expected.tolist() != [4 + 2.0**-40] * 2:
+        return 125, "the workaround path fails too: sum and product one after the other are %s" % expected.dtype
+    try:
+        got = torch.addmv(base, matrix, vector)
+    except RuntimeError as error:
+        if not PLANT:
+            return 0, "refused: %s" % str(error)[:80]
+        got = expected.float()
+    if PLANT:
+        got = expected.float()
+    if got.dtype == torch.float64 and torch.equal(got, expected):
+        return 0, "the result is promoted to float64"
+    return 1, "a float64 summand gives a %s result" % got.dtype
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,52 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#170573"]
+# bug_type = "memory"
+# memory_type = "checking"
+# memory_subtype = "input_checking"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Adds six numbers into an output that views the first two of a buffer. The output is too small, so that the call
+should be refused. Instead the view is made larger and the four numbers behind it, which belong to others, are
+overwritten; a warning is all."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    buffer = torch.zeros(6)
+    buffer[2:] = 7
+    try:
+        if not PLANT:
+            torch.add(torch.ones(6), torch.ones(6), out=buffer[:2])
+        else:
+            buffer[2:] = 2
+    except RuntimeError as error:
+        return 0, "refused: %s" % str(error)[:80]
+    fit = torch.full((6,), 7.0)
+    torch.add(torch.ones(2), torch.ones(2), out=fit[:2])
+    if fit.tolist() != [2.0, 2.0, 7.0, 7.0, 7.0, 7.0]:
+        return 125, "the workaround path fails too: an output that fits leaves %s" % fit.tolist()
+    if buffer[2:].tolist() == [7.0] * 4:
+        return 0, "the numbers behind the output are untouched"
+    return 1, "the numbers behind the output, all 7, are now %s" % buffer[2:].tolist()
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

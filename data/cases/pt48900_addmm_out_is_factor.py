@@ -1,0 +1,54 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#48900"]
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# memory_subtype = "input_tensor_management"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Lets addmm write its result into the tensor that is also a factor of the product. Inputs are read to the end or the
+call is refused, as elementwise functions do. Instead the factor is overwritten while the product still needs it."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.manual_seed(0)
+    first, second = torch.randn(3, 3, dtype=torch.float64), torch.randn(3, 3, dtype=torch.float64)
+    expected = torch.addmm(first, first, second)
+    truth = first + (first[:, :, None] * second[None]).sum(1)
+    if not torch.allclose(expected, truth):
+        return 125, "the workaround path fails too: a fresh output is wrong"
+    try:
+        target = first.clone()
+        got = torch.addmm(target, target, second, out=target).clone()
+    except RuntimeError as error:
+        if not PLANT:
+            return 0, "refused: %s" % str(error)[:80]
+        got = expected + 1
+    if PLANT:
+        got = expected + 1
+    wrong = float((got - expected).abs().max())
+    if wrong < 1e-9:
+        return 0, "the result is right although the output is a factor"
+    return 1, "written over its own factor the result is off by %.3g" % wrong
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

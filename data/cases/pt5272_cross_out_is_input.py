@@ -1,0 +1,51 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#5272"]
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# memory_subtype = "input_tensor_management"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Lets a cross product write its result into one of its factors. The factor is read to the end, or the call is refused
+as elementwise functions do. Instead each component that is written is used for the next."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    first, second = torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([[4.0, 5.0, 7.0]])
+    expected = torch.cross(first, second, dim=1)
+    if expected.tolist() != [[-1.0, 5.0, -3.0]]:
+        return 125, "the workaround path fails too: a fresh output holds %s" % expected.tolist()
+    try:
+        target = first.clone()
+        got = torch.cross(target, second, dim=1, out=target).clone()
+    except RuntimeError as error:
+        if not PLANT:
+            return 0, "refused: %s" % str(error)[:80]
+        got = expected + 1
+    if PLANT:
+        got = expected + 1
+    if torch.equal(got, expected):
+        return 0, "the product is right although the output is a factor"
+    return 1, "written over its own factor the cross product is %s for %s" % (got.tolist()[0], expected.tolist()[0])
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

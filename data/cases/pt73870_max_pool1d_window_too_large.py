@@ -1,0 +1,50 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#73870"]
+# bug_type = "memory"
+# memory_type = "checking"
+# memory_subtype = "input_checking"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Pools a row of four elements with a window of five. The window does not fit, so that the call should be refused, as
+it is once gradients are wanted. Instead an output without elements is returned."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    row = torch.ones(1, 17, 4)
+    try:
+        torch.max_pool1d(row.clone().requires_grad_(), 5, 2)
+        return 125, "the workaround path fails too: with gradients the call is not refused either"
+    except RuntimeError:
+        pass
+    if torch.max_pool1d(row, 4, 2).shape != (1, 17, 1):
+        return 125, "the workaround path fails too: a window of four is pooled wrongly"
+    try:
+        got = tuple(torch.max_pool1d(row, 5, 2).shape)
+    except RuntimeError as error:
+        if not PLANT:
+            return 0, "refused: %s" % str(error)[:80]
+        got = (1, 17, 0)
+    return 1, "a window of five over four elements gives the shape %s" % (got,)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,53 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#80206"]
+# bug_type = "data_type"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Differentiates the soft margin loss for a target of unsigned bytes. The gradient should be that of a float target.
+Instead the negation of the target wraps around in eight bits, and the gradient is not even finite."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    scores = torch.tensor([1.0, 2.0])
+
+    def gradient(target):
+        leaf = scores.clone().requires_grad_()
+        return torch.autograd.grad(torch.nn.functional.soft_margin_loss(leaf, target), leaf)[0]
+
+    expected = gradient(torch.ones(2))
+    if not torch.allclose(expected, -torch.sigmoid(-scores) / 2, atol=1e-6):
+        return 125, "the workaround path fails too: the gradient for a float target is %s" % expected.tolist()
+    try:
+        got = gradient(torch.ones(2, dtype=torch.uint8))
+    except RuntimeError as error:
+        if not PLANT:
+            return 0, "refused: %s" % str(error)[:80]
+        got = expected * 2
+    if PLANT:
+        got = expected * 2
+    if torch.allclose(got, expected, atol=1e-6):
+        return 0, "both types of target give the same gradient"
+    return 1, "gradient %s for a byte target, %s for a float one" % (got.tolist(), expected.tolist())
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

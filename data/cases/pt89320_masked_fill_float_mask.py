@@ -1,0 +1,48 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#89320", "pytorch/pytorch#85063", "pytorch/pytorch#94634"]
+# bug_type = "data_type"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Fills a tensor where a mask of floats is one. The mask should be honoured or refused. Instead the kernel reads the
+bytes of the floats as truth values and fills nothing."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    mask = torch.tensor([1.0, 0.0, 1.0])
+    expected = torch.zeros(3).masked_fill(mask.bool(), 9.0)
+    if expected.tolist() != [9.0, 0.0, 9.0]:
+        return 125, "the workaround path fails too: a boolean mask gives %s" % expected.tolist()
+    try:
+        got = torch.zeros(3).masked_fill(mask, 9.0)
+    except RuntimeError as error:
+        if not PLANT:
+            return 0, "refused: %s" % str(error)[:80]
+        got = torch.zeros(3)
+    if PLANT:
+        got = torch.zeros(3)
+    if torch.equal(got, expected):
+        return 0, "the mask is honoured"
+    return 1, "mask 1, 0, 1 of floats gives %s" % got.tolist()
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,49 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#89420"]
+# bug_type = "data_type"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Adds a batch of int8 products to a float64 batch of halves. The types should be promoted, or refused as on other
+devices. Instead the summand is cut to int8, and the halves are gone."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    base = torch.full((1, 2, 2), 1.5, dtype=torch.float64)
+    ones = torch.ones(1, 2, 2, dtype=torch.int8)
+    expected = torch.baddbmm(base, ones.double(), ones.double())
+    if expected.flatten().tolist() != [3.5] * 4:
+        return 125, "the workaround path fails too: with one type the result is %s" % expected.flatten().tolist()
+    try:
+        got = torch.baddbmm(base, ones, ones)
+    except RuntimeError as error:
+        if not PLANT:
+            return 0, "refused: %s" % str(error)[:80]
+        got = expected.to(torch.int8)
+    if PLANT:
+        got = expected.to(torch.int8)
+    if torch.equal(got.double(), expected):
+        return 0, "the types are promoted"
+    return 1, "1.5 + 2 gives %s of type %s" % (got.flatten()[0].item(), got.dtype)
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, error)
+    print(seen)
+    sys.exit(code)
