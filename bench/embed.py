@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
-from torch_embers.classify import embed
+from torch_embers.classify import embed, graph, weights
 from torch_embers.classify.text import model_text
 
 if TYPE_CHECKING:
@@ -80,14 +80,14 @@ def graph_ways(folder: Path, work: Path, threads: int) -> list[Way]:
     """The graphs of this package."""
     from safetensors.numpy import load_file
 
-    bert = embed.bert_of(folder)
+    bert = graph.bert_of(folder)
     assert bert is not None
-    weights = load_file(folder / "model.safetensors")
+    tensors = load_file(folder / "model.safetensors")
     tokens = embed.Tokens(folder / "tokenizer.json", bert.max_tokens)
     ways = []
     for name, quantised in (("ONNX Runtime, own graph, float32", False), ("ONNX Runtime, own graph, int8", True)):
         path = work / f"{quantised}.onnx"
-        path.write_bytes(embed.build_graph(bert, weights, quantised=quantised))
+        path.write_bytes(graph.build_graph(bert, tensors, quantised=quantised))
         ways.append(Way(name, embed.GraphEmbedder(path, tokens, name, bert.width, threads).encode))
     return ways
 
@@ -192,7 +192,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true" if options.threads > 1 else "false")
     frame = load(options.texts, options.rows)
-    folder = embed.model_folder()
+    folder = weights.model_folder()
     with tempfile.TemporaryDirectory(prefix="embers-bench-") as name:
         ways = torch_ways(folder, options.threads) + graph_ways(folder, Path(name), options.threads)
         if options.export:

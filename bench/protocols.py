@@ -1,16 +1,23 @@
-"""Run the published protocols and the gold standard: `python bench/protocols.py --data FOLDER [mhnurf] [nlbse] [gold] [--tuned]`.
+"""Run the published protocols: `python bench/protocols.py --data FOLDER [mhnurf] [nlbse] [labelled] [gold] [--tuned]`.
 
-FOLDER holds mhnurf_pytorch.csv.gz and nlbse2024_train.csv.gz. Vectors are kept in a scratch file, so that a second run is quick.
-`--tuned` also fine-tunes the embedder on the training half of each fold (contrastive, in the manner of SetFit) and lets it vote
-with the hybrid, half and half; that takes about a minute and a half per fold and repository on one core.
+FOLDER holds the files named below; they are not part of the project. Vectors are kept in a scratch file, so that a second run is quick.
+What comes out goes into bench/protocols.json, each part under its name; docs/evaluation.md is made from it. `--tuned` also runs NLBSE'24
+with an embedder that is tuned on the training half of each fold.
+
+- mhnurf: issues of PyTorch, performance or memory cost against the rest, 30 published splits.
+- nlbse: issue reports of five projects, cross-validation of the train half.
+- labelled: what people said of PyTorch's reports, pull requests and commits: symptom, root cause, the maintainers' own labels.
+- gold: the catalog from real bodies where there are any; and how much of our scores is the luck of choosing settings on the same items.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import hashlib
 import json
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,106 +27,71 @@ import numpy as np
 import pandas as pd
 
 from torch_embers.classify import protocols
-from torch_embers.classify.embed import load_embedder, model_folder
-from torch_embers.classify.evaluate import Answers, Hybrid, TfidfBaseline
+from torch_embers.classify.embed import load_embedder, usable_cores
+from torch_embers.classify.evaluate import Report, compare, held_out
+from torch_embers.classify.features import Inputs
+from torch_embers.classify.gold_evaluation import LEAST_PER_CLASS, time_notes
+from torch_embers.classify.learners import Answers, Hybrid, TfidfBaseline, usual
+from torch_embers.classify.linear import View
+from torch_embers.classify.metrics import macro_f1
+from torch_embers.classify.model import Settings
 from torch_embers.classify.protocols import MHNURF_PUBLISHED, MHNURF_SETTINGS, NLBSE_PUBLISHED, NLBSE_SETTINGS
+from torch_embers.classify.splits import Split, grouped_folds, near_duplicates, time_split
+from torch_embers.classify.text import model_text
+from torch_embers.classify.tune import Tuned
 from torch_embers.resources import data_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from torch_embers.classify.features import Inputs
-
     Embed = Callable[[Sequence[str]], np.ndarray]
 
+OUT = Path(__file__).with_suffix(".json")
 CUT = datetime(2023, 1, 1, tzinfo=UTC)
 SCHEMES = ("bug_type", "memory_type", "consequence")
 ANNOTATOR = "embers-guide-1"
+REPEATS = 5
+CHOSEN_REPEATS = 2
+"""Choosing settings inside each training half takes dozens of fits for each answer."""
+OTHER_SEEDS = range(100, 130)
+"""Splits of mhnurf that no setting was chosen on."""
+TRIAGE = {
+    "module: correctness (silent)": "silent_correctness",
+    "module: crash": "crash",
+    "topic: crash": "crash",
+    "module: NaNs and Infs": "nan_inf",
+    "module: performance": "performance",
+    "module: memory usage": "performance",
+}
+"""Maintainers' labels that name a consequence."""
+TRIED = tuple(
+    Settings(views=views, strength=strength, least_texts=least, folds=0)
+    for views in (
+        (View("word"), View("char"), View("vector")),
+        (View("char"), View("vector")),
+        (View("word"), View("char"), View("vector"), View("vector")),
+        (View("vector"),),
+    )
+    for strength, least in ((1.0, 1), (3.0, 2), (10.0, 1))
+)
+"""Settings like those that the defaults were chosen among."""
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """The hybrid and a logistic regression on an embedder that was tuned on the same training half, averaged."""
+class Chosen:
+    """The classifier with the settings that are best on folds of the training half: what choosing is worth when it is honest."""
 
-    hybrid: Hybrid
-    share: float = 0.5
-    """Weight of the tuned embedder's vote; set before any result was seen."""
-    epochs: int = 5
-    tokens: int = 128
-    batch: int = 32
-    rate: float = 5e-5
-    frozen: int = 2
-    """Lowest layers that stay as they are: half the time, and a few hundred texts do not need them to change."""
-
-    @property
-    def name(self) -> str:
-        return f"{self.hybrid.name}+tuned"
+    name: str = "settings chosen inside"
 
     def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> Answers:
-        from sklearn.linear_model import LogisticRegression
+        folds = grouped_folds(labels, groups, 3, seed=1)
 
-        plain = self.hybrid.answer(train, labels, groups, test)
-        field = "plain" if "plain" in train.fields else "text"
-        known, unseen = tuned_vectors(self, list(train.fields[field]), list(labels), list(test.fields[field]))
-        head = LogisticRegression(class_weight="balanced", max_iter=1_000).fit(known, list(labels))
-        both = (1 - self.share) * plain.probabilities + self.share * head.predict_proba(unseen)
-        return Answers(plain.classes, both)
+        def score(settings: Settings) -> float:
+            said = held_out(Hybrid(settings), train, labels, groups, folds)
+            return macro_f1([labels[row] for row in said.rows.tolist()], said.predicted)
 
-
-def tuned_vectors(how: Tuned, texts: list[str], labels: list[str], unseen: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Fine-tune a copy of the default embedder so that texts of one class come to lie together; embed both lists with it."""
-    import torch
-    from torch.nn import functional
-    from transformers import AutoModel, AutoTokenizer
-
-    torch.manual_seed(0)
-    rng = np.random.default_rng(0)
-    folder = str(model_folder())
-    tokens, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
-    for part in (model.embeddings, *model.encoder.layer[: how.frozen]):
-        part.requires_grad_(requires_grad=False)
-    classes = sorted(set(labels))
-    truth = np.array([classes.index(label) for label in labels])
-    head = torch.nn.Linear(model.config.hidden_size, len(classes))
-    learned = [one for one in model.parameters() if one.requires_grad]
-    steps = how.epochs * -(-len(texts) // how.batch)
-    optimizer = torch.optim.AdamW(
-        [{"params": learned, "lr": how.rate}, {"params": head.parameters(), "lr": 1e-2}], weight_decay=0.01
-    )
-    warm = 0.1 * steps + 1
-    pace = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: min((step + 1) / warm, (steps - step) / (0.9 * steps))
-    )
-
-    def unit(batch: list[str]) -> Any:
-        ready = tokens(batch, truncation=True, max_length=how.tokens, padding=True, return_tensors="pt")
-        with torch.autocast("cpu", torch.bfloat16):
-            hidden = model(**ready).last_hidden_state
-        mask = ready["attention_mask"].unsqueeze(-1)
-        return functional.normalize((hidden.float() * mask).sum(1) / mask.sum(1), dim=1)
-
-    model.train()
-    members = [np.flatnonzero(truth == number) for number in range(len(classes))]
-    per_class = how.batch // len(classes)
-    for _ in range(steps):
-        rows = np.concatenate([rng.choice(one, per_class, replace=len(one) < per_class) for one in members])
-        target = torch.tensor(truth[rows])
-        vectors = unit([texts[row] for row in rows])
-        alike = (target[:, None] == target[None]).float().fill_diagonal_(0)
-        nearness = (vectors @ vectors.T / 0.1).masked_fill(torch.eye(len(rows), dtype=torch.bool), -1e9)
-        contrast = -((functional.log_softmax(nearness, 1) * alike).sum(1) / alike.sum(1).clamp(min=1)).mean()
-        loss = contrast + functional.cross_entropy(head(vectors) * 5, target)
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(learned, 1.0)
-        optimizer.step()
-        pace.step()
-    model.eval()
-    with torch.inference_mode():
-        found = [
-            np.vstack([unit(part[at : at + 32]).numpy() for at in range(0, len(part), 32)]) for part in (texts, unseen)
-        ]
-    return found[0], found[1]
+        best = max(TRIED, key=score)
+        return Hybrid(best).answer(train, labels, groups, test)
 
 
 def kept(scratch: Path) -> Embed:
@@ -148,12 +120,19 @@ def table(path: Path) -> pd.DataFrame:
 def run_mhnurf(data: Path, embed: Embed) -> dict[str, Any]:
     frame = table(data / "mhnurf_pytorch.csv.gz")
     found = {}
-    for learner in (TfidfBaseline(), Hybrid(MHNURF_SETTINGS)):
-        result = protocols.mhnurf(frame, embed, learner)
+    ways = (TfidfBaseline(), Hybrid(name="hybrid, default settings"), Hybrid(MHNURF_SETTINGS))
+    for learner, seeds in [(who, seeds) for seeds in (None, OTHER_SEEDS) for who in ways]:
+        result = protocols.mhnurf(frame, embed, learner, seeds)
         print(
-            f"mhnurf  {learner.name:20} {result.mean:.4f} (spread of splits {result.spread:.4f}; published {MHNURF_PUBLISHED})"
+            f"mhnurf  {learner.name:26} {'published splits' if seeds is None else 'other splits':16} {result.mean:.4f} "
+            f"(spread of splits {result.spread:.4f}; published {MHNURF_PUBLISHED})",
+            flush=True,
         )
-        found[learner.name] = {"mean": result.mean, "spread": result.spread, "scores": result.scores}
+        found[f"{learner.name}{'' if seeds is None else ', other splits'}"] = {
+            "mean": result.mean,
+            "spread": result.spread,
+            "scores": result.scores,
+        }
     return found
 
 
@@ -176,49 +155,121 @@ def run_nlbse(data: Path, embed: Embed, *, tuned: bool, folds: int, repeats: int
     return found
 
 
-def run_gold(embed: Embed, bodies: dict[int, str]) -> dict[str, Any]:
+def bodies_of(data: Path) -> dict[int, str]:
+    """Real bodies of PyTorch's issues, by number, from all files that hold some."""
+    frame = table(data / "mhnurf_pytorch.csv.gz")
+    found = {int(number): body for number, body in zip(frame["Number"], frame["Body"], strict=True)}
+    with gzip.open(data / "recent_issues_text.jsonl.gz", "rt", encoding="utf-8") as stream:
+        for row in map(json.loads, stream):
+            found.update({int(number): row["problem_statement"] for number in row["issue_numbers"]})
+    with gzip.open(data / "issues_and_prs_2020_02.json.gz", "rt", encoding="utf-8") as stream:
+        found.update({int(row["issue_number"]): row["body"] or "" for row in json.load(stream)})
+    return {number: body for number, body in found.items() if body.strip()}
+
+
+def labelled_tables(data: Path) -> dict[str, tuple[list[str], list[str], list[datetime] | None]]:
+    """Texts, labels and dates of what people labelled."""
+    prs = table(data / "chen_pytorch_prs.csv.gz")
+    titles = [model_text(title, None, variant="title") for title in prs["title"]]
+    with gzip.open(data / "checkerbugs_pytorch.jsonl.gz", "rt", encoding="utf-8") as stream:
+        commits = [json.loads(line) for line in stream]
+    messages = [model_text(*one["message"].partition("\n")[::2]) for one in commits]
+    triage = table(data / "maintainer_labels.csv.gz")
+    said = [{TRIAGE[label] for label in cell.split("|") if label in TRIAGE} for cell in triage["labels"]]
+    rows = [
+        (title, one.pop(), date)
+        for title, one, date in zip(triage["title"], said, triage["createdAt"], strict=True)
+        if len(one) == 1
+    ]
+    reports = [model_text(title, None, variant="title") for title, _, _ in rows]
+    dates = [datetime.fromisoformat(date).astimezone(UTC) for _, _, date in rows]
+    return {
+        "pull requests, symptom (titles)": (titles, prs["symptom"].tolist(), None),
+        "pull requests, root cause (titles)": (titles, prs["root_cause"].tolist(), None),
+        "commits, symptom (messages)": (messages, [one["symptom"] for one in commits], None),
+        "commits, root cause (messages)": (messages, [one["root_cause"] for one in commits], None),
+        "maintainers' labels (titles)": (reports, [label for _, label, _ in rows], None),
+        "maintainers' labels (titles), before and after 2023": (reports, [label for _, label, _ in rows], dates),
+    }
+
+
+def run_labelled(data: Path, embed: Embed) -> dict[str, Any]:
+    found = {}
+    for name, (texts, labels, dates) in labelled_tables(data).items():
+        counted = Counter(labels)
+        rows = [row for row, label in enumerate(labels) if counted[label] >= LEAST_PER_CLASS and texts[row].strip()]
+        kept_texts, kept_labels = [texts[row] for row in rows], [labels[row] for row in rows]
+        groups = near_duplicates(kept_texts).tolist()
+        splits: list[Split] | None = None
+        notes: list[str] = []
+        if dates is not None:
+            by_time = time_split([dates[row] for row in rows], groups, CUT)
+            splits, notes = [by_time], time_notes(by_time, kept_labels, CUT)
+        inputs = Inputs.of(kept_texts, embed(kept_texts))
+        report = compare(
+            name, inputs, kept_labels, groups, usual(), splits, notes, repeats=REPEATS, jobs=usable_cores()
+        )
+        found[name] = brief(report)
+    return found
+
+
+def brief(report: Report) -> dict[str, Any]:
+    """Print a report; return its table as plain data."""
+    print(
+        f"\n{report.task}: {report.texts} items in {report.groups} groups, {len(report.classes)} classes\n{report.table().to_string(index=False)}"
+    )
+    for other, difference in report.scores[-1].differences.items():
+        print(f"  {report.scores[-1].name} minus {other}: {difference}", flush=True)
+    whole = report.as_dict()
+    for score in whole["scores"]:
+        for large in ("classes", "confusion", "reliability", "curve"):
+            del score[large]
+    return whole
+
+
+def run_gold(data: Path, embed: Embed) -> dict[str, Any]:
     catalog = [json.loads(line) for line in data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()]
     related = {row["number"]: [*(one["number"] for one in row["related"] or ()), *row["fix_prs"]] for row in catalog}
-    found = {}
+    bodies, found = bodies_of(data), {}
     for scheme in SCHEMES:
-        for tags in (True, False):
-            for cut in (None, CUT) if scheme == "consequence" else (None,):
-                items = protocols.gold_items(catalog, scheme, ANNOTATOR, bodies, tags=tags, titles_only=cut is not None)
-                report = protocols.gold(scheme, items, embed, protocols.gold_groups(items, related), cut=cut)
-                name = f"{scheme}{'' if tags else ' without tags'}{' by time' if cut else ''}"
-                print(
-                    f"\n{name}: {report.texts} items in {report.groups} groups\n{report.table().to_string(index=False)}"
-                )
-                for other, difference in report.score("hybrid").differences.items():
-                    print(f"  hybrid minus {other}: {difference}")
-                found[name] = report.as_dict()
+        for titles_only in (True, False):
+            items = protocols.gold_items(catalog, scheme, ANNOTATOR, bodies, titles_only=titles_only)
+            counted = Counter(item.label for item in items)
+            items = [item for item in items if counted[item.label] >= LEAST_PER_CLASS]
+            texts, labels = [item.text for item in items], [item.label for item in items]
+            groups = protocols.gold_groups(items, related).tolist()
+            real = sum(item.from_body for item in items)
+            name = f"{scheme} from titles" if titles_only else f"{scheme}, {real} of {len(items)} with their real body"
+            learners = (*usual()[:-1], *((Chosen(),) if titles_only else ()), usual()[-1])
+            inputs = Inputs.of(texts, embed(texts))
+            repeats = CHOSEN_REPEATS if titles_only else REPEATS
+            found[name] = brief(compare(name, inputs, labels, groups, learners, repeats=repeats, jobs=usable_cores()))
     return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", choices=["mhnurf", "nlbse", "gold"], help="which ones; all when left out")
+    parser.add_argument("what", nargs="*", choices=["mhnurf", "nlbse", "labelled", "gold"], help="all when left out")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--tuned", action="store_true")
-    parser.add_argument("--folds", type=int, default=10)
+    parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--bodies", type=Path, help="JSON: number -> body of mined catalog items")
     parser.add_argument("--scratch", type=Path, default=Path("protocol-vectors.npz"))
-    parser.add_argument("--out", type=Path, help="write everything as JSON")
+    parser.add_argument("--out", type=Path, default=OUT, help="parts that were not run stay as they are in it")
     given = parser.parse_args()
-    embed, what = kept(given.scratch), given.what or ["mhnurf", "nlbse", "gold"]
-    found: dict[str, Any] = {}
-    if "mhnurf" in what:
-        found["mhnurf"] = run_mhnurf(given.data, embed)
-    if "nlbse" in what:
-        found["nlbse"] = run_nlbse(given.data, embed, tuned=given.tuned, folds=given.folds, repeats=given.repeats)
-    if "gold" in what:
-        bodies = (
-            {int(number): body for number, body in json.loads(given.bodies.read_text()).items()} if given.bodies else {}
-        )
-        found["gold"] = run_gold(embed, bodies)
-    if given.out:
-        given.out.write_text(json.dumps(found, indent=1))
+    embed, what = kept(given.scratch), given.what or ["mhnurf", "nlbse", "labelled", "gold"]
+    found: dict[str, Any] = json.loads(given.out.read_text(encoding="utf-8")) if given.out.is_file() else {}
+    for part in what:
+        match part:
+            case "mhnurf":
+                found[part] = run_mhnurf(given.data, embed)
+            case "nlbse":
+                found[part] = run_nlbse(given.data, embed, tuned=given.tuned, folds=given.folds, repeats=given.repeats)
+            case "labelled":
+                found[part] = run_labelled(given.data, embed)
+            case _:
+                found[part] = run_gold(given.data, embed)
+        given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

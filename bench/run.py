@@ -1,7 +1,8 @@
 """Measure the mine on this machine, in one run, and write bench/RESULTS.md: `python bench/run.py [--items 200000]`.
 
 Every figure of a source comes with its ratio to one naive baseline measured in the same run: a PyGithub loop over the
-issue list that asks for the comments of every item and writes item by item.
+issue list that asks for the comments of every item and writes item by item. The part about classification comes from bench/classify.json, which
+bench/classify.py writes (it needs data that is not part of the project).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "RESULTS.md"
+CLASSIFIED = ROOT / "bench" / "classify.json"
+CLASSIFICATION = "## Classification"
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
 
 WORDS = 4_000
@@ -214,7 +217,7 @@ def report(figures: list[Figure], baseline: Figure, mean_bytes: float) -> str:
         shown = "0" if again else f"{f.items:,}"
         lines.append(f"| {f.name} | {shown} | {f.seconds:,.2f} | {rate} | {ratio} | {f.peak_mb:,.0f} | {cost} |")
     lines += ["", *aims(figures)]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + classification()
 
 
 def aims(figures: list[Figure]) -> list[str]:
@@ -238,6 +241,56 @@ def aims(figures: list[Figure]) -> list[str]:
     ]
     lines = ["| aim | here | met |", "|---|---|---|"]
     return lines + [f"| {aim} | {here} | {'yes' if met else '**no**'} |" for aim, here, met in rows]
+
+
+def classification() -> str:
+    """The part about classification, from what bench/classify.py measured last; empty where it never ran."""
+    if not CLASSIFIED.exists():
+        return ""
+    told = json.loads(CLASSIFIED.read_text(encoding="utf-8"))
+    speed, price, sat = told["speed"], told["speed"]["macro_f1"], told.get("sitting")
+    lines = [
+        "",
+        CLASSIFICATION,
+        "",
+        f"Written by `python bench/classify.py` on {told['measured_at']}: {told['machine']}.",
+        "",
+        f"Embedding and classifying (all questions of the shipped classifier) on {speed['threads']} threads, nothing cached, against one",
+        "`SentenceTransformer.encode(list)` and a predict per classifier on the same cleaned texts, both cut at 256 tokens; rounds of",
+        "both in turn, the best counts. CPU columns count processor seconds, which other work on the machine disturbs less.",
+        "",
+        "| texts | count | plain/s | here/s | ratio | ratio, plain predict free | here per CPU second | ratio of CPU | predict, ms per text | predict per classifier, ms |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {row['texts']} | {row['count']:,} | {row['plain_per_second']:,.1f} | {row['per_second']:,.1f} | "
+        f"{row['ratio']:.1f} | {row['ratio_free_predict']:.1f} | {row['per_cpu_second']:,.1f} | {row['ratio_cpu']:.1f} | {row['predict_ms']:.2f} | "
+        f"{row['predict_ms_one_by_one']:.2f} |"
+        for row in speed["rows"]
+    ]
+    lines += [
+        "",
+        f"Macro-F1 of the same classifier on {price['splits']} published splits of the mhnurf data: {price['plain']:.4f} with plain vectors, "
+        f"{price['embers']:.4f} with these (mean difference {100 * price['difference']:+.2f} points, largest of a split "
+        f"{100 * price['largest']:.2f}).",
+    ]
+    if sat:
+        same = "the same labels as" if sat["same_labels"] else "**other labels than**"
+        lines += [
+            "",
+            f"One sitting: {sat['items']:,} items with title and body through `embers classify`, killed {sat['kills']} times (SIGKILL): "
+            f"{sat['seconds']:,.0f} s, {sat['per_second']:,.0f} items/s ({sat['per_cpu_second']:,.0f} per CPU second), "
+            f"{sat['peak_mb']:,.0f} MB at most, {sat['embedded_again']:,} texts embedded again, "
+            f"{sat['labels_twice']:,} labels twice, {sat['items_with_labels']:,} items labelled. "
+            f"{sat['checked_items']:,} items killed as often have {same} those of a run that nobody killed.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def rewrite_classification() -> None:
+    """Put the newest figures of classification into bench/RESULTS.md, and leave the rest."""
+    before = RESULTS.read_text(encoding="utf-8").partition(f"\n{CLASSIFICATION}\n")[0].rstrip()
+    RESULTS.write_text(before + "\n" + classification(), encoding="utf-8")
 
 
 def main() -> None:

@@ -23,9 +23,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from torch_embers.classify import active, label_console
-from torch_embers.classify.active import Answer, Candidate, Opinion, Session
-from torch_embers.classify.label_console import Journal, Summary, label_session, restore, split_keys
+from torch_embers.classify import active, keyboard
+from torch_embers.classify import journal as journals
+from torch_embers.classify import session as sessions
+from torch_embers.classify.active import Candidate, Opinion
+from torch_embers.classify.journal import Journal
+from torch_embers.classify.keyboard import split_keys
+from torch_embers.classify.label_console import Summary, label_session
+from torch_embers.classify.label_table import restore
+from torch_embers.classify.session import Answer, Session
+from torch_embers.classify.suspects import likely_errors
 from torch_embers.classify.taxonomy import Taxonomy, TaxonomyError
 from torch_embers.errors import InputError, StoreFullError, StoreMissingError
 from torch_embers.store import lock
@@ -39,13 +46,13 @@ if TYPE_CHECKING:
 REPO = "pytorch/pytorch"
 NOON = "2024-01-23T12:00:00Z"
 TAXONOMY = Taxonomy.load()
-ALL = active.asked(TAXONOMY)
+ALL = sessions.asked(TAXONOMY)
 
 
 def key_of(scheme: str, value: str, parent: str | None = None) -> str:
     """The key that a person presses for a class."""
     classes = TAXONOMY.scheme(scheme).under(parent)
-    return next(key for key, entry in active.class_keys(classes).items() if entry.name == value)
+    return next(key for key, entry in sessions.class_keys(classes).items() if entry.name == value)
 
 
 MEMORY = key_of("bug_type", "memory")
@@ -154,7 +161,7 @@ def test_without_a_model_contradicting_votes_come_first_and_without_votes_the_ne
 
 def test_a_swapped_label_is_found_and_the_surest_comes_first() -> None:
     probabilities = [[0.9, 0.1], [0.8, 0.2], [0.02, 0.98], [0.1, 0.9], [0.2, 0.8], [0.85, 0.15]]
-    found = active.likely_errors(probabilities, [0, 0, 0, 1, 1, 1])
+    found = likely_errors(probabilities, [0, 0, 0, 1, 1, 1])
     assert [(error.place, error.label, error.suggested) for error in found] == [(2, 0, 1), (5, 1, 0)]
     assert found[0].sure == pytest.approx(0.96)
     assert found[0].self_confidence == pytest.approx(0.02)
@@ -162,15 +169,15 @@ def test_a_swapped_label_is_found_and_the_surest_comes_first() -> None:
 
 
 def test_rows_without_numbers_and_classes_without_rows_are_passed_over() -> None:
-    assert active.likely_errors([[np.nan, 0.5, 0.5], [0.2, 0.3, 0.5]], [0, 1]) == []
-    assert active.likely_errors(np.zeros((0, 3)), []) == []
-    assert active.likely_errors([[0.1, 0.9]], [0]) == []
+    assert likely_errors([[np.nan, 0.5, 0.5], [0.2, 0.3, 0.5]], [0, 1]) == []
+    assert likely_errors(np.zeros((0, 3)), []) == []
+    assert likely_errors([[0.1, 0.9]], [0]) == []
 
 
 @pytest.mark.parametrize(("matrix", "labels"), [([[0.5, 0.5]], [0, 1]), ([[0.5, 0.5]], [2]), ([[0.5, 0.5]], [-1])])
 def test_shapes_that_do_not_fit_are_refused(matrix: Any, labels: list[int]) -> None:
     with pytest.raises(InputError):
-        active.likely_errors(matrix, labels)
+        likely_errors(matrix, labels)
 
 
 @given(st.integers(2, 5), st.integers(1, 40), st.integers(0, 2**32 - 1))
@@ -178,7 +185,7 @@ def test_a_likely_error_always_lies_below_its_class_and_is_never_suggested_its_o
     classes: int, rows: int, seed: int
 ) -> None:
     chance = np.random.default_rng(seed)
-    found = active.likely_errors(chance.dirichlet(np.ones(classes), rows), chance.integers(0, classes, rows).tolist())
+    found = likely_errors(chance.dirichlet(np.ones(classes), rows), chance.integers(0, classes, rows).tolist())
     assert all(e.self_confidence < e.expected and e.suggested != e.label and e.sure > 0 for e in found)
     assert [e.sure for e in found] == sorted((e.sure for e in found), reverse=True)
 
@@ -190,14 +197,14 @@ def test_every_question_has_a_key_of_its_own_for_each_class() -> None:
     for scheme in TAXONOMY.schemes.values():
         for parent in {entry.parent_class for entry in scheme.classes}:
             classes = scheme.under(parent)
-            keys = active.class_keys(classes)
+            keys = sessions.class_keys(classes)
             assert list(keys.values()) == list(classes)
-            assert not set(keys) & {*active.COMMANDS, *label_console.ON, *label_console.UP}
+            assert not set(keys) & {*sessions.COMMANDS, *keyboard.ON, *keyboard.UP}
 
 
 def test_more_classes_than_keys_are_refused() -> None:
     with pytest.raises(TaxonomyError, match="keys"):
-        active.class_keys(TAXONOMY.scheme("bug_type").classes * 3)
+        sessions.class_keys(TAXONOMY.scheme("bug_type").classes * 3)
 
 
 def test_keys_are_split_with_escape_sequences_in_one_piece() -> None:
@@ -213,7 +220,7 @@ def test_splitting_keys_loses_nothing(text: str) -> None:
 
 
 def begun(*items: int, schemes: Sequence[str] = ALL, answers: Any = None) -> Session:
-    return active.begin(TAXONOMY, schemes, [(REPO, number) for number in items], answers)
+    return sessions.begin(TAXONOMY, schemes, [(REPO, number) for number in items], answers)
 
 
 def answered(session: Session, *values: str | tuple[str, ...]) -> Session:
@@ -289,10 +296,10 @@ def test_what_is_answered_is_not_asked_again_and_what_is_begun_goes_on() -> None
 
 
 def test_asking_for_a_child_asks_for_its_parents() -> None:
-    assert active.asked(TAXONOMY, ["memory_subtype"]) == ("bug_type", "memory_type", "memory_subtype")
-    assert active.asked(TAXONOMY) == tuple(TAXONOMY.schemes)
+    assert sessions.asked(TAXONOMY, ["memory_subtype"]) == ("bug_type", "memory_type", "memory_subtype")
+    assert sessions.asked(TAXONOMY) == tuple(TAXONOMY.schemes)
     with pytest.raises(TaxonomyError):
-        active.asked(TAXONOMY, ["colour"])
+        sessions.asked(TAXONOMY, ["colour"])
 
 
 STEPS = st.lists(st.tuples(st.sampled_from("aaaaabsufx"), st.integers(0, 30)), max_size=40)
@@ -305,7 +312,7 @@ def test_whatever_is_pressed_answers_stay_consistent_and_undo_leads_back_to_the_
 ) -> None:
     session, stored = begun(1, 2, 3), {}
 
-    def keep(changes: Sequence[active.Change]) -> None:
+    def keep(changes: Sequence[sessions.Change]) -> None:
         for change in changes:
             assert stored.get((change.item, change.scheme)) == change.before
             stored[change.item, change.scheme] = change.after
@@ -336,7 +343,7 @@ def test_whatever_is_pressed_answers_stay_consistent_and_undo_leads_back_to_the_
 # ---- the journal ---------------------------------------------------------------------------------------------------
 
 ENTRIES = st.builds(
-    active.Entry,
+    journals.Entry,
     action=st.just("label"),
     repo=st.just(REPO),
     number=st.integers(1, 2**31 - 1),
@@ -348,14 +355,14 @@ ENTRIES = st.builds(
 
 
 @given(st.lists(ENTRIES))
-def test_a_journal_reads_back_what_was_written(entries: list[active.Entry]) -> None:
-    data = b"".join(map(active.entry_line, entries))
-    assert active.read_entries(io.BytesIO(data)) == (entries, 0)
+def test_a_journal_reads_back_what_was_written(entries: list[journals.Entry]) -> None:
+    data = b"".join(map(journals.entry_line, entries))
+    assert journals.read_entries(io.BytesIO(data)) == (entries, 0)
 
 
-@given(st.lists(st.one_of(st.binary(max_size=40), ENTRIES.map(active.entry_line)), max_size=6))
+@given(st.lists(st.one_of(st.binary(max_size=40), ENTRIES.map(journals.entry_line)), max_size=6))
 def test_a_damaged_journal_gives_what_is_whole_and_counts_the_rest(lines: list[bytes]) -> None:
-    entries, bad = active.read_entries(lines)
+    entries, bad = journals.read_entries(lines)
     assert len(entries) + bad == sum(1 for line in lines if line.strip())
 
 
@@ -384,18 +391,18 @@ def test_a_damaged_journal_gives_what_is_whole_and_counts_the_rest(lines: list[b
     ],
 )
 def test_lines_that_are_no_entry_are_counted(line: str) -> None:
-    assert active.read_entries([line.encode()]) == ([], 1)
+    assert journals.read_entries([line.encode()]) == ([], 1)
 
 
 def test_labels_of_unknown_classes_are_left_alone() -> None:
-    entry = active.Entry("label", REPO, 1, "ann", NOON, "bug_type", ("gremlins",))
-    told = active.fold([entry, replace(entry, scheme="colour")], TAXONOMY)
+    entry = journals.Entry("label", REPO, 1, "ann", NOON, "bug_type", ("gremlins",))
+    told = journals.fold([entry, replace(entry, scheme="colour")], TAXONOMY)
     assert (told.answers, told.unknown) == ({}, 2)
 
 
 def test_a_line_torn_by_a_crash_does_not_take_the_next_one_with_it(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "gold.jsonl")
-    entry = active.Entry("label", REPO, 1, "ann", NOON, "bug_type", ("memory",))
+    entry = journals.Entry("label", REPO, 1, "ann", NOON, "bug_type", ("memory",))
     journal.append([entry])
     with journal.path.open("ab") as file:
         file.write(b'{"action": "lab')
@@ -406,7 +413,7 @@ def test_a_line_torn_by_a_crash_does_not_take_the_next_one_with_it(tmp_path: Pat
 
 def test_a_full_disk_keeps_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal(tmp_path / "gold.jsonl")
-    entry = active.Entry("label", REPO, 1, "ann", NOON, "bug_type", ("memory",))
+    entry = journals.Entry("label", REPO, 1, "ann", NOON, "bug_type", ("memory",))
     journal.append([entry])
     before = journal.path.read_bytes()
     write = os.write
@@ -416,7 +423,7 @@ def test_a_full_disk_keeps_no_half_line(tmp_path: Path, monkeypatch: pytest.Monk
             return write(descriptor, data[:20])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(label_console.os, "write", full)
+    monkeypatch.setattr(os, "write", full)
     with pytest.raises(StoreFullError, match="No space"):
         journal.append([replace(entry, number=2)] * 2)
     assert journal.path.read_bytes() == before
@@ -649,10 +656,14 @@ def test_the_model_decides_what_is_asked_first_and_its_guess_is_shown_unless_bli
     for number, value, sure in [(1, "memory", 0.99), (2, "memory", 0.41), (3, "memory", 0.98), (4, "memory", 0.97)]:
         execute(
             store,
-            "INSERT INTO predictions VALUES (?, ?, 'bug_type', ?, 'memory', ?, ?, 'model', 'm', 'title', 'h', NULL, ?)",
+            "INSERT INTO predictions VALUES (?, ?, 'bug_type', ?, 'memory', ?, ?, 'model', 'm', 'title', 'h', '', NULL, ?)",
             [REPO, number, None if sure < 0.5 else value, sure, sure < 0.5, NOON],
         )
-    execute(store, "INSERT INTO weak_labels VALUES (?, 3, 'bug_type', 'logical', 'f', 'label', 'x', ?)", [REPO, NOON])
+    execute(
+        store,
+        "INSERT INTO weak_labels VALUES (?, 3, 'bug_type', 'logical', 'label-formula', 'label', 'x', ?)",
+        [REPO, NOON],
+    )
     _, shown = label(store, LOGICAL * 2 + "q", "bug_type")
     assert {row[0] for row in gold(store)} == {2, 3}, "the contradicted and the doubtful one"
     assert "model: memory 98%" in shown
@@ -722,7 +733,7 @@ def test_whatever_is_typed_table_and_journal_agree(filled_database: Path, tmp_pa
     store = Store(folder / "e.duckdb")
     summary, shown = label(store, keys)
     assert "\x1b" not in shown
-    told = active.fold(Journal.of(store).read()[0], TAXONOMY)
+    told = journals.fold(Journal.of(store).read()[0], TAXONOMY)
     wanted = sorted(
         (item[1], scheme, value, who)
         for (who, item, scheme), answer in told.answers.items()
@@ -737,7 +748,8 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from rich.console import Console
-from torch_embers.classify.label_console import label_session, read_keys
+from torch_embers.classify.keyboard import read_keys
+from torch_embers.classify.label_console import label_session
 from torch_embers.store.store import Store
 summary = label_session(Store(Path(sys.argv[1])), ["bug_type"], None, 10, read_keys(sys.stdin), Console())
 print("labelled", summary.labelled, "by", summary.annotator)

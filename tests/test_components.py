@@ -91,20 +91,6 @@ def test_words_in_passing_name_nothing(title: str | None, body: str | None) -> N
     assert SHIPPED.by_text(title, body) == []
 
 
-def test_an_item_gets_every_component_with_what_decided() -> None:
-    hits = SHIPPED.of_item(
-        title="op is wrong for a non-contiguous grad",
-        labels=["module: autograd", "triaged"],
-        paths=["torch/nn/b.py", "torch/nn/a.py", "README.md"],
-    )
-    assert [(hit.component.subcomponent, hit.evidence, hit.detail) for hit in hits] == [
-        ("nn", "path", "torch/nn/a.py"),
-        ("autograd", "label", "module: autograd"),
-        ("memory_layout", "text", "non-contiguous"),
-        ("autograd", "text", "grad"),
-    ]
-
-
 def test_strict_marks_only_modules_that_the_study_names() -> None:
     data = resources.load_toml("components.toml")
     named = ("c10/core", "torch/utils", "torch/backends", "torch/sparse", "torch/nested", "torch/distributed/")

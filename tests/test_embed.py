@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from torch_embers.classify import embed
+from torch_embers.classify import embed, graph, prepared, weights
 from torch_embers.errors import InputError
 from torch_embers.mine.pages import clean_text
 
@@ -141,18 +141,18 @@ def test_the_default_shape_takes_the_quick_path(quick: embed.Embedder, plain: em
 def test_the_quick_path_agrees_with_sentence_transformers(
     quick: embed.Embedder, plain: embed.Embedder, given_texts: list[str]
 ) -> None:
-    assert cosines(quick.encode(given_texts), plain.encode(given_texts)).min() > embed.MIN_COSINE
+    assert cosines(quick.encode(given_texts), plain.encode(given_texts)).min() > prepared.MIN_COSINE
 
 
 def test_the_float_graph_is_the_model_itself(tiny: Path, plain: embed.Embedder, tmp_path: Path) -> None:
     from safetensors.numpy import load_file
 
-    bert = embed.bert_of(tiny)
+    bert = graph.bert_of(tiny)
     assert bert is not None
-    (tmp_path / "g.onnx").write_bytes(embed.build_graph(bert, load_file(tiny / "model.safetensors"), quantised=False))
+    (tmp_path / "g.onnx").write_bytes(graph.build_graph(bert, load_file(tiny / "model.safetensors"), quantised=False))
     tokens = embed.Tokens(tiny / "tokenizer.json", bert.max_tokens)
-    graph = embed.GraphEmbedder(tmp_path / "g.onnx", tokens, "float", bert.width, 1)
-    assert cosines(graph.encode(embed.PROBES), plain.encode(embed.PROBES)).min() > 0.99999
+    exact = embed.GraphEmbedder(tmp_path / "g.onnx", tokens, "float", bert.width, 1)
+    assert cosines(exact.encode(embed.PROBES), plain.encode(embed.PROBES)).min() > 0.99999
 
 
 @settings(max_examples=30, deadline=None)
@@ -227,9 +227,9 @@ def test_changed_weights_in_a_folder_get_another_id(tiny: Path, tmp_path: Path) 
     other = tmp_path / "other"
     shutil.copytree(tiny, other)
     before = embed.load_embedder(str(other), threads=1, cache=tmp_path / "cache")
-    weights = load_file(other / "model.safetensors")
-    weights["encoder.layer.0.output.dense.bias"] = weights["encoder.layer.0.output.dense.bias"] + 1
-    save_file(weights, other / "model.safetensors", metadata={"format": "pt"})
+    tensors = load_file(other / "model.safetensors")
+    tensors["encoder.layer.0.output.dense.bias"] = tensors["encoder.layer.0.output.dense.bias"] + 1
+    save_file(tensors, other / "model.safetensors", metadata={"format": "pt"})
     after = embed.load_embedder(str(other), threads=1, cache=tmp_path / "cache")
     assert before.model_id != after.model_id
 
@@ -244,7 +244,7 @@ def test_where_the_eight_bits_disagree_the_float_graph_is_used(
 
 
 def test_a_graph_that_does_not_run_is_not_used(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed, "build_graph", lambda *_, **__: b"no graph")
+    monkeypatch.setattr(prepared, "build_graph", lambda *_, **__: b"no graph")
     assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path), embed.TorchEmbedder)
 
 
@@ -267,8 +267,8 @@ def test_a_model_of_another_shape_does_not_take_the_quick_path(
     shutil.copytree(tiny, tmp_path / "m")
     path = tmp_path / "m" / file
     path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | change))
-    assert embed.bert_of(tiny) is not None
-    assert embed.bert_of(tmp_path / "m") is None
+    assert graph.bert_of(tiny) is not None
+    assert graph.bert_of(tmp_path / "m") is None
 
 
 @given(st.binary(max_size=40))
@@ -276,7 +276,7 @@ def test_any_rubbish_in_a_model_folder_is_no_shape(tmp_path_factory: pytest.Temp
     folder = tmp_path_factory.mktemp("m")
     for name in ("config.json", "modules.json", "sentence_bert_config.json"):
         (folder / name).write_bytes(content)
-    assert embed.bert_of(folder) is None
+    assert graph.bert_of(folder) is None
 
 
 # ---- batches of the plain path ----------------------------------------------------------------------------------
@@ -298,6 +298,18 @@ def test_an_impossible_name_is_refused() -> None:
         embed.load_embedder("../no such model")
 
 
+def test_the_setting_names_another_model_and_an_argument_outranks_it(
+    tiny: Path, quick: embed.Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EMBERS_EMBEDDER", str(tiny))
+    assert embed.load_embedder(threads=1, cache=tmp_path).model_id == quick.model_id
+    with pytest.raises(InputError, match="no model 'nobody/nothing'"):
+        embed.load_embedder("nobody/nothing", cache=tmp_path)
+    monkeypatch.setenv("EMBERS_EMBEDDER", "nobody/else")
+    with pytest.raises(InputError, match="no model 'nobody/else'"):
+        embed.load_embedder(cache=tmp_path)
+
+
 def test_an_unknown_model_offline_is_a_clear_error_and_quick(tmp_path: Path) -> None:
     needed("huggingface_hub")
     started = time.monotonic()
@@ -315,7 +327,7 @@ def test_a_hub_that_does_not_answer_costs_seconds(tmp_path: Path, monkeypatch: p
     started = time.monotonic()
     with pytest.raises(InputError, match="cannot be reached"):
         embed.load_embedder("nobody/nothing", cache=tmp_path)
-    assert time.monotonic() - started < embed.HUB_PATIENCE + 2
+    assert time.monotonic() - started < weights.HUB_PATIENCE + 2
 
 
 @pytest.mark.parametrize("missing", ["huggingface_hub", "sentence_transformers"])
@@ -345,7 +357,52 @@ def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
 def test_other_weights_under_the_default_name_are_refused(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"something else")
     with pytest.raises(InputError, match="does not hold the weights"):
-        embed.check_weights(tmp_path, embed.DEFAULT_SHA256)
+        weights.check_weights(tmp_path, weights.DEFAULT_SHA256)
+
+
+def _packaged() -> Path:
+    """Where the package with the default model lies; without it, nothing can be tested."""
+    try:
+        return weights._packaged(weights.DEFAULT_MODEL)
+    except InputError as error:
+        pytest.skip(str(error))
+
+
+def test_the_package_carries_the_weights_of_the_default_model() -> None:
+    assert weights.sha256(_packaged() / "model.safetensors") == weights.DEFAULT_SHA256
+
+
+def test_where_no_hub_answers_the_package_is_used_and_quickly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    needed("huggingface_hub")
+    from huggingface_hub import constants
+
+    expected = _packaged()
+    monkeypatch.setattr(weights, "_stored", _not_here)
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    started = time.monotonic()
+    assert weights.model_folder() == expected
+    assert time.monotonic() - started < weights.HUB_PATIENCE + 3
+
+
+def _not_here(name: str) -> Path:
+    raise InputError("no copy on this machine")
+
+
+@pytest.mark.parametrize("place", ["_stored", "_fetched", "_packaged"])
+def test_a_place_with_other_weights_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    for folder, content in ((good, b"these"), (bad, b"others")):
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(content)
+    monkeypatch.setattr(weights, "DEFAULT_SHA256", weights.sha256(good / "model.safetensors"))
+    for name in ("_stored", "_fetched", "_packaged"):
+        monkeypatch.setattr(weights, name, lambda _, said=bad if name == place else good: said)
+    assert weights.model_folder() == good
+    for name in ("_stored", "_fetched", "_packaged"):
+        monkeypatch.setattr(weights, name, lambda _: bad)
+    with pytest.raises(InputError, match="does not hold the weights"):
+        weights.model_folder()
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
@@ -368,10 +425,10 @@ def test_a_file_where_the_cache_should_be_is_named(tiny: Path, tmp_path: Path) -
 def test_the_packaged_default_model_knows_what_belongs_together(tmp_path: Path) -> None:
     needed()
     try:
-        folder = embed.model_folder()
+        folder = weights.model_folder()
     except InputError as error:
         pytest.skip(str(error))
-    embed.check_weights(folder, embed.DEFAULT_SHA256)
+    weights.check_weights(folder, weights.DEFAULT_SHA256)
     embedder = embed.load_embedder(cache=tmp_path)
     assert isinstance(embedder, embed.GraphEmbedder)
     assert embedder.model_id.startswith("all-MiniLM-L6-v2@53aa51172d14/")

@@ -60,6 +60,13 @@ def test_an_abstention_counts_as_wrong_but_against_no_class() -> None:
     assert metrics.accuracy(["a", "b"], ["a", None]) == 0.5
 
 
+def test_many_groups_are_drawn_a_part_at_a_time_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, said = ["a", "b", "b"] * 20, ["a", "a", "b"] * 20
+    whole = metrics.macro_f1_interval(truth, said, range(60), samples=50)
+    monkeypatch.setattr(metrics, "KEPT_DRAWS", 500)
+    assert metrics.macro_f1_interval(truth, said, range(60), samples=50) == whole
+
+
 def test_a_difference_of_equal_answers_is_exactly_nothing() -> None:
     truth, said = ["a", "b", "a", "b"] * 5, ["a", "a", "a", "b"] * 5
     found = metrics.paired_difference(truth, said, said, range(20))

@@ -4,64 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import io
-import itertools
 import json
 import pickle
 import zipfile
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytest.importorskip("sklearn")
 
-from torch_embers.classify.evaluate import (
-    Hybrid,
-    Majority,
-    Table,
-    TfidfBaseline,
-    agreement,
-    compare,
-    evaluate_tables,
-    held_out,
-    read_table,
-)
-from torch_embers.classify.features import Inputs
-from torch_embers.classify.model import FORMAT, HybridClassifier, ModelError, Settings, View, _json, _seal
-from torch_embers.classify.protocols import gold, gold_groups, gold_items, mhnurf_splits, nlbse
-from torch_embers.classify.splits import Split
+from labelled import OPS, embed, examples
+from torch_embers.classify import ngrams
+from torch_embers.classify.features import ANALYZERS, Inputs
+from torch_embers.classify.jointly import Together
+from torch_embers.classify.linear import View
+from torch_embers.classify.model import HybridClassifier, Settings
+from torch_embers.classify.ngrams import TermCounter
+from torch_embers.classify.sealed import FORMAT, ModelError, json_bytes, seal
 from torch_embers.errors import InputError
-
-WORDS = {
-    "crash": ["segfault", "abort", "core dumped", "illegal memory access"],
-    "hang": ["deadlock", "stuck forever", "never returns", "hangs"],
-    "performance": ["slow", "memory leak", "regression in speed", "takes longer"],
-}
-OPS = ["conv2d", "cumsum", "softmax", "linear", "sort", "gather", "matmul", "topk", "cat", "norm"]
-
-
-def embed(texts) -> np.ndarray:
-    """A stand-in for the embedder: a bag of letters and of pairs, normalised."""
-    made = np.zeros((len(texts), 64), dtype=np.float32)
-    for row, text in enumerate(texts):
-        for one, other in itertools.pairwise(text):
-            made[row, (ord(one) * 31 + ord(other)) % 64] += 1
-    return made / np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-9)
-
-
-def examples(count: int = 25, seed: int = 0) -> tuple[list[str], list[str]]:
-    rng = np.random.default_rng(seed)
-    texts, labels = [], []
-    for label, words in WORDS.items():
-        for place in range(count):
-            texts.append(f"{rng.choice(OPS)} {words[place % 4]} with {rng.choice(OPS)} input {place}")
-            labels.append(label)
-    return texts, labels
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +195,7 @@ def test_an_always_abstaining_model_can_be_saved(fitted: HybridClassifier, tmp_p
 def _reseal(folder: Path, **change: object) -> None:
     """Change a model as someone would who knows the format."""
     about = {**json.loads((folder / "model.json").read_text()), **change}
-    (folder / "model.json").write_bytes(_json({**about, "seal": _seal(about)}))
+    (folder / "model.json").write_bytes(json_bytes({**about, "seal": seal(about)}))
 
 
 def _swap_arrays(folder: Path, content: bytes) -> None:
@@ -283,150 +250,56 @@ def test_a_changed_damaged_or_foreign_model_is_refused(fitted: HybridClassifier,
         HybridClassifier.load(tmp_path)
 
 
-def test_baselines_and_model_are_compared_on_the_same_texts() -> None:
-    texts, labels = examples(15)
-    report = compare(
-        "consequence",
-        Inputs.of(texts, embed(texts)),
-        labels,
-        range(len(texts)),
-        (Majority(), TfidfBaseline(balanced=False), TfidfBaseline(), Hybrid()),
+# ---- several classifiers at once ----------------------------------------------------------------------------------
+
+SAID = st.text(st.sampled_from("abcdef XYZ._-\n\t\u3000é结ß"), max_size=40) | st.text(max_size=20)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(SAID, min_size=1, max_size=6), st.lists(SAID, max_size=6), st.sampled_from(sorted(ANALYZERS)))
+def test_terms_are_counted_as_scikit_learn_counts_them(known: list[str], texts: list[str], analyzer: str) -> None:
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    options = dict(ANALYZERS[analyzer])
+    try:
+        terms = CountVectorizer(**options).fit(known).vocabulary_
+    except ValueError:  # no term at all
+        return
+    expected = CountVectorizer(vocabulary=terms, **options).transform(texts)
+    counter = TermCounter(analyzer, terms)
+    for _ in range(2):  # the second time from what it remembers
+        assert (counter(texts).toarray() == expected.toarray()).all()
+
+
+def test_what_a_counter_remembers_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ngrams, "WORDS_KEPT", 50)
+    counter = TermCounter("char", {"ab": 0, "ab ": 1})
+    for start in range(0, 500, 20):
+        counts = counter([f"ab{n} cab" for n in range(start, start + 20)])
+        assert counts.sum(axis=0).tolist() == [[40.0, 20.0]]
+        assert len(counter._pieces) <= 50 + 21
+
+
+def test_classifiers_together_say_what_each_says_alone(fitted: HybridClassifier) -> None:
+    texts, labels = examples(8)
+    other = HybridClassifier("other", Settings(views=(View("word"), View("vector")))).fit(
+        texts, embed(texts), ["x" if label == "crash" else "y" for label in labels]
     )
-    assert [score.name for score in report.scores] == ["majority", "tfidf+lr", "tfidf+lr balanced", "hybrid"]
-    assert report.score("hybrid").differences["majority"].excludes_zero
-    assert report.score("majority").macro_f1.value < 0.35
-    assert report.texts == sum(report.classes.values()) == 45
-    assert len(report.table()) == 4
-    json.dumps(report.as_dict())
-    with pytest.raises(InputError):
-        report.score("nobody")
-
-
-def test_a_learner_sees_no_text_of_the_test_half() -> None:
-    seen: list[set[str]] = []
-
-    class Spy(Majority):
-        def answer(self, train, labels, groups, test):
-            seen.append(set(train.fields["text"]) & set(test.fields["text"]))
-            assert len(labels) == len(groups) == len(train)
-            return super().answer(train, labels, groups, test)
-
-    texts, labels = examples(10)
-    compare("t", Inputs.of(texts), labels, range(30), (Spy(),))
-    assert seen == [set()] * 5
-
-
-def test_overlapping_test_halves_are_refused() -> None:
-    texts, labels = examples(5)
-    split = Split(np.arange(5), np.arange(5, 10))
-    with pytest.raises(InputError, match="two test halves"):
-        held_out(Majority(), Inputs.of(texts), labels, range(15), [split, split])
-
-
-def test_csv_files_are_evaluated_by_folds_or_on_a_test_file(tmp_path: Path) -> None:
-    texts, labels = examples(12)
-    for name, start in (("train.csv", 0), ("test.csv", 1)):
-        rows = [f'"{text}",{label},{place}' for place, (text, label) in enumerate(zip(texts, labels, strict=True))]
-        (tmp_path / name).write_text("\n".join(["text,label,thread", *rows[start::2]]))
-    train, test = (read_table(tmp_path / name, ["text"], "label", "thread") for name in ("train.csv", "test.csv"))
-    report = evaluate_tables(train, test, embed, [*train.groups, *test.groups])
-    assert report.texts == len(test.texts)
-    assert evaluate_tables(train, None, embed, train.groups).texts == len(train.texts)
-    repeated = evaluate_tables(train, train, embed, [*train.groups, *train.groups])
-    assert "18 of 18" in repeated.notes[0]
-    strange = Table(test.texts, ("unheard of",) * len(test.texts), test.groups)
-    with pytest.raises(InputError, match="unheard of"):
-        evaluate_tables(train, strange, embed, [*train.groups, *test.groups])
-
-
-@pytest.mark.parametrize(
-    ("content", "columns", "said"),
-    [
-        (None, ["text"], "cannot read"),
-        (b"", ["text"], "cannot read"),
-        (b"text,label\n", ["text"], "no rows"),
-        (b"text,label\na,\n", ["text"], "row 2 has no label"),
-        (b"text,label\na,b\n", ["body"], "no column body"),
-        (b'text,label\n"a,b\n', ["text"], "cannot read"),
-        (b"text,label\n\xff\xfe,b\n", ["text"], "cannot read"),
-    ],
-)
-def test_a_csv_file_that_cannot_be_used_is_refused(
-    tmp_path: Path, content: bytes | None, columns: list[str], said: str
-) -> None:
-    path = tmp_path / "t.csv"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(InputError, match=said):
-        read_table(path, columns, "label")
-
-
-def entry(number: int, **labels: str) -> dict[str, object]:
-    rows = [
-        {"scheme": "bug_type", "annotator": who, "annotator_kind": "automated", "value": value}
-        for who, value in labels.items()
-    ]
-    return {
-        "number": number,
-        "title": f"[MPS] bug {number}",
-        "summary": "SECRET",
-        "created_at": "2022-01-01",
-        "taxonomy": rows,
-    }
-
-
-def test_a_summary_of_the_catalog_never_becomes_model_text() -> None:
-    items = gold_items([entry(1, one="memory"), entry(2)], "bug_type", "one", {1: "the real body"})
-    assert [(item.number, item.from_body) for item in items] == [(1, True)]
-    assert "SECRET" not in items[0].text
-    assert "the real body" in items[0].text
-    untagged = gold_items([entry(1, one="memory")], "bug_type", "one", {}, tags=False, titles_only=True)
-    assert untagged[0].text == "bug 1"
-
-
-def test_related_catalog_entries_share_a_group() -> None:
-    rows = [
-        {**entry(place, one="memory"), "title": title}
-        for place, title in enumerate(("alpha", "beta", "gamma", "delta"))
-    ]
-    items = gold_items(rows, "bug_type", "one", {})
-    assert gold_groups(items, {0: [2], 2: [3], 3: [77]}).tolist() == [0, 1, 0, 0]
-
-
-def test_gold_is_compared_by_folds_and_by_time() -> None:
-    texts, labels = examples(10)
-    rows = [
-        {**entry(place, one=label), "title": text, "created_at": f"20{20 + place % 5}-05-01"}
-        for place, (text, label) in enumerate(zip(texts, labels, strict=True))
-    ]
-    items = gold_items(rows, "bug_type", "one", {})
-    assert gold("bug_type", items, embed, np.arange(30)).texts == 30
-    later = gold("bug_type", items, embed, np.arange(30), cut=datetime(2023, 1, 1, tzinfo=UTC))
-    assert later.texts == 12
-    assert any("trained on 18" in note for note in later.notes)
-
-
-def test_agreement_counts_entries_labelled_twice() -> None:
-    rows = [entry(1, one="memory", two="memory"), entry(2, one="logical", two="logical"), entry(3, one="other")]
-    found, count = agreement(rows, "bug_type", "one", "two")
-    assert (found.value, count) == (1.0, 2)
-    with pytest.raises(InputError):
-        agreement(rows, "bug_type", "one", "three")
-
-
-def test_the_published_splits_are_reproduced() -> None:
-    splits = mhnurf_splits(752)
-    assert len(splits) == 30
-    assert {(len(split.train), len(split.test)) for split in splits} == {(601, 151)}
-    assert splits[0].test[:5].tolist() == mhnurf_splits(752)[0].test[:5].tolist()
-
-
-def test_nlbse_scores_each_repository_by_itself() -> None:
-    pandas = pytest.importorskip("pandas")
-    texts, labels = examples(6)
-    frame = pandas.DataFrame({"repo": ["a", "b"] * 9, "label": labels, "title": texts, "body": [""] * 18})
-    found = nlbse(frame, embed, Majority(), folds=2, repeats=2)
-    assert sorted(found) == ["a", "b"]
-    assert len(found["a"].scores) == 2
-    with pytest.raises(InputError, match="no column"):
-        nlbse(frame.drop(columns="body"), embed)
+    models = {"consequence": fitted, "other": other}
+    asked = [*texts, "topk segfault on cpu", "", "не работает", "~", "segfault " * 5_000]
+    vectors = embed(asked)
+    vectors[2] = np.nan
+    together = Together(models)
+    inputs = Inputs.of(asked, vectors)
+    found = together.probabilities(inputs)
+    for scheme, model in models.items():
+        assert found[scheme] == pytest.approx(model.predict_proba(asked, vectors), abs=1e-12)
+        expected = [(one.scheme, one.value, one.best, one.provenance) for one in model.predict(asked, vectors)]
+        assert [
+            (one.scheme, one.value, one.best, one.provenance) for one in together.predict(inputs)[scheme]
+        ] == expected
+    assert together.probabilities(Inputs.of([], np.zeros((0, 64), np.float32)))["other"].shape == (0, 2)
+    with pytest.raises(InputError, match="another embedder"):
+        together.probabilities(Inputs.of(["x"], np.zeros((1, 7), dtype=np.float32)))
+    with pytest.raises(InputError, match="not learned"):
+        Together({"c": HybridClassifier("c")}).probabilities(inputs)

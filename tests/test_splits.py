@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_embers.classify.splits import grouped_folds, jaccard, join_groups, near_duplicates, time_split
+from torch_embers.classify.splits import (
+    grouped_folds,
+    jaccard,
+    join_groups,
+    linked_groups,
+    near_duplicates,
+    parse_split,
+    time_split,
+)
 from torch_embers.errors import InputError
 
 REPORT = "conv2d gives a wrong gradient for channels_last input on cuda when the weight is not contiguous"
@@ -55,6 +63,20 @@ def test_jaccard_of_sets() -> None:
 def test_groupings_are_joined_along_chains() -> None:
     assert join_groups(["x", "x", "y", "z"], [1, 2, 2, 3]).tolist() == [0, 0, 0, 1]
     assert join_groups([None, None], [None, None]).tolist() == [0, 1]
+
+
+def test_pairs_group_by_way_of_others() -> None:
+    assert linked_groups(5, [(3, 1), (4, 3)]).tolist() == [0, 1, 2, 1, 1]
+    assert linked_groups(0, []).tolist() == []
+
+
+def test_a_split_is_read_from_a_word() -> None:
+    assert parse_split("folds") is None
+    assert parse_split("time:2023-01-01") == datetime(2023, 1, 1, tzinfo=UTC)
+    assert parse_split("time:2023-01-01T02:00+02:00") == datetime(2023, 1, 1, tzinfo=UTC)
+    for wrong in ("", "time", "time:", "time:x", "date:2023-01-01", "2023-01-01"):
+        with pytest.raises(InputError, match="time:2023-01-01"):
+            parse_split(wrong)
 
 
 @given(labelled, st.integers(2, 6), st.integers(0, 3))

@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 
 from support import rows
 from torch_embers import resources
-from torch_embers.classify import weak
+from torch_embers.classify import label_model, voting, weak, weak_table
+from torch_embers.classify.label_model import Accuracy
 from torch_embers.classify.taxonomy import Taxonomy
-from torch_embers.classify.weak import Accuracy, Labeller, WeakLabel
+from torch_embers.classify.weak import Labeller, Shown, WeakLabel
 from torch_embers.errors import InputError
-from torch_embers.store.records import Batch, CatalogEntry, GoldLabel, Item
+from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 REPO = "o/r"
@@ -207,60 +208,52 @@ def test_hostile_text_takes_no_longer_than_its_length_asks_for(unit: str) -> Non
     assert time.process_time() - started < 5
 
 
-def test_a_run_votes_by_signature_and_type() -> None:
-    [crash] = weak.execution_votes("signal", "SIGSEGV", "run 7")
+def by_run(*shown: str) -> list[tuple[str, str]]:
+    return [(vote.value, vote.evidence) for vote in Labeller.load().execution_votes(Shown(*shown), "run 7")]
+
+
+def test_a_run_votes_by_what_it_showed() -> None:
+    [crash] = Labeller.load().execution_votes(Shown("signal", "SIGSEGV"), "run 7")
     assert (crash.value, crash.kind, crash.evidence) == ("crash", "execution", "run 7")
-    assert weak.execution_votes("signal", "SIGKILL", "run 7") == []
-    assert weak.execution_votes("assertion", "AssertionError", "run 7") == []
-    assert [v.value for v in weak.execution_votes("mismatch", "", "run 8")] == ["silent_correctness"]
+    assert by_run("signal", "SIGKILL") == []
+    assert by_run("assertion", "AssertionError") == []
+    assert by_run("mismatch") == [("silent_correctness", "run 7")]
 
 
-# ---- gold ----------------------------------------------------------------------------------------------------------
+def test_of_several_functions_that_see_a_run_the_narrowest_speak() -> None:
+    assert by_run("exception", "RuntimeError", "size mismatch") == [("runtime_error", "run 7")]
+    assert by_run("exception", "RuntimeError", "N INTERNAL ASSERT FAILED at PATH") == [("crash", "run 7")]
+    assert by_run("mismatch", "", "", "nan_inf") == [("nan_inf", "run 7")]
+    assert by_run("mismatch", "", "", "silent_correctness") == [("silent_correctness", "run 7")]
+    assert by_run("signal", "SIGSEGV", "", "nan_inf") == [("crash", "run 7")]
 
 
-def test_humans_are_heard_before_the_paper_and_machines_and_disagreement_is_no_answer() -> None:
-    made = weak.gold_answers(
-        [
-            (1, "bug_type", "memory", "automated", "a"),
-            (1, "bug_type", "logical", "human", "h"),
-            (2, "bug_type", "memory", "automated", "a"),
-            (2, "bug_type", "logical", "automated", "b"),
-            (3, "bug_type", "memory", "automated", "a"),
-            (3, "bug_type", "memory", "automated", "b"),
-            (4, "backend", "cpu", "automated", "a"),
-            (4, "backend", "mps", "automated", "a"),
-        ]
-    )
-    assert made == {
-        1: {"bug_type": frozenset({"logical"})},
-        3: {"bug_type": frozenset({"memory"})},
-        4: {"backend": frozenset({"cpu", "mps"})},
-    }
+# ---- accuracy on gold ----------------------------------------------------------------------------------------------
 
 
 def test_the_wilson_interval_is_the_known_one() -> None:
-    low, high = weak.wilson(8, 10)
+    low, high = label_model.wilson(8, 10)
     assert (round(low, 3), round(high, 3)) == (0.490, 0.943)
-    assert weak.wilson(0, 0) == (0.0, 1.0)
-    assert weak.wilson(0, 5)[0] == 0.0
-    assert weak.wilson(5, 5)[1] == 1.0
+    assert label_model.wilson(0, 0) == (0.0, 1.0)
+    assert label_model.wilson(0, 5)[0] == 0.0
+    assert label_model.wilson(5, 5)[1] == 1.0
 
 
 @given(st.integers(0, 300), st.integers(0, 300))
 def test_the_interval_holds_the_rate_and_narrows_with_more_votes(right: int, wrong: int) -> None:
     total = right + wrong
-    low, high = weak.wilson(right, total)
+    low, high = label_model.wilson(right, total)
     assert 0 <= low <= high <= 1
     if total:
         assert low <= right / total + 1e-12
         assert right / total <= high + 1e-12
-        wider = weak.wilson(right * 4, total * 4)
+        wider = label_model.wilson(right * 4, total * 4)
         assert wider[1] - wider[0] <= high - low
 
 
 def test_a_function_without_gold_keeps_the_assumed_accuracy_of_its_kind() -> None:
     labeller = Labeller.load()
-    measured = weak.estimate({}, {})
+    measured = label_model.estimate({}, {})
     assert set(measured) == set(labeller.names())
     for name, (_, _, kind) in labeller.names().items():
         share = labeller.assumed[kind]
@@ -275,15 +268,15 @@ def gold_of(*values: str, scheme: str = "consequence") -> dict[int, dict[str, fr
 def test_accuracy_counts_only_items_whose_scheme_gold_answers() -> None:
     gold = gold_of("crash", "crash", "hang") | {7: {"bug_type": frozenset({"memory"})}}
     votes = {n: [vote("crash", "title-crash")] for n in [0, 1, 2, 7, 8]}
-    made = weak.estimate(votes, gold)["title-crash"]
+    made = label_model.estimate(votes, gold)["title-crash"]
     assert (made.right, made.total) == (2, 3)
     assert made.base == pytest.approx(2.5 / 4)
 
 
 def test_a_function_no_better_than_guessing_its_class_is_worth_nothing() -> None:
     gold = gold_of(*["crash"] * 80, *["hang"] * 120)
-    useless = weak.estimate({n: [vote("crash", "title-crash")] for n in range(40, 200)}, gold)["title-crash"]
-    useful = weak.estimate({n: [vote("crash", "title-crash")] for n in range(80)}, gold)["title-crash"]
+    useless = label_model.estimate({n: [vote("crash", "title-crash")] for n in range(40, 200)}, gold)["title-crash"]
+    useful = label_model.estimate({n: [vote("crash", "title-crash")] for n in range(80)}, gold)["title-crash"]
     assert useless.right / useless.total == 0.25
     assert useless.weight == 0.0
     assert useful.weight > 3
@@ -295,20 +288,20 @@ def test_one_more_wrong_vote_never_raises_what_a_function_is_worth(right: int, w
     gold = gold_of(*["crash"] * 50, *["hang"] * 50)
     name = "title-crash"
     numbers = [*range(right), *range(50, 50 + wrong)]
-    before = weak.estimate({n: [vote("crash", name)] for n in numbers}, gold)[name]
-    worse = weak.estimate({n: [vote("crash", name)] for n in [*numbers, 99]}, gold)[name]
+    before = label_model.estimate({n: [vote("crash", name)] for n in numbers}, gold)[name]
+    worse = label_model.estimate({n: [vote("crash", name)] for n in [*numbers, 99]}, gold)[name]
     assert before.weight >= 0
     assert worse.weight <= before.weight + 1e-9
 
 
 def test_priors_are_the_shares_of_gold_and_no_class_is_impossible() -> None:
-    priors = weak.class_priors(gold_of("crash", "crash", "hang"), "consequence")
+    priors = label_model.class_priors(gold_of("crash", "crash", "hang"), "consequence")
     assert set(priors) == set(CONSEQUENCES)
     assert sum(priors.values()) == pytest.approx(1)
     assert priors["crash"] == pytest.approx(3 / (3 + len(CONSEQUENCES)))
     assert min(priors.values()) > 0
     backends = {1: {"backend": frozenset({"cpu", "mps"})}, 2: {"backend": frozenset({"cpu"})}}
-    assert weak.class_priors(backends, "backend")["cpu"] == pytest.approx(3 / 4)
+    assert label_model.class_priors(backends, "backend")["cpu"] == pytest.approx(3 / 4)
 
 
 # ---- combining -----------------------------------------------------------------------------------------------------
@@ -327,34 +320,34 @@ def cast(given_: list[tuple[str, float]]) -> tuple[list[WeakLabel], dict[str, Ac
 @given(VOTES, PRIORS)
 def test_probabilities_add_up_to_one(given_: list[tuple[str, float]], priors: dict[str, float]) -> None:
     votes, known = cast(given_)
-    made = weak.combine(votes, known, priors)
+    made = label_model.combine(votes, known, priors)
     assert set(made) == set(priors)
     assert sum(made.values()) == pytest.approx(1)
     assert all(0 < share <= 1 for share in made.values())
-    assert made == weak.combine(votes[::-1], known, priors)
+    assert made == label_model.combine(votes[::-1], known, priors)
 
 
 @given(VOTES, VALUES, WEIGHTS)
 def test_a_vote_never_lowers_its_class(given_: list[tuple[str, float]], value: str, weight: float) -> None:
     votes, known = cast(given_)
-    before = weak.combine(votes, known, EVEN)
-    after = weak.combine([*votes, vote(value, "new")], known | {"new": worth(weight)}, EVEN)
+    before = label_model.combine(votes, known, EVEN)
+    after = label_model.combine([*votes, vote(value, "new")], known | {"new": worth(weight)}, EVEN)
     # votes are ranked by weight: a new one that pushes others down must make up for it
     assert after[value] >= before[value] - 1e-9
 
 
 def test_without_votes_the_priors_remain() -> None:
-    priors = weak.class_priors(gold_of("crash", "crash", "hang"), "consequence")
-    assert weak.combine([], {}, priors) == pytest.approx(priors)
+    priors = label_model.class_priors(gold_of("crash", "crash", "hang"), "consequence")
+    assert label_model.combine([], {}, priors) == pytest.approx(priors)
 
 
 def test_functions_that_repeat_each_other_stay_below_the_cap() -> None:
     many = [vote("crash", f"f{place}") for place in range(50)]
-    made = weak.combine(many, dict.fromkeys((f"f{place}" for place in range(50)), worth(6.0)), EVEN)
+    made = label_model.combine(many, dict.fromkeys((f"f{place}" for place in range(50)), worth(6.0)), EVEN)
     others = len(CONSEQUENCES) - 1
     assert made["crash"] == pytest.approx(1 / (1 + others * math.exp(-Labeller.load().text_cap)))
-    twice = weak.combine([vote("crash"), vote("crash")], {"f": worth(1.0)}, EVEN)
-    assert twice == weak.combine([vote("crash")], {"f": worth(1.0)}, EVEN)
+    twice = label_model.combine([vote("crash"), vote("crash")], {"f": worth(1.0)}, EVEN)
+    assert twice == label_model.combine([vote("crash")], {"f": worth(1.0)}, EVEN)
 
 
 @given(VOTES, PRIORS, VALUES)
@@ -362,7 +355,7 @@ def test_a_run_outranks_any_text_and_any_prior(
     given_: list[tuple[str, float]], priors: dict[str, float], shown: str
 ) -> None:
     votes, known = cast(given_)
-    made = weak.combine([*votes, vote(shown, "run", kind="execution")], known, priors)
+    made = label_model.combine([*votes, vote(shown, "run", kind="execution")], known, priors)
     assert max(made, key=made.__getitem__) == shown
     assert made[shown] > 0.99
 
@@ -370,7 +363,7 @@ def test_a_run_outranks_any_text_and_any_prior(
 def test_classes_that_do_not_exclude_each_other_get_probabilities_of_their_own() -> None:
     priors = {"cpu": 0.4, "mps": 0.3, "cuda": 0.3}
     votes = [vote("cpu", "a", scheme="backend"), vote("mps", "b", scheme="backend")]
-    made = weak.combine(votes, {"a": worth(3.0), "b": worth(3.0)}, priors, exclusive=False)
+    made = label_model.combine(votes, {"a": worth(3.0), "b": worth(3.0)}, priors, exclusive=False)
     assert made["cpu"] > 0.9
     assert made["mps"] > 0.85
     assert made["cuda"] == pytest.approx(0.3)
@@ -378,14 +371,39 @@ def test_classes_that_do_not_exclude_each_other_get_probabilities_of_their_own()
 
 def test_what_cannot_be_combined_is_refused() -> None:
     with pytest.raises(InputError, match="several schemes"):
-        weak.combine([vote("other"), vote("other", "g", scheme="bug_type")], {}, EVEN)
+        label_model.combine([vote("other"), vote("other", "g", scheme="bug_type")], {}, EVEN)
     with pytest.raises(InputError, match="no prior"):
-        weak.combine([vote("nonsense")], {}, EVEN)
+        label_model.combine([vote("nonsense")], {}, EVEN)
     for priors in ({"crash": 0.0}, {"crash": math.nan}, {"crash": -1.0, "hang": 3.0}, {"crash": math.inf}):
         with pytest.raises(InputError, match="priors"):
-            weak.combine([], {}, priors)
+            label_model.combine([], {}, priors)
     with pytest.raises(InputError, match="priors"):
-        weak.combine([], {}, {})
+        label_model.combine([], {}, {})
+
+
+NAMES = [name for name, (scheme, _, kind) in Labeller.load().names().items() if scheme == "consequence"]
+
+
+@given(st.lists(st.sampled_from(NAMES), unique=True), st.lists(st.floats(0, 3), min_size=1, max_size=9))
+def test_votes_on_a_batch_add_up_as_those_on_one_item(functions: list[str], weights: list[float]) -> None:
+    labeller = Labeller.load()
+    known = labeller.names()
+    cast = [WeakLabel(*known[name][:2], name, known[name][2], "x") for name in functions]
+    cast = [one for one in cast if one.kind != "execution"]
+    worths = {name: weights[place % len(weights)] for place, name in enumerate(NAMES)}
+    voted = voting.Voting(
+        {name: (known[name][1], worth) for name, worth in worths.items()}, labeller.further_vote, labeller.text_cap
+    )
+    added = voted.evidence(voting.Cast.of([cast, []], labeller), CONSEQUENCES)
+    assert not added[1].any()
+    odds = [math.exp(value) for value in added[0]]
+    wanted = label_model.combine(cast, {name: worth(value) for name, value in worths.items()}, EVEN)
+    assert [value / sum(odds) for value in odds] == pytest.approx([wanted[name] for name in CONSEQUENCES])
+
+
+def test_a_vote_of_a_function_that_is_gone_counts_nothing() -> None:
+    voted = voting.Voting({"gone": ("crash", 2.0)}, 0.5, 4.0)
+    assert not voted.evidence(voting.Cast.of([[vote("crash", "gone")]]), CONSEQUENCES).any()
 
 
 # ---- the table -----------------------------------------------------------------------------------------------------
@@ -402,9 +420,9 @@ def commit(database: Path, *items: Item) -> Store:
     return store
 
 
-def label(store: Store, steps: list[tuple[int, int]] | None = None) -> weak.Labelled:
+def label(store: Store, steps: list[tuple[int, int]] | None = None) -> weak_table.Refreshed:
     with store.writer("test") as writer:
-        return weak.label_items(store, writer, None if steps is None else lambda *step: steps.append(step))
+        return weak_table.label_items(store, writer, None if steps is None else lambda *step: steps.append(step))
 
 
 def table(database: Path) -> list[tuple[Any, ...]]:
@@ -416,7 +434,7 @@ def test_only_items_whose_content_or_labels_changed_are_labelled_again(database:
     first = label(store)
     assert first.items == 3
     assert first.labels == first.total == len(table(database))
-    assert label(store) == weak.Labelled(0, 0, first.total)
+    assert label(store) == weak_table.Refreshed(0, 0, first.total)
 
     commit(database, item(2, "Calm", "module: onnx", updated=LATER), item(3, "sum is slow", updated=LATER))
     again = label(store)
@@ -450,7 +468,7 @@ def test_a_change_of_the_rules_labels_everything_again(database: Path, monkeypat
 
 
 def test_a_kill_between_batches_loses_one_batch(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weak, "BATCH", 3)
+    monkeypatch.setattr(weak_table, "BATCH", 3)
     store = commit(database, *(item(n, "Segfault") for n in range(1, 11)))
 
     def stop(done: int, _all: int) -> None:
@@ -458,7 +476,7 @@ def test_a_kill_between_batches_loses_one_batch(database: Path, monkeypatch: pyt
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), store.writer("test") as writer:
-        weak.label_items(store, writer, stop)
+        weak_table.label_items(store, writer, stop)
     steps: list[tuple[int, int]] = []
     assert label(store, steps).items == 4
     assert steps == [(3, 4), (4, 4)]
@@ -466,26 +484,100 @@ def test_a_kill_between_batches_loses_one_batch(database: Path, monkeypatch: pyt
     assert len(table(database)) == len(set(table(database)))
 
 
-def test_what_runs_said_stays_and_what_belongs_to_no_item_goes(database: Path) -> None:
+def test_what_belongs_to_no_item_goes(database: Path) -> None:
     store = commit(database, item(1, "Segfault"), item(2, "Segfault"))
     label(store)
-    insert = "INSERT INTO weak_labels VALUES (?, 1, 'consequence', 'crash', 'run-signal', 'execution', 'run 7', now())"
     with store.writer("test") as writer, writer.transaction() as connection:
-        connection.execute(insert, [REPO])
         connection.execute("DELETE FROM items WHERE number = 2")
+    label(store)
+    assert {number for number, *_ in table(database)} == {1}
+
+
+# ---- runs ----------------------------------------------------------------------------------------------------------
+
+CASE = (
+    "INSERT INTO cases (case_hash, name, origin, current, code, summary, consequence, requires, known_bad, signature, "
+    "oracle, timeout, saved_at) VALUES (?, ?, 'curated', ?, '', '', ?, [], [], ?, 'self', 60, now())"
+)
+VERDICT = (
+    "INSERT INTO verdicts (case_hash, build, environment, profile, batch, verdict, flaky, k, n, control, control_k, "
+    "control_n, detail, signature, decided_at) VALUES (?, '2.1.2', 'e', 'reviewed', ?, ?, false, 1, 1, 'build', 1, 1, '', "
+    "?, ?::TIMESTAMP)"
+)
+
+
+def ran(
+    store: Store,
+    case: str,
+    seen: str | None,
+    *numbers: int,
+    verdict: str = "occurs",
+    declared: Sequence[str] = ("mismatch",),
+    consequence: str | None = None,
+    current: bool = True,
+    batch: int = 0,
+) -> None:
+    """A case of some items, and what came of running it."""
+    with store.writer("test") as writer, writer.transaction() as connection:
+        if batch == 0:
+            connection.execute(CASE, [case, case, current, consequence, list(declared)])
+            for number in numbers:
+                connection.execute("INSERT INTO case_items VALUES (?, ?, ?)", [case, REPO, number])
+        connection.execute(VERDICT, [case, batch, verdict, seen, f"2024-01-0{batch + 1}"])
+
+
+def runs(store: Store) -> dict[int, list[tuple[str, str]]]:
+    with store.read() as connection:
+        found = weak_table.execution_outcomes(connection)
+    return {number: sorted((vote.function, vote.value) for vote in votes) for (_, number), votes in found.items()}
+
+
+def test_a_case_that_occurs_votes_on_each_of_its_items(database: Path) -> None:
+    store = commit(database, item(1, "Wrong sum"), item(2, "Wrong sum again"))
+    ran(store, "a", "SIGSEGV", 1, 2)
+    assert runs(store) == {1: [("run-signal", "crash")], 2: [("run-signal", "crash")]}
+    label(store)
+    evidence = {(number, kind, said) for number, _, _, _, kind, said in table(database) if kind == "execution"}
+    assert evidence == {(1, "execution", "a on 2.1.2"), (2, "execution", "a on 2.1.2")}
+
+
+@pytest.mark.parametrize("verdict", ["absent", "not_seen", "changed", "control_failed", "untestable", "inconclusive"])
+def test_no_other_verdict_votes(database: Path, verdict: str) -> None:
+    store = commit(database, item(1, "Wrong sum"))
+    ran(store, "a", "SIGSEGV", 1, verdict=verdict)
+    assert runs(store) == {}
+
+
+def test_the_newest_verdict_counts_and_the_text_of_the_case_that_stands_now(database: Path) -> None:
+    store = commit(database, item(1, "Wrong sum"))
+    ran(store, "old", "SIGSEGV", 1, current=False)
+    ran(store, "a", "mismatch", 1)
+    assert runs(store) == {1: [("run-mismatch", "silent_correctness")]}
+    label(store)
+    ran(store, "a", None, 1, verdict="control_failed", batch=1)
+    assert runs(store) == {}
+    label(store)
+    assert [kind for *_, kind, _ in table(database) if kind == "execution"] == []
+
+
+def test_where_a_verdict_does_not_tell_what_was_seen_a_single_declaration_does(database: Path) -> None:
+    store = commit(database, item(1, "NaN"), item(2, "either"), item(3, "odd"))
+    ran(store, "a", None, 1, consequence="nan_inf")
+    ran(store, "b", None, 2, declared=("mismatch", "SIGSEGV"))
+    ran(store, "c", "no signature at all", 3)
+    assert runs(store) == {1: [("run-nan", "nan_inf")]}
+
+
+def test_votes_of_runs_do_not_come_twice_and_survive_a_change_of_the_item(database: Path) -> None:
+    store = commit(database, item(1, "Segfault"))
+    ran(store, "a", "SIGSEGV", 1)
+    label(store)
+    first = table(database)
+    label(store)
+    assert table(database) == first
     commit(database, item(1, "Calm now", updated=LATER))
     label(store)
-    assert table(database) == [(1, "consequence", "crash", "run-signal", "execution", "run 7")]
-
-
-def test_gold_is_read_with_the_backends_of_the_catalog(database: Path) -> None:
-    store = Store(database)
-    gold = [GoldLabel(REPO, 1, "bug_type", "memory", "automated", "a")]
-    entry = CatalogEntry(REPO, 1, "What happened.", backends=("cpu", "mps"))
-    with store.writer("test") as writer:
-        writer.commit(Batch(gold_labels=gold, catalog=[entry]))
-    wanted = {"bug_type": frozenset({"memory"}), "backend": frozenset({"cpu", "mps"})}
-    assert weak.read_gold(store) == {(REPO, 1): wanted}
+    assert table(database) == [(1, "consequence", "crash", "run-signal", "execution", "a on 2.1.2")]
 
 
 def test_odd_items_pass(database: Path) -> None:

@@ -37,6 +37,7 @@ def main():
 
     if not torch.backends.mps.is_available():
         return 125, "no MPS device here"
+
     def run(copy):
         matrix = torch.arange(6.0, device=DEVICE).reshape(2, 3)
         out = torch.zeros(2, 3, device=DEVICE) if copy else torch.zeros(3, 2, device=DEVICE).t()

@@ -33,7 +33,6 @@ def main():
             return str(error).splitlines()[0]
         return "" if pinned.is_pinned() else "not pinned"
 
-
     make = getattr(torch.nested, "nested_tensor", None)
     if make is None:
         return 125, "this release has no constructor for nested tensors"

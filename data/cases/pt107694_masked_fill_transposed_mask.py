@@ -38,6 +38,7 @@ def main():
 
     if not torch.backends.mps.is_available():
         return 125, "no MPS device here"
+
     def run(copy):
         mask = torch.tensor([[False, False, True, True], [True, True, True, True]], device=DEVICE).t()
         mask = mask.contiguous() if copy else mask

@@ -46,7 +46,9 @@ def main():
     labels = torch.zeros(70, 2047, dtype=torch.long, device=DEVICE)
     truth = torch.log(torch.tensor(50_000.0)).expand(70, 2047)
     entropy = torch.nn.functional.cross_entropy
-    parts = torch.cat([entropy(logits[i : i + 1].permute(0, 2, 1), labels[i : i + 1], reduction="none") for i in (0, 69)])
+    parts = torch.cat(
+        [entropy(logits[i : i + 1].permute(0, 2, 1), labels[i : i + 1], reduction="none") for i in (0, 69)]
+    )
     if not torch.allclose(parts.float().cpu(), truth[:2], atol=0.05):
         return 125, "the workaround path fails too: the losses of single items are wrong"
     for _ in range(2):
@@ -54,7 +56,11 @@ def main():
         if PLANT:
             got = got * 0
         if not torch.allclose(got, truth, atol=0.05):
-            return 1, "%d of %d losses are wrong: %s" % (int(((got - truth).abs() > 0.05).sum()), truth.numel(), where_off(got, truth))
+            return 1, "%d of %d losses are wrong: %s" % (
+                int(((got - truth).abs() > 0.05).sum()),
+                truth.numel(),
+                where_off(got, truth),
+            )
     return 0, "all losses of %d logits are equal" % logits.numel()
 
 

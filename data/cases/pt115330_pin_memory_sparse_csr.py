@@ -33,7 +33,6 @@ def main():
             return str(error).splitlines()[0]
         return "" if pinned.is_pinned() else "not pinned"
 
-
     dense = outcome(torch.eye(3))
     sparse = outcome(torch.eye(3).to_sparse_csr())
     if PLANT:

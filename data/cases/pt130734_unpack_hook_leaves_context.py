@@ -7,7 +7,7 @@
 # memory_subtype = "invalid_memory_address"
 # consequence = "crash"
 # requires = ["cpu"]
-# known_bad = ["1.13.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1"]
+# known_bad = ["1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1"]
 # fixed_in = "2.5.1"
 # signature = ["mismatch", "SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"

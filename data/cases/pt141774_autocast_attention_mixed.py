@@ -30,7 +30,9 @@ def main():
     truth = torch.softmax(query.double() @ key.double().mT / 4, -1) @ value.double()
     attention = torch.nn.functional.scaled_dot_product_attention
     half = [x.half().to(DEVICE) for x in (query, key, value)]
-    if not torch.allclose(attention(*half).double().cpu() if DEVICE == "cpu" else attention(*half).cpu().double(), truth, atol=0.05):
+    if not torch.allclose(
+        attention(*half).double().cpu() if DEVICE == "cpu" else attention(*half).cpu().double(), truth, atol=0.05
+    ):
         return 125, "the workaround path fails too: attention in one precision gives wrong numbers"
     try:
         if PLANT:

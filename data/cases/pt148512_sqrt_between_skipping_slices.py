@@ -37,6 +37,7 @@ def main():
 
     if not torch.backends.mps.is_available():
         return 125, "no MPS device here"
+
     def run(copy):
         source = torch.arange(64.0, device=DEVICE).reshape(8, 8).square()
         target = torch.full((8, 8), -1.0, device=DEVICE)
@@ -47,7 +48,9 @@ def main():
         return target.round().cpu()
 
     truth = torch.where(
-        (torch.arange(8) % 2 == 0)[:, None] & (torch.arange(8) % 2 == 0), torch.arange(64.0).reshape(8, 8), torch.full((8, 8), -1.0)
+        (torch.arange(8) % 2 == 0)[:, None] & (torch.arange(8) % 2 == 0),
+        torch.arange(64.0).reshape(8, 8),
+        torch.full((8, 8), -1.0),
     )
     if not torch.equal(run(copy=True), truth):
         return 125, "the workaround path fails too: a dense source gives wrong numbers"

@@ -37,6 +37,7 @@ def main():
 
     if not torch.backends.mps.is_available():
         return 125, "no MPS device here"
+
     def run(copy):
         condition = torch.ones(5, 3, dtype=torch.bool, device=DEVICE).t()
         condition = condition.contiguous() if copy else condition

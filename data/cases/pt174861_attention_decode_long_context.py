@@ -52,7 +52,9 @@ def main():
         # The kernel was written for grouped heads; where the option exists, the heads are not repeated.
         for _ in range(3):
             try:
-                got = attention(moved[0], moved[1][:, ::4].contiguous(), moved[2][:, ::4].contiguous(), enable_gqa=True).cpu()
+                got = attention(
+                    moved[0], moved[1][:, ::4].contiguous(), moved[2][:, ::4].contiguous(), enable_gqa=True
+                ).cpu()
             except TypeError:
                 got = attention(*moved).cpu()
             if PLANT:

@@ -37,6 +37,7 @@ def main():
 
     if not torch.backends.mps.is_available():
         return 125, "no MPS device here"
+
     def run(copy):
         matrix = torch.tensor([[3.0, 1.0, 2.0], [6.0, 4.0, 5.0]], device=DEVICE).t()
         return torch.sort(matrix.contiguous() if copy else matrix, dim=0)[0].cpu()

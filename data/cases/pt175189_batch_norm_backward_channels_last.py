@@ -51,6 +51,7 @@ def main():
                 return torch.full((195,), float("nan"))
             raise
         return torch.cat([layer.weight.grad.cpu().flatten(), leaf.grad.cpu()[0].flatten()])
+
     truth = run("cpu", torch.contiguous_format)
     expected = run(DEVICE, torch.contiguous_format)
     if not torch.allclose(expected.float(), truth.float(), atol=1e-3):

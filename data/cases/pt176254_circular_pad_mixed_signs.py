@@ -11,8 +11,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Crops a row of five at its left end to two elements and pads it circularly by three at the right. The two should be
-repeated. Instead the third element is copied from a place of the output that was not written yet."""
+"""Crops two-row images to their first row and pads them circularly by two rows at the top. That row should be repeated.
+Instead the first row is copied from a place of the output that was not written yet."""
 
 import os
 import sys
@@ -24,20 +24,19 @@ def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
 
-    row = torch.arange(1.0, 6.0).reshape(1, 1, 5)
-    once = torch.nn.functional.pad(row[:, :, 3:], (0, 2), mode="circular")
-    if once.flatten().tolist() != [4.0, 5.0, 4.0, 5.0]:
-        return 125, "the workaround path fails too: cropped first, the result is %s" % once.flatten().tolist()
-    expected = torch.nn.functional.pad(once, (0, 1), mode="circular").flatten().tolist()
-    foreign = torch.full((1, 1, 5), -77.0)
-    del foreign  # the allocator hands this memory out again, so that unwritten elements show
-    torch.use_deterministic_algorithms(mode=True)  # newer releases then fill fresh memory with NaN
-    got = torch.nn.functional.pad(row, (-3, 3), mode="circular").flatten().tolist()
+    images = torch.arange(1.0, 13.0).reshape(1, 2, 2, 3)
+    cropped = images[:, :, :1]
+    once = torch.nn.functional.pad(cropped, (0, 0, 1, 0), mode="circular")
+    if not torch.equal(once, cropped.expand(1, 2, 2, 3)):
+        return 125, "the workaround path fails too: cropped first, a row is not repeated"
+    foreign = torch.full((1, 2, 3, 3), -77.0)
+    del foreign  # the allocator hands this memory out again, so that elements that were never written show
+    got = torch.nn.functional.pad(images, (0, 0, 2, -1), mode="circular")
     if PLANT:
-        got = [4.0, 5.0, 4.0, 5.0, 0.0]
-    if got == expected:
-        return 0, "the two elements are repeated: %s" % got
-    return 1, "1..5 cropped by 3 and padded by 3 is %s instead of %s" % (got, expected)
+        got = got * 0
+    if torch.equal(got, cropped.expand(1, 2, 3, 3)):
+        return 0, "the row is repeated"
+    return 1, "before the row %s stands %s" % (cropped[0, 0, 0].tolist(), got[0, 0, 0].tolist())
 
 
 if __name__ == "__main__":

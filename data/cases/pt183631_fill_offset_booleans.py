@@ -37,6 +37,7 @@ def main():
 
     if not torch.backends.mps.is_available():
         return 125, "no MPS device here"
+
     def run(copy):
         flags = torch.zeros(16, dtype=torch.bool, device=DEVICE)
         if copy:

@@ -35,6 +35,7 @@ def main():
 
     if not torch.backends.mps.is_available():
         return 125, "no MPS device here"
+
     def step(fused, flag):
         weight = torch.ones(4, device=DEVICE)
         weight.grad = torch.ones(4, device=DEVICE)

@@ -49,7 +49,11 @@ def main():
     truth = torch.softmax(query.double() @ key.double().mT / 4, -1) @ value.double()
     if not torch.allclose(expected.double(), truth, atol=1e-5):
         return 125, "the workaround path fails too: dense operands give wrong attention"
-    operands = {"queries": (spread(query), key, value), "keys": (query, spread(key), value), "values": (query, key, spread(value))}
+    operands = {
+        "queries": (spread(query), key, value),
+        "keys": (query, spread(key), value),
+        "values": (query, key, spread(value)),
+    }
     for name, strided in operands.items():
         got = attention(*strided)[0]
         if PLANT:

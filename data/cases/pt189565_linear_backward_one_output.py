@@ -13,7 +13,8 @@
 # ///
 """Differentiates the sum of a linear layer with one output. Every row of the input must receive the weight as its
 gradient. Instead the incoming gradient, which is one number expanded over all rows, is read as if it were packed,
-and the rows past the first memory page receive zeros."""
+and the rows past the first memory page receive zeros. The linked change tells of it beside the crash that it is
+about."""
 
 import os
 import sys
@@ -44,7 +45,9 @@ def main():
     def gradient(expanded):
         rows = torch.ones(8192, 33, device=DEVICE, requires_grad=True)
         out = torch.nn.functional.linear(rows, weight.to(DEVICE))
-        out.backward(torch.ones(1, 1, device=DEVICE).expand(8192, 1) if expanded else torch.ones(8192, 1, device=DEVICE))
+        out.backward(
+            torch.ones(1, 1, device=DEVICE).expand(8192, 1) if expanded else torch.ones(8192, 1, device=DEVICE)
+        )
         return rows.grad.cpu()
 
     truth = weight.expand(8192, 33)

@@ -3,30 +3,46 @@
 # [tool.embers]
 # issues = ["pytorch/pytorch#190054"]
 # bug_type = "data_type"
-# consequence = "silent_correctness"
+# consequence = "crash"
 # requires = ["mps"]
 # known_bad = []
-# signature = "mismatch"
+# signature = ["SIGABRT", "SIGSEGV", "SIGTRAP", "mismatch"]
 # oracle = "self"
+# timeout = 200
 # ///
-"""Normalises half-precision rows with a weight and a bias in single precision. The numbers of the CPU are due, up to
-half precision. Instead the bits of the weight are read as half precision, and the output is garbage."""
+"""Normalises half-precision rows with a weight and a bias in single precision, forward and backward. The numbers of
+the CPU are due, up to half precision. Instead the bits of the weight are read as half precision, so that the
+output is garbage, and the backward pass ends the process."""
 
 import os
+import signal
+import subprocess
 import sys
 
 PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+PROGRAM = """
+import sys, torch
+device, safe = sys.argv[1], sys.argv[2] == "safe"
+torch.manual_seed(0)
+rows, weight, bias = torch.randn(4, 16), torch.rand(16) + 0.5, torch.randn(16)
+norm = torch.nn.functional.layer_norm
+wanted = norm(rows.half().float(), (16,), weight, bias)
+half = rows.half().to(device).requires_grad_()
+kind = torch.float16 if safe else torch.float32
+affine = [x.to(device).to(kind).requires_grad_() for x in (weight, bias)]
+got = norm(half, (16,), *affine)
+if not torch.allclose(got.float().cpu(), wanted, atol=0.05):
+    sys.exit(4)
+got.float().sum().backward()
+sys.exit(0 if half.grad is not None and torch.isfinite(half.grad).all() else 4)
+"""
 
 
-def where_off(got, expected):
-    """Say by how much got differs from expected, and where most."""
-    off = (got.detach().cpu().double() - expected.detach().cpu().double()).abs().nan_to_num(float("inf"))
-    at, place = int(off.argmax()), []
-    for size in reversed(off.shape):
-        place.insert(0, at % size)
-        at //= size
-    return "off by up to %g at %s" % (off.max(), tuple(place))
+def run_apart(word):
+    """Run the program in an interpreter of its own, as Metal does not survive a fork; return its exit code."""
+    command = [sys.executable, "-c", "import os; os.abort()" if word == "plant" else PROGRAM, DEVICE, word]
+    return subprocess.run(command, capture_output=True, timeout=90, check=False).returncode
 
 
 def main():
@@ -35,20 +51,20 @@ def main():
 
     if not torch.backends.mps.is_available():
         return 125, "no MPS device here"
-    torch.manual_seed(0)
-    rows, weight, bias = torch.randn(4, 16), torch.rand(16) + 0.5, torch.randn(16)
-    norm = torch.nn.functional.layer_norm
-    half = rows.half().to(DEVICE)
-    truth = norm(rows.half().float(), (16,), weight, bias)
-    expected = norm(half, (16,), weight.half().to(DEVICE), bias.half().to(DEVICE)).cpu()
-    if not torch.allclose(expected.float(), truth.float(), atol=0.05):
-        return 125, "the workaround path fails too: a half-precision weight gives wrong numbers"
-    got = norm(half, (16,), weight.to(DEVICE), bias.to(DEVICE)).cpu()
-    if PLANT:
-        got = got + 1
-    if torch.allclose(got.float(), truth.float(), atol=0.05):
-        return 0, "the numbers agree with the CPU"
-    return 1, "the result is " + where_off(got.float(), truth.float())
+    if run_apart("safe") != 0:
+        return 125, "the workaround path fails too: it ends in an exception or a crash"
+    ended = run_apart("plant" if PLANT else "hostile")
+    if ended in (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGTRAP):
+        return (
+            1,
+            "normalising half-precision rows with a single-precision weight killed the process: "
+            + signal.Signals(-ended).name,
+        )
+    if ended == 4:
+        return 1, "the normalised rows are wrong"
+    if ended != 0:
+        return 125, "another failure: the process ended with %d" % ended
+    return 0, "normalising half-precision rows with a single-precision weight runs"
 
 
 if __name__ == "__main__":

@@ -48,7 +48,12 @@ def main():
             out.sum().backward()
         return torch.cat([x.detach().flatten().cpu().double() for x in (out, leaf.grad, kernel.grad)])
 
-    shapes = [(stride, padding, extra) for stride in (2, 3) for padding in (0, 1) for extra in ((1, 0, 0), (0, 1, 1), (1, 1, 1))]
+    shapes = [
+        (stride, padding, extra)
+        for stride in (2, 3)
+        for padding in (0, 1)
+        for extra in ((1, 0, 0), (0, 1, 1), (1, 1, 1))
+    ]
     for fused, shape in [(fused, shape) for fused in (True, False) for shape in shapes]:
         truth = run("cpu", torch.float64, fused, shape)
         try:

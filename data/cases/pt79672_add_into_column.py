@@ -37,6 +37,7 @@ def main():
 
     if not torch.backends.mps.is_available():
         return 125, "no MPS device here"
+
     def run(copy):
         matrix = torch.arange(12.0, device=DEVICE).reshape(4, 3)
         if copy:

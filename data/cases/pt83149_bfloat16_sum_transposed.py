@@ -35,7 +35,10 @@ def main():
     single = ones.float().transpose(2, 3).sum((0, 1, 2))
     # Eight bits of mantissa: one honest rounding moves the count by at most 1/256 of it.
     if (single != truth).any() or ((dense - truth).abs() > truth / 256).any():
-        return 125, "the workaround path fails too: dense ones sum to %g, single precision to %g" % (dense[0], single[0])
+        return 125, "the workaround path fails too: dense ones sum to %g, single precision to %g" % (
+            dense[0],
+            single[0],
+        )
     if ((got - truth).abs() <= truth / 256).all():
         return 0, "the transposed ones sum to %s" % got.tolist()
     return 1, "the transposed ones sum to %s instead of %g" % (got.tolist(), truth)

@@ -49,7 +49,10 @@ def main():
         raise
     if last and others:
         return 0, "%d elements are averaged right" % batch.numel()
-    return 1, "wrong averages: last image %s, the others %s" % ("right" if last else "wrong", "right" if others else "wrong")
+    return 1, "wrong averages: last image %s, the others %s" % (
+        "right" if last else "wrong",
+        "right" if others else "wrong",
+    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,10 @@
 # memory_type = "non_contiguous"
 # consequence = "crash"
 # requires = ["cpu"]
-# known_bad = ["1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"]
+# known_bad = [
+#     "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0",
+#     "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0",
+# ]
 # signature = "RuntimeError: INTERNAL ASSERT FAILED"
 # oracle = "self"
 # ///
@@ -25,6 +28,7 @@ def main():
 
     if not hasattr(torch, "as_strided_scatter"):
         return 125, "this release has no as_strided_scatter"
+
     def scatter(matrix):
         return torch.as_strided_scatter(matrix.detach().requires_grad_(), torch.zeros(2), (2,), (1,))
 

@@ -42,7 +42,9 @@ def main():
     if PLANT:
         got = got + 1
     # The same picks with an index of two columns, of which the second one is thrown away.
-    expected = torch.cat([torch.gather(source, 1, index.repeat(1, 2))[:, :1], torch.gather(source, 0, rows.repeat(1, 2))[:, :1]])
+    expected = torch.cat(
+        [torch.gather(source, 1, index.repeat(1, 2))[:, :1], torch.gather(source, 0, rows.repeat(1, 2))[:, :1]]
+    )
     truth = torch.tensor([[1.0], [2.0], [5.0], [6.0], [9.0], [4.0], [0.0], [8.0], [2.0], [6.0]])
     if not torch.equal(expected, truth):
         return 125, "the workaround path fails too: an index of two columns picks wrong elements"

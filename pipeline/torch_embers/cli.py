@@ -351,7 +351,10 @@ def doctor() -> None:
     """Prove on this machine every guarantee that the sandbox gives, and say what is missing."""
     from torch_embers.run import doctor as examining
 
-    if not examining.report(console.stdout()):
+    proof = examining.prove(again=True)
+    for line in examining.report(proof):
+        console.stdout().print(console.plain(line))
+    if not proof.complete:
         raise typer.Exit(SandboxError.exit_code)
 
 

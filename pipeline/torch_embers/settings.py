@@ -19,6 +19,7 @@ from torch_embers import resources
 from torch_embers.errors import SettingsError
 
 DEFAULT_REPO = "pytorch/pytorch"
+DEFAULT_EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
 DEFAULT_API_URL = "https://api.github.com"
 TOKEN_VARIABLES = ("EMBERS_TOKENS", "GITHUB_TOKEN", "GH_TOKEN")
 
@@ -42,6 +43,7 @@ class Settings(BaseSettings):
 
     database: Path = Field(default_factory=default_database, description="The DuckDB file.")
     repo: str = Field(DEFAULT_REPO, pattern=r"^[\w.-]+/[\w.-]+$", description="Repository as owner/name.")
+    embedder: str = Field(DEFAULT_EMBEDDER, min_length=1, description="Embedding model: hub name or folder.")
     api_url: str = Field(DEFAULT_API_URL, pattern=r"^https?://", description="Base address of the GitHub API.")
     tokens: SecretStr = Field(SecretStr(""), description="GitHub tokens, separated by commas; used in turn.")
     max_wait: float = Field(120.0, ge=0, description="Longest wait in seconds for a rate limit or a retry.")

@@ -1,26 +1,32 @@
-"""A set of classifiers, one per scheme, that were trained together: saved, checked and loaded as one folder.
+"""A set of judges, one per question, that were trained together: saved, checked and loaded as one folder.
 
-``bundle.json`` names the text variant, the embedding model and the taxonomy that the classifiers were made for, and
-holds the out-of-fold probabilities of the training items: an item that was trained on is never judged by a model that
-has seen it.
+``bundle.json`` names the text variant, the embedding model and the taxonomy that the judges were made for, and holds
+what the votes are worth, the rows that were learned from with their sources, and the out-of-fold probabilities of the
+items with gold: an item that was trained on is never judged by a model that has seen it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
-from torch_embers.classify.model import HybridClassifier, ModelError
+from torch_embers.classify.judge import Judge
+from torch_embers.classify.model import HybridClassifier
+from torch_embers.classify.sealed import ModelError
+from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-FORMAT = 1
+FORMAT = 2
 FILE = "bundle.json"
+TRAINING = "TRAINING.md"
+"""What the judges learned from, counted; written for readers, never read."""
 SHIPPED = "study-titles"
 """The classifier in models/ that labels at once on a fresh machine."""
 
@@ -35,8 +41,20 @@ class HeldOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """An item that a judge learned from."""
+
+    repo: str
+    number: int
+    label: str
+    weight: float
+    source: str
+    """``gold:<kind>:<annotator>``, or ``weak:<functions>``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Bundle:
-    """Classifiers with what they need to be used rightly."""
+    """Judges with what they need to be used rightly."""
 
     name: str
     variant: str
@@ -45,14 +63,28 @@ class Bundle:
     """Model and weights of their vectors, without the arithmetic: ``all-MiniLM-L6-v2@53aa51172d14``."""
     taxonomy: str
     """Digest of the taxonomy they were trained on."""
-    models: Mapping[str, HybridClassifier]
+    judges: Mapping[str, Judge]
+    """By the name of their question."""
     held_out: Mapping[str, tuple[HeldOut, ...]] = field(default_factory=dict)
+    rows: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+
+    @property
+    def models(self) -> dict[str, HybridClassifier]:
+        """The classifiers of texts by the name of their question."""
+        return {name: judge.model for name, judge in self.judges.items()}
 
     @property
     def version(self) -> str:
         """Name and digest, as stored beside each prediction."""
-        digest = hashlib.sha256("".join(m.digest for m in self.models.values()).encode()).hexdigest()
-        return f"{self.name}@{digest[:12]}"
+        digest = hashlib.sha256("".join(judge.model.digest for judge in self.judges.values()).encode())
+        digest.update(json.dumps({name: judge.as_data() for name, judge in self.judges.items()}).encode())
+        return f"{self.name}@{digest.hexdigest()[:12]}"
+
+    def sources(self, repo: str, number: int) -> dict[str, Row]:
+        """How an item was learned from, by question; nothing where it was not."""
+        return {
+            name: row for name, rows in self.rows.items() for row in rows if (row.repo, row.number) == (repo, number)
+        }
 
     def save(self, folder: Path) -> None:
         """Write the bundle.
@@ -60,24 +92,30 @@ class Bundle:
         Raises:
             ModelError: the folder cannot be written.
         """
-        for scheme, model in self.models.items():
-            model.save(folder / scheme)
+        for name, judge in self.judges.items():
+            judge.model.save(folder / name)
         about = {
             "format": FORMAT,
             "name": self.name,
             "variant": self.variant,
             "embedding": self.embedding,
             "taxonomy": self.taxonomy,
-            "digests": {scheme: model.digest for scheme, model in self.models.items()},
+            "digests": {name: judge.model.digest for name, judge in self.judges.items()},
+            "judges": {name: judge.as_data() for name, judge in self.judges.items()},
             "held_out": {
-                scheme: [[h.repo, h.number, *(round(p, 6) for p in h.probabilities)] for h in rows]
-                for scheme, rows in self.held_out.items()
+                name: [[h.repo, h.number, *(round(p, 6) for p in h.probabilities)] for h in rows]
+                for name, rows in self.held_out.items()
+            },
+            "rows": {
+                name: [[r.repo, r.number, r.label, round(r.weight, 6), r.source] for r in rows]
+                for name, rows in self.rows.items()
             },
         }
         try:
             partial = folder / (FILE + ".part")
             partial.write_text(json.dumps(about, indent=0, sort_keys=True), encoding="utf-8")
             partial.replace(folder / FILE)
+            (folder / TRAINING).write_text(training_card(self), encoding="utf-8")
         except OSError as error:
             raise ModelError(f"cannot write the model to {folder}: {error}") from error
 
@@ -90,26 +128,59 @@ class Bundle:
         """
         about = _about(folder)
         try:
-            models = {scheme: HybridClassifier.load(folder / scheme) for scheme in about["digests"]}
+            digests = {str(name): str(digest) for name, digest in about["digests"].items()}
+            models = {name: HybridClassifier.load(folder / name) for name in digests}
+            judges = {name: Judge.from_data(model, about["judges"][name]) for name, model in models.items()}
             held_out = {
-                scheme: tuple(HeldOut(str(r[0]), int(r[1]), tuple(map(float, r[2:]))) for r in rows)
-                for scheme, rows in about["held_out"].items()
+                name: tuple(HeldOut(str(r[0]), int(r[1]), tuple(map(float, r[2:]))) for r in rows)
+                for name, rows in about["held_out"].items()
             }
-            bundle = Bundle(about["name"], about["variant"], about["embedding"], about["taxonomy"], models, held_out)
-            digests = dict(about["digests"])
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            rows = {
+                name: tuple(Row(str(r[0]), int(r[1]), str(r[2]), float(r[3]), str(r[4])) for r in own)
+                for name, own in about["rows"].items()
+            }
+            texts = [str(about[key]) for key in ("name", "variant", "embedding", "taxonomy")]
+        except ModelError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, InputError) as error:
             raise ModelError(f"{folder / FILE}: damaged ({error!r}): train the model again") from error
-        for scheme, model in models.items():
-            if model.digest != digests[scheme] or model.scheme != scheme:
-                raise ModelError(f"{folder}: the model of {scheme} is not the one that belongs to this bundle")
-        return bundle
+        for name, model in models.items():
+            if model.digest != digests[name] or model.scheme != name:
+                raise ModelError(f"{folder}: the model of {name} is not the one that belongs to this bundle")
+            if any(len(own.probabilities) != len(model.classes) for own in held_out.get(name, ())):
+                raise ModelError(f"{folder / FILE}: held-out answers of {name} do not fit its classes")
+        return Bundle(texts[0], texts[1], texts[2], texts[3], judges, held_out, rows)
+
+
+def weights_of(model_id: str) -> str:
+    """Model and weights of an embedder's id, without the arithmetic it runs with."""
+    return model_id.partition("/")[0]
+
+
+def training_card(bundle: Bundle) -> str:
+    """What the judges learned from, as Markdown: labelled items by annotator, and items that votes labelled."""
+    lines = [
+        f"# What {bundle.name} learned from",
+        "",
+        f"Written by `embers classify --train`; text: {bundle.variant}, vectors: {bundle.embedding}.",
+        "",
+        "| question | source | items |",
+        "| --- | --- | ---: |",
+    ]
+    for name, rows in bundle.rows.items():
+        counts = Counter(row.source if row.source.startswith("gold") else "votes, without gold" for row in rows)
+        lines += [f"| {name} | {source} | {count} |" for source, count in sorted(counts.items())]
+    lines += ["", "| question | class | items with gold |", "| --- | --- | ---: |"]
+    for name, judge in bundle.judges.items():
+        lines += [f"| {name} | `{value}` | {count} |" for value, count in judge.model.trained_on.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _about(folder: Path) -> dict[str, Any]:
     path = folder / FILE
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"no usable model in {folder} ({error}): train one with `embers classify --train`") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ModelError(f"{path}: made by another version of embers: train the model again")

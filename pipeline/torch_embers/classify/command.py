@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from torch_embers.errors import StoreMissingError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from torch_embers.classify.evaluate import Report
-    from torch_embers.classify.metrics import Interval
+    from torch_embers.classify.embed import Embedder
+    from torch_embers.classify.explain import Explanation
     from torch_embers.classify.search import Hit
-    from torch_embers.classify.stage import Explanation, Labelled
-    from torch_embers.store.store import Store
-
-LEAST_SHARED = 10
-"""Items that two annotators must share before their agreement says anything."""
+    from torch_embers.classify.stage import Labelled
+    from torch_embers.classify.suspects import Suspect
+    from torch_embers.store.store import Store, Writer
 
 
 class Progress(Protocol):
@@ -54,138 +51,43 @@ def folder_of(store: Store, model: Path | None) -> Path:
 
 
 def run(store: Store, model: Path | None, variant: str, progress: Progress, *, train: bool) -> Labelled:
-    """Train where asked to, then label everything that is new.
+    """Bring the weak labels up to date, train where asked to, then label everything that is new.
 
     Raises:
         EmbersError: no database, no model, packages missing.
     """
-    from torch_embers.classify import stage
+    from torch_embers.classify import stage, weak_table
     from torch_embers.classify.bundle import Bundle
     from torch_embers.classify.embed import load_embedder
 
     if not store.exists():
         raise StoreMissingError(f"no database at {store.path}: run `embers mine` first")
+    bundle = None if train else Bundle.load(folder_of(store, model))
     embedder = load_embedder()
     with store.writer("embers classify") as writer:
-        if train:
-            target = model or own_folder(store)
-            chosen: Any = variant
-            trained = stage.train(store, writer, embedder, chosen, target.name, progress.said)
-            trained.bundle.save(target)
-            for scheme, rare in trained.left_out.items():
-                if rare:
-                    named = ", ".join(f"{value} ({count})" for value, count in sorted(rare.items()))
-                    progress.said(f"{scheme}: too few labelled items of {named}")
-            model = target
-        bundle = Bundle.load(folder_of(store, model))
+        weak_table.label_items(store, writer)
+        if bundle is None:
+            model = model or own_folder(store)
+            _train(store, writer, embedder, model, variant, progress.said)
+            bundle = Bundle.load(model)
         return stage.classify(store, writer, bundle, embedder, progress=progress.advanced, expects=progress.expects)
 
 
-def evaluate_gold(store: Store, variant: str, progress: Progress) -> tuple[list[Report], list[Agreement]]:
-    """Cross-validate each scheme on the gold labels of the database, and say how annotators agree.
+def _train(
+    store: Store, writer: Writer, embedder: Embedder, target: Path, variant: str, say: Callable[[str], None]
+) -> None:
+    """Train, save, and tell what could not be learned."""
+    from torch_embers.classify import sealed, train
 
-    Groups (near-duplicates, and what links join) are held out whole. The text is the item's own: never a summary.
-
-    Raises:
-        InputError: no gold labels.
-        EmbersError: no database, packages missing.
-    """
-    from torch_embers.classify import gold, protocols, stage
-    from torch_embers.classify.embed import load_embedder
-    from torch_embers.classify.vectors import text_batches
-    from torch_embers.errors import InputError
-
-    labelled = gold.load(store)
-    if not labelled:
-        raise InputError("no gold labels in the database: `embers mine --source catalog` brings the catalog's")
-    embedder = load_embedder()
+    sealed.check_target(target)
     chosen: Any = variant
-    with store.writer("embers evaluate"):
-        texts = {(t.repo, t.number): t.text for batch in text_batches(store, chosen) for t in batch if t.text_hash}
-    bodies = _with_body(store)
-    reports = []
-    for scheme in stage.SCHEMES:
-        items = [
-            protocols.GoldItem(
-                g.number, g.labels[scheme], texts[g.repo, g.number], g.created_at, (g.repo, g.number) in bodies
-            )
-            for g in labelled
-            if scheme in g.labels and (g.repo, g.number) in texts
-        ]
-        progress.said(f"{scheme}: {len(items)} labelled items")
-        reports.append(protocols.gold(scheme, items, embedder.encode, protocols.gold_groups(items, _related(store))))
-    return reports, _agreements(store, stage.SCHEMES)
-
-
-def _with_body(store: Store) -> set[tuple[str, int]]:
-    with store.read() as connection:
-        return set(connection.execute("SELECT repo, number FROM items WHERE body <> ''").fetchall())
-
-
-def _related(store: Store) -> dict[int, list[int]]:
-    """Items that links join: they tell of the same bug and must be held out together."""
-    with store.read() as connection:
-        rows = connection.execute(
-            "SELECT number, list(DISTINCT target_number) FROM links WHERE number IS NOT NULL "
-            "AND target_number IS NOT NULL AND relation <> 'mentions' GROUP BY number"
-        ).fetchall()
-    return {int(number): list(others) for number, others in rows}
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Cohen's kappa of two annotators on the items that both labelled."""
-
-    scheme: str
-    one: str
-    other: str
-    kappa: Interval
-    items: int
-
-
-def _agreements(store: Store, schemes: Sequence[str]) -> list[Agreement]:
-    """Agreement of every two annotators that share at least ten items."""
-    from itertools import combinations
-
-    from torch_embers.classify.metrics import kappa
-
-    with store.read() as connection:
-        rows = connection.execute(
-            "SELECT scheme, annotator_kind || ':' || annotator, repo, number, value FROM gold_labels ORDER BY ALL"
-        ).fetchall()
-    said: dict[tuple[str, str], dict[tuple[str, int], str]] = {}
-    for scheme, annotator, repo, number, value in rows:
-        said.setdefault((scheme, annotator), {})[repo, number] = value
-    found = []
-    for (one_scheme, one), (other_scheme, other) in combinations(sorted(said), 2):
-        both = sorted(said[one_scheme, one].keys() & said[other_scheme, other].keys())
-        if one_scheme != other_scheme or one_scheme not in schemes or len(both) < LEAST_SHARED:
-            continue
-        first = [said[one_scheme, one][key] for key in both]
-        second = [said[other_scheme, other][key] for key in both]
-        found.append(Agreement(one_scheme, one, other, kappa(first, second, both), len(both)))
-    return found
-
-
-def evaluate_files(
-    train: Path, test: Path | None, text_columns: Sequence[str], label_column: str, group_column: str | None
-) -> Report:
-    """Run the same machinery on labelled texts of CSV files.
-
-    Raises:
-        InputError: a file or column is missing, or there is too little to learn from.
-    """
-    from torch_embers.classify.embed import load_embedder
-    from torch_embers.classify.evaluate import evaluate_tables, read_table
-    from torch_embers.classify.splits import join_groups, near_duplicates
-
-    first = read_table(train, text_columns, label_column, group_column)
-    second = read_table(test, text_columns, label_column, group_column) if test else None
-    texts = [*first.texts, *(second.texts if second else ())]
-    named = [*first.groups, *(second.groups if second else ())]
-    own = [group if group is not None else f"row {place}" for place, group in enumerate(named)]
-    groups = join_groups(near_duplicates(texts).tolist(), own)
-    return evaluate_tables(first, second, load_embedder().encode, groups.tolist())
+    trained = train.train(store, writer, embedder, chosen, target.name, say)
+    trained.bundle.save(target)
+    for name, rare in trained.rare.items():
+        named = ", ".join(f"{value} ({count})" for value, count in sorted(rare.items()))
+        say(f"{name}: too few labelled items of {named}")
+    for name, reason in trained.left_out.items():
+        say(f"{name}: left out, {reason}")
 
 
 def explain(store: Store, repo: str, number: int, model: Path | None) -> Explanation:
@@ -194,10 +96,22 @@ def explain(store: Store, repo: str, number: int, model: Path | None) -> Explana
     Raises:
         EmbersError: the item is unknown or not classified.
     """
-    from torch_embers.classify import stage
+    from torch_embers.classify import explain as explaining
     from torch_embers.classify.bundle import Bundle
 
-    return stage.explain(store, Bundle.load(folder_of(store, model)), repo, number)
+    return explaining.explain(store, Bundle.load(folder_of(store, model)), repo, number)
+
+
+def suspects(store: Store, schemes: Sequence[str], model: Path | None) -> list[Suspect]:
+    """Gold labels that are probably wrong.
+
+    Raises:
+        EmbersError: no database, no model, an unknown scheme.
+    """
+    from torch_embers.classify import suspects as suspecting
+    from torch_embers.classify.bundle import Bundle
+
+    return suspecting.suspects(store, Bundle.load(folder_of(store, model)), schemes)
 
 
 def similar(store: Store, repo: str, number: int, k: int) -> list[Hit]:

@@ -5,7 +5,7 @@ answer and TF-IDF with logistic regression beside the model, every score with it
 difference to the baselines with a paired one. Learners see the training half of a split and nothing else; splitting
 is done before.
 
-Pure, apart from reading the CSV files that ``read_table`` is given. Embedding is done by the caller.
+Pure, apart from the processes that ``jobs`` asks for. Embedding is done by the caller.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from torch_embers.classify.features import Inputs, Vectorizer, need
+from torch_embers.classify.features import need
 from torch_embers.classify.metrics import (
     Bin,
     ClassScore,
@@ -28,97 +28,24 @@ from torch_embers.classify.metrics import (
     calibration_error,
     confusion,
     coverage_curve,
-    kappa,
     macro_f1_interval,
     paired_difference,
     per_class,
     reliability,
 )
-from torch_embers.classify.model import HybridClassifier, Settings
 from torch_embers.classify.splits import Split, grouped_folds
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from torch_embers.classify.features import Inputs
+    from torch_embers.classify.learners import Answers, Learner
+
 CURVE_POINTS = 50
 """Points of a coverage curve that a report keeps."""
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What a learner says of texts: probabilities float64 [texts, classes], and from where up it answers at all."""
-
-    classes: tuple[str, ...]
-    probabilities: NDArray[np.float64]
-    threshold: float = 0.0
-
-
-class Learner(Protocol):
-    """Something that learns from one half of a split and answers the other."""
-
-    @property
-    def name(self) -> str:
-        """Row of the table."""
-        ...
-
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> Answers:
-        """Learn from ``train`` and answer ``test``."""
-        ...
-
-
-@dataclass(frozen=True)
-class Majority:
-    """Always the most frequent class."""
-
-    name: str = "majority"
-
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> Answers:
-        """Answer with the shares of the classes in the training half."""
-        del groups
-        counts = sorted(Counter(labels).items())
-        shares = np.array([count for _, count in counts], dtype=np.float64) / len(train)
-        return Answers(tuple(label for label, _ in counts), np.tile(shares, (len(test), 1)))
-
-
-@dataclass(frozen=True)
-class TfidfBaseline:
-    """TF-IDF of words and word pairs with logistic regression: what anyone would try first."""
-
-    balanced: bool = True
-    """Weight classes by rarity. Without it the baseline hardly ever names a rare class."""
-
-    @property
-    def name(self) -> str:
-        """Row of the table."""
-        return "tfidf+lr balanced" if self.balanced else "tfidf+lr"
-
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> Answers:
-        """Fit scikit-learn's defaults on all fields written one after another."""
-        vectorizer = Vectorizer.fit(_one_text(train), "word", 1, 100_000)
-        if vectorizer is None or len(set(labels)) < 2:
-            return Majority().answer(train, labels, groups, test)
-        regression = need("sklearn.linear_model").LogisticRegression(
-            class_weight="balanced" if self.balanced else None, max_iter=1_000
-        )
-        regression.fit(vectorizer(_one_text(train)), list(labels))
-        return Answers(tuple(map(str, regression.classes_)), regression.predict_proba(vectorizer(_one_text(test))))
-
-
-@dataclass(frozen=True)
-class Hybrid:
-    """The classifier of ``model.py``, with its own calibration and threshold set inside the training half."""
-
-    settings: Settings = Settings()  # noqa: RUF009 - frozen
-    name: str = "hybrid"
-
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> Answers:
-        """Fit on the training half."""
-        model = HybridClassifier(self.name, self.settings).fit(train, None, labels, groups)
-        return Answers(model.classes, model.predict_proba(test), model.threshold)
 
 
 @dataclass(frozen=True)
@@ -164,6 +91,8 @@ class Report:
     """Number of texts per class."""
     scores: tuple[Score, ...]
     notes: tuple[str, ...] = ()
+    rounds: float = 1
+    """Answers per text: more than one where the folds were cut several times. Counts in ``scores`` are of answers."""
 
     def score(self, name: str) -> Score:
         """Return one row.
@@ -181,8 +110,7 @@ class Report:
         rows = [
             {
                 "learner": score.name,
-                "macro-F1": round(score.macro_f1.value, 3),
-                "95 % interval": f"{score.macro_f1.low:.3f} .. {score.macro_f1.high:.3f}",
+                "macro-F1 [95 %]": str(score.macro_f1),
                 "accuracy": round(score.accuracy, 3),
                 "ECE": round(score.calibration_error, 3),
                 "coverage": round(score.coverage, 3),
@@ -205,21 +133,8 @@ def held_out(
     Raises:
         InputError: a text is in two test halves.
     """
-    rows = np.concatenate([split.test for split in splits])
-    if len(set(rows.tolist())) != len(rows):
-        raise InputError("a text stands in two test halves: score repeated splits one by one")
-    found: dict[int, tuple[str, float, bool]] = {}
-    for split in splits:
-        known = [labels[row] for row in split.train]
-        answers = learner.answer(
-            inputs.take(split.train), known, [groups[row] for row in split.train], inputs.take(split.test)
-        )
-        for row, probabilities in zip(split.test.tolist(), answers.probabilities, strict=True):
-            sure = min(1.0, float(probabilities.max()))
-            found[row] = (answers.classes[int(probabilities.argmax())], sure, sure >= answers.threshold)
-    ordered = sorted(found)
-    predicted, confidence, answered = zip(*(found[row] for row in ordered), strict=True)
-    return HeldOut(learner.name, np.array(ordered, dtype=np.int64), predicted, confidence, answered)
+    _check_disjoint(splits)
+    return _joined(learner.name, splits, [_answers([learner], inputs, labels, groups, split)[0] for split in splits])
 
 
 def compare(
@@ -230,6 +145,10 @@ def compare(
     learners: Sequence[Learner],
     splits: Sequence[Split] | None = None,
     notes: Iterable[str] = (),
+    *,
+    repeats: int = 1,
+    jobs: int = 1,
+    advanced: Callable[[int], None] | None = None,
 ) -> Report:
     """Score learners on the same held-out texts; each is compared with all those before it.
 
@@ -241,15 +160,88 @@ def compare(
         learners: baselines first.
         splits: disjoint test halves; grouped folds when not given.
         notes: what the reader must know.
+        repeats: how often to cut grouped folds, each time otherwise. How the folds fall moves a score by some points;
+            each text is then answered so often, and all its answers count as of its group.
+        jobs: processes that work side by side; the result is the same.
+        advanced: is told how many texts were just answered (each learner answers each text).
 
     Raises:
         InputError: lengths differ, or there is too little to split.
     """
     if not len(inputs) == len(labels) == len(groups):
         raise InputError(f"{len(inputs)} texts, {len(labels)} labels and {len(groups)} groups do not go together")
-    made = list(splits) if splits is not None else grouped_folds(labels, groups)
-    answers = [held_out(learner, inputs, labels, groups, made) for learner in learners]
-    return score_held_out(task, labels, groups, answers, notes)
+    rounds = [list(splits)] if splits is not None else [grouped_folds(labels, groups, seed=n) for n in range(repeats)]
+    for made in rounds:
+        _check_disjoint(made)
+    shared = inputs.counted_once()
+    todo = [split for made in rounds for split in made]
+    found: dict[tuple[str, int], Answers] = {}
+    for split, answers in zip(todo, _worked(todo, learners, shared, labels, groups, jobs), strict=True):
+        for learner, said in zip(learners, answers, strict=True):
+            found[learner.name, id(split)] = said
+        if advanced is not None:
+            advanced(len(learners) * len(split.test))
+    held = [
+        _together([_joined(one.name, made, [found[one.name, id(split)] for split in made]) for made in rounds])
+        for one in learners
+    ]
+    return score_held_out(task, labels, groups, held, notes)
+
+
+def _worked(
+    todo: Sequence[Split],
+    learners: Sequence[Learner],
+    inputs: Inputs,
+    labels: Sequence[str],
+    groups: Sequence[Hashable],
+    jobs: int,
+) -> Iterable[list[Answers]]:
+    """The answers of all learners to each split, in the order of the splits."""
+    if jobs <= 1 or len(todo) == 1:
+        return (_answers(learners, inputs, labels, groups, split) for split in todo)
+    joblib = need("joblib")
+    work = (joblib.delayed(_answers)(learners, inputs, labels, groups, split) for split in todo)
+    found: Iterable[list[Answers]] = joblib.Parallel(n_jobs=jobs, return_as="generator")(work)
+    return found
+
+
+def _answers(
+    learners: Sequence[Learner], inputs: Inputs, labels: Sequence[str], groups: Sequence[Hashable], split: Split
+) -> list[Answers]:
+    """What each learner says of the test half; they share what they make of the training half."""
+    known = [labels[row] for row in split.train]
+    together = [groups[row] for row in split.train]
+    train, test = inputs.take(split.train), inputs.take(split.test)
+    return [learner.answer(train, known, together, test) for learner in learners]
+
+
+def _check_disjoint(splits: Sequence[Split]) -> None:
+    rows = np.concatenate([split.test for split in splits])
+    if len(np.unique(rows)) != len(rows):
+        raise InputError("a text stands in two test halves: score repeated splits one by one")
+
+
+def _joined(name: str, splits: Sequence[Split], answers: Sequence[Answers]) -> HeldOut:
+    """The answers to all test halves, in the order of the texts."""
+    found: dict[int, tuple[str, float, bool]] = {}
+    for split, said in zip(splits, answers, strict=True):
+        for row, probabilities in zip(split.test.tolist(), said.probabilities, strict=True):
+            sure = min(1.0, float(probabilities.max()))
+            found[row] = (said.classes[int(probabilities.argmax())], sure, sure >= said.threshold)
+    ordered = sorted(found)
+    predicted, confidence, answered = zip(*(found[row] for row in ordered), strict=True)
+    return HeldOut(name, np.array(ordered, dtype=np.int64), predicted, confidence, answered)
+
+
+def _together(rounds: Sequence[HeldOut]) -> HeldOut:
+    """All answers of several rounds; a text stands as often as it was answered."""
+    return HeldOut(
+        rounds[0].name,
+        np.concatenate([one.rows for one in rounds]),
+        tuple(said for one in rounds for said in one.predicted),
+        tuple(sure for one in rounds for sure in one.confidence),
+        tuple(answered for one in rounds for answered in one.answered),
+    )
 
 
 def score_held_out(
@@ -270,123 +262,9 @@ def score_held_out(
     truth, together = [labels[row] for row in rows], [groups[row] for row in rows]
     names = sorted({*truth, *(label for one in answers for label in one.predicted)})
     scores = tuple(_score(truth, together, names, one, answers[:place]) for place, one in enumerate(answers))
-    counts = {name: truth.count(name) for name in names}
-    return Report(task, len(rows), len(set(together)), counts, scores, tuple(notes))
-
-
-def agreement(rows: Iterable[Mapping[str, Any]], scheme: str, one: str, other: str) -> tuple[Interval, int]:
-    """Cohen's kappa of two annotators of the catalog on the items that both labelled.
-
-    Args:
-        rows: catalog entries with ``number`` and ``taxonomy``.
-        scheme: which labels.
-        one: name of an annotator.
-        other: name of another one.
-
-    Returns:
-        kappa, and the number of items labelled twice.
-
-    Raises:
-        InputError: no item has both labels.
-    """
-    pairs = [
-        (row["number"], first, second)
-        for row in rows
-        if (first := label_of(row, scheme, one)) and (second := label_of(row, scheme, other))
-    ]
-    if not pairs:
-        raise InputError(f"{one} and {other} have no {scheme} label in common")
-    numbers, first_labels, second_labels = zip(*pairs, strict=True)
-    return kappa(first_labels, second_labels, numbers), len(pairs)
-
-
-def label_of(row: Mapping[str, Any], scheme: str, annotator: str) -> str | None:
-    """Return what an annotator says of a catalog entry, ``None`` when nothing."""
-    for entry in row.get("taxonomy", ()):
-        if entry["scheme"] == scheme and entry["annotator"] == annotator:
-            return str(entry["value"])
-    return None
-
-
-@dataclass(frozen=True)
-class Table:
-    """Labelled texts of a file."""
-
-    texts: tuple[str, ...]
-    labels: tuple[str, ...]
-    groups: tuple[str | None, ...]
-
-
-def read_table(
-    path: Path, text_columns: Sequence[str], label_column: str, group_column: str | None = None, limit: int = 2**30
-) -> Table:
-    """Read a CSV file (also compressed), every cell as text.
-
-    Args:
-        path: the file.
-        text_columns: joined by line breaks to the text of a row.
-        label_column: its class; rows without one are refused.
-        group_column: what must stay together.
-        limit: bytes that the file may have.
-
-    Raises:
-        InputError: no file, too large, not a CSV file, no such column, no rows, an empty label.
-    """
-    try:
-        if path.stat().st_size > limit:
-            raise InputError(f"{path} is larger than {limit} bytes")
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        raise InputError(f"cannot read {path} as CSV: {error}") from error
-    wanted = [*text_columns, label_column, *([group_column] if group_column else [])]
-    missing = [column for column in wanted if column not in frame.columns]
-    if missing or not text_columns:
-        raise InputError(f"{path} has no column {', '.join(missing)} (it has {', '.join(map(str, frame.columns))})")
-    if frame.empty:
-        raise InputError(f"{path} has no rows")
-    labels = tuple(label.strip() for label in frame[label_column])
-    if not all(labels):
-        raise InputError(f"{path}: row {labels.index('') + 2} has no label in {label_column}")
-    texts = tuple("\n".join(cells) for cells in frame[list(text_columns)].itertuples(index=False))
-    groups = tuple(cell or None for cell in frame[group_column]) if group_column else (None,) * len(texts)
-    return Table(texts, labels, groups)
-
-
-def evaluate_tables(
-    train: Table, test: Table | None, embed: Callable[[Sequence[str]], NDArray[np.float32]], groups: Sequence[Hashable]
-) -> Report:
-    """Run the baselines and the hybrid on labelled texts: on a test file, or by grouped folds without one.
-
-    A published benchmark is run unchanged: test texts that repeat a training text stay, but are counted in the notes.
-
-    Args:
-        train: labelled texts to learn from.
-        test: labelled texts to answer.
-        embed: gives float32 [texts, dimensions].
-        groups: a group per text, first those of ``train``, then those of ``test``.
-
-    Raises:
-        InputError: a class of the test file is not in the training file, or too little to learn from.
-    """
-    texts = [*train.texts, *(test.texts if test else ())]
-    labels = [*train.labels, *(test.labels if test else ())]
-    inputs = Inputs.of(texts, embed(texts))
-    learners: tuple[Learner, ...] = (Majority(), TfidfBaseline(balanced=False), TfidfBaseline(), Hybrid())
-    if test is None:
-        return compare("cross-validation", inputs, labels, groups, learners)
-    unknown = sorted(set(test.labels) - set(train.labels))
-    if unknown:
-        raise InputError(f"the test file has classes that the training file lacks: {', '.join(unknown)}")
-    size = len(train.texts)
-    seen = set(groups[:size])
-    repeated = sum(group in seen for group in groups[size:])
-    notes = (
-        [f"{repeated} of {len(test.texts)} test texts repeat a training text or belong to its thread"]
-        if repeated
-        else []
-    )
-    split = Split(np.arange(size), np.arange(size, len(texts)))
-    return compare("train and test file", inputs, labels, groups, learners, [split], notes)
+    counted = Counter(labels[row] for row in set(rows))
+    counts = {name: counted[name] for name in names}
+    return Report(task, len(set(rows)), len(set(together)), counts, scores, tuple(notes), len(rows) / len(set(rows)))
 
 
 def _score(
@@ -413,9 +291,3 @@ def _score(
 def _thinned(curve: list[Coverage]) -> tuple[Coverage, ...]:
     step = max(1, math.ceil(len(curve) / CURVE_POINTS))
     return tuple(curve[place] for place in range(len(curve)) if place % step == 0 or place == len(curve) - 1)
-
-
-def _one_text(inputs: Inputs) -> list[str]:
-    if not inputs.fields:
-        raise InputError("there are no texts to read")
-    return ["\n".join(parts) for parts in zip(*inputs.fields.values(), strict=True)]

@@ -1,10 +1,15 @@
-"""What annotators said, brought to one label per item and scheme, with who decided."""
+"""What annotators said, brought to one answer per item and scheme, with who decided.
+
+There is one rule, and everything that learns from gold or measures against it goes through ``load``.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from torch_embers.classify.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -14,6 +19,24 @@ if TYPE_CHECKING:
 
 ORDER = {"human": 0, "paper": 1, "automated": 2}
 """Whose word counts first. The study's own labels come before those of automated annotators, people's before both."""
+UNKNOWN_KIND = len(ORDER)
+
+_VOTES = """
+    SELECT v.*, i.created_at FROM (
+        SELECT repo, number, scheme, value, annotator_kind, annotator FROM gold_labels
+        UNION ALL
+        SELECT repo, number, 'backend', unnest(backends), 'automated', 'catalog' FROM catalog
+    ) v LEFT JOIN items i ON i.repo = v.repo AND i.number = v.number
+    WHERE $repo IN ('', v.repo) ORDER BY ALL"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The classes of one item in one scheme; one class where the scheme is exclusive."""
+
+    values: frozenset[str]
+    by: str
+    """Who decided, as kind:name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,58 +46,69 @@ class GoldItem:
     repo: str
     number: int
     labels: Mapping[str, str]
-    """Scheme -> value."""
+    """Scheme -> value, of the schemes whose classes exclude each other."""
     annotators: Mapping[str, str]
     """Scheme -> who decided, as kind:name."""
     created_at: datetime | None
+    answers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Scheme -> classes, of all schemes."""
 
 
-def decide(votes: Iterable[tuple[str, str, str]]) -> tuple[str, str]:
-    """One label of several: (value, kind:annotator).
+def decide(votes: Iterable[tuple[str, str, str]]) -> Answer:
+    """One answer of several annotators.
 
-    The first kind in ``ORDER`` that voted decides; within a kind the most frequent value, and where that is a draw,
-    the annotator whose name sorts first.
+    The first kind in ``ORDER`` that voted decides; within a kind the most frequent answer, and where that is a draw,
+    that of the annotator whose name sorts first. All classes that one annotator names are one answer.
 
     Args:
         votes: (value, annotator kind, annotator), at least one.
     """
-    ranked = sorted(votes, key=lambda vote: (ORDER.get(vote[1], len(ORDER)), vote[2], vote[0]))
-    kind = ranked[0][1]
-    inside = [vote for vote in ranked if vote[1] == kind]
-    counted = Counter(vote[0] for vote in inside)
+    said: dict[tuple[int, str, str], set[str]] = defaultdict(set)
+    for value, kind, annotator in votes:
+        said[ORDER.get(kind, UNKNOWN_KIND), annotator, kind].add(value)
+    best = min(rank for rank, _, _ in said)
+    heard = [(annotator, kind, frozenset(values)) for (rank, annotator, kind), values in said.items() if rank == best]
+    heard.sort(key=lambda one: (one[0], one[1]))
+    counted = Counter(values for _, _, values in heard)
     most = max(counted.values())
-    value = next(vote[0] for vote in inside if counted[vote[0]] == most)
-    return value, f"{kind}:{next(vote[2] for vote in inside if vote[0] == value)}"
+    annotator, kind, values = next(one for one in heard if counted[one[2]] == most)
+    return Answer(values, f"{kind}:{annotator}")
 
 
-def load(store: Store, repo: str | None = None) -> list[GoldItem]:
-    """All labelled items, by repository and number.
+def load(store: Store, repo: str | None = None, taxonomy: Taxonomy | None = None) -> list[GoldItem]:
+    """All labelled items, by repository and number; backends are those of the catalog where nobody said better.
 
     Raises:
         StoreError: the database cannot be read.
     """
     with store.read() as connection:
-        rows = connection.execute(
-            "SELECT g.repo, g.number, g.scheme, g.value, g.annotator_kind, g.annotator, i.created_at "
-            "FROM gold_labels g LEFT JOIN items i ON i.repo = g.repo AND i.number = g.number "
-            "WHERE $repo IN ('', g.repo) ORDER BY ALL",
-            {"repo": repo or ""},
-        ).fetchall()
+        rows = connection.execute(_VOTES, {"repo": repo or ""}).fetchall()
     votes: dict[tuple[str, int], dict[str, list[tuple[str, str, str]]]] = defaultdict(lambda: defaultdict(list))
     dates: dict[tuple[str, int], datetime | None] = {}
     for name, number, scheme, value, kind, annotator, created in rows:
         votes[name, number][scheme].append((value, kind, annotator))
         dates[name, number] = created
-    found = []
-    for (name, number), schemes in votes.items():
-        decided = {scheme: decide(said) for scheme, said in schemes.items()}
-        found.append(
-            GoldItem(
-                name,
-                number,
-                {scheme: value for scheme, (value, _) in decided.items()},
-                {scheme: who for scheme, (_, who) in decided.items()},
-                dates[name, number],
-            )
-        )
-    return found
+    schemes = (taxonomy or Taxonomy.load()).schemes
+    several = {name for name, entry in schemes.items() if not entry.exclusive}
+    return [_item(key, said, several, dates[key]) for key, said in votes.items()]
+
+
+def _item(
+    key: tuple[str, int],
+    said: Mapping[str, list[tuple[str, str, str]]],
+    several: set[str],
+    created: datetime | None,
+) -> GoldItem:
+    decided = {scheme: decide(votes) for scheme, votes in said.items()}
+    single = {
+        scheme: next(iter(answer.values))
+        for scheme, answer in decided.items()
+        if scheme not in several and len(answer.values) == 1
+    }
+    return GoldItem(
+        *key,
+        single,
+        {scheme: answer.by for scheme, answer in decided.items()},
+        created,
+        {scheme: answer.values for scheme, answer in decided.items()},
+    )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -32,6 +33,8 @@ SAMPLES = 2_000
 """Bootstrap samples: the ends of a 95 % interval are then stable to about a tenth of its width."""
 LEVEL = 0.95
 BINS = 10
+KEPT_DRAWS = 4_000_000
+"""Numbers that the draws of the bootstrap may take up in memory at once (32 MB)."""
 
 
 @dataclass(frozen=True)
@@ -302,9 +305,24 @@ def _resampled(matrices: Floats, samples: int, seed: int) -> Floats:
     The same seed and number of groups draw the same groups: that is what makes a comparison paired.
     """
     count = len(matrices)
-    weights = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=samples)
-    summed: Floats = (weights @ matrices.reshape(count, -1)).reshape(samples, *matrices.shape[1:])
-    return summed
+    flat = matrices.reshape(count, -1)
+    if samples * count <= KEPT_DRAWS:
+        summed: Floats = _drawn(count, samples, seed) @ flat
+    else:  # the same draws, a part at a time
+        random, part = np.random.default_rng(seed), max(1, KEPT_DRAWS // count)
+        sizes = [min(part, samples - start) for start in range(0, samples, part)]
+        summed = np.vstack([_draw(random, count, size) @ flat for size in sizes])
+    return summed.reshape(samples, *matrices.shape[1:])
+
+
+@lru_cache(maxsize=2)
+def _drawn(count: int, samples: int, seed: int) -> Floats:
+    """How often each group is drawn in each sample; all scores of one report are taken on these same samples."""
+    return _draw(np.random.default_rng(seed), count, samples)
+
+
+def _draw(random: np.random.Generator, count: int, samples: int) -> Floats:
+    return random.multinomial(count, np.full(count, 1 / count), size=samples).astype(np.float64)
 
 
 def _scores(matrices: Floats) -> tuple[Floats, Floats, Floats]:

@@ -19,25 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torch_embers.classify.evaluate import (
-    Hybrid,
-    Learner,
-    Majority,
-    Report,
-    TfidfBaseline,
-    compare,
-    held_out,
-    label_of,
-)
+from torch_embers.classify.evaluate import Report, compare, held_out
 from torch_embers.classify.features import Inputs, need
+from torch_embers.classify.learners import Hybrid, Learner, usual
+from torch_embers.classify.linear import View
 from torch_embers.classify.metrics import macro_f1
-from torch_embers.classify.model import Settings, View
-from torch_embers.classify.splits import Split, join_groups, near_duplicates, time_split
+from torch_embers.classify.model import Settings
+from torch_embers.classify.splits import Split, join_groups, linked_groups, near_duplicates, time_split
 from torch_embers.classify.text import clean, model_text
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pandas as pd
     from numpy.typing import NDArray
@@ -114,11 +107,11 @@ def shuffled_mhnurf(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sample(frac=1, random_state=MHNURF_SHUFFLE).reset_index(drop=True)
 
 
-def mhnurf_splits(count: int) -> list[Split]:
-    """Return the published splits of ``count`` shuffled rows: 80/20, not stratified, seeds 0 to 29."""
+def mhnurf_splits(count: int, seeds: Iterable[int] = range(MHNURF_SPLITS)) -> list[Split]:
+    """Return the published splits of ``count`` shuffled rows: 80/20, not stratified, seeds 0 to 29 (or others)."""
     divide = need("sklearn.model_selection").train_test_split
     made = []
-    for seed in range(MHNURF_SPLITS):
+    for seed in seeds:
         train, test = divide(np.arange(count), test_size=MHNURF_TEST, random_state=seed)
         made.append(Split(train, test))
     return made
@@ -134,13 +127,16 @@ def mhnurf_inputs(frame: pd.DataFrame, embed: Embed) -> Inputs:
     return Inputs(fields, planes)
 
 
-def mhnurf(frame: pd.DataFrame, embed: Embed, learner: Learner | None = None) -> Repeated:
+def mhnurf(
+    frame: pd.DataFrame, embed: Embed, learner: Learner | None = None, seeds: Iterable[int] | None = None
+) -> Repeated:
     """Run the mhnurf protocol.
 
     Args:
         frame: the file's rows in the file's order, every cell text.
         embed: gives float32 [texts, dimensions].
         learner: the hybrid with ``MHNURF_SETTINGS`` when not given.
+        seeds: other splits than the published ones.
 
     Raises:
         InputError: a column is missing.
@@ -148,12 +144,14 @@ def mhnurf(frame: pd.DataFrame, embed: Embed, learner: Learner | None = None) ->
     _need_columns(frame, "Title", "Body", "Comments", "class")
     rows = shuffled_mhnurf(frame)
     who = learner or Hybrid(MHNURF_SETTINGS)
-    return repeated(who, mhnurf_inputs(rows, embed), rows["class"].tolist(), mhnurf_splits(len(rows)))
+    splits = mhnurf_splits(len(rows), seeds if seeds is not None else range(MHNURF_SPLITS))
+    return repeated(who, mhnurf_inputs(rows, embed), rows["class"].tolist(), splits)
 
 
 def repeated(learner: Learner, inputs: Inputs, labels: Sequence[str], splits: Sequence[Split]) -> Repeated:
     """Score each split by itself; inside a training half, near-duplicates are held out together."""
     groups = _groups(inputs)
+    inputs = inputs.counted_once()
     scores = []
     for split in splits:
         answers = held_out(learner, inputs, labels, groups, [split])
@@ -199,7 +197,7 @@ def nlbse(
     who = learner or Hybrid(NLBSE_SETTINGS)
     found = {}
     for repo, rows in frame.groupby("repo"):
-        inputs, labels = nlbse_inputs(rows, embed), rows["label"].tolist()
+        inputs, labels = nlbse_inputs(rows, embed).counted_once(), rows["label"].tolist()
         groups = _groups(inputs)
         scores = []
         for seed in range(repeats):
@@ -238,13 +236,24 @@ def gold_items(
     return found
 
 
+def label_of(row: Mapping[str, Any], scheme: str, annotator: str) -> str | None:
+    """Return what an annotator says of a catalog entry, ``None`` when nothing."""
+    for entry in row.get("taxonomy", ()):
+        if entry["scheme"] == scheme and entry["annotator"] == annotator:
+            return str(entry["value"])
+    return None
+
+
 def gold_groups(items: Sequence[GoldItem], related: Mapping[int, Sequence[int]] | None = None) -> NDArray[np.int64]:
     """Group catalog items that are near-duplicates or stated as related (a report and its fix)."""
-    known = related or {}
-    firsts = {item.number: item.number for item in items}
-    linked = [[firsts[one] for one in known.get(item.number, ()) if one in firsts] for item in items]
-    stated = _chained([item.number for item in items], linked)
-    return join_groups(near_duplicates([item.text for item in items]).tolist(), stated)
+    places = {item.number: place for place, item in enumerate(items)}
+    pairs = [
+        (places.setdefault(other, place), place)
+        for place, item in enumerate(items)
+        for other in (related or {}).get(item.number, ())
+    ]
+    linked = linked_groups(len(items), pairs)
+    return join_groups(near_duplicates([item.text for item in items]).tolist(), linked.tolist())
 
 
 def gold(
@@ -273,7 +282,7 @@ def gold(
             f"trained on {len(by_time.train)} before {cut:%Y-%m-%d}, tested on {len(by_time.test)} after; left out: "
             f"{by_time.undated} without a date, {by_time.straddling} whose group was seen"
         )
-    learners: tuple[Learner, ...] = (Majority(), TfidfBaseline(balanced=False), TfidfBaseline(), learner or Hybrid())
+    learners = (*usual()[:-1], learner or Hybrid())
     return compare(scheme, Inputs.of(texts, embed(texts)), labels, groups.tolist(), learners, splits, notes)
 
 
@@ -310,16 +319,6 @@ def _listed(cell: str) -> list[str]:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return [cell] if cell else []
     return [str(one) for one in found] if isinstance(found, list) else [cell]
-
-
-def _chained(numbers: Sequence[int], linked: Sequence[Sequence[int]]) -> list[int]:
-    """Give items that are linked, also by way of others, one value."""
-    value = {number: number for number in numbers}
-    for number, others in zip(numbers, linked, strict=True):
-        for other in others:
-            low, high = sorted((value[number], value[other]))
-            value = {one: low if now == high else now for one, now in value.items()}
-    return [value[number] for number in numbers]
 
 
 def _date(text: object) -> datetime | None:

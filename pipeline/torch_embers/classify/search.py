@@ -73,7 +73,7 @@ def similar(
         vectors = dict(connection.execute(_OWN, own).fetchall())
         chosen = model if model is not None else next(iter(vectors), None)
         if chosen is None or chosen not in vectors:
-            raise InputError(_why_not(connection, repo, number))
+            raise InputError(_why_not(connection, repo, number, variant))
         return _nearest(connection, chosen, list(vectors[chosen]), k, variant, repo, but=(repo, number))
 
 
@@ -133,11 +133,15 @@ def _check_tables(connection: duckdb.DuckDBPyConnection) -> None:
         raise InputError(f"this database has no vectors: {EMBED_FIRST}")
 
 
-def _why_not(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> str:
-    query = "SELECT coalesce(title, '') || coalesce(body, '') FROM items WHERE repo = $repo AND number = $number"
-    found = connection.execute(query, {"repo": repo, "number": number}).fetchall()
+def _why_not(connection: duckdb.DuckDBPyConnection, repo: str, number: int, variant: str) -> str:
+    query = """
+        SELECT trim(coalesce(i.title, '') || coalesce(i.body, '')) = '', t.text_hash FROM items i
+        LEFT JOIN model_texts t ON t.repo = i.repo AND t.number = i.number AND t.variant = $variant
+        WHERE i.repo = $repo AND i.number = $number"""
+    found = connection.execute(query, {"repo": repo, "number": number, "variant": variant}).fetchall()
     if not found:
         return f"{repo}#{number} is not in the database: `embers mine --repo {repo}` brings it"
-    if not found[0][0].strip():
-        return f"{repo}#{number} has no text to compare"
+    [(empty, key)] = found[:1]
+    if empty or key == "":
+        return f"{repo}#{number} has no text to compare, or nothing but pictures"
     return f"{repo}#{number} has no vector: {EMBED_FIRST}"

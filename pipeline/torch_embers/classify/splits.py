@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,6 @@ from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
-    from datetime import datetime
 
     from numpy.typing import NDArray
 
@@ -115,6 +115,32 @@ def join_groups(*groupings: Sequence[Hashable]) -> Ints:
             if group is not None:
                 joined.join(first.setdefault(group, place), place)
     return _numbered(joined.find(place) for place in range(len(groupings[0])))
+
+
+def linked_groups(size: int, pairs: Iterable[tuple[int, int]]) -> Ints:
+    """Group ``size`` texts so that the two of each pair are together, also by way of others: int64 [size]."""
+    joined = _Union(size)
+    for one, other in pairs:
+        joined.join(one, other)
+    return _numbered(joined.find(place) for place in range(size))
+
+
+def parse_split(text: str) -> datetime | None:
+    """Read how to split: ``folds`` (then ``None``), or ``time:2023-01-01`` for the moment, UTC, that divides.
+
+    Raises:
+        InputError: neither of them.
+    """
+    if text == "folds":
+        return None
+    kind, _, date = text.partition(":")
+    try:
+        moment = datetime.fromisoformat(date) if kind == "time" else None
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise InputError(f"a split is `folds` or `time:` with a date, such as time:2023-01-01, not {text!r}")
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def grouped_folds(labels: Sequence[str], groups: Sequence[Hashable], folds: int = 5, seed: int = 0) -> list[Split]:

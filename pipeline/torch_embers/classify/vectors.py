@@ -20,7 +20,7 @@ from torch_embers.classify.text import VARIANTS, Variant, model_text
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import duckdb
     import numpy.typing as npt
@@ -33,6 +33,8 @@ BATCH = 1_024
 """Items of one commit: some seconds of embedding, which is all that a kill can lose."""
 FIXED_DIM = 384
 """Vectors of this length have a column of fixed size, which search reads four times as fast."""
+PROBE = "wrong gradient"
+"""Where a whole batch has no finite vector, this tells a damaged model from texts that it cannot read."""
 LOOKUP = 4_096
 """Hashes of one query."""
 
@@ -63,8 +65,8 @@ class Embedded:
 
 
 def text_hash(text: str) -> str:
-    """Key of a text's vectors; empty for a text without anything in it."""
-    if not text.strip():
+    """Key of a text's vectors; empty for a text without a letter or digit, of which nothing can be said."""
+    if not any(map(str.isalnum, text)):
         return ""
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
@@ -175,11 +177,13 @@ def embed_items(
     repo: str | None = None,
     progress: Progress | None = None,
     expects: Progress | None = None,
+    then: Callable[[list[ItemText]], None] | None = None,
 ) -> Embedded:
     """Embed every item whose text has no vector of this model, batch by batch.
 
-    ``expects`` is called once with the number of items to do, ``progress`` with the number just committed. Stop it
-    at any time: the next call goes on with what is missing.
+    ``expects`` is called once with the number of items to do, ``progress`` with the number just committed, ``then``
+    with the items of each batch once their vectors are kept: what is done there needs no second reading of the texts.
+    Stop it at any time: the next call goes on with what is missing.
 
     Raises:
         InputError: an unknown variant, or a model that gives no finite vector at all.
@@ -195,34 +199,18 @@ def embed_items(
         fresh = _missing(store, embedder, {item.text_hash: item.text for item in batch if item.text_hash})
         vectors = embedder.encode(list(fresh.values()))
         good = _finite(vectors)
-        if good.size and not good.any():
+        if good.size and not good.any() and not _finite(embedder.encode([PROBE])).all():
             raise InputError(f"{embedder.model_id} gives no finite vector: its weights are damaged, install it again")
         with writer.transaction() as connection:
             _keep_vectors(connection, embedder, np.array(list(fresh))[good].tolist(), vectors[good])
             _keep_texts(connection, batch, variant, rules)
         embedded += int(good.sum())
         refused += int((~good).sum())
+        if then is not None:
+            then(batch)
         if progress is not None:
             progress(len(batch))
     return Embedded(len(places), embedded, refused, time.monotonic() - started)
-
-
-def encode_cached(store: Store, writer: Writer, embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Vectors of any texts, from the store where it has them; new ones are kept.
-
-    Returns float32 [n, dim]; a row of NaN where the text is empty or the model gave no finite vector.
-    """
-    hashes = [text_hash(text) for text in texts]
-    for start in range(0, len(texts), BATCH):
-        pairs = zip(hashes[start : start + BATCH], texts[start : start + BATCH], strict=True)
-        fresh = _missing(store, embedder, {key: text for key, text in pairs if key})
-        if not fresh:
-            continue
-        vectors = embedder.encode(list(fresh.values()))
-        good = _finite(vectors)
-        with writer.transaction() as connection:
-            _keep_vectors(connection, embedder, np.array(list(fresh))[good].tolist(), vectors[good])
-    return stored_vectors(store, embedder.model_id, embedder.dim, hashes)
 
 
 def stored_vectors(store: Store, model: str, dim: int, hashes: Sequence[str]) -> Vectors:

@@ -145,22 +145,3 @@ class Components:
             ):
                 found[words.component] = Evidence(words.component, "text", match[0][:MAX_DETAIL])
         return list(found.values())
-
-    def of_item(
-        self,
-        *,
-        title: str | None = None,
-        body: str | None = None,
-        labels: Iterable[str] = (),
-        paths: Iterable[str] = (),
-    ) -> list[Evidence]:
-        """All components of an item: per component and kind of evidence the first detail in sorted order."""
-        found: dict[tuple[Component, str], Evidence] = {}
-        for evidence, details, look_up in (
-            ("path", paths, self.by_path),
-            ("label", labels, self.by_label),
-        ):
-            for detail in sorted(details):
-                if component := look_up(detail):
-                    found.setdefault((component, evidence), Evidence(component, evidence, detail))
-        return [*found.values(), *self.by_text(title, body)]

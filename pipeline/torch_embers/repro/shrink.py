@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,17 +23,14 @@ CONVERSIONS = frozenset({"to", "cuda", "cpu", "half", "double", "float", "bfloat
 
 def sizes_together(tree: ast.Module) -> Iterator[ast.Module]:
     """Every place of one number replaced at once, the largest number first."""
-    found = Counter(node.value for node in ast.walk(tree) if _is_size(node))
-    for value in sorted(found, reverse=True):
+    for value in sorted({_size(node) for node in ast.walk(tree)} - {0}, reverse=True):
         for smaller in (s for s in SMALL if s < value):
-            yield _replaced(tree, lambda node, value=value: _is_size(node) and node.value == value, smaller)
+            yield _replaced(tree, value, smaller)
 
 
 def sizes_alone(tree: ast.Module) -> Iterator[ast.Module]:
     """One place at a time."""
-    count = sum(_is_size(node) for node in ast.walk(tree))
-    for place in range(count):
-        value = [node for node in ast.walk(tree) if _is_size(node)][place].value  # type: ignore[attr-defined]
+    for place, value in enumerate([_size(node) for node in ast.walk(tree) if _size(node)]):
         for smaller in (s for s in SMALL if s < value):
             yield _replaced_at(tree, place, smaller)
 
@@ -102,8 +98,11 @@ def apply(code: str, name: str, is_interesting: Callable[[str], bool]) -> str:
     return code
 
 
-def _is_size(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and type(node.value) is int and node.value > 1
+def _size(node: ast.AST) -> int:
+    """A number that could be a size; 0 for everything else."""
+    if isinstance(node, ast.Constant) and type(node.value) is int and node.value > 1:
+        return node.value
+    return 0
 
 
 def _is_at_most(call: ast.Call, turns: int) -> bool:
@@ -119,23 +118,24 @@ def _is_range(node: ast.AST) -> bool:
 
 
 class _Replace(ast.NodeTransformer):
-    def __init__(self, wanted: Callable[[ast.AST], bool], value: int) -> None:
-        self._wanted = wanted
-        self._value = value
+    def __init__(self, size: int, smaller: int) -> None:
+        self._size = size
+        self._smaller = smaller
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
-        return ast.Constant(self._value) if self._wanted(node) else node
+        return ast.Constant(self._smaller) if _size(node) == self._size else node
 
 
-def _replaced(tree: ast.Module, wanted: Callable[[ast.AST], bool], value: int) -> ast.Module:
-    made: ast.Module = _Replace(wanted, value).visit(copy.deepcopy(tree))
+def _replaced(tree: ast.Module, size: int, smaller: int) -> ast.Module:
+    made: ast.Module = _Replace(size, smaller).visit(copy.deepcopy(tree))
     return made
 
 
 def _replaced_at(tree: ast.Module, place: int, value: int) -> ast.Module:
     made = copy.deepcopy(tree)
-    node = [n for n in ast.walk(made) if _is_size(n)][place]
-    node.value = value  # type: ignore[attr-defined]
+    node = [n for n in ast.walk(made) if _size(n)][place]
+    if isinstance(node, ast.Constant):
+        node.value = value
     return made
 
 

@@ -109,12 +109,12 @@ class Build:
 
 
 def ask(python: Path, what: str, patience: float = PATIENCE_SECONDS) -> dict[str, Any]:
-    """Let an interpreter answer ``identity`` or ``check`` of ``probe_build.py``.
+    """Let an interpreter answer ``identity`` or ``check`` of ``inside/facts.py``.
 
     Raises:
         BuildError: no such file, not Python, no torch, no answer in time, or an answer that makes no sense.
     """
-    script = resources.package_file("run", "probe_build.py")
+    script = resources.package_file("run", "inside", "facts.py")
     if not python.is_file() or not os.access(python, os.X_OK):
         raise BuildError(f"{python} is no program: give the path of a Python interpreter, e.g. DIR/bin/python")
     environment = {"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", "/"), "LC_ALL": "C.UTF-8"}

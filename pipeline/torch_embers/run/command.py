@@ -108,7 +108,7 @@ def run_cases(
 
 
 def _outcome(store: Store, cells: Sequence[Cell], newest: Build) -> RunOutcome:
-    counts = Counter(cell.decision.verdict for cell in cells)
+    counts = Counter[str](cell.decision.verdict for cell in cells)
     now = [cell for cell in cells if cell.build.identity == newest.identity]
     with store.read() as connection:
         found = connection.execute(
@@ -187,11 +187,11 @@ def save_matrix(store: Store, csv: Path | None, junit: Path | None, jsonl: Path 
     if not found:
         raise InputError("no verdicts yet: `embers run` makes them")
     forms = (
-        (csv, lambda: matrix.as_csv(found).encode()),
-        (junit, lambda: matrix.as_junit(found)),
-        (jsonl, lambda: matrix.as_json_lines(found)),
+        (csv, matrix.as_csv(found).encode()),
+        (junit, matrix.as_junit(found)),
+        (jsonl, matrix.as_json_lines(found)),
     )
-    for path, make in forms:
+    for path, content in forms:
         if path is not None:
-            reports.write(path, make())
+            reports.write(path, content)
     return found

@@ -18,7 +18,7 @@ from torch_embers.run.verdict import USABLE, Observation, judge, last_line
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from torch_embers.repro.case import Case
     from torch_embers.run.builds import Build, Registry
@@ -49,7 +49,7 @@ class Reduction:
     lines_before: int
     lines_after: int
     seconds: float
-    agree: dict[str, str]
+    agree: Mapping[str, str]
 
 
 @dataclass(slots=True)

@@ -63,6 +63,7 @@ CREATE TABLE predictions (
     variant VARCHAR NOT NULL,
     text_hash VARCHAR NOT NULL,
     votes_hash VARCHAR NOT NULL,
+    explanation VARCHAR,
     predicted_at TIMESTAMP NOT NULL
 );
 COMMENT ON TABLE predictions IS 'What is thought of an item: one row per item and scheme, and where any number of classes may hold, per class.';
@@ -78,4 +79,5 @@ COMMENT ON COLUMN predictions.model IS 'Name, version and hash of the classifier
 COMMENT ON COLUMN predictions.variant IS 'Text that was read: title, title_body or thread.';
 COMMENT ON COLUMN predictions.text_hash IS 'Hash of that text: where it is the item''s current one, the prediction is current.';
 COMMENT ON COLUMN predictions.votes_hash IS 'Hash of the weak labels of the item: where they change, the item is labelled again.';
+COMMENT ON COLUMN predictions.explanation IS 'JSON for bug_type, memory_type and the like: strongest terms with weights, nearest labelled item; NULL elsewhere.';
 COMMENT ON COLUMN predictions.predicted_at IS 'When (UTC).';

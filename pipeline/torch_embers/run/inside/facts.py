@@ -1,23 +1,24 @@
 """Asks an interpreter which torch it has, or whether that torch works. Runs inside builds: Python 3.8 syntax.
 
-Usage: ``python -I probe_build.py identity|check``; the answer is one line of JSON, the last of its output.
+Usage: ``python -I facts.py identity|check``; the answer is one line of JSON, the last of its output.
 """
 
 import json
 import platform
 import sys
+from typing import Any, Callable, Dict, List
 
 
-def identity():
+def identity() -> Dict[str, object]:
     """What the build says of itself."""
-    import torch
-
+    torch: Any = __import__("torch")
     cuda = getattr(torch.version, "cuda", None)
     hip = getattr(torch.version, "hip", None)
     backends = getattr(torch, "backends", None)
-    cpu = getattr(backends, "cpu", None)
+    cpu: Any = getattr(backends, "cpu", None)
     mps = getattr(backends, "mps", None)
-    found = {
+    devices: List[str] = ["cpu"]
+    found: Dict[str, object] = {
         "version": str(torch.__version__),
         "git_commit": str(getattr(torch.version, "git_version", "") or ""),
         "debug": bool(getattr(torch.version, "debug", False)),
@@ -25,7 +26,7 @@ def identity():
         "python": platform.python_version(),
         "platform": sys.platform + "-" + platform.machine(),
         "capability": str(cpu.get_cpu_capability()) if hasattr(cpu, "get_cpu_capability") else "",
-        "devices": ["cpu"],
+        "devices": devices,
         "device_name": "",
         "driver": "",
         "numpy": "",
@@ -33,50 +34,49 @@ def identity():
         "torch_home": str(torch.__file__),
     }
     if torch.cuda.is_available():
-        found["devices"].append("cuda")
+        devices.append("cuda")
         found["device_name"] = str(torch.cuda.get_device_name(0))
         found["driver"] = str(cuda)
     if mps is not None and mps.is_available():
-        found["devices"].append("mps")
+        devices.append("mps")
         found["driver"] = platform.mac_ver()[0]
     try:
-        import numpy
+        import numpy as np
 
-        found["numpy"] = str(numpy.__version__)
+        found["numpy"] = str(np.__version__)
     except Exception as error:
         found["numpy"] = "unusable: " + type(error).__name__
     return found
 
 
-def _matmul(torch, device):
+def _matmul(torch: Any, device: str) -> None:
     left = torch.arange(6.0).reshape(2, 3).to(device)
     got = (left @ left.t()).cpu().tolist()
     assert got == [[5.0, 14.0], [14.0, 50.0]], got
 
 
-def _backward(torch, device):
+def _backward(torch: Any, device: str) -> None:
     leaf = torch.ones(3, device=device, requires_grad=True)
     (leaf * leaf * leaf).sum().backward()
     assert leaf.grad.cpu().tolist() == [3.0, 3.0, 3.0], leaf.grad
 
 
-def _numpy(torch, device):
+def _numpy(torch: Any, device: str) -> None:
     del device
     assert torch.tensor([1.0, 2.0]).numpy().tolist() == [1.0, 2.0]
 
 
-def _pkg_resources(torch, device):
+def _pkg_resources(torch: Any, device: str) -> None:
     """Releases before 2.2 import it in places: its lack looks like a bug of torch."""
     del device
     major, minor = (int(part) for part in torch.__version__.split(".")[:2])
     if (major, minor) < (2, 2):
-        import pkg_resources  # noqa: F401
+        __import__("pkg_resources")
 
 
-def check():
+def check() -> Dict[str, str]:
     """Name -> ok, or what went wrong."""
-    import torch
-
+    torch: Any = __import__("torch")
     devices = ["cpu"]
     if torch.cuda.is_available():
         devices.append("cuda")
@@ -92,7 +92,7 @@ def check():
     return found
 
 
-def _tried(step, torch, device):
+def _tried(step: Callable[[Any, str], None], torch: Any, device: str) -> str:
     try:
         step(torch, device)
     except Exception as error:

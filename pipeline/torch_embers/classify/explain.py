@@ -1,0 +1,151 @@
+"""Why an item has its labels: terms of its text, votes, runs, the nearest labelled items, and what was learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_embers.classify import gold
+from torch_embers.classify.questions import questions
+from torch_embers.classify.search import similar
+from torch_embers.classify.taxonomy import Taxonomy
+from torch_embers.classify.text import model_text
+from torch_embers.classify.weak import EXECUTION
+from torch_embers.classify.weak_table import read_votes
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from torch_embers.classify.bundle import Bundle, Row
+    from torch_embers.classify.questions import Question
+    from torch_embers.classify.search import Hit
+    from torch_embers.classify.weak import WeakLabel
+    from torch_embers.store.store import Store
+
+NEAR = 200
+"""Neighbours among which labelled items are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """A vote on the item."""
+
+    value: str
+    function: str
+    kind: str
+    evidence: str
+    weight: float | None
+    """Log-odds that it adds; ``None`` where it does not count: a run decides by itself, other votes may not be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """Why one label was given."""
+
+    scheme: str
+    value: str | None
+    likeliest: str
+    probability: float
+    provenance: str
+    terms: Sequence[tuple[str, float]]
+    """Strongest terms with their weight for the label."""
+    votes: Sequence[Vote]
+    learned: Row | None
+    """How the classifier learned from this very item, if it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why an item got its labels."""
+
+    title: str
+    labels: Sequence[Reasons]
+    neighbours: Sequence[tuple[Hit, Mapping[str, str]]]
+    """Nearest items that have gold labels, with these labels."""
+
+
+def explain(store: Store, bundle: Bundle, repo: str, number: int, count: int = 5) -> Explanation:
+    """Say what spoke for each label of one item.
+
+    Raises:
+        InputError: the item is unknown, or was not classified yet.
+    """
+    with store.read() as connection:
+        rows = connection.execute(
+            "SELECT scheme, value, likeliest, probability, provenance, text_hash FROM predictions "
+            "WHERE repo = ? AND number = ? AND model = ?",
+            [repo, number, bundle.version],
+        ).fetchall()
+        titles = connection.execute(
+            "SELECT title, body FROM items WHERE repo = ? AND number = ?", [repo, number]
+        ).fetchall()
+        comments = connection.execute(
+            "SELECT body FROM comments WHERE repo = ? AND number = ? AND body IS NOT NULL "
+            "ORDER BY created_at, comment_id",
+            [repo, number],
+        ).fetchall()
+        votes = read_votes(connection, [(repo, number)]).get((repo, number), [])
+    if not titles:
+        raise InputError(f"{repo}#{number} is not in the database: mine it first (`embers mine --numbers FILE`)")
+    if not rows:
+        raise InputError(f"{repo}#{number} has no labels by {bundle.version}: run `embers classify` first")
+    title, body = titles[0]
+    variant: Any = bundle.variant
+    text = model_text(title or "", body, [said for (said,) in comments], variant)
+    vector = _vector(store, bundle, rows[0][5])
+    order = {scheme: place for place, scheme in enumerate(Taxonomy.load().schemes)}
+    rows.sort(key=lambda row: (order.get(row[0], len(order)), -row[3], row[2]))
+    likeliest = {row[0]: row[2] for row in rows}
+    learned = bundle.sources(repo, number)
+    labels = []
+    for scheme, value, best, probability, provenance, _ in rows:
+        question = _question(scheme, best, likeliest)
+        name = question.name if question else ""
+        judge = bundle.judges.get(name)
+        terms = judge.model.explain(text, vector, count, best) if judge and best in judge.model.classes else []
+        counted = _votes(votes, scheme, best, {} if judge is None or judge.voting is None else judge.voting.weights)
+        said = [(reason.term, reason.weight) for reason in terms]
+        labels.append(Reasons(scheme, value, best, probability, provenance, said, counted, learned.get(name)))
+    labelled = {(item.repo, item.number): item.labels for item in gold.load(store)}
+    near = [h for h in similar(store, repo, number, NEAR, variant=variant) if (h.repo, h.number) in labelled]
+    return Explanation(title or "", labels, [(hit, labelled[hit.repo, hit.number]) for hit in near[:count]])
+
+
+def _question(scheme: str, best: str, likeliest: Mapping[str, str]) -> Question | None:
+    """The question that a row of ``predictions`` answers."""
+    for question in questions(Taxonomy.load()):
+        if question.scheme == scheme and (
+            question.member == best
+            if question.member
+            else not question.narrowed or likeliest.get(question.parent) == question.under
+        ):
+            return question
+    return None
+
+
+def _votes(votes: Sequence[WeakLabel], scheme: str, best: str, weights: Mapping[str, tuple[str, float]]) -> list[Vote]:
+    """The votes on a scheme, those for its label first."""
+    own = [
+        Vote(vote.value, vote.function, vote.kind, vote.evidence, weights.get(vote.function, (None, None))[1])
+        for vote in votes
+        if vote.scheme == scheme
+    ]
+    return sorted(own, key=lambda vote: (vote.kind != EXECUTION, vote.value != best, -(vote.weight or 0.0)))
+
+
+def _vector(store: Store, bundle: Bundle, text_hash: str) -> NDArray[np.float32]:
+    """The stored vector of a text, by the bundle's embedding model with whatever arithmetic."""
+    with store.read() as connection:
+        found = connection.execute(
+            "SELECT coalesce(vector::FLOAT[], wide) FROM embeddings "
+            "WHERE text_hash = ? AND split_part(model, '/', 1) = ?",
+            [text_hash, bundle.embedding],
+        ).fetchall()
+    if not found:
+        raise InputError(f"the vector of this text is missing in {store.path}: run `embers classify` again")
+    return np.array(found[0][0], np.float32)

@@ -1,0 +1,177 @@
+"""What the judges, the votes and the runs say of a batch of items, brought to one row per label.
+
+Parents are answered before their children, which are asked only under the likeliest class of their parent. Where a run
+has shown a class, that is the answer. An item with gold gets the answer of a model that has not seen it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from torch_embers.classify.questions import NOT, questions
+from torch_embers.classify.taxonomy import Taxonomy
+from torch_embers.classify.voting import Cast
+from torch_embers.classify.weak import EXECUTION, Labeller
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from torch_embers.classify.bundle import Bundle
+    from torch_embers.classify.questions import Question
+    from torch_embers.classify.weak import WeakLabel
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Names: TypeAlias = NDArray[np.object_]
+    Rows: TypeAlias = NDArray[np.int64]
+    Key: TypeAlias = tuple[str, int]
+
+MODEL, OUT_OF_FOLD, ONLY_CLASS, WITH_VOTES = "model", "out_of_fold", "only_class", "+votes"
+NONE = ""
+"""Stands for no class: no class of the taxonomy can have this name."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers to one question: arrays of one length."""
+
+    rows: Rows
+    """Places of the items in the batch."""
+    best: Names
+    """The likeliest class."""
+    sure: Floats
+    """Its probability."""
+    given: NDArray[np.bool_]
+    """Whether that is enough for a label."""
+    how: Names
+    """Where it came from, as in ``predictions.provenance``."""
+
+
+@dataclass
+class Labels:
+    """Columns of the rows for a batch, as far as they follow from the answers."""
+
+    place: list[int] = field(default_factory=list)
+    """Of the item in the batch."""
+    scheme: list[str] = field(default_factory=list)
+    likeliest: list[str] = field(default_factory=list)
+    probability: list[float] = field(default_factory=list)
+    abstained: list[bool] = field(default_factory=list)
+    provenance: list[str] = field(default_factory=list)
+
+    def add(self, scheme: str, said: Answers) -> None:
+        """Append the answers to a question; the answer no makes no row."""
+        kept = np.flatnonzero((said.best != NOT) & (said.best != NONE))
+        self.place += said.rows[kept].tolist()
+        self.scheme += [scheme] * len(kept)
+        self.likeliest += said.best[kept].tolist()
+        self.probability += said.sure[kept].tolist()
+        self.abstained += (~said.given[kept]).tolist()
+        self.provenance += said.how[kept].tolist()
+
+
+class _Scheme:
+    """The answers to one exclusive scheme so far, for every item of the batch."""
+
+    def __init__(self, size: int) -> None:
+        rows = np.arange(size)
+        names = [np.full(size, NONE, dtype=object) for _ in range(2)]
+        self.now = Answers(rows, names[0], np.zeros(size), np.zeros(size, dtype=bool), names[1])
+
+    def put(self, said: Answers) -> None:
+        self.now.best[said.rows], self.now.sure[said.rows] = said.best, said.sure
+        self.now.given[said.rows], self.now.how[said.rows] = said.given, said.how
+
+
+class Opinions:
+    """Turns probabilities and votes into labels; made once per run."""
+
+    def __init__(self, bundle: Bundle, taxonomy: Taxonomy | None = None, labeller: Labeller | None = None) -> None:
+        self._taxonomy, self._labeller = taxonomy or Taxonomy.load(), labeller or Labeller.load()
+        self._judges = bundle.judges
+        self._questions = [q for q in questions(self._taxonomy) if q.only or q.name in bundle.judges]
+        self._known = {
+            name: {(own.repo, own.number): own.probabilities for own in rows} for name, rows in bundle.held_out.items()
+        }
+
+    @property
+    def schemes(self) -> list[str]:
+        """Schemes that are answered, each once, parents first."""
+        return list(dict.fromkeys(question.scheme for question in self._questions))
+
+    def labels(
+        self,
+        keys: Sequence[Key],
+        said: Mapping[str, Floats],
+        readable: NDArray[np.bool_],
+        votes: Mapping[Key, Sequence[WeakLabel]],
+    ) -> Labels:
+        """The labels of a batch.
+
+        Args:
+            keys: (repo, number) of each item.
+            said: by question, the classifier's probabilities float64 [items, classes].
+            readable: bool [items]: of the others nothing can be said, but by a run.
+            votes: weak labels of the items.
+        """
+        cast = Cast.of([votes.get(key, ()) for key in keys], self._labeller)
+        made = Labels()
+        schemes = {name: _Scheme(len(keys)) for name in self._taxonomy.schemes}
+        for name, answered in schemes.items():
+            self._run(name, answered, keys, votes)
+        for question in self._questions:
+            answered = schemes[question.scheme]
+            rows = self._asked(question, schemes, readable & (answered.now.how != EXECUTION))
+            if question.only and rows.size:
+                answered.put(_followed(question, schemes[question.parent].now, rows))
+            elif rows.size and question.member:
+                made.add(question.scheme, self._judged(question, keys, rows, said[question.name], cast))
+            elif rows.size:
+                answered.put(self._judged(question, keys, rows, said[question.name], cast))
+        for scheme, answered in schemes.items():
+            made.add(scheme, answered.now)
+        return made
+
+    def _asked(self, question: Question, schemes: Mapping[str, _Scheme], open_: NDArray[np.bool_]) -> Rows:
+        """The items that the question is asked of."""
+        if not question.parent:
+            return np.flatnonzero(open_)
+        return np.flatnonzero(open_ & (schemes[question.parent].now.best == question.under))
+
+    def _judged(self, question: Question, keys: Sequence[Key], rows: Rows, said: Floats, cast: Cast) -> Answers:
+        judge, known = self._judges[question.name], self._known.get(question.name, {})
+        own = cast.take(rows)
+        probabilities = judge.combine(said[rows], own).copy()
+        how = np.full(len(rows), MODEL, dtype=object)
+        for at, row in enumerate(rows.tolist()):
+            if (held_out := known.get(keys[row])) is not None:
+                probabilities[at], how[at] = held_out, OUT_OF_FOLD
+        if judge.voting is not None:
+            how[judge.voting.spoken(own)] += WITH_VOTES
+        best, sure, given = judge.answers(probabilities)
+        return Answers(rows, np.array(judge.model.classes, dtype=object)[best], sure, given, how)
+
+    def _run(
+        self, scheme: str, answered: _Scheme, keys: Sequence[Key], votes: Mapping[Key, Sequence[WeakLabel]]
+    ) -> None:
+        """Enter what runs showed; the first class by precedence where they showed several."""
+        order = self._taxonomy.scheme(scheme).names()
+        shown = {
+            place: min(values, key=order.index)
+            for place, key in enumerate(keys)
+            if (values := [v.value for v in votes.get(key, ()) if v.kind == EXECUTION and v.scheme == scheme])
+        }
+        rows, count = np.array(list(shown), dtype=np.int64), len(shown)
+        sure, given = np.full(count, self._labeller.assumed[EXECUTION]), np.ones(count, dtype=bool)
+        how = np.full(count, EXECUTION, dtype=object)
+        answered.put(Answers(rows, np.array(list(shown.values()), dtype=object), sure, given, how))
+
+
+def _followed(question: Question, parent: Answers, rows: Rows) -> Answers:
+    """The one class that the parent's class leaves, as sure as that is."""
+    best, how = np.full(len(rows), question.only, dtype=object), np.full(len(rows), ONLY_CLASS, dtype=object)
+    return Answers(rows, best, parent.sure[rows], parent.given[rows], how)

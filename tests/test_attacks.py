@@ -1,0 +1,214 @@
+"""Hostile scripts in the sandbox: nothing escapes, nothing outlives, the harness goes on, the outcome says what happened.
+
+Each file in ``attacks/`` is one attack. Where an attack must not succeed, the script itself finds out and exits 1; the
+last line of its docstring names how its run ends.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import socket
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from torch_embers.run import doctor, sandbox
+from torch_embers.run.runner import Attempt, Runner, RunResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ATTACKS = sorted((Path(__file__).parent / "attacks").glob("*.py"))
+ENDS = re.compile(r"^Ends: (?P<how>\w+)(?: (?P<code>\d+))?(?: within (?P<timeout>\d+) s)?(?P<slow> \(slow\))?\.$", re.M)
+MEMORY = 256 << 20
+
+pytestmark = pytest.mark.skipif(not sandbox.bubblewrap(), reason="bubblewrap is not installed")
+
+
+@dataclass(frozen=True)
+class Bait:
+    """What the attacks look for."""
+
+    port: int
+    socket: str
+    abstract: str
+    value: str
+    secrets: tuple[str, ...]
+    database: str
+
+    def untouched(self) -> bool:
+        return all(Path(path).read_text(encoding="ascii") == self.value for path in (*self.secrets, self.database))
+
+
+@pytest.fixture(scope="module")
+def bait(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bait]:
+    folder = tmp_path_factory.mktemp("bait")
+    value = secrets.token_hex(16)
+    (folder / "secret").write_text(value, encoding="ascii")
+    (folder / "embers.duckdb").write_text(value, encoding="ascii")
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GITHUB_TOKEN", value)
+        patch.setenv("EMBERS_TOKENS", value)
+        server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        for address in (str(folder / "s"), "\0" + value):
+            listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listening.bind(address)
+            listening.listen()
+        yield Bait(
+            port=server.getsockname()[1],
+            socket=str(folder / "s"),
+            abstract=value,
+            value=value,
+            secrets=(str(folder / "secret"),),
+            database=str(folder / "embers.duckdb"),
+        )
+
+
+@pytest.fixture(scope="module")
+def runner(bait: Bait) -> Iterator[Runner]:
+    assert doctor.prove().complete, doctor.prove().missing
+    with Runner(Path(sys.executable), "hostile", preload=()) as runner:
+        yield runner
+
+
+def cases() -> list[object]:
+    found = []
+    for path in ATTACKS:
+        ends = ENDS.search(path.read_text(encoding="utf-8"))
+        assert ends is not None, f"{path.name} does not say how it ends"
+        marks = [pytest.mark.slow] if ends["slow"] else []
+        found += [
+            pytest.param(path, ends, fresh, id=f"{path.stem}-{'fresh' if fresh else 'zygote'}", marks=marks)
+            for fresh in (False, True)
+        ]
+    return found
+
+
+def one(runner: Runner, code: str, *arguments: str, fresh: bool = False, timeout: float = 60.0) -> RunResult:
+    attempt = Attempt("key", code, "attack.py", arguments, timeout=timeout, memory=MEMORY, fresh=fresh)
+    return next(iter(runner.run([attempt])))
+
+
+def left_alive(runner: Runner) -> list[int]:
+    """Processes below the idle zygotes, as the host sees them."""
+    found = []
+    for first in runner.first_pids():
+        for task in Path(f"/proc/{first}/task").glob("*/children"):
+            found += [int(word) for word in task.read_text(encoding="ascii").split()]
+    return found
+
+
+@pytest.mark.parametrize(("path", "ends", "fresh"), cases())
+def test_an_attack_fails_and_the_next_run_is_good(
+    path: Path, ends: re.Match[str], fresh: bool, runner: Runner, bait: Bait
+) -> None:
+    arguments = json.dumps({name: getattr(bait, name) for name in Bait.__dataclass_fields__})
+    timeout = float(ends["timeout"] or 60)
+    result = one(runner, path.read_text(encoding="utf-8"), arguments, fresh=fresh, timeout=timeout)
+
+    said = f"{result.ended}, {result.detail}: {result.stdout[-500:]} {result.stderr[-500:]}"
+    assert result.ended == ends["how"], said
+    wanted = int(ends["code"]) if ends["code"] else None
+    if ends["how"] == "exited":
+        assert result.exit_code == wanted, said
+    elif ends["how"] == "signalled":
+        assert result.signal == wanted, said
+    assert bait.untouched()
+    assert left_alive(runner) == []
+    assert "\x1b" not in result.stdout + result.stderr
+    assert result.guarantees == doctor.GUARANTEES
+
+    good = one(runner, "print('fine')", fresh=fresh)
+    assert (good.ended, good.exit_code, good.stdout, good.stderr) == ("exited", 0, "fine\n", "")
+    assert "repeated" not in good.detail
+
+
+@pytest.mark.parametrize("name", ["read_other_runs", "system_objects"])
+def test_nothing_is_left_for_the_next_run(name: str, runner: Runner) -> None:
+    code = (Path(__file__).parent / "attacks" / f"{name}.py").read_text(encoding="utf-8")
+    for fresh in (False, True, False):
+        assert one(runner, code, fresh=fresh).exit_code == 0
+
+
+def test_runs_at_the_same_time_cannot_find_each_other(runner: Runner) -> None:
+    looking = """
+import os, time
+from pathlib import Path
+Path("/tmp/shared").write_text("x"); Path("/dev/shm/shared").write_text("x")
+end = time.monotonic() + 0.5
+while time.monotonic() < end:
+    seen = {int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()}
+    assert seen <= {1, os.getpid()}, seen
+    for pid in range(3, 200):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            continue
+        raise SystemExit(f"process {pid} can be signalled")
+    assert len(list(Path("/tmp").glob("shared*"))) == 1
+"""
+    attempts = [Attempt(str(number), looking, "look.py") for number in range(4)]
+    results = list(runner.run(attempts, jobs=2))
+    assert {result.key for result in results} == {"0", "1", "2", "3"}
+    assert [(result.ended, result.exit_code, result.stderr) for result in results] == [("exited", 0, "")] * 4
+    assert len({result.zygote for result in results}) <= 2
+
+
+def test_a_fork_bomb_does_not_take_processes_from_another_run(runner: Runner) -> None:
+    bomb = (Path(__file__).parent / "attacks" / "fork_sleepers.py").read_text(encoding="utf-8")
+    friend = """
+import os, time
+for _ in range(20):
+    time.sleep(0.05)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+"""
+    results = list(runner.run([Attempt("bomb", bomb, "bomb.py"), Attempt("friend", friend, "friend.py")], jobs=2))
+    assert {result.key: result.exit_code for result in results}["friend"] == 0
+
+
+def test_escape_codes_and_hidden_text_are_written_out(runner: Runner) -> None:
+    code = (Path(__file__).parent / "attacks" / "terminal_codes.py").read_text(encoding="utf-8")
+    result = one(runner, code)
+    assert "\\x1b]0;title\\x07" in result.stdout
+    assert "\\u202e" in result.stdout
+    assert "\\xff\\xfe\\x00not text" in result.stdout
+    assert "\u202e" not in result.stdout
+
+
+def test_the_sandbox_ends_with_its_driver(tmp_path: Path) -> None:
+    """Kill the driver in the middle of a run: its whole tree of processes goes."""
+    import os
+    import signal
+    import subprocess
+
+    code = """
+import sys, threading, time
+from pathlib import Path
+from torch_embers.run.runner import Attempt, Runner
+with Runner(Path(sys.executable), "hostile", preload=()) as runner:
+    list(runner.run([Attempt("warm", "", "x.py")]))
+    print(*runner.first_pids(), flush=True)
+    list(runner.run([Attempt("long", "import time; time.sleep(600)", "x.py", timeout=900)]))
+"""
+    doctor.prove()
+    driver = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert driver.stdout is not None
+    first = int(driver.stdout.readline())
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.wait()
+    driver.stdout.close()
+    for _ in range(400):
+        if not Path(f"/proc/{first}").exists():
+            return
+        time.sleep(0.05)
+    pytest.fail("the sandbox lives on")

@@ -1,0 +1,449 @@
+"""Learners on the same held-out texts: of the catalog, of CSV files, of published benchmarks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytest.importorskip("sklearn")
+
+from labelled import embed, examples
+from test_cli import assert_clean_error, embers
+from torch_embers.classify import plots, regression
+from torch_embers.classify.agreement import between
+from torch_embers.classify.csv_evaluation import Table, evaluate_tables, read_table
+from torch_embers.classify.evaluate import Report, compare, held_out
+from torch_embers.classify.evaluate_console import confusion_lines
+from torch_embers.classify.features import ANALYZERS, Inputs, Texts, Vectorizer
+from torch_embers.classify.gold import GoldItem
+from torch_embers.classify.gold_evaluation import Item, Wanted, evaluate, groups_of, items, usable
+from torch_embers.classify.judged import PLACE, Judged
+from torch_embers.classify.learners import Hybrid, Majority, TfidfBaseline, usual
+from torch_embers.classify.protocols import gold, gold_groups, gold_items, mhnurf_splits, nlbse
+from torch_embers.classify.questions import Question, questions
+from torch_embers.classify.splits import Split
+from torch_embers.classify.taxonomy import Taxonomy
+from torch_embers.classify.weak import Labeller
+from torch_embers.errors import InputError
+from torch_embers.store.store import Store
+
+
+def test_baselines_and_model_are_compared_on_the_same_texts() -> None:
+    texts, labels = examples(15)
+    report = compare(
+        "consequence",
+        Inputs.of(texts, embed(texts)),
+        labels,
+        range(len(texts)),
+        (Majority(), TfidfBaseline(balanced=False), TfidfBaseline(), Hybrid()),
+    )
+    assert [score.name for score in report.scores] == ["majority", "tfidf+lr", "tfidf+lr balanced", "hybrid"]
+    assert report.score("hybrid").differences["majority"].excludes_zero
+    assert report.score("majority").macro_f1.value < 0.35
+    assert report.texts == sum(report.classes.values()) == 45
+    assert len(report.table()) == 4
+    json.dumps(report.as_dict())
+    with pytest.raises(InputError):
+        report.score("nobody")
+
+
+def test_a_learner_sees_no_text_of_the_test_half() -> None:
+    seen: list[set[str]] = []
+
+    class Spy(Majority):
+        def answer(self, train, labels, groups, test):
+            seen.append(set(train.fields["text"]) & set(test.fields["text"]))
+            assert len(labels) == len(groups) == len(train)
+            return super().answer(train, labels, groups, test)
+
+    texts, labels = examples(10)
+    compare("t", Inputs.of(texts), labels, range(30), (Spy(),))
+    assert seen == [set()] * 5
+
+
+def test_overlapping_test_halves_are_refused() -> None:
+    texts, labels = examples(5)
+    split = Split(np.arange(5), np.arange(5, 10))
+    with pytest.raises(InputError, match="two test halves"):
+        held_out(Majority(), Inputs.of(texts), labels, range(15), [split, split])
+
+
+def test_csv_files_are_evaluated_by_folds_or_on_a_test_file(tmp_path: Path) -> None:
+    texts, labels = examples(12)
+    for name, start in (("train.csv", 0), ("test.csv", 1)):
+        rows = [f'"{text}",{label},{place}' for place, (text, label) in enumerate(zip(texts, labels, strict=True))]
+        (tmp_path / name).write_text("\n".join(["text,label,thread", *rows[start::2]]))
+    train, test = (read_table(tmp_path / name, ["text"], "label", "thread") for name in ("train.csv", "test.csv"))
+    report = evaluate_tables(train, test, embed, [*train.groups, *test.groups])
+    assert report.texts == len(test.texts)
+    assert evaluate_tables(train, None, embed, train.groups).texts == len(train.texts)
+    repeated = evaluate_tables(train, train, embed, [*train.groups, *train.groups])
+    assert "18 of 18" in repeated.notes[0]
+    strange = Table(test.texts, ("unheard of",) * len(test.texts), test.groups)
+    with pytest.raises(InputError, match="unheard of"):
+        evaluate_tables(train, strange, embed, [*train.groups, *test.groups])
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "said"),
+    [
+        (None, ["text"], "cannot read"),
+        (b"", ["text"], "cannot read"),
+        (b"text,label\n", ["text"], "no rows"),
+        (b"text,label\na,\n", ["text"], "row 2 has no label"),
+        (b"text,label\na,b\n", ["body"], "no column body"),
+        (b'text,label\n"a,b\n', ["text"], "cannot read"),
+        (b"text,label\n\xff\xfe,b\n", ["text"], "cannot read"),
+    ],
+)
+def test_a_csv_file_that_cannot_be_used_is_refused(
+    tmp_path: Path, content: bytes | None, columns: list[str], said: str
+) -> None:
+    path = tmp_path / "t.csv"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        read_table(path, columns, "label")
+
+
+def entry(number: int, **labels: str) -> dict[str, object]:
+    rows = [
+        {"scheme": "bug_type", "annotator": who, "annotator_kind": "automated", "value": value}
+        for who, value in labels.items()
+    ]
+    return {
+        "number": number,
+        "title": f"[MPS] bug {number}",
+        "summary": "SECRET",
+        "created_at": "2022-01-01",
+        "taxonomy": rows,
+    }
+
+
+def test_a_summary_of_the_catalog_never_becomes_model_text() -> None:
+    items = gold_items([entry(1, one="memory"), entry(2)], "bug_type", "one", {1: "the real body"})
+    assert [(item.number, item.from_body) for item in items] == [(1, True)]
+    assert "SECRET" not in items[0].text
+    assert "the real body" in items[0].text
+    untagged = gold_items([entry(1, one="memory")], "bug_type", "one", {}, tags=False, titles_only=True)
+    assert untagged[0].text == "bug 1"
+
+
+def test_related_catalog_entries_share_a_group() -> None:
+    rows = [
+        {**entry(place, one="memory"), "title": title}
+        for place, title in enumerate(("alpha", "beta", "gamma", "delta"))
+    ]
+    items = gold_items(rows, "bug_type", "one", {})
+    assert gold_groups(items, {0: [2], 2: [3], 3: [77]}).tolist() == [0, 1, 0, 0]
+
+
+def test_gold_is_compared_by_folds_and_by_time() -> None:
+    texts, labels = examples(10)
+    rows = [
+        {**entry(place, one=label), "title": text, "created_at": f"20{20 + place % 5}-05-01"}
+        for place, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+    items = gold_items(rows, "bug_type", "one", {})
+    assert gold("bug_type", items, embed, np.arange(30)).texts == 30
+    later = gold("bug_type", items, embed, np.arange(30), cut=datetime(2023, 1, 1, tzinfo=UTC))
+    assert later.texts == 12
+    assert any("trained on 18" in note for note in later.notes)
+
+
+def test_the_published_splits_are_reproduced() -> None:
+    splits = mhnurf_splits(752)
+    assert len(splits) == 30
+    assert {(len(split.train), len(split.test)) for split in splits} == {(601, 151)}
+    assert splits[0].test[:5].tolist() == mhnurf_splits(752)[0].test[:5].tolist()
+
+
+def test_nlbse_scores_each_repository_by_itself() -> None:
+    pandas = pytest.importorskip("pandas")
+    texts, labels = examples(6)
+    frame = pandas.DataFrame({"repo": ["a", "b"] * 9, "label": labels, "title": texts, "body": [""] * 18})
+    found = nlbse(frame, embed, Majority(), folds=2, repeats=2)
+    assert sorted(found) == ["a", "b"]
+    assert len(found["a"].scores) == 2
+    with pytest.raises(InputError, match="no column"):
+        nlbse(frame.drop(columns="body"), embed)
+
+
+# ---- the same answers, quicker -------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.text(st.sampled_from("ab c.\n_1É"), max_size=20), min_size=1, max_size=8), st.integers(1, 3))
+@settings(max_examples=60, deadline=None)
+def test_terms_counted_once_weigh_what_scikit_learn_says(texts: list[str], least: int) -> None:
+    reference = pytest.importorskip("sklearn.feature_extraction.text").TfidfVectorizer
+    for analyzer, options in ANALYZERS.items():
+        made = reference(sublinear_tf=True, dtype=np.float64, min_df=min(least, len(texts)), **options)
+        found = Vectorizer.fit(texts, analyzer, least, 10_000)
+        try:
+            expected = made.fit_transform(texts).toarray()
+        except ValueError:
+            assert found is None
+            continue
+        assert found is not None
+        assert found.learned.terms == tuple(made.get_feature_names_out())
+        assert np.allclose(found(texts).toarray(), expected)
+        assert np.allclose(found(Texts.of(texts)).toarray(), expected)
+
+
+def test_a_fold_knows_the_terms_of_its_own_texts_alone() -> None:
+    whole = Texts.of(["alpha beta", "beta gamma", "delta"])
+    found = Vectorizer.fit(whole.take(np.array([0, 1])), "word", 1, 100)
+    assert found is not None
+    assert found.learned.terms == Vectorizer.fit(["alpha beta", "beta gamma"], "word", 1, 100).learned.terms
+    assert "delta" not in found.learned.terms
+    assert found(whole.take(np.array([2]))).nnz == 0
+
+
+@pytest.mark.parametrize("classes", [2, 4, 9])
+def test_a_regression_in_the_space_of_the_texts_is_that_of_scikit_learn(classes: int) -> None:
+    reference = pytest.importorskip("sklearn.linear_model").LogisticRegression
+    sparse = pytest.importorskip("scipy.sparse")
+    rng = np.random.default_rng(0)
+    matrix = sparse.random(60, 300, density=0.1, random_state=0, format="csr")
+    truth, sure = rng.integers(0, classes, 60), rng.uniform(0.2, 1, 60)
+    whole = reference(max_iter=1_000, tol=1e-8, class_weight="balanced").fit(matrix, truth, sample_weight=sure)
+    weights, bias = regression.fit(matrix, truth, sure, C=1.0, class_weight="balanced", tol=1e-8)
+    assert np.allclose(weights, whole.coef_, atol=1e-5)
+    assert np.allclose(bias, whole.intercept_, atol=1e-5)
+    nothing = regression.fit(sparse.csr_matrix((60, 300)), truth, sure, C=1.0)
+    assert np.isfinite(nothing[0]).all()
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_answers_of_one() -> None:
+    texts, labels = examples(12)
+    inputs = Inputs.of(texts, embed(texts))
+    one, two = (compare("t", inputs, labels, range(len(texts)), usual(), jobs=jobs) for jobs in (1, 2))
+    assert one == two
+
+
+def test_folds_that_are_cut_again_answer_each_text_again() -> None:
+    texts, labels = examples(8)
+    told: list[int] = []
+    report = compare("t", Inputs.of(texts), labels, range(24), (TfidfBaseline(),), repeats=3, advanced=told.append)
+    assert (report.texts, report.groups, report.rounds, sum(told)) == (24, 24, 3, 72)
+    assert report.classes == {"crash": 8, "hang": 8, "performance": 8}
+    assert sum(map(sum, report.scores[0].confusion)) == 72
+
+
+# ---- the gold labels of a database ---------------------------------------------------------------------------------
+
+
+class Quiet:
+    """Watches, and counts."""
+
+    def __init__(self) -> None:
+        self.total = self.done = 0
+
+    def expects(self, total: int) -> None:
+        self.total += total
+
+    def advanced(self, count: int) -> None:
+        self.done += count
+
+    def said(self, text: str) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A database of the catalog alone."""
+    database = tmp_path_factory.mktemp("evaluate") / "e.duckdb"
+    assert embers("mine", "--source", "catalog", "--database", str(database)).returncode == 0
+    return Store(database)
+
+
+def test_each_question_is_measured_or_it_is_said_why_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    watcher = Quiet()
+    monkeypatch.setattr("torch_embers.classify.gold_evaluation.usual", lambda: (Majority(),))
+    monkeypatch.setattr("torch_embers.classify.gold_evaluation.Judged", lambda *_: TfidfBaseline())
+    found = evaluate(store, Wanted("title"), lambda: embed, watcher)
+    measured = {report.task for report in found.reports}
+    assert {"bug_type", "memory_type", "consequence"} <= measured
+    asked = {question.name for question in questions(Taxonomy.load()) if not question.only}
+    assert {line.partition(":")[0] for line in found.skipped} == asked - measured
+    assert len(found.reports[0].scores) == 2
+    assert watcher.done == watcher.total > 1_000
+    assert {one.scheme for one in found.agreements} >= {"bug_type", "consequence"}
+    for report in found.reports:
+        assert min(report.classes.values()) >= 3
+
+
+def test_by_time_nothing_is_learned_from_the_future(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut = datetime(2023, 1, 1, tzinfo=UTC)
+    dates = {item.text: item.gold.created_at for item in items(store, "title")}
+    known = {text for text, date in dates.items() if date is not None and date.replace(tzinfo=UTC) < cut}
+
+    class Spy(Majority):
+        def answer(self, train, labels, groups, test):
+            assert set(train.fields["text"]) <= known
+            assert not set(test.fields["text"]) & known
+            return super().answer(train, labels, groups, test)
+
+    monkeypatch.setattr("torch_embers.classify.gold_evaluation.usual", lambda: (Spy(),))
+    monkeypatch.setattr("torch_embers.classify.gold_evaluation._judged", lambda *_: ())
+    wanted = Wanted("title", cut=cut, schemes=("consequence",))
+    [report] = evaluate(store, wanted, lambda: embed, Quiet()).reports
+    assert 100 < report.texts < 300
+    assert "before 2023-01-01" in report.notes[-1]
+
+
+def item(number: int, label: str = "", text: str = "text") -> Item:
+    labels = {"s": label} if label else {}
+    return Item(text, GoldItem("o/r", number, labels, {"s": "human:x"}, None))
+
+
+def test_a_question_with_too_little_gold_is_left_out_with_the_reason() -> None:
+    question = Question("s", classes=("a", "b", "rare"))
+    few = [item(number, "ab"[number % 2]) for number in range(12)]
+    assert "too thin: 12 items in 2 classes" in usable(few, question)[1]
+    assert usable(few, Question("other", classes=("a",)))[1] == "no gold labels"
+    many = [item(number, "abbb"[number % 4]) for number in range(40)]
+    chosen, reason = usable([*many, item(99, "rare")], question)
+    assert (len(chosen), reason) == (40, "")
+
+
+def test_two_reports_with_one_fix_stay_together() -> None:
+    found = [item(number, text=text) for number, text in enumerate(("alpha", "beta", "gamma", "delta"))]
+    related = {("o/r", 0): [("o/r", 77)], ("o/r", 2): [("o/r", 77)], ("o/r", 3): [("o/r", 1)]}
+    assert groups_of(found, related).tolist() == [0, 1, 0, 1]
+
+
+def test_votes_help_where_words_say_nothing_and_are_measured_on_the_training_half_alone() -> None:
+    texts, labels = ["something is wrong"] * 60, ["crash", "hang", "performance"] * 20
+    inputs = Inputs({"text": texts}, {"text": embed(texts), PLACE: np.arange(60, dtype=np.float32)[:, None]})
+    titles = {"crash": "segfault in conv2d", "hang": "deadlock in the loader", "performance": "memory leak in conv2d"}
+    votes = [Labeller.load().votes(titles[label], None, None) for label in labels]
+    assert all(votes)
+    gold = [{"consequence": frozenset({label})} for label in labels]
+    judged = Judged("consequence", {label: label for label in titles}, votes, gold)
+    report = compare("t", inputs, labels, range(60), (Hybrid(), judged))
+    assert report.scores[0].macro_f1.value < 0.5 < 0.9 < report.scores[1].macro_f1.value
+
+
+def test_agreement_is_said_of_annotators_who_share_enough_items() -> None:
+    said = [("s", who, item, "a" if item % 2 else "b") for who in ("x", "y") for item in range(12)]
+    [one] = between([*said, ("s", "z", 1, "a"), ("t", "y", 1, "a")])
+    assert (one.scheme, one.one, one.other, one.items, one.kappa.value) == ("s", "x", "y", 12, 1.0)
+
+
+# ---- what is printed, written and drawn ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    texts, labels = examples(12)
+    return compare("a/b c", Inputs.of(texts), labels, range(36), (Majority(), TfidfBaseline()))
+
+
+def test_pictures_and_the_confusion_matrix_are_written_and_repeat_themselves(report: Report, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    first, again = (plots.write(report, tmp_path / name) for name in ("one", "two"))
+    assert sorted(path.name for path in first) == [
+        "a-b-c-confusion.csv",
+        *(f"a-b-c-{what}.{kind}" for what in ("confusion", "coverage", "reliability") for kind in ("png", "svg")),
+    ]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
+    rows = (tmp_path / "one" / "a-b-c-confusion.csv").read_text().splitlines()
+    assert rows[0] == "truth,crash,hang,performance"
+    assert sum(int(cell) for row in rows[1:] for cell in row.split(",")[1:]) == 36
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="--plots"):
+        plots.write(report, tmp_path / "file")
+
+
+def test_the_table_of_confusions_has_a_line_per_class(report: Report) -> None:
+    lines = confusion_lines(report)
+    assert [line.split()[:2] for line in lines[1:]] == [["1", "crash"], ["2", "hang"], ["3", "performance"]]
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_a_csv_file_can_be_split_by_its_dates(tmp_path: Path) -> None:
+    texts, labels = examples(10)
+    rows = [
+        f'"{text}",{label},2020-01-{place % 28 + 1:02}'
+        for place, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["text,label,when", *rows, "one more crash,crash,"]))
+    table = read_table(path, ["text"], "label", date_column="when")
+    assert table.dates[-1] is None
+    cut = datetime(2020, 1, 20, tzinfo=UTC)
+    found = evaluate_tables(table, None, embed, range(31), cut=cut)
+    assert "1 without a date" in found.notes[0]
+    with pytest.raises(InputError, match="leave out --test"):
+        evaluate_tables(table, table, embed, range(62), cut=cut)
+    with pytest.raises(InputError, match="--date-col"):
+        evaluate_tables(replace(table, dates=()), None, embed, range(31), cut=cut)
+    path.write_text("text,label,when\na,b,yesterday\n")
+    with pytest.raises(InputError, match="row 2 has no date in when: 'yesterday'"):
+        read_table(path, ["text"], "label", date_column="when")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--split", "random"), ("time:2023-01-01", "random")),
+        (("--split", "time:soon"), ("time:soon",)),
+        (("--scheme", "mood"), ("mood",)),
+        (("--variant", "haiku"), ("haiku",)),
+        (("--date-col", "when"), ("--train",)),
+        (("--train", "nowhere.csv"), ("nowhere.csv",)),
+        (("--out", "."), ("--out", "folder")),
+        (("--plots", "/dev/null/here"), ("--plots",)),
+        (("--database", "nowhere.duckdb"), ("embers mine",)),
+    ],
+)
+def test_the_command_refuses_what_it_cannot_do_in_one_line(
+    store: Store, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    where = () if {"--database", "--train"} & {*arguments} else ("--database", str(store.path))
+    done = embers("evaluate", *arguments, *where)
+    assert done.returncode in (3, 5), done.stderr
+    assert_clean_error(done, done.returncode, *words)
+
+
+@pytest.mark.slow
+def test_the_command_prints_writes_and_draws_everything(store: Store, tmp_path: Path) -> None:
+    out, folder = tmp_path / "deep" / "e.json", tmp_path / "plots"
+    where = ("--database", str(store.path), "--scheme", "memory_type", "--variant", "title")
+    done = embers("evaluate", *where, "--out", str(out), "--plots", str(folder))
+    assert done.returncode == 0, done.stderr
+    for words in ("majority", "tfidf+lr balanced", "hybrid+votes - majority", "class by class", "confusion", "kappa"):
+        assert words in done.stdout
+    kept = json.loads(out.read_text())
+    assert kept["about"] == {"split": "folds", "repeats": 1, "variant": "title", "tags": True}
+    assert {"reliability", "curve", "confusion", "classes", "differences"} <= kept["reports"][0]["scores"][-1].keys()
+    assert len(list(folder.iterdir())) == 7
+
+
+@pytest.mark.slow
+def test_a_tuned_embedder_brings_texts_of_a_class_together_and_repeats_itself() -> None:
+    tune = pytest.importorskip("torch_embers.classify.tune")
+    texts, labels = examples(8)
+    recipe = tune.Recipe(epochs=12, rate=2e-4, frozen=4, tokens=16)
+    known, unseen = tune.tuned_vectors(texts, labels, texts[:3], recipe)
+    again, _ = tune.tuned_vectors(texts, labels, texts[:3], recipe)
+    assert np.array_equal(known, again)
+    assert np.allclose(known[:3], unseen, atol=1e-5)
+    assert np.allclose(np.linalg.norm(known, axis=1), 1, atol=1e-5)
+    alike = np.equal.outer(labels, labels)
+    nearness = known @ known.T
+    assert nearness[alike].mean() > nearness[~alike].mean() + 0.2
+    with pytest.raises(InputError, match="nothing to tell apart"):
+        tune.tuned_vectors(texts, ["one"] * len(texts), [])

@@ -1,0 +1,312 @@
+"""The wall around a build: where its folders are, what bubblewrap is told, what the filter refuses, what output becomes."""
+
+from __future__ import annotations
+
+import errno
+import json
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_embers.errors import InputError, SandboxError
+from torch_embers.run import doctor, layout, sandbox, seccomp
+from torch_embers.run.output import harmless
+from torch_embers.run.runner import Runner
+
+# --- layout -----------------------------------------------------------------------------------------------------------
+
+
+def installation(folder: Path) -> Path:
+    """A folder that looks like an installed Python."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "lib" / "python3.11").mkdir(parents=True)
+    (folder / "lib" / "python3.11" / "os.py").touch()
+    python = folder / "bin" / "python3.11"
+    python.write_text("#!/bin/sh\n", encoding="ascii")
+    python.chmod(0o755)
+    return python
+
+
+def environment(folder: Path, base: Path) -> Path:
+    """A virtual environment on ``base``, made of links as ``python -m venv`` makes it."""
+    (folder / "bin").mkdir(parents=True)
+    (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\nversion = 3.11.7\n", encoding="ascii")
+    (folder / "bin" / "python3").symlink_to(base)
+    (folder / "bin" / "python").symlink_to("python3")
+    return folder / "bin" / "python"
+
+
+def test_an_environment_needs_its_own_folder_and_the_one_it_was_made_from(tmp_path: Path) -> None:
+    base = installation(tmp_path / "base")
+    python = environment(tmp_path / "env", base)
+    assert layout.find(python) == layout.Layout(python, (tmp_path / "env", tmp_path / "base"))
+
+
+def test_a_link_between_the_environment_and_its_base_is_kept(tmp_path: Path) -> None:
+    """uv puts a link with the minor version between the two."""
+    installation(tmp_path / "cpython-3.11.7")
+    (tmp_path / "cpython-3.11").symlink_to("cpython-3.11.7")
+    python = environment(tmp_path / "env", tmp_path / "cpython-3.11" / "bin" / "python3.11")
+    assert set(layout.find(python).prefixes) == {
+        tmp_path / "env",
+        tmp_path / "cpython-3.11",
+        tmp_path / "cpython-3.11.7",
+    }
+
+
+def test_a_link_outside_of_any_installation_is_followed(tmp_path: Path) -> None:
+    base = installation(tmp_path / "base")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(base)
+    assert layout.find(tmp_path / "bin" / "python").python == base
+
+
+def test_the_system_python_needs_no_folder_of_its_own() -> None:
+    if not Path("/usr/bin/python3").exists():
+        pytest.skip("no system Python")
+    assert layout.find(Path("/usr/bin/python3")).prefixes == ()
+
+
+@pytest.mark.parametrize("path", ["/nonexistent/python", "/etc/hostname", "/bin/sh"])
+def test_what_is_no_interpreter_is_refused_with_one_line(path: str, tmp_path: Path) -> None:
+    with pytest.raises(SandboxError, match=r"no interpreter|no Python installation") as caught:
+        layout.find(Path(path) if path != "/bin/sh" else _script(tmp_path))
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 6
+
+
+def _script(folder: Path) -> Path:
+    path = folder / "tool"
+    path.write_text("#!/bin/sh\n", encoding="ascii")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_home_folder_is_never_taken_for_an_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = installation(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(SandboxError):
+        layout.find(python)
+
+
+def test_a_build_that_only_its_owner_can_read_is_named(tmp_path: Path) -> None:
+    found = layout.find(installation(tmp_path / "base"))
+    assert layout.closed_to_others(found) is None
+    (tmp_path / "base" / "lib" / "python3.11").chmod(0o700)
+    assert layout.closed_to_others(found) == tmp_path / "base" / "lib" / "python3.11"
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def wall(**changes: object) -> sandbox.Wall:
+    values: dict[str, object] = {
+        "layout": layout.Layout(Path("/builds/a/bin/python"), (Path("/builds/a"), Path("/home/u/py"))),
+        "profile": "hostile",
+        "isolate": True,
+    }
+    return sandbox.Wall(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def test_the_command_binds_the_build_read_only_and_nothing_of_the_home() -> None:
+    command = sandbox.bubblewrap_command(wall(), {"/etc/passwd": 9}, 7)
+    text = " ".join(command)
+    for wanted in (
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-ipc",
+        "--clearenv",
+        "--die-with-parent",
+    ):
+        assert wanted in command
+    assert "--ro-bind /builds/a /builds/a" in text
+    assert "--ro-bind /home/u/py /home/u/py" in text
+    assert "--ro-bind-data 9 /etc/passwd" in text
+    assert "--remount-ro / " in text
+    assert "--bind " not in text
+    writable = [command[place + 1] for place, word in enumerate(command) if word in ("--bind", "--dev-bind", "--tmpfs")]
+    assert writable == []
+    assert command[-1].endswith("sys.exit(zygote.main(7))")
+
+
+def test_the_environment_is_only_what_the_rules_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "secret")
+    assert set(wall().environment()) == {
+        *sandbox.rules()["environment"], "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+    }  # fmt: skip
+
+
+def test_a_build_below_tmp_is_mounted_again_over_the_private_tmp() -> None:
+    inside = layout.Layout(Path("/tmp/env/bin/python"), (Path("/tmp/env"),))
+    one = wall(layout=inside)
+    [(source, target)] = one.configuration()["rebinds"]
+    assert target == "/tmp/env"
+    assert f"--ro-bind /tmp/env {source}" in " ".join(sandbox.bubblewrap_command(one, {}, 7))
+
+
+def test_devices_of_a_gpu_are_only_for_reviewed_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    binds = {**sandbox.rules()["binds"], "devices": ["/dev/nul*"]}
+    changed = {**sandbox.rules(), "binds": binds}
+    monkeypatch.setattr(sandbox, "rules", lambda: changed)
+    assert "/dev/null" not in sandbox.bubblewrap_command(wall(), {}, 7)
+    assert "/dev/null" in sandbox.bubblewrap_command(wall(profile="reviewed"), {}, 7)
+
+
+def test_every_private_folder_is_bounded() -> None:
+    limits = sandbox.rules()["limits"]
+    for _, options in wall().configuration()["covers"]:
+        assert f"size={limits['disk']}" in options
+        assert f"nr_inodes={limits['inodes']}" in options
+
+
+def test_the_profile_for_macos_allows_the_build_and_the_scratch_folder_and_no_network() -> None:
+    text = sandbox.macos_profile(wall(scratch='/private/var/x"y'))
+    assert text.startswith("(version 1)\n(deny default)\n")
+    assert "(deny network*)" in text
+    assert '(subpath "/builds/a")' in text
+    assert json.dumps('/private/var/x"y') in text
+    assert text.count("(") == text.count(")")
+
+
+# --- profiles ---------------------------------------------------------------------------------------------------------
+
+
+def missing(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    proof = doctor.Proof({name: "because" if name in names else "" for name in doctor.GUARANTEES}, "host")
+    monkeypatch.setattr(doctor, "prove", lambda **_: proof)
+
+
+def test_hostile_scripts_are_refused_where_one_guarantee_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing(monkeypatch, "no_network")
+    with pytest.raises(SandboxError, match="no_network does not hold"):
+        Runner(Path(sys.executable), "hostile")
+
+
+def test_reviewed_scripts_run_with_what_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing(monkeypatch, "no_network")
+    with Runner(Path(sys.executable), "reviewed", preload=()) as runner:
+        assert "no_network" not in runner.guarantees
+        assert "time_cap" in runner.guarantees
+
+
+def test_an_unknown_profile_is_refused() -> None:
+    with pytest.raises(InputError, match="use hostile or reviewed"):
+        Runner(Path(sys.executable), "friendly")
+
+
+def test_the_report_says_what_is_missing_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "hints", lambda: ["do this"])
+    proof = doctor.Proof({**dict.fromkeys(doctor.GUARANTEES, ""), "no_network": "TCP"}, "host")
+    lines = doctor.report(proof)
+    assert lines[0] == "host"
+    assert "MISSING no_network: TCP" in lines
+    assert lines[-1] == "hint: do this"
+    assert not proof.complete
+    assert len(proof.held) == len(doctor.GUARANTEES) - 1
+
+
+def test_a_proof_with_fewer_guarantees_is_not_complete() -> None:
+    assert not doctor.Proof({"no_network": ""}, "host").complete
+
+
+# --- the filter -------------------------------------------------------------------------------------------------------
+
+X86, ARM = 0xC000003E, 0xC00000B7
+
+
+def answer(program: bytes, architecture: int, number: int, *arguments: int) -> int:
+    """Run the filter as the kernel does; 0 for allow, the error number, or -1 for kill."""
+    data = struct.pack("<IIQ6Q", number, architecture, 0, *(arguments + (0,) * 6)[:6])
+    steps = list(struct.iter_unpack("=HBBI", program))
+    place = accumulator = 0
+    while True:
+        code, true, false, operand = steps[place]
+        place += 1
+        if code == seccomp.LOAD:
+            (accumulator,) = struct.unpack_from("<I", data, operand)
+        elif code == seccomp.RETURN:
+            return {seccomp.ALLOW: 0, seccomp.KILL: -1}.get(operand, operand & 0xFFFF)
+        else:
+            holds = {
+                seccomp.JUMP_EQUAL: accumulator == operand,
+                seccomp.JUMP_AT_LEAST: accumulator >= operand,
+                seccomp.JUMP_ANY_BIT: bool(accumulator & operand),
+            }[code]
+            place += true if holds else false
+
+
+@pytest.mark.parametrize(("machine", "architecture", "column"), [("x86_64", X86, 0), ("aarch64", ARM, 1)])
+class TestFilter:
+    def test_denied_calls_get_their_error_and_all_others_pass(
+        self, machine: str, architecture: int, column: int
+    ) -> None:
+        rules = sandbox.rules()["seccomp"]
+        program = seccomp.program(rules, machine)
+        denied = {numbers[column] for numbers in rules["denied"].values()}
+        lost = {numbers[column] for numbers in rules["missing"].values()}
+        for number in range(500):
+            expected = errno.EPERM if number in denied else errno.ENOSYS if number in lost else 0
+            if number == seccomp.NUMBERS["socket"][column]:
+                continue
+            assert answer(program, architecture, number) == expected, number
+
+    def test_only_some_socket_families_can_be_opened(self, machine: str, architecture: int, column: int) -> None:
+        rules = sandbox.rules()["seccomp"]
+        program = seccomp.program(rules, machine)
+        for family in range(64):
+            expected = 0 if family in rules["families"] else errno.EAFNOSUPPORT
+            assert answer(program, architecture, seccomp.NUMBERS["socket"][column], family) == expected
+
+    def test_clone_makes_processes_and_threads_but_no_namespaces(
+        self, machine: str, architecture: int, column: int
+    ) -> None:
+        program = seccomp.program(sandbox.rules()["seccomp"], machine)
+        clone = seccomp.NUMBERS["clone"][column]
+        assert answer(program, architecture, clone, 17) == 0
+        assert answer(program, architecture, clone, 0x3D0F00) == 0  # pthread_create
+        assert answer(program, architecture, clone, 0x10000000 | 17) == errno.EPERM
+
+    def test_terminal_requests_are_refused(self, machine: str, architecture: int, column: int) -> None:
+        program = seccomp.program(sandbox.rules()["seccomp"], machine)
+        assert answer(program, architecture, seccomp.NUMBERS["ioctl"][column], 1, 0x5412) == errno.EPERM
+        assert answer(program, architecture, seccomp.NUMBERS["ioctl"][column], 1, 0x5401) == 0
+
+    def test_another_architecture_is_killed(self, machine: str, architecture: int, column: int) -> None:
+        program = seccomp.program(sandbox.rules()["seccomp"], machine)
+        assert answer(program, 0x40000003, 20) == -1
+        assert answer(program, architecture, 0x40000000 + 39) == errno.ENOSYS
+
+
+def test_a_machine_without_known_numbers_is_not_supported() -> None:
+    assert not seccomp.supported("riscv64")
+
+
+# --- output -----------------------------------------------------------------------------------------------------------
+
+
+def test_ordinary_text_is_kept() -> None:
+    text = "Traceback:\n\tℝ → 模型 🔥 é\n"
+    assert harmless(text.encode()) == text
+
+
+def test_line_ends_of_windows_become_newlines_and_a_lone_return_is_shown() -> None:
+    assert harmless(b"a\r\nb\rc") == "a\nb\\x0dc"
+
+
+@given(st.binary(max_size=300))
+def test_no_byte_of_hostile_output_can_steer_a_terminal(data: bytes) -> None:
+    text = harmless(data)
+    assert all(char.isprintable() or char in "\n\t" or ord(char) > 0x9F for char in text)
+    assert "\x1b" not in text
+    text.encode("utf-8")
+
+
+@given(st.text(max_size=200))
+def test_output_is_the_same_when_made_harmless_twice(text: str) -> None:
+    once = harmless(text.encode(errors="surrogatepass"))
+    assert harmless(once.encode()) == once

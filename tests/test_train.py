@@ -1,0 +1,338 @@
+"""Training on gold and votes, and what decides a label: text, votes, runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from support import rows
+from test_search import Words
+from torch_embers.classify import opinions, stage, train, weak_table
+from torch_embers.classify.bundle import Bundle, HeldOut, Row, training_card
+from torch_embers.classify.explain import explain
+from torch_embers.classify.judge import Judge, with_votes
+from torch_embers.classify.model import HybridClassifier
+from torch_embers.classify.opinions import Opinions
+from torch_embers.classify.splits import grouped_folds
+from torch_embers.classify.suspects import suspects
+from torch_embers.classify.voting import Cast, Voting
+from torch_embers.classify.weak import Labeller, Use, WeakLabel
+from torch_embers.errors import InputError
+from torch_embers.store.records import Batch, GoldLabel, Item
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from torch_embers.classify.text import Variant
+
+REPO = "o/r"
+NOON = "2024-01-01T12:00:00Z"
+VARIANT: Variant = "title"
+WORDS = {"crash": "segfault", "silent_correctness": "wrong numbers", "hang": "deadlock"}
+
+
+def words() -> Words:
+    """An embedder that is quick and always the same."""
+    return Words(384, "words@0/test")
+
+
+def told(number: int, value: str) -> Item:
+    """An item that says what happens, in words that are otherwise its own: no near-duplicate of others."""
+    own = " ".join(hashlib.md5(f"{number} {place}".encode()).hexdigest()[:9] for place in range(4))
+    return Item(REPO, number, title=f"{WORDS[value]} {own}", updated_at=NOON)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Eight labelled items of each of three consequences, four unlabelled ones of each; weak labels and vectors."""
+    items = [told(10 * place + kind, value) for kind, value in enumerate(WORDS) for place in range(1, 13)]
+    labels = [
+        GoldLabel(REPO, 10 * place + kind, "consequence", value, "human", "h")
+        for kind, value in enumerate(WORDS)
+        for place in range(1, 9)
+    ]
+    store = Store(tmp_path_factory.mktemp("train") / "e.duckdb")
+    with store.writer("test") as writer:
+        writer.commit(Batch(items=items, gold_labels=labels))
+    return store
+
+
+@pytest.fixture
+def store(filled: Store, database: Path) -> Store:
+    """A copy of it."""
+    shutil.copy(filled.path, database)
+    return Store(database)
+
+
+@pytest.fixture(scope="module")
+def made(filled: Store) -> Bundle:
+    """What is learned from it."""
+    return learned(filled).bundle
+
+
+def using(monkeypatch: pytest.MonkeyPatch, *, combined: bool, taught: bool) -> None:
+    labeller = Labeller.load()
+    use = Use("consequence", combined, taught, 0.5, 0.25, 0.25)
+    monkeypatch.setattr(labeller, "uses", {"consequence": use})
+
+
+def learned(store: Store) -> train.Trained:
+    with store.writer("test") as writer:
+        weak_table.label_items(store, writer)
+        return train.train(store, writer, words(), VARIANT, "made", lambda _: None)
+
+
+def labelled(store: Store, bundle: Bundle) -> stage.Labelled:
+    with store.writer("test") as writer:
+        weak_table.label_items(store, writer)
+        return stage.classify(store, writer, bundle, words())
+
+
+def by_run(store: Store, number: int, value: str) -> None:
+    insert = "INSERT INTO weak_labels VALUES (?, ?, 'consequence', ?, 'run-signal', 'execution', 'case a', now())"
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(insert, [REPO, number, value])
+
+
+def prediction(store: Store, number: int) -> tuple[Any, ...]:
+    [row] = rows(
+        store.path,
+        "SELECT value, likeliest, abstained, provenance, round(probability, 3) FROM predictions "
+        f"WHERE number = {number} AND scheme = 'consequence'",
+    )
+    return row
+
+
+# ---- training ------------------------------------------------------------------------------------------------------
+
+
+def test_what_gold_is_too_thin_for_is_left_out_with_the_reason(store: Store) -> None:
+    trained = learned(store)
+    assert set(trained.bundle.judges) == {"consequence"}
+    assert trained.items == {"consequence": 24}
+    assert trained.left_out["bug_type"] == "no class has 3 or more labelled items"
+    assert "memory_subtype.concurrency" not in trained.left_out, "nothing to learn where there is one class"
+
+
+def test_rare_classes_are_named(store: Store) -> None:
+    with store.writer("test") as writer:
+        writer.commit(
+            Batch(gold_labels=[GoldLabel(REPO, 90 + n, "consequence", "other", "human", "h") for n in (0, 1)])
+        )
+    trained = learned(store)
+    assert trained.rare == {"consequence": {"other": 2}}
+    judge = trained.bundle.judges["consequence"]
+    assert "other" not in judge.model.classes
+    assert judge.voting is not None
+    assert {value for value, _ in judge.voting.weights.values()} <= set(judge.model.classes)
+
+
+def test_no_gold_at_all_says_what_to_do(database: Path) -> None:
+    store = Store(database)
+    with store.writer("test") as writer:
+        writer.commit(Batch(items=[told(1, "crash")]))
+    with pytest.raises(InputError, match="embers mine --source catalog"):
+        learned(store)
+
+
+def test_too_little_gold_says_what_to_do(database: Path) -> None:
+    store = Store(database)
+    with store.writer("test") as writer:
+        writer.commit(
+            Batch(items=[told(1, "crash")], gold_labels=[GoldLabel(REPO, 1, "consequence", "crash", "human", "h")])
+        )
+    with pytest.raises(InputError, match="embers label"):
+        learned(store)
+
+
+def test_every_row_keeps_its_source_and_taught_rows_are_never_judged(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    using(monkeypatch, combined=True, taught=True)
+    bundle = learned(store).bundle
+    own = bundle.rows["consequence"]
+    sources = Counter(row.source.partition(":")[0] for row in own)
+    assert sources == {"gold": 24, "weak": 6}, "a quarter of eight for each class"
+    assert {row.source for row in own if row.weight == 1} == {"gold:human:h"}
+    taught = [row for row in own if row.source.startswith("weak:")]
+    assert all(0 < row.weight <= 0.25 for row in taught)
+    assert {row.source for row in taught if row.label == "crash"} == {"weak:title-segfault"}
+    held_out = {(one.repo, one.number) for one in bundle.held_out["consequence"]}
+    assert held_out == {(row.repo, row.number) for row in own if row.weight == 1}
+    assert bundle.judges["consequence"].model.trained_on == dict.fromkeys(WORDS, 8)
+    assert "| consequence | votes, without gold | 6 |" in training_card(bundle)
+
+
+def test_no_item_vouches_for_a_function_that_speaks_of_it() -> None:
+    texts = [f"{word} {n}" for n in range(10) for word in ("red", "blue")]
+    truth = ["a", "b"] * 10
+    model = HybridClassifier("colour").fit(texts, words().encode(texts), truth, range(20))
+    splits = grouped_folds(truth, range(20), model.settings.folds, model.settings.seed)
+    asked: list[set[int]] = []
+
+    def measured(chosen: NDArray[np.int64] | None) -> Voting:
+        asked.append(set(range(20)) if chosen is None else set(chosen.tolist()))
+        return Voting({"title-segfault": ("a", 2.0)}, 0.5, 4.0)
+
+    cast = Cast.of([[WeakLabel("consequence", "crash", "title-segfault", "keyword", "x")]] * 20)
+    judge, held_out = with_votes(model, truth, cast, splits, measured)
+    assert [known & set(split.test.tolist()) for known, split in zip(asked, splits, strict=False)] == [set()] * len(
+        splits
+    )
+    assert asked[-1] == set(range(20))
+    assert held_out.sum(axis=1) == pytest.approx(1)
+    assert judge.voting is not None
+
+
+# ---- labelling -----------------------------------------------------------------------------------------------------
+
+
+def test_votes_count_where_they_are_used_and_provenance_says_so(store: Store, made: Bundle) -> None:
+    done = labelled(store, made)
+    assert done.items == 36
+    assert prediction(store, 10)[3] == "out_of_fold+votes"
+    assert prediction(store, 120)[1] == "crash"
+    assert prediction(store, 120)[3] == "model+votes"
+
+
+def test_without_use_the_text_alone_decides(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    using(monkeypatch, combined=False, taught=False)
+    bundle = learned(store).bundle
+    assert bundle.judges["consequence"].voting is None
+    labelled(store, bundle)
+    assert {row[0] for row in rows(store.path, "SELECT DISTINCT provenance FROM predictions")} == {
+        "out_of_fold",
+        "model",
+    }
+
+
+def test_a_run_outranks_text_votes_and_gold(store: Store, made: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    labelled(store, made)
+    monkeypatch.setattr(weak_table, "_label_runs", lambda *_: None)
+    for number in (10, 120):
+        by_run(store, number, "hang")
+    done = labelled(store, made)
+    assert (done.items, done.executed) == (2, 2), "only what changed is labelled again"
+    for number in (10, 120):
+        assert prediction(store, number) == ("hang", "hang", False, "execution", 0.999)
+    by_run(store, 120, "crash")
+    labelled(store, made)
+    assert prediction(store, 120)[0] == "crash", "the worst that was shown"
+
+
+def test_when_the_run_is_withdrawn_the_text_decides_again(store: Store, made: Bundle) -> None:
+    by_run(store, 120, "hang")
+    with store.writer("test") as writer:
+        stage.classify(store, writer, made, words())
+    assert prediction(store, 120)[3] == "execution"
+    done = labelled(store, made)
+    assert done.items == 1
+    assert prediction(store, 120)[1] == "crash"
+    assert prediction(store, 120)[3].startswith("model")
+
+
+def test_a_change_of_maintainers_labels_labels_the_item_again(store: Store, made: Bundle) -> None:
+    labelled(store, made)
+    assert labelled(store, made).items == 0
+    with store.writer("test") as writer:
+        item = Item(
+            REPO, 120, title=told(120, "crash").title, labels=("module: deadlock",), updated_at="2024-02-01T00:00:00Z"
+        )
+        writer.commit(Batch(items=[item]))
+    assert labelled(store, made).items == 1
+
+
+def test_an_explanation_names_votes_and_what_was_learned(store: Store, made: Bundle) -> None:
+    labelled(store, made)
+    [label] = explain(store, made, REPO, 10).labels
+    assert (label.scheme, label.likeliest) == ("consequence", "crash")
+    assert [(vote.function, vote.value) for vote in label.votes] == [("title-segfault", "crash")]
+    assert label.learned == Row(REPO, 10, "crash", 1.0, "gold:human:h")
+    [other] = explain(store, made, REPO, 120).labels
+    assert other.learned is None
+
+
+# ---- opinions ------------------------------------------------------------------------------------------------------
+
+
+def judge_of(name: str, classes: Sequence[str]) -> Judge:
+    texts = [f"{value} {n}" for n in range(6) for value in classes]
+    model = HybridClassifier(name).fit(texts, words().encode(texts), list(classes) * 6, range(len(texts)))
+    return Judge(model, None, 1.0, 0.6)
+
+
+def test_children_follow_the_likeliest_class_of_their_parent() -> None:
+    classes = {"bug_type": ("logical", "memory"), "memory_type": ("concurrency", "segment_fault")}
+    judges = {name: judge_of(name, values) for name, values in classes.items()}
+    bundle = Bundle("made", VARIANT, "words@0", "", judges)
+    said = {
+        "bug_type": np.array([[0.1, 0.9], [0.9, 0.1], [0.1, 0.9]]),
+        "memory_type": np.array([[0.9, 0.1], [0.9, 0.1], [0.55, 0.45]]),
+    }
+    keys = [(REPO, number) for number in (1, 2, 3)]
+    labels = Opinions(bundle).labels(keys, said, np.array([True, True, True]), {})
+    found = set(zip(labels.place, labels.scheme, labels.likeliest, labels.abstained, strict=True))
+    assert (0, "memory_subtype", "miss_lock", False) in found
+    assert (2, "memory_type", "concurrency", True) in found
+    assert (2, "memory_subtype", "miss_lock", True) in found, "as sure as its parent"
+    assert not {scheme for place, scheme, *_ in found if place == 1} & {"memory_type", "memory_subtype"}
+
+
+def test_of_an_unreadable_item_a_run_alone_can_speak() -> None:
+    bundle = Bundle("made", VARIANT, "words@0", "", {"consequence": judge_of("consequence", ("crash", "hang"))})
+    run = WeakLabel("consequence", "hang", "run-hang", "execution", "case a")
+    said = {"consequence": np.full((2, 2), 0.5)}
+    labels = Opinions(bundle).labels([(REPO, 1), (REPO, 2)], said, np.array([False, False]), {(REPO, 2): [run]})
+    assert list(zip(labels.place, labels.likeliest, labels.provenance, strict=True)) == [(1, "hang", "execution")]
+
+
+def test_held_out_answers_stand_for_items_that_were_learned_from() -> None:
+    judges = {"consequence": judge_of("consequence", ("crash", "hang"))}
+    bundle = Bundle("made", VARIANT, "words@0", "", judges, {"consequence": (HeldOut(REPO, 1, (0.2, 0.8)),)})
+    labels = Opinions(bundle).labels([(REPO, 1)], {"consequence": np.array([[0.99, 0.01]])}, np.array([True]), {})
+    assert (labels.likeliest, labels.provenance, labels.probability) == (["hang"], [opinions.OUT_OF_FOLD], [0.8])
+
+
+def test_the_explanation_that_is_kept_names_terms_and_the_nearest_other_labelled_item(
+    store: Store, made: Bundle
+) -> None:
+    labelled(store, made)
+    said = dict(rows(store.path, "SELECT number, explanation FROM predictions WHERE scheme = 'consequence'"))
+    assert set(said) == {10 * place + kind for place in range(1, 13) for kind in range(3)}
+    kept = json.loads(said[120])
+    assert kept["terms"][0][0] == "segfault"
+    assert kept["terms"][0][1] > 0
+    near, similarity = json.loads(said[10])["near"]
+    assert near.startswith(f"{REPO}#")
+    assert near != f"{REPO}#10"
+    assert 0 < similarity <= 1
+
+
+def test_suspects_are_labels_that_the_held_out_answers_speak_against(store: Store) -> None:
+    """Crash and hang are mixed up once each way; all else is as gold has it."""
+    said = {("crash", 10): (0.1, 0.9), ("hang", 12): (0.8, 0.2)}
+    held_out = tuple(
+        HeldOut(REPO, number, said.get((value, number), (0.7, 0.3) if value == "crash" else (0.3, 0.7)))
+        for kind, value in ((0, "crash"), (2, "hang"))
+        for number in range(10 + kind, 90, 10)
+    )
+    judges = {"consequence": judge_of("consequence", ("crash", "hang"))}
+    found = suspects(store, Bundle("made", VARIANT, "words@0", "", judges, {"consequence": held_out}), ["consequence"])
+    assert [(one.number, one.given, one.suggested, one.by) for one in found] == [
+        (10, "crash", "hang", "human:h"),
+        (12, "hang", "crash", "human:h"),
+    ]
+    assert [round(one.margin, 2) for one in found] == [0.8, 0.6]
+    assert (
+        suspects(store, Bundle("made", VARIANT, "words@0", "", judges, {"consequence": held_out}), ["bug_type"]) == []
+    )

@@ -1,0 +1,354 @@
+"""Runs by fork and by fresh process: the same as ``python script``, and a broken zygote costs one run."""
+
+from __future__ import annotations
+
+import ast
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from torch_embers import resources
+from torch_embers.run import doctor, sandbox
+from torch_embers.run.runner import Attempt, Runner, RunResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INSIDE = sorted(sandbox.own_code().glob("*.py"))
+needs_bubblewrap = pytest.mark.skipif(not sandbox.bubblewrap(), reason="bubblewrap is not installed")
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    with Runner(Path(sys.executable), "hostile", preload=()) as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module", params=["isolated", "plain"])
+def any_runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
+    """In the sandbox, and as on a host without one."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "plain":
+            patch.setattr(doctor, "prove", lambda **_: doctor.Proof(dict.fromkeys(doctor.GUARANTEES, "no"), "host"))
+        elif not sandbox.bubblewrap():
+            pytest.skip("bubblewrap is not installed")
+        runner = Runner(Path(sys.executable), "reviewed", preload=())
+    with runner:
+        yield runner
+
+
+def one(runner: Runner, code: str, **more: object) -> RunResult:
+    return next(iter(runner.run([Attempt("key", code, "case.py", **more)])))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", [*INSIDE, resources.package_file("run", "probes.py")], ids=lambda path: path.name)
+def test_code_that_runs_inside_a_build_keeps_to_python_38(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            assert (node.module or "").split(".")[0] in sys.stdlib_module_names
+        elif isinstance(node, ast.Import):
+            assert all(alias.name.split(".")[0] in sys.stdlib_module_names for alias in node.names)
+
+
+SCRIPTS = {
+    "nothing": "",
+    "output": "import sys\nprint('out')\nprint('err', file=sys.stderr)",
+    "exception": "def f():\n    raise ValueError('no')\ntry:\n    f()\nexcept ValueError as error:\n    raise KeyError(1) from error",
+    "syntax": "x = = 1",
+    "exit code": "raise SystemExit(125)",
+    "exit text": "import sys; sys.exit('told')",
+    "exit large": "import sys; sys.exit(257)",
+    "exit none": "import sys; sys.exit()",
+    "at exit": "import atexit\natexit.register(print, 'bye')\nprint('hello')",
+    "exit fails": "import atexit\natexit.register(lambda: 1 / 0)",
+    "thread": "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.05), print('late'))).start()",
+    "main": "print(__name__, __file__.rsplit('/')[-1], __builtins__.__name__)\nimport __main__\nprint(__main__.__name__)",
+    "abort": "import os; os.abort()",
+    "kill": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
+    "hook": "import sys\nsys.excepthook = lambda *a: print('mine', a[0].__name__)\n1 / 0",
+    "interrupt": "raise KeyboardInterrupt",
+    "encoding": "# -*- coding: latin-1 -*-\nprint(len('\u00e9'))",
+    "source": "import inspect\ndef f(): return 1\nprint(inspect.getsource(f))",
+    "fork": "import os, sys\npid = os.fork()\nif pid == 0: sys.exit(3)\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))",
+    "pool": "from multiprocessing import Pool\nif __name__ == '__main__':\n    with Pool(2) as pool: print(pool.map(abs, [-1, 2]))",
+    "spawn": (
+        "import multiprocessing as m\ndef f(x): return x + 1\n"
+        "if __name__ == '__main__':\n    with m.get_context('spawn').Pool(1) as pool: print(pool.map(f, [1]))"
+    ),
+    "subprocess": "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'exit(4)']).returncode)",
+    "future": "from __future__ import annotations\ndef f(x: nothing): pass\nprint(f.__annotations__)",
+    "no future": "def f(x: int): pass\nprint(f.__annotations__)",
+    "closed output": "import sys\nsys.stdout.close()",
+}
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_run_is_what_python_makes_of_the_script(name: str, runner: Runner, tmp_path: Path) -> None:
+    script = tmp_path / "case.py"
+    script.write_text(SCRIPTS[name], encoding="utf-8")
+    plain = subprocess.run([sys.executable, script.name], capture_output=True, text=True, cwd=tmp_path, check=False)
+    for fresh, finalise in ((False, False), (False, True), (True, False)):
+        result = one(runner, SCRIPTS[name], fresh=fresh, finalise=finalise)
+        expected = plain.returncode
+        assert (result.exit_code if result.signal is None else -result.signal) == expected, result
+        assert result.stdout == plain.stdout
+        assert without_places(result.stderr) == without_places(plain.stderr)
+
+
+def without_places(text: str) -> str:
+    """A traceback without the folders of its files, and without what differs from run to run."""
+    lines = [
+        line.replace(line.split('"')[1], line.split('"')[1].rsplit("/")[-1]) if line.startswith('  File "') else line
+        for line in text.splitlines()
+    ]
+    return "\n".join(line for line in lines if "object at 0x" not in line and "lambda" not in line)
+
+
+def test_arguments_seed_and_plant_reach_the_script(any_runner: Runner) -> None:
+    code = "import os, sys; print(sys.argv[1:], os.environ['EMBERS_SEED'], os.environ.get('EMBERS_PLANT'), os.environ['OMP_NUM_THREADS'])"
+    for fresh in (False, True):
+        result = one(any_runner, code, arguments=("a b", "é"), seed=7, plant=True, threads=2, fresh=fresh)
+        assert result.stdout == "['a b', 'é'] 7 1 2\n", result
+        assert one(any_runner, code, fresh=fresh).stdout == "[] 0 None 1\n"
+
+
+def test_the_script_sees_no_token_and_an_empty_home(any_runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "secret")
+    code = "import os; print('GITHUB_TOKEN' in os.environ, os.path.isdir(os.environ['HOME']), os.listdir(os.environ['HOME']))"
+    any_runner.restart()
+    assert one(any_runner, code).stdout in ("False True []\n", "False True ['case.py']\n")
+
+
+def test_time_and_output_are_capped_everywhere(any_runner: Runner) -> None:
+    assert one(any_runner, "while True: pass", timeout=0.3).ended == "timeout"
+    assert one(any_runner, "import os\nwhile True: os.write(1, b'x' * 65536)").ended == "output"
+    assert one(any_runner, "print('still here')").stdout == "still here\n"
+
+
+def test_only_the_end_of_a_long_output_is_kept(any_runner: Runner) -> None:
+    result = one(any_runner, "print('a' * 100000)\nprint('b' * 100000)\nprint('last line')")
+    assert result.exit_code == 0
+    assert result.stdout.endswith("b\nlast line\n")
+    assert len(result.stdout) == sandbox.rules()["limits"]["tail"]
+    assert "stdout cut to its last 64 KiB" in result.detail
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="RLIMIT_DATA counts on Linux")
+def test_a_runaway_allocation_is_a_clean_error(any_runner: Runner) -> None:
+    result = one(any_runner, "bytearray(10 << 30)", memory=100 << 20)
+    assert (result.ended, result.exit_code) == ("exited", 1)
+    assert result.stderr.endswith("MemoryError\n")
+
+
+def test_measurements_come_with_a_run(any_runner: Runner) -> None:
+    result = one(any_runner, "data = bytearray(b'x') * (50 << 20)\nend = 0\nfor i in range(10 ** 6): end += i")
+    assert result.duration > 0
+    assert result.cpu > 0
+    assert result.peak_memory > 50 << 20
+    assert result.versions["python"].startswith("3.")
+
+
+@needs_bubblewrap
+def test_results_come_as_they_are_ready_and_each_once(runner: Runner) -> None:
+    attempts = [
+        Attempt(str(number), f"import time; time.sleep({0.3 if number == 0 else 0})", "x.py") for number in range(6)
+    ]
+    keys = [result.key for result in runner.run(attempts, jobs=2)]
+    assert sorted(keys) == ["0", "1", "2", "3", "4", "5"]
+    assert keys[0] != "0"
+
+
+@needs_bubblewrap
+def test_attempts_are_taken_only_when_there_is_room(runner: Runner) -> None:
+    taken = []
+
+    def attempts() -> Iterator[Attempt]:
+        for number in range(10):
+            taken.append(number)
+            yield Attempt(str(number), "", "x.py")
+
+    results = runner.run(attempts(), jobs=1)
+    next(results)
+    assert len(taken) <= 2
+    results.close()
+    assert one(runner, "print(1)").stdout == "1\n"
+
+
+@needs_bubblewrap
+def test_a_restart_gives_another_zygote_and_a_fresh_run_has_none(runner: Runner) -> None:
+    with Runner(Path(sys.executable), "hostile", preload=("json",)) as loaded:
+        first = one(loaded, "").zygote
+        assert first
+        assert one(loaded, "").zygote == first
+        loaded.restart()
+        assert one(loaded, "").zygote not in ("", first)
+        assert one(loaded, "", fresh=True).zygote == ""
+    with Runner(Path(sys.executable), "hostile", zygote=False, preload=("json",)) as without:
+        assert one(without, "").zygote == ""
+
+
+@needs_bubblewrap
+def test_a_zygote_that_is_killed_costs_one_run_which_is_repeated_fresh() -> None:
+    with Runner(Path(sys.executable), "hostile", preload=("json",)) as runner:
+        assert one(runner, "").zygote
+        [first] = runner.first_pids()
+        threading.Timer(0.3, os.kill, (first, signal.SIGKILL)).start()
+        result = one(runner, "import time; time.sleep(1); print('done')")
+        assert (result.exit_code, result.stdout, result.zygote) == (0, "done\n", "")
+        assert "repeated in a fresh process" in result.detail
+        assert one(runner, "").zygote
+
+
+@needs_bubblewrap
+def test_a_zygote_that_is_stuck_costs_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = sandbox.rules()
+    monkeypatch.setattr(sandbox, "rules", lambda: {**rules, "limits": {**rules["limits"], "grace": 0.5}})
+    with Runner(Path(sys.executable), "hostile", preload=("json",)) as runner:
+        one(runner, "")
+        os.kill(runner.first_pids()[0], signal.SIGSTOP)
+        result = one(runner, "print('done')", timeout=1)
+        assert (result.stdout, result.zygote) == ("done\n", "")
+        assert "did not answer in time" in result.detail
+
+
+@needs_bubblewrap
+def test_a_sandbox_that_breaks_twice_is_told_and_the_next_run_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Runner(Path(sys.executable), "hostile", preload=()) as runner:
+        one(runner, "")
+        stop = threading.Event()
+
+        def kill_all() -> None:
+            while not stop.is_set():
+                for pid in runner.first_pids():
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                    except ProcessLookupError:
+                        continue
+                time.sleep(0.01)
+
+        thread = threading.Thread(target=kill_all)
+        thread.start()
+        result = one(runner, "import time; time.sleep(5)", timeout=20)
+        stop.set()
+        thread.join()
+        assert result.ended == "sandbox_error"
+        assert result.exit_code is None
+        assert one(runner, "print(1)").stdout == "1\n"
+
+
+@needs_bubblewrap
+def test_a_build_without_torch_is_told_for_each_run() -> None:
+    python = Path("/usr/bin/python3")
+    if (
+        not python.exists()
+        or subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0
+    ):
+        pytest.skip("needs a system Python without torch")
+    with Runner(python, "hostile") as runner:
+        for _ in range(2):
+            result = one(runner, "print(1)")
+            assert result.ended == "sandbox_error"
+            assert "import torch: ModuleNotFoundError" in result.detail
+
+
+@needs_bubblewrap
+def test_further_folders_can_be_read_and_not_written(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("read me", encoding="ascii")
+    code = f"""
+from pathlib import Path
+print(Path({str(tmp_path)!r}, "data").read_text())
+Path({str(tmp_path)!r}, "more").touch()
+"""
+    tmp_path.chmod(0o755)
+    with Runner(Path(sys.executable), "hostile", preload=(), read_only=[tmp_path]) as runner:
+        result = one(runner, code)
+    assert result.stdout == "read me\n"
+    assert "Read-only file system" in result.stderr
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("name", ["../../x.py", "/etc/passwd", "", "..", "a b.py"])
+def test_a_script_is_written_into_the_run_s_own_folder_whatever_its_name(name: str, runner: Runner) -> None:
+    [result] = runner.run([Attempt("key", "print(__file__)", name)])
+    assert result.exit_code == 0
+    assert result.stdout.startswith("/tmp/")
+    assert result.stdout.count("/") == 2
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("code", ["print('\ud800')", "x = 1\0", "\udcff = 1", "print('''\u2028 \x0c''')"])
+def test_odd_text_never_breaks_the_harness(code: str, runner: Runner) -> None:
+    assert one(runner, code).ended == "exited"
+
+
+@needs_bubblewrap
+def test_a_run_has_a_name_a_host_and_a_loopback_of_its_own(runner: Runner) -> None:
+    code = """
+import getpass, os, pwd, socket
+print(getpass.getuser(), pwd.getpwuid(os.getuid()).pw_dir, socket.gethostname())
+for family in (socket.AF_INET, socket.AF_INET6):
+    for name in ("localhost", socket.gethostname()):
+        address = socket.getaddrinfo(name, 0, family, socket.SOCK_STREAM)[0][4]
+        server = socket.socket(family)
+        server.bind(address)
+        server.listen()
+        socket.create_connection(server.getsockname()[:2]).close()
+"""
+    result = one(runner, code)
+    assert (result.stdout, result.stderr) == ("embers /home/embers embers\n", "")
+
+
+@needs_bubblewrap
+def test_the_script_cannot_import_the_zygote(runner: Runner) -> None:
+    result = one(runner, "import sys\nassert not [n for n in sys.modules if n.startswith('inside')]\nimport inside")
+    assert "ModuleNotFoundError: No module named 'inside'" in result.stderr
+
+
+# --- with torch -------------------------------------------------------------------------------------------------------
+
+TORCH = {
+    "backward": "import torch\na = torch.ones(3, 3, requires_grad=True)\n(a @ a).sum().backward()\nprint(a.grad.sum().item())",
+    "conv": "import torch\nprint(torch.nn.Conv2d(3, 8, 3)(torch.ones(2, 3, 16, 16)).shape)",
+    "seeded": "import torch\ntorch.manual_seed(0)\nprint(torch.rand(1).item())",
+    "threads": "import torch\nprint(torch.get_num_threads())",
+    "loader": (
+        "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n"
+        "print(sum(b[0].sum().item() for b in DataLoader(TensorDataset(torch.ones(8, 2)), 2, num_workers=2)))"
+    ),
+    "gloo": (
+        "import os, torch, torch.distributed as d\nos.environ.update(MASTER_ADDR='localhost', MASTER_PORT='29500')\n"
+        "d.init_process_group('gloo', rank=0, world_size=1)\nx = torch.ones(2)\nd.all_reduce(x)\nprint(x)\nd.destroy_process_group()"
+    ),
+    "script": "import torch\n@torch.jit.script\ndef f(x):\n    return x + 1\nprint(f(torch.ones(1)))",
+    "exception": "import torch\ntorch.ones(2) @ torch.ones(3)",
+}
+
+
+@pytest.mark.slow
+@needs_bubblewrap
+def test_torch_behaves_in_a_fork_as_in_a_process_of_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "HOME": str(tmp_path)}
+    with Runner(Path(sys.executable), "hostile") as runner:
+        for name, code in TORCH.items():
+            script = tmp_path / "case.py"
+            script.write_text(code, encoding="utf-8")
+            plain = subprocess.run(
+                [sys.executable, "case.py"], capture_output=True, text=True, cwd=tmp_path, env=environment, check=False
+            )
+            for fresh in (False, True):
+                result = one(runner, code, fresh=fresh, timeout=120.0)
+                assert (name, result.exit_code, result.stdout) == (name, plain.returncode, plain.stdout), result.stderr
+                assert result.stderr.splitlines()[-1:] == plain.stderr.splitlines()[-1:]
+                assert result.versions.get("torch", "") == ("" if fresh else __import__("torch").__version__)
+        assert one(runner, TORCH["threads"], threads=2).stdout == "2\n"
+        assert one(runner, TORCH["backward"], finalise=True).exit_code == 0
