@@ -12,7 +12,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-classify mine classify repro recheck doctor model status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
+.PHONY: help setup setup-classify mine classify repro recheck doctor model evaluation status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -48,6 +48,17 @@ model: setup-classify ## train the classifier in models/ from the catalog alone
 	rm -f .venv/model.duckdb*
 	$(EMBERS) mine --source catalog --database .venv/model.duckdb
 	$(EMBERS) classify --train --variant title --model models/study-titles --database .venv/model.duckdb
+
+EVALUATE := $(EMBERS) evaluate --variant title --database .venv/evaluation.duckdb
+MAIN := --scheme bug_type --scheme memory_type --scheme consequence
+
+evaluation: setup-classify ## measure the classifier on the catalog and rewrite bench/evaluation*.json and docs/evaluation.md
+	rm -f .venv/evaluation.duckdb*
+	$(EMBERS) mine --source catalog --database .venv/evaluation.duckdb
+	$(EVALUATE) --repeats 5 --out bench/evaluation.json
+	$(EVALUATE) $(MAIN) --repeats 5 --no-tags --out bench/evaluation-no-tags.json
+	$(EVALUATE) $(MAIN) --split time:2023-01-01 --out bench/evaluation-time.json
+	$(BIN)/python tools/docs.py
 
 status: setup ## what the database holds
 	$(EMBERS) status

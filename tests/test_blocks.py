@@ -70,6 +70,15 @@ def test_a_tag_is_only_a_hint(tag: str) -> None:
     assert found.before == "It fails:"
 
 
+@pytest.mark.parametrize("word", ["python", " Python ", "py", "\npython"])
+def test_a_language_that_slipped_into_the_first_line_is_the_tag(word: str) -> None:
+    block = one(f"{FENCE}\n{word}\nimport torch\ntorch.ones(3)\n{FENCE}")
+    assert block.tag == word.strip().lower()
+    assert block.code == "import torch\ntorch.ones(3)\n"
+    assert one(f"{FENCE}\nc++\nint main() {{}}\n{FENCE}").kind == "cpp"
+    assert one(f"{FENCE}\nc\nc = torch.ones(3)\n{FENCE}").tag == ""
+
+
 def test_a_fence_of_tildes_that_stays_open_ends_with_the_text() -> None:
     assert one("~~~\nimport torch\ntorch.ones(2)").code == "import torch\ntorch.ones(2)\n"
 

@@ -16,6 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers import cli
+from torch_embers.repro.case import shipped
+from torch_embers.run.doctor import GUARANTEES
+from torch_embers.run.reports import NEWS
+from torch_embers.run.status import STATUSES
+from torch_embers.run.verdict import OUTCOMES, VERDICTS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -23,6 +28,12 @@ PAGES = sorted(DOCS.rglob("*.md"))
 READ = [*PAGES, *(ROOT / name for name in ("README.md", "CHANGELOG.md"))]
 GROUP: Any = typer.main.get_command(cli.app)
 COMMANDS: dict[str, Any] = dict(GROUP.commands)
+SUBCOMMANDS: dict[str, Any] = {
+    f"{group} {name}": command
+    for group, members in COMMANDS.items()
+    for name, command in getattr(members, "commands", {}).items()
+}
+EVERY = {**COMMANDS, **SUBCOMMANDS}
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 MACHINE_PATH = re.compile(r"(?<![\w.:/-])/(?:home|root|tmp|work|Users|mnt|var|opt|usr|private)/\w")
 
@@ -41,9 +52,9 @@ docs = _tool()
 
 
 def names_of(command: str) -> set[str]:
-    """All option names of a command."""
+    """All option names of a command, or of a command of a group (``builds add``)."""
     found = {"-h", "--help"}
-    for parameter in COMMANDS[command].params:
+    for parameter in EVERY[command].params:
         if parameter.param_type_name == "option":
             found |= {*parameter.opts, *parameter.secondary_opts}
     return found
@@ -60,9 +71,9 @@ def typed_commands(text: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in re.findall(r"(?m)^\$ (embers\b.*)$", text)]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", EVERY)
 def test_every_command_has_a_page_that_names_every_option(command: str) -> None:
-    text = (DOCS / "commands" / f"{command}.md").read_text(encoding="utf-8")
+    text = (DOCS / "commands" / f"{command.split()[0]}.md").read_text(encoding="utf-8")
     missing = sorted(name for name in names_of(command) - {"-h", "--help"} if f"`{name}`" not in text)
     assert not missing
 
@@ -71,16 +82,23 @@ def test_no_page_describes_a_command_that_is_gone() -> None:
     assert {path.stem for path in (DOCS / "commands").glob("*.md")} == set(COMMANDS)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", SUBCOMMANDS)
+def test_the_page_of_a_group_has_a_section_for_each_of_its_commands(command: str) -> None:
+    text = (DOCS / "commands" / f"{command.split()[0]}.md").read_text(encoding="utf-8")
+    assert f"\n## embers {command}\n" in text
+    assert f"<!-- generated: options-{command.replace(' ', '-')} -->" in text
+
+
+@pytest.mark.parametrize("command", EVERY)
 def test_every_command_and_option_has_a_help_text(command: str) -> None:
-    assert COMMANDS[command].help
-    assert [p.name for p in COMMANDS[command].params if not p.help] == []
+    assert EVERY[command].help
+    assert [p.name for p in EVERY[command].params if not p.help] == []
 
 
 def test_the_index_names_every_command_and_every_exit_code() -> None:
     text = (DOCS / "commands.md").read_text(encoding="utf-8")
     assert [name for name in COMMANDS if f"(commands/{name}.md)" not in text] == []
-    codes = {kind.exit_code for kind in docs.named_errors()} | {0, 2, 130, 141}
+    codes = {kind.exit_code for kind in docs.named_errors()} | {0, 2, NEWS, 130, 141}
     assert [code for code in sorted(codes) if f"\n| {code} | " not in text] == []
 
 
@@ -93,8 +111,34 @@ def test_generated_parts_are_current() -> None:
 def test_examples_use_commands_and_options_that_exist(path: Path) -> None:
     for words in typed_commands(path.read_text(encoding="utf-8")):
         assert words[1] in COMMANDS, words
+        command = f"{words[1]} {words[2]}" if hasattr(COMMANDS[words[1]], "commands") else words[1]
+        assert command in EVERY, words
         options = [word.partition("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)]
-        assert set(options) <= names_of(words[1]), words
+        assert set(options) <= names_of(command), words
+
+
+@pytest.mark.parametrize("name", [*OUTCOMES, *VERDICTS, *STATUSES, *GUARANTEES])
+def test_the_page_on_running_explains_every_outcome_verdict_status_and_guarantee(name: str) -> None:
+    assert f"\n| `{name}` | " in (DOCS / "running.md").read_text(encoding="utf-8")
+
+
+def test_the_page_on_cases_lists_every_case() -> None:
+    text = (DOCS / "cases.md").read_text(encoding="utf-8")
+    assert [case.name for case in shipped() if f"(../data/cases/{case.name}.py)" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "shown"),
+    [
+        ([], ""),
+        (["2.1.2"], "2.1.2"),
+        (["1.13.1", "2.0.1", "2.1.2"], "1.13.1 to 2.1.2"),
+        (["2.10.0", "1.13.1", "2.9.1"], "1.13.1, 2.9.1 to 2.10.0"),
+    ],
+)
+def test_versions_next_to_each_other_are_told_as_a_range(bad: list[str], shown: str) -> None:
+    known = [docs.Version(text) for text in ("1.13.1", "2.0.1", "2.1.2", "2.9.1", "2.10.0")]
+    assert docs.ranges(bad, known) == shown
 
 
 @pytest.mark.parametrize("path", READ, ids=lambda p: str(p.relative_to(ROOT)))

@@ -103,6 +103,17 @@ def test_a_script_without_a_failure_is_refused_and_the_number_of_tests_is_bounde
     assert "values" in found.code
 
 
+def test_a_script_that_fails_only_as_it_is_written_keeps_its_layout() -> None:
+    commented = "x = 1  # here\nvalues[7]\n"
+    found = minimize(commented, needs("# here"))
+    assert found.code == commented
+    assert not found.stopped
+
+
+def test_a_minimal_script_ends_its_last_line() -> None:
+    assert minimize(SCRIPT, needs("values")).code.endswith("\n")
+
+
 @pytest.mark.parametrize(
     ("original", "candidate", "invented"),
     [
@@ -112,6 +123,9 @@ def test_a_script_without_a_failure_is_refused_and_the_number_of_tests_is_bounde
         ("assert f(x)", "assert False", True),
         ("f(x)", "f(", True),
         ("f(x, True)", "f(x)", False),
+        ("torch.zeros(10)[-11]", "torch.zeros(0)[-1]", True),
+        ("torch.tensor([1])[7]", "torch.tensor([])[7]", True),
+        ("f([], 0, 2)", "f(0)", False),
     ],
 )
 def test_shortcuts_to_the_same_symptom_are_refused(original: str, candidate: str, invented: bool) -> None:

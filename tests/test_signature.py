@@ -38,9 +38,10 @@ frame #0: c10::Error
 
 def test_numbers_addresses_and_paths_are_taken_out_of_messages() -> None:
     assert normalise("bad 3.5e-3 at 0x7ffee1 in /usr/lib/python3/x.py\n  twice") == "bad N at 0xADDR in PATH twice"
+    assert normalise("shapes cannot be multiplied (1x10 and 100x50)") == "shapes cannot be multiplied (NxN and NxN)"
 
 
-@given(st.text(max_size=500))
+@given(st.text(max_size=500) | st.text("0xADRN 1./e", max_size=60))
 def test_normalising_twice_changes_nothing(text: str) -> None:
     once = normalise(text)
     assert normalise(once) == once
@@ -76,6 +77,11 @@ def test_of_chained_tracebacks_the_last_one_counts() -> None:
     seen = from_traceback(chained)
     assert seen is not None
     assert (seen.type, seen.message) == ("CustomError", "second")
+
+
+def test_a_script_that_cannot_be_read_has_no_traceback_and_yet_a_signature() -> None:
+    seen = from_traceback('  File "x.py", line 1\n    >>> import torch\n    ^^\nSyntaxError: invalid syntax\n')
+    assert seen == Signature("exception", "SyntaxError", "invalid syntax")
 
 
 def test_output_without_a_traceback_has_no_signature() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support import case_of
 from torch_embers.oracles.signature import Signature, parse_family
 from torch_embers.run.builds import Build
-from torch_embers.run.series import Series, cannot_run_here, control_build
+from torch_embers.run.series import Series, cannot_run_here, control_builds
 from torch_embers.run.verdict import (
     OUTCOMES,
     VERDICTS,
@@ -316,16 +316,26 @@ def build_of(version: str, **more: Any) -> Build:
     return Build(version, version, "abc", "release", "linux", Path("python"), "3.11.7", **more)
 
 
-def test_the_control_is_the_newest_build_that_is_known_to_show_the_bug() -> None:
+def test_controls_are_builds_that_are_known_to_show_the_bug_and_as_few_as_will_do() -> None:
     builds = [build_of(v) for v in ("1.13.1", "2.0.1", "2.1.2", "2.2.2")]
-    case = case_of(known_bad=["1.13.1", "2.0.1"])
-    chosen = control_build(case, builds, ())
-    assert chosen is not None
-    assert chosen.version == "2.0.1"
-    seen_on = control_build(case, builds, {builds[2].identity})
-    assert seen_on is not None
-    assert seen_on.version == "2.1.2"
-    assert control_build(case_of(known_bad=[]), builds, ()) is None
+    one = case_of(known_bad=["1.13.1", "2.0.1"])
+    two = case_of(known_bad=["2.0.1", "2.1.2", "2.2.2"], consequence="crash")
+    other = case_of(known_bad=[], consequence="hang")
+    alone = control_builds([one], builds, {})
+    assert alone[one.hash].version == "2.0.1"
+    together = control_builds([one, two, other], builds, {other.hash: {builds[0].identity}})
+    assert {h: b.version for h, b in together.items()} == {one.hash: "2.0.1", two.hash: "2.0.1", other.hash: "1.13.1"}
+    assert control_builds([other], builds, {}) == {}
+
+
+@given(st.lists(st.sets(st.sampled_from(["1.13.1", "2.0.1", "2.1.2", "2.2.2"])), max_size=8))
+def test_every_case_with_a_known_bad_build_gets_one_of_its_own(bad: list[set[str]]) -> None:
+    builds = [build_of(v) for v in ("1.13.1", "2.0.1", "2.1.2", "2.2.2")]
+    cases = [case_of(known_bad=sorted(v), timeout=place + 1) for place, v in enumerate(bad)]
+    chosen = control_builds(cases, builds, {})
+    for case, versions in zip(cases, bad, strict=True):
+        assert (case.hash in chosen) == bool(versions)
+        assert not versions or chosen[case.hash].version in versions
 
 
 def test_a_case_is_not_tried_where_its_needs_are_not_met() -> None:

@@ -27,14 +27,20 @@ from unittest.mock import patch
 
 import duckdb
 import typer
+from packaging.version import Version
 
 from torch_embers import __version__, cli, errors, resources
+from torch_embers.repro import case as case_files
+from torch_embers.repro.case import DEVICES, shipped
+from torch_embers.run import verdict
 from torch_embers.settings import Settings
 from torch_embers.store import schema, views
 from torch_embers.store.tables import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from torch_embers.repro.case import Case
 
 ROOT = Path(__file__).resolve().parent.parent
 START = "<!-- generated:"
@@ -44,6 +50,12 @@ EXAMPLE_WIDTH = 96
 GITHUB = "https://github.com/pytorch/pytorch/issues"
 ANNOTATORS = (("embers-guide-1", "automated"), ("data-path-study", "paper"))
 SCHEMES = ("bug_type", "memory_type", "memory_subtype", "consequence")
+COMPUTED_DEFAULTS = {
+    "database": "data/embers.duckdb in a checkout, else embers.duckdb in the user's data folder",
+    "builds_dir": "builds in the user's data folder",
+    "tokens": "GITHUB_TOKEN, else GH_TOKEN",
+}
+"""Settings whose default depends on the machine, in words."""
 
 
 class BlockError(Exception):
@@ -91,9 +103,17 @@ class Option:
 
 
 def commands() -> dict[str, Callable[..., Any]]:
-    """The function behind each command, in the order of ``embers --help``."""
+    """The function behind each command, in the order of ``embers --help``; those of a group as ``group command``."""
+    found = _functions(cli.app)
+    for group in cli.app.registered_groups:
+        if group.typer_instance:
+            found |= {f"{group.name} {name}": made for name, made in _functions(group.typer_instance).items()}
+    return found
+
+
+def _functions(app: typer.Typer) -> dict[str, Callable[..., Any]]:
     found = {}
-    for info in cli.app.registered_commands:
+    for info in app.registered_commands:
         if info.callback:
             found[info.name or info.callback.__name__.replace("_", "-")] = info.callback
     return found
@@ -113,10 +133,12 @@ def _value_of(hint: Any, declared: Any) -> str:
 
 def options(command: str) -> list[Option]:
     """Options and arguments of a command: names, help and defaults as Typer has them, types from the function."""
-    group: Any = typer.main.get_command(cli.app)
+    declared_command: Any = typer.main.get_command(cli.app)
+    for word in command.split():
+        declared_command = declared_command.commands[word]
     hints = get_type_hints(commands()[command], include_extras=True)
     found = []
-    for parameter in group.commands[command].params:
+    for parameter in declared_command.params:
         hint, declared = get_args(hints[parameter.name])
         text = parameter.help or ""
         # a default in words stands where the settings decide it
@@ -142,10 +164,11 @@ def options_table(command: str) -> str:
 
 
 def commands_table() -> str:
-    """All commands with the first line of their help."""
+    """All commands, groups as one, with the first line of their help."""
+    group: Any = typer.main.get_command(cli.app)
     rows = [
-        (f"[`embers {name}`](commands/{name}.md)", cell((inspect.getdoc(function) or "").splitlines()[0]))
-        for name, function in commands().items()
+        (f"[`embers {name}`](commands/{name}.md)", cell(declared.help.splitlines()[0]))
+        for name, declared in group.commands.items()
     ]
     return table(("command", "what it does"), rows)
 
@@ -154,11 +177,7 @@ def settings_table() -> str:
     """Every setting with its key, environment variable and default."""
     rows = []
     for name, field in Settings.model_fields.items():
-        default = field.default
-        if field.default_factory is not None:
-            default = "data/embers.duckdb in a checkout, else embers.duckdb in the user's data folder"
-        elif name == "tokens":
-            default = "GITHUB_TOKEN, else GH_TOKEN"
+        default = COMPUTED_DEFAULTS.get(name, field.default)
         rows.append((code(name), code(f"EMBERS_{name.upper()}"), cell(default), cell(field.description or "")))
     return table(("key in embers.toml", "environment", "default", "meaning"), rows)
 
@@ -424,45 +443,122 @@ def funnel_stages() -> str:
 # ---- evaluation ----------------------------------------------------------------------------------------------------
 
 EVALUATION = ROOT / "bench" / "evaluation.json"
-"""What `embers evaluate --variant title --out` wrote for a database that holds the catalog alone."""
+"""What `make evaluation` wrote: a database that holds the catalog alone, titles, folds cut five times."""
+NO_TAGS = ROOT / "bench" / "evaluation-no-tags.json"
+BY_TIME = ROOT / "bench" / "evaluation-time.json"
+PROTOCOLS = ROOT / "bench" / "protocols.json"
+"""What bench/protocols.py wrote; its data is not part of the project."""
+MAIN = ("bug_type", "memory_type", "consequence")
+"""Questions that are shown in full."""
+PLAIN, BALANCED = "tfidf+lr", "tfidf+lr balanced"
+MHNURF_AIM, NLBSE_AIM = 0.83, 0.84
+
+
+def _reports(path: Path) -> dict[str, dict[str, Any]]:
+    """Reports of a file by what they tell apart."""
+    return {report["task"]: report for report in json.loads(path.read_text(encoding="utf-8"))["reports"]}
 
 
 def _interval(found: Mapping[str, float]) -> str:
     return f"{found['value']:.3f} [{found['low']:.3f}, {found['high']:.3f}]"
 
 
+def _minus(report: Mapping[str, Any], other: str, name: str = "") -> str:
+    """Difference of a learner (the last one) to another."""
+    score = next(s for s in reversed(report["scores"]) if name in ("", s["name"]))
+    return _interval(score["differences"][other]) if other in score["differences"] else ""
+
+
+def _scores(report: Mapping[str, Any]) -> str:
+    """Every learner of one report."""
+    last = report["scores"][-1]
+    rows = [
+        (
+            cell(s["name"]),
+            _interval(s["macro_f1"]),
+            f"{s['accuracy']:.3f}",
+            f"{s['calibration_error']:.3f}",
+            f"{s['coverage']:.2f}",
+            "" if s["precision"] is None else f"{s['precision']:.3f}",
+            _minus(report, s["name"]),
+        )
+        for s in report["scores"]
+    ]
+    heading = f"**{report['task']}**: {report['texts']} items in {report['groups']} groups"
+    columns = ("learner", "macro-F1 [95 %]", "accuracy:", "ECE:", "coverage:", "precision:", f"{last['name']} minus it")
+    return heading + "\n\n" + table(columns, rows)
+
+
 def evaluation_gold() -> str:
-    """Every learner on every scheme of the gold labels."""
-    found = json.loads(EVALUATION.read_text(encoding="utf-8"))
-    parts = []
-    for report in found["reports"]:
-        rows = [
-            (
-                cell(s["name"]),
-                _interval(s["macro_f1"]),
-                f"{s['accuracy']:.3f}",
-                f"{s['calibration_error']:.3f}",
-                f"{s['coverage']:.2f}",
-                "" if s["precision"] is None else f"{s['precision']:.3f}",
-                _interval(report["scores"][-1]["differences"][s["name"]]) if s is not report["scores"][-1] else "",
-            )
-            for s in report["scores"]
-        ]
-        heading = f"**{report['task']}**: {report['texts']} items in {report['groups']} groups"
-        columns = ("learner", "macro-F1 [95 %]", "accuracy:", "ECE:", "coverage:", "precision:", "hybrid minus it")
-        parts.append(heading + "\n\n" + table(columns, rows))
-    return "\n\n".join(parts)
+    """Every learner on the main questions."""
+    found = _reports(EVALUATION)
+    return "\n\n".join(_scores(found[name]) for name in MAIN)
+
+
+def evaluation_others() -> str:
+    """The other questions, in a line each, and those that cannot be measured."""
+    rows = [
+        (
+            code(name),
+            str(report["texts"]),
+            cell(", ".join(f"{value} {count}" for value, count in report["classes"].items() if value != "-")),
+            _interval(report["scores"][-1]["macro_f1"]),
+            _minus(report, BALANCED),
+        )
+        for name, report in _reports(EVALUATION).items()
+        if name not in MAIN
+    ]
+    skipped = json.loads(EVALUATION.read_text(encoding="utf-8"))["skipped"]
+    shown = table(("question", "items:", "classes", "macro-F1 [95 %]", f"minus {BALANCED}"), rows)
+    return shown + "\n\nNot measured:\n\n" + "\n".join(f"- {cell(reason)}" for reason in skipped)
+
+
+def evaluation_tags() -> str:
+    """The main questions with and without bracket tags in the titles."""
+    kept, gone = _reports(EVALUATION), _reports(NO_TAGS)
+    rows = [
+        (code(name), what, _interval(report["scores"][-1]["macro_f1"]), _minus(report, BALANCED))
+        for name in MAIN
+        for what, report in (("with tags", kept[name]), ("without", gone[name]))
+    ]
+    return table(("question", "titles", "macro-F1 [95 %]", f"minus {BALANCED}"), rows)
+
+
+def evaluation_time() -> str:
+    """The main questions, trained before 2023 and tested after."""
+    found = _reports(BY_TIME)
+    rows = [
+        (
+            code(name),
+            str(found[name]["texts"]),
+            cell(score["name"]),
+            _interval(score["macro_f1"]),
+            _minus(found[name], PLAIN, score["name"]),
+            _minus(found[name], BALANCED, score["name"]),
+        )
+        for name in MAIN
+        if name in found
+        for score in found[name]["scores"]
+        if score["name"].startswith("hybrid")
+    ]
+    columns = ("question", "tested on:", "learner", "macro-F1 [95 %]", f"minus {PLAIN}", f"minus {BALANCED}")
+    return table(columns, rows)
 
 
 def evaluation_classes() -> str:
-    """Precision and recall of the hybrid, class by class."""
-    found = json.loads(EVALUATION.read_text(encoding="utf-8"))
+    """Precision, recall and F1 of the last learner, class by class."""
     rows = [
-        (cell(report["task"]), code(c["name"]), str(c["support"]), *(_interval(c[k]) for k in ("precision", "recall")))
-        for report in found["reports"]
+        (
+            cell(name),
+            code(c["name"]),
+            str(report["classes"][c["name"]]),
+            *(_interval(c[k]) for k in ("precision", "recall", "f1")),
+        )
+        for name, report in _reports(EVALUATION).items()
+        if name in MAIN
         for c in report["scores"][-1]["classes"]
     ]
-    return table(("scheme", "class", "items:", "precision [95 %]", "recall [95 %]"), rows)
+    return table(("question", "class", "items:", "precision [95 %]", "recall [95 %]", "F1 [95 %]"), rows)
 
 
 def evaluation_agreement() -> str:
@@ -475,13 +571,275 @@ def evaluation_agreement() -> str:
     return table(("scheme", "one", "other", "items:", "kappa [95 %]"), rows)
 
 
+def evaluation_labelled() -> str:
+    """What people labelled."""
+    found = json.loads(PROTOCOLS.read_text(encoding="utf-8"))["labelled"]
+    rows = [
+        (
+            cell(name),
+            str(report["texts"]),
+            str(len(report["classes"])),
+            *(_interval(s["macro_f1"]) for s in report["scores"]),
+            _minus(report, BALANCED),
+        )
+        for name, report in found.items()
+    ]
+    names = [s["name"] for s in next(iter(found.values()))["scores"]]
+    return table(("texts and labels", "texts:", "classes:", *map(cell, names), f"hybrid minus {BALANCED}"), rows)
+
+
+def evaluation_chosen() -> str:
+    """The defaults beside settings that are chosen inside each training half; and real bodies, where there are any."""
+    found = json.loads(PROTOCOLS.read_text(encoding="utf-8"))["gold"]
+    names = ("hybrid", "settings chosen inside", BALANCED)
+    rows = [
+        (
+            cell(name),
+            *(next((_interval(s["macro_f1"]) for s in r["scores"] if s["name"] == who), "") for who in names),
+            _minus(r, "settings chosen inside", "hybrid"),
+        )
+        for name, r in found.items()
+    ]
+    return table(("question and text", "defaults", *names[1:], "defaults minus chosen inside"), rows)
+
+
+def evaluation_mhnurf() -> str:
+    """The mhnurf protocol."""
+    found = json.loads(PROTOCOLS.read_text(encoding="utf-8"))["mhnurf"]
+    rows = [(cell(name), f"{one['mean']:.3f}", f"{one['spread']:.3f}") for name, one in found.items()]
+    return table(("learner, splits", "mean macro-F1:", "standard deviation over splits:"), rows)
+
+
+def evaluation_aims() -> str:
+    """Aim, what came out, and the command that says so."""
+    gold, by_time = _reports(EVALUATION), _reports(BY_TIME)
+    run = json.loads(PROTOCOLS.read_text(encoding="utf-8"))
+    mhnurf = run["mhnurf"]
+    published, other = mhnurf["hybrid"], mhnurf["hybrid, other splits"]
+    best = max(
+        ((name, one["mean"]) for name, one in run["nlbse"].items() if "grouped" not in name), key=lambda one: one[1]
+    )
+    rows = [
+        (
+            f"mhnurf protocol: mean macro-F1 of 30 splits at least {MHNURF_AIM}",
+            f"{published['mean']:.3f}; on 30 splits that nothing was chosen on {other['mean']:.3f}",
+            "on the published ones"
+            if published["mean"] >= MHNURF_AIM > other["mean"]
+            else _met(published["mean"] >= MHNURF_AIM),
+            "python bench/protocols.py mhnurf",
+        ),
+        (
+            f"NLBSE'24, train half: mean of five macro-F1 at least {NLBSE_AIM}",
+            f"{best[1]:.3f} ({best[0]})",
+            _met(best[1] >= NLBSE_AIM),
+            "python bench/protocols.py nlbse --tuned",
+        ),
+    ]
+    for where, reports in (("", gold), (", trained before 2023, tested after", by_time)):
+        for name in MAIN if not where else ("consequence",):
+            rows += [_beats(name, where, reports[name], other) for other in (PLAIN, BALANCED)]
+    shown = [(cell(what), cell(here), met, code(command)) for what, here, met, command in rows]
+    return table(("aim", "measured [95 %]", "met", "command"), shown)
+
+
+def _beats(name: str, where: str, report: Mapping[str, Any], other: str) -> tuple[str, str, str, str]:
+    """Whether the classifier, by its text alone and with votes, is better than a baseline."""
+    ways = [score["name"] for score in report["scores"] if score["name"].startswith("hybrid")]
+    lows = {s["name"]: s["differences"][other]["low"] for s in report["scores"] if s["name"] in ways}
+    here = "; ".join(f"{way} {_minus(report, other, way)}" for way in ways)
+    met = "yes" if lows["hybrid"] > 0 else "with votes" if max(lows.values()) > 0 else "**no**"
+    return f"{name}{where}: difference to {other} excludes 0", here, met, "make evaluation"
+
+
+def _met(reached: bool) -> str:
+    return "yes" if reached else "**no**"
+
+
+# ---- cases, runs, builds -------------------------------------------------------------------------------------------
+
+
+@cache
+def bank() -> tuple[Case, ...]:
+    """The cases of data/cases."""
+    return tuple(shipped())
+
+
+@cache
+def _measured() -> list[Version]:
+    """Every version that a case was measured on, as far as the cases tell, oldest first."""
+    texts = {text for case in bank() for text in (*case.known_bad, *([case.fixed_in] if case.fixed_in else []))}
+    return sorted(map(Version, texts))
+
+
+def ranges(versions: Sequence[str], known: Sequence[Version]) -> str:
+    """Versions in words, neighbours of ``known`` as a range: ``1.13.1, 2.1.2 to 2.3.1``."""
+    places = sorted(known.index(Version(version)) for version in versions)
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and runs[-1][-1] == place - 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return ", ".join(str(known[r[0]]) + (f" to {known[r[-1]]}" if len(r) > 1 else "") for r in runs)
+
+
+def _issue(repo: str, number: int) -> str:
+    return f"[{'' if f'{repo}/' in f'{GITHUB}/' else repo}#{number}](https://github.com/{repo}/issues/{number})"
+
+
+def _class(case: Case) -> str:
+    return case.labels.get("memory_type") or case.labels.get("bug_type", "")
+
+
+def cases_table() -> str:
+    """Every case with its facts."""
+    rows = [
+        (
+            f"[`{case.name}`](../data/cases/{case.name}.py)",
+            ", ".join(_issue(*issue) for issue in case.issues),
+            code(_class(case)),
+            ", ".join(code(need) for need in case.needs),
+            ranges(case.known_bad, _measured()),
+            case.fixed_in or "",
+        )
+        for case in sorted(bank(), key=lambda one: (one.issues[0][1], one.name))
+    ]
+    return table(("case", "items", "class", "needs", "occurs on", "gone from"), rows)
+
+
+def cases_counted() -> str:
+    """How many cases there are, by class and by the device that they need."""
+    devices = list(DEVICES)
+    counts = Counter((_class(case), case.device) for case in bank())
+    classes = sorted({name for name, _ in counts}, key=lambda name: (-sum(counts[name, d] for d in devices), name))
+    rows = [
+        (code(n), *(str(counts[n, d] or "") for d in devices), str(sum(counts[n, d] for d in devices))) for n in classes
+    ]
+    total = Counter(case.device for case in bank())
+    rows.append(("all", *(str(total[device]) for device in devices), str(len(bank()))))
+    return table(("class", *(f"{device}:" for device in devices), "cases:"), rows)
+
+
+def uncovered() -> str:
+    """Issues that have no case for a stated reason."""
+    rows = [(_issue(*item), cell(reason)) for item, reason in sorted(case_files.uncovered().items())]
+    return table(("issue", "why it has no case"), rows)
+
+
+def verdict_numbers() -> str:
+    """Numbers of data/verdicts.toml with their reasons; a reason may stand for all keys that begin like it."""
+    runs = resources.load_toml("verdicts.toml")["runs"]
+    reasons = {key.removesuffix("_reason"): text for key, text in runs.items() if key.endswith("_reason")}
+    rows = []
+    for key, value in runs.items():
+        if not key.endswith("_reason"):
+            stem = max((s for s in reasons if key == s or key.startswith(f"{s}_")), key=len)
+            rows.append((code(key), f"{value:g}", cell(reasons[stem])))
+    return table(("number", "value:", "why"), rows)
+
+
+def verdict_runs() -> str:
+    """What a control asks for: clean runs, and the rate that they would have shown."""
+    rules = verdict.Rules.load()
+    rows = []
+    for hits, runs in ((10, 10), (9, 10), (7, 10), (5, 10), (3, 10), (2, 10), (1, 10), (3, 3), (2, 3), (1, 3)):
+        needed = verdict.runs_needed(hits, runs, rules) or 0
+        proof = needed <= rules.most
+        made = min(needed, rules.most)
+        rows.append(
+            (
+                f"{hits}/{runs}",
+                f"{verdict.lower_bound(hits, runs, rules.confidence):.3f}",
+                f"{needed:,}",
+                f"{verdict.detectable_rate(made, rules):.3f}",
+                "`absent`" if proof else f"`not_seen`: {made} runs are made",
+            )
+        )
+    return table(("control", "rate at least:", "clean runs asked for:", "they would show:", "all of them clean"), rows)
+
+
+def excuses() -> str:
+    """Exceptions that speak of the script."""
+    found = resources.load_toml("verdicts.toml")["cannot_run"]
+    rows = [(code(e["type"]), code(e.get("message", "")), cell(e["reason"])) for e in found]
+    return table(("exception", "with the words", "what it says"), rows)
+
+
+def _commented(section: str) -> list[tuple[str, str]]:
+    """Keys of one section of data/sandbox.toml with the comment above each: there the reasons are comments."""
+    found, comment, here = [], [], False
+    for line in resources.data_file("sandbox.toml").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            here, comment = line == f"[{section}]", []
+        elif line.startswith("#"):
+            comment.append(line.removeprefix("#").strip())
+        elif here and "=" in line:
+            found.append((line.partition("=")[0].strip(), " ".join(comment)))
+            comment = []
+    return found
+
+
+def sandbox_limits() -> str:
+    """Limits of data/sandbox.toml."""
+    limits = resources.load_toml("sandbox.toml")["limits"]
+    rows = [(code(key), _amount(limits[key]), cell(why)) for key, why in _commented("limits")]
+    return table(("limit", "value:", "why"), rows)
+
+
+def _amount(value: float) -> str:
+    """A number; what is a multiple of 64 KiB is bytes."""
+    if isinstance(value, int) and value % (1 << 16) == 0:
+        sizes = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+        return next(f"{value // factor} {unit}" for unit, factor in sizes if value % factor == 0)
+    return f"{value:g}"
+
+
+def sandbox_environment() -> str:
+    """The variables that a run sees; their values are paths of the sandbox."""
+    return ", ".join(code(name) for name in resources.load_toml("sandbox.toml")["environment"])
+
+
+def sandbox_calls() -> str:
+    """System calls that a run may not make, by reason."""
+    parts: dict[str, list[str]] = {}
+    why = ""
+    for name, comment in _commented("seccomp.denied"):
+        why = comment or why
+        parts.setdefault(why, []).append(name)
+    rows = [(cell(why), ", ".join(code(name) for name in names)) for why, names in parts.items()]
+    return table(("why", "calls"), rows)
+
+
+def companions() -> str:
+    """Packages beside torch."""
+    rows = [
+        (code(e["torch"]), ", ".join(code(package) for package in e["packages"]), cell(e["reason"]))
+        for e in resources.load_toml("builds.toml")["companion"]
+    ]
+    return table(("torch", "packages", "why"), rows)
+
+
+def extraction_reasons() -> str:
+    """Why no script can be made of an item."""
+    found = resources.load_toml("extraction.toml")["reason"]
+    return table(
+        ("reason", "what it says", "why"), [(code(e["id"]), cell(e["text"]), cell(e["reason"])) for e in found]
+    )
+
+
+def extraction_edits() -> str:
+    """Everything that is done to a reported script."""
+    found = resources.load_toml("extraction.toml")["action"]
+    return table(("edit", "why"), [(code(e["id"]), cell(e["reason"])) for e in found])
+
+
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
 def blocks() -> dict[str, Callable[[], str]]:
     """What generates each block."""
     return {
-        **{f"options-{name}": partial(options_table, name) for name in commands()},
+        **{f"options-{name.replace(' ', '-')}": partial(options_table, name) for name in commands()},
         "commands": commands_table,
         "settings": settings_table,
         "errors": errors_table,
@@ -502,7 +860,26 @@ def blocks() -> dict[str, Callable[[], str]]:
         "candidate": candidate,
         "signals": signals,
         "funnel-stages": funnel_stages,
+        "cases": cases_table,
+        "cases-counted": cases_counted,
+        "uncovered": uncovered,
+        "verdict-numbers": verdict_numbers,
+        "verdict-runs": verdict_runs,
+        "excuses": excuses,
+        "sandbox-limits": sandbox_limits,
+        "sandbox-environment": sandbox_environment,
+        "sandbox-calls": sandbox_calls,
+        "companions": companions,
+        "extraction-reasons": extraction_reasons,
+        "extraction-edits": extraction_edits,
+        "evaluation-aims": evaluation_aims,
         "evaluation-gold": evaluation_gold,
+        "evaluation-others": evaluation_others,
+        "evaluation-tags": evaluation_tags,
+        "evaluation-time": evaluation_time,
+        "evaluation-labelled": evaluation_labelled,
+        "evaluation-chosen": evaluation_chosen,
+        "evaluation-mhnurf": evaluation_mhnurf,
         "evaluation-classes": evaluation_classes,
         "evaluation-agreement": evaluation_agreement,
     }

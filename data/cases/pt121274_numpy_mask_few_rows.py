@@ -5,7 +5,8 @@
 # bug_type = "indexing"
 # consequence = "runtime_error"
 # requires = ["cpu", "package:numpy"]
-# known_bad = []
+# known_bad = ["1.13.1", "2.0.1", "2.1.2"]
+# fixed_in = "2.2.2"
 # signature = "IndexError"
 # oracle = "self"
 # ///

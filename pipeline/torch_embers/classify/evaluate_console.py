@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NUMBER_WIDTH = 4
 """Columns of a number in a confusion matrix."""
-DIGITS = 6
+DIGITS = 4
 
 
 def print_evaluated(found: Evaluated) -> None:
@@ -107,9 +107,19 @@ def write_json(found: Evaluated, path: Path, about: dict[str, Any]) -> None:
     }
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(_rounded(content), indent=1) + "\n", encoding="utf-8")
+        path.write_text(_json(_rounded(content)), encoding="utf-8")
     except OSError as error:
         raise InputError(f"--out {path}: {error.strerror}") from error
+
+
+def _json(content: dict[str, Any]) -> str:
+    """One line for each report, agreement and reason: readable, and small enough to keep."""
+    parts = []
+    for name, value in content.items():
+        entries = value if isinstance(value, list) else [value]
+        lines = ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in entries)
+        parts.append(f'"{name}":' + (f"[\n{lines}\n]" if isinstance(value, list) else lines))
+    return "{" + ",\n".join(parts) + "}\n"
 
 
 def _rounded(value: Any) -> Any:

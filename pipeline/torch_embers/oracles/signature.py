@@ -34,11 +34,18 @@ _TAIL = 64_000
 
 _EXCEPTION = re.compile(r"^((?:[A-Za-z_][A-Za-z0-9_]{0,60}\.){0,8}[A-Z][A-Za-z0-9_]{0,60})(?::[ \t](.{0,2000}))?$")
 _TRACEBACK = re.compile(r"^[ \t+|]{0,40}Traceback \(most recent call last\):", re.MULTILINE)
+_UNPARSED = re.compile(
+    r'^  File "[^"\n]{1,400}", line \d{1,9}\n'
+    r"(?:[ \t][^\n]{0,2000}\n){0,3}((?:Syntax|Indentation|Tab)Error): ([^\n]{0,2000})",
+    re.MULTILINE,
+)
+"""What the interpreter says of a script that it cannot read: there was no call, so there is no traceback."""
 _FRAME = re.compile(r'^  File "([^"\n]{1,400})", line \d{1,9}, in ([^\n]{1,120})$', re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,80}")
 
 _RULES = (
-    (re.compile(r"0x[0-9a-fA-F]{1,16}"), "0xADDR"),
+    (re.compile(r"(?<!\w)0x[0-9a-fA-F]{1,16}\b"), "0xADDR"),
+    (re.compile(r"\b\d{1,20}(?:x\d{1,20}){1,8}\b"), "NxN"),
     (re.compile(r"(?:/[\w.+@-]{1,100}){2,20}"), "PATH"),
     (re.compile(r"[A-Za-z]:\\[^\s\"']{1,200}"), "PATH"),
     (re.compile(r"\b\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,4})?\b"), "N"),
@@ -168,7 +175,8 @@ def from_traceback(text: str) -> Optional[Signature]:
     tail = text[-_TAIL:]
     starts = [found.end() for found in _TRACEBACK.finditer(tail)]
     if not starts:
-        return None
+        unread = _UNPARSED.search(tail)
+        return of_exception(unread[1], unread[2]) if unread else None
     lines = tail[starts[-1] :].splitlines()
     for place, line in enumerate(lines):
         if line.startswith((" ", "\t")) or not line.strip():

@@ -24,6 +24,9 @@ _TAGS = re.compile(r"</?(?:pre|code)\b[^>\n]{0,200}>", re.IGNORECASE)
 _QUOTE = re.compile(r"^[ \t]{0,12}> ?")
 _LISTED = re.compile(r"\s{0,8}(?:[-*+#>|]|\d{1,3}[.)])\s")
 _GOES_ON = re.compile(r"[)\]}]|\s{0,40}#(?! )|\.\.\.")
+_LANGUAGES = frozenset({"python", "shell", "cpp"})
+_SHORTEST_TAG = 2
+"""A single letter alone in a line is a variable rather than a language."""
 _LONGEST_LINE = 2000
 _LONGEST_HTML = 400
 """Lines until a ``<pre>`` must be closed."""
@@ -94,7 +97,22 @@ def _fenced(lines: Sequence[str], place: int, opening: tuple[str, str, str], sai
             break
         inside.append(line)
         end += 1
+    if not info:
+        tag = _misplaced_tag(inside)
     return end, Raw("\n".join(inside), "fenced", tag, place + 1, said)
+
+
+def _misplaced_tag(inside: list[str]) -> str:
+    """The language's name where it slipped into the first line of the block, which is blanked; else nothing.
+
+    People write it so, and data sets that cut blocks out of texts keep it at the head of the block.
+    """
+    place = next((place for place, line in enumerate(inside[:3]) if line.strip()), None)
+    word = inside[place].strip().lower() if place is not None else ""
+    if place is None or len(word) < _SHORTEST_TAG or rules.load().tags.get(word) not in _LANGUAGES:
+        return ""
+    inside[place] = ""
+    return word
 
 
 def _tag(info: str) -> tuple[str, str]:

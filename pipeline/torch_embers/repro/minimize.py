@@ -19,9 +19,10 @@ from torch_embers.errors import InputError
 from torch_embers.repro.shrink import PASSES, apply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 GENERAL = "pysource_minimize"
+ORDER = (*PASSES, GENERAL, *PASSES)
 MOST_TESTS = 3_000
 """A reduction that takes more tests than this stops with what it has."""
 
@@ -62,13 +63,19 @@ class _OutOfTestsError(Exception):
     """The budget is used up."""
 
 
-def minimize(code: str, is_interesting: Callable[[str], bool], most_tests: int = MOST_TESTS) -> Minimized:
+def minimize(
+    code: str,
+    is_interesting: Callable[[str], bool],
+    most_tests: int = MOST_TESTS,
+    order: Sequence[str] = ORDER,
+) -> Minimized:
     """Make a script smaller while it stays interesting.
 
     Args:
         code: a script that is interesting.
         is_interesting: the test; must not be fooled by another failure. Texts are tested once.
         most_tests: how many candidates may be tested.
+        order: which passes, of ``PASSES`` and ``GENERAL``; others than the usual ones are for measuring.
 
     Raises:
         MinimizeError: the script is not interesting, or pysource-minimize is not installed.
@@ -89,11 +96,9 @@ def minimize(code: str, is_interesting: Callable[[str], bool], most_tests: int =
     if not test(code):
         raise MinimizeError("the script does not show its failure: there is nothing to keep while it shrinks")
     steps = []
-    order = [*PASSES, GENERAL, *PASSES]
     try:
         for name in order:
             before, tests = best[0], len(known)
-            # the general reducer raises where a script changes its mind between two equal tests
             made = general(before, test) if name == GENERAL else apply(before, name, test)
             if test(made) and len(made) <= len(best[0]):
                 best[0] = made
@@ -105,19 +110,27 @@ def minimize(code: str, is_interesting: Callable[[str], bool], most_tests: int =
 
 def _general() -> Callable[[str, Callable[[str], bool]], str]:
     try:
+        from pysource_minimize import CouldNotMinimize
         from pysource_minimize import minimize as reduce
     except ImportError as error:
         raise MinimizeError("pysource-minimize is missing: pip install 'torch-embers[repro]'") from error
 
     def run(code: str, test: Callable[[str], bool]) -> str:
-        made: str = reduce(code, test)
-        return made
+        try:
+            made: str = reduce(code, lambda candidate: test(candidate + "\n"))
+        except (CouldNotMinimize, RecursionError):
+            return code  # not the same failure without its comments and layout, or nested too deeply to be walked
+        return made + "\n"
 
     return run
 
 
 def invents(original: str, candidate: str) -> bool:
-    """Whether a candidate holds truth values or raises that the original lacks: shortcuts to the same symptom."""
+    """Whether a candidate has what the original lacks and what leads to the same symptom by a shorter way.
+
+    That is truth values, raises, zeros and empty lists: a comparison that fails becomes ``False``, a tensor that is read out
+    of bounds an empty one.
+    """
     had, has = _shortcuts(original), _shortcuts(candidate)
     return any(has[what] > had[what] for what in has)
 
@@ -131,6 +144,10 @@ def _shortcuts(code: str) -> Counter[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, bool):
             found[str(node.value)] += 1
+        elif isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not node.value:
+            found["zero"] += 1
+        elif isinstance(node, ast.List | ast.Tuple) and not node.elts:
+            found["empty"] += 1
         elif isinstance(node, ast.Raise | ast.Assert):
             found[type(node).__name__] += 1
     return found

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from torch_embers.run.ledger import Cell, Ledger
 from torch_embers.run.runner import Attempt, Runner
-from torch_embers.run.series import Series, cannot_run_here, control_build
+from torch_embers.run.series import Series, cannot_run_here, control_builds
 from torch_embers.run.verdict import Control, Observation, Rules, judge
 
 if TYPE_CHECKING:
@@ -138,12 +138,10 @@ class Executor:
         bad = self.ledger.seen_bad(cases)
         by_build: dict[str, list[Series]] = defaultdict(list)
         builds = {b.identity: b for b in wish.controls}
-        for case in cases.values():
-            chosen = control_build(case, wish.controls, bad.get(case.hash, frozenset()))
-            if chosen is not None:
-                one = Series(case, chosen, environments[chosen.identity], wish.batch)
-                one.plan_control(self._rules)
-                by_build[chosen.identity].append(one)
+        for case_hash, chosen in control_builds(list(cases.values()), wish.controls, bad).items():
+            one = Series(cases[case_hash], chosen, environments[chosen.identity], wish.batch)
+            one.plan_control(self._rules)
+            by_build[chosen.identity].append(one)
         found: dict[str, Control] = {}
         for identity, series in by_build.items():
             self._watcher.said(f"controls on {builds[identity].name}: {len(series)} cases")

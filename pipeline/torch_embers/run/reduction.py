@@ -52,20 +52,49 @@ class Reduction:
     agree: Mapping[str, str]
 
 
-@dataclass(slots=True)
-class _Bench:
-    """Runs texts of one case and judges them."""
+class Trial:
+    """The test that decides: runs texts of one case in the sandbox and holds them against what the whole script shows.
 
-    case: Case
-    runner: Runner
-    timeout: float
-    count: int = 0
+    Args:
+        case: says what counts.
+        script: the whole, runnable text.
+        build: where the failure shows.
+        runner: of that build.
+
+    Raises:
+        MinimizeError: the script does not fail as declared, or not always in the same way.
+    """
+
+    def __init__(self, case: Case, script: str, build: Build, runner: Runner) -> None:
+        self._case = case
+        self._runner = runner
+        self._timeout = case.timeout
+        self._count = 0
+        self.wanted, result = self.run(script)
+        self._printed = last_line(result.stdout)
+        self._timeout = min(max(TIMEOUT_FACTOR * result.duration, LEAST_TIMEOUT), MOST_TIMEOUT)
+        for _ in range(BASELINE_RUNS - 1):
+            again, _unused = self.run(script)
+            if not is_same(self.wanted, again):
+                raise MinimizeError(f"{case.name} does not show the same thing twice on {build.name}: {again.detail}")
+        if self.wanted.outcome != "reproduced":
+            raise MinimizeError(
+                f"{case.name} does not fail as declared on {build.name} ({self.wanted.detail}): try --build"
+            )
 
     def run(self, code: str) -> tuple[Observation, RunResult]:
-        self.count += 1
-        attempt = Attempt(str(self.count), code, f"{self.case.name}.py", seed=self.count, timeout=self.timeout)
-        [result] = self.runner.run([attempt])
-        return judge(self.case, result), result
+        """Run a text and judge it."""
+        self._count += 1
+        attempt = Attempt(str(self._count), code, f"{self._case.name}.py", seed=self._count, timeout=self._timeout)
+        [result] = self._runner.run([attempt])
+        return judge(self._case, result), result
+
+    def is_interesting(self, candidate: str) -> bool:
+        """Whether a text shows the very failure of the whole script."""
+        seen, result = self.run(candidate)
+        if not is_same(self.wanted, seen):
+            return False
+        return self._case.oracle != "output" or last_line(result.stdout) == self._printed
 
 
 def reduce_case(
@@ -90,17 +119,11 @@ def reduce_case(
         )
     started = time.monotonic()
     with registry.using(build), Runner(build.python, "hostile") as runner:
-        bench = _Bench(case, runner, case.timeout)
-        wanted, printed = _baseline(bench, script, build)
-        said(f"{case.name} on {build.name}: {wanted.detail}")
-
-        def is_interesting(candidate: str) -> bool:
-            seen, result = bench.run(candidate)
-            return is_same(wanted, seen) and (case.oracle != "output" or last_line(result.stdout) == printed)
-
-        found = minimize(script, is_interesting)
+        trial = Trial(case, script, build, runner)
+        said(f"{case.name} on {build.name}: {trial.wanted.detail}")
+        found = minimize(script, trial.is_interesting)
         texts = {"runnable": script, "minimal": found.code} | ({"verbatim": verbatim} if verbatim else {})
-        agree = {name: bench.run(text)[0].outcome for name, text in texts.items()}
+        agree = {name: trial.run(text)[0].outcome for name, text in texts.items()}
     if not agree["runnable"] == agree["minimal"] == "reproduced":
         told = ", ".join(f"{name} {outcome}" for name, outcome in agree.items())
         raise MinimizeError(f"{case.name}: its texts disagree when run together ({told}): nothing was kept")
@@ -112,26 +135,11 @@ def reduce_case(
         found,
         len(script),
         len(found.code),
-        _lines(script),
-        _lines(found.code),
+        lines(script),
+        lines(found.code),
         time.monotonic() - started,
         agree,
     )
-
-
-def _baseline(bench: _Bench, script: str, build: Build) -> tuple[Observation, str]:
-    """What the whole script shows, always the same; sets the time that a candidate may take."""
-    first, result = bench.run(script)
-    bench.timeout = min(max(TIMEOUT_FACTOR * result.duration, LEAST_TIMEOUT), MOST_TIMEOUT)
-    for _ in range(BASELINE_RUNS - 1):
-        again, _unused = bench.run(script)
-        if not is_same(first, again):
-            raise MinimizeError(f"{bench.case.name} does not show the same thing twice on {build.name}: {again.detail}")
-    if first.outcome != "reproduced":
-        raise MinimizeError(
-            f"{bench.case.name} does not fail as declared on {build.name} ({first.detail}): try --build"
-        )
-    return first, last_line(result.stdout)
 
 
 def is_same(wanted: Observation, seen: Observation) -> bool:
@@ -152,7 +160,8 @@ def _torch_frame(place: str) -> str:
     return "" if file.startswith("x") or function == "<module>" else place
 
 
-def _lines(code: str) -> int:
+def lines(code: str) -> int:
+    """Lines that hold something."""
     return sum(bool(line.strip()) for line in code.splitlines())
 
 

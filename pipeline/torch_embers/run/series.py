@@ -6,6 +6,7 @@ that one odd process does not make a verdict; clean runs go on until there are a
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from packaging.version import Version
 from torch_embers.run.verdict import Control, Decision, Observation, Rules, decide, planned, shares
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from torch_embers.repro.case import Case
     from torch_embers.run.builds import Build
@@ -121,18 +122,34 @@ def cannot_run_here(case: Case, build: Build) -> str | None:
     return f"no {missing[0]} here" if missing else None
 
 
-def control_build(case: Case, builds: Iterable[Build], seen_bad: Collection[str]) -> Build | None:
-    """The newest build that is known to show the bug: measured by the case's author, or seen in runs of ours.
+def control_builds(
+    cases: Sequence[Case], builds: Sequence[Build], seen_bad: Mapping[str, Collection[str]]
+) -> dict[str, Build]:
+    """For each case (by hash) a build that is known to show its bug, if there is one: as few builds as will do.
+
+    Every build costs several starts of a zygote, so the one that serves most cases goes first, the newer of equals.
 
     Args:
-        case: the case.
+        cases: the cases.
         builds: builds that may serve.
-        seen_bad: identities of builds on which it occurred.
+        seen_bad: by case hash, identities of builds on which it has occurred; beside what its author has measured.
     """
+    fitting = {case.hash: _known_bad(case, builds, seen_bad.get(case.hash, ())) for case in cases}
+    left = {case_hash: {b.identity for b in found} for case_hash, found in fitting.items() if found}
+    by_identity = {b.identity: b for b in builds}
+    chosen: dict[str, Build] = {}
+    while left:
+        served = Counter(identity for found in left.values() for identity in found)
+        best = max(served, key=lambda identity: (served[identity], by_identity[identity].order()))
+        chosen |= {case_hash: by_identity[best] for case_hash, found in left.items() if best in found}
+        left = {case_hash: found for case_hash, found in left.items() if best not in found}
+    return chosen
+
+
+def _known_bad(case: Case, builds: Sequence[Build], seen_bad: Collection[str]) -> list[Build]:
     versions = {Version(v) for v in case.known_bad}
-    fitting = [
+    return [
         b
         for b in builds
         if (b.identity in seen_bad or Version(b.public_version) in versions) and cannot_run_here(case, b) is None
     ]
-    return max(fitting, key=lambda b: b.order()) if fitting else None
