@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers import cli
-from torch_embers.repro.case import shipped
+from torch_embers.repro.case import KEYS, shipped
 from torch_embers.run.doctor import GUARANTEES
 from torch_embers.run.reports import NEWS
 from torch_embers.run.status import STATUSES
@@ -122,8 +122,9 @@ def test_the_page_on_running_explains_every_outcome_verdict_status_and_guarantee
     assert f"\n| `{name}` | " in (DOCS / "running.md").read_text(encoding="utf-8")
 
 
-def test_the_page_on_cases_lists_every_case() -> None:
+def test_the_page_on_cases_explains_every_key_and_lists_every_case() -> None:
     text = (DOCS / "cases.md").read_text(encoding="utf-8")
+    assert [key for key in sorted(KEYS) if f"\n| `{key}` | " not in text] == []
     assert [case.name for case in shipped() if f"(../data/cases/{case.name}.py)" not in text] == []
 
 

@@ -165,6 +165,19 @@ def test_a_mismatch_is_shown_by_the_same_print() -> None:
     assert shows(said(title="sum gives nan"), None, "tensor(nan)")
 
 
+def test_inputs_that_are_printed_again_are_no_failure_where_the_last_value_differs() -> None:
+    lines = "a\nb\nc\nd\ne\nvalues=tensor([4, 4])"
+    found = infer([Shown(lines)], "print(x)", "", "min() gives wrong indices")
+    assert found.kind == "mismatch"
+    assert shows(found, None, lines)
+    assert not shows(found, None, lines.replace("4, 4", "1, 2"))
+
+
+def test_a_mismatch_of_sizes_is_no_wrong_value() -> None:
+    assert infer([], "", "This gives a dimension mismatch error", "").kind == ""
+    assert infer([], "", "There is a mismatch between both", "").kind == "mismatch"
+
+
 def test_nothing_is_claimed_without_evidence() -> None:
     assert shows(said(title="Document this"), None, "x") is None
     assert shows(said(title="conv2d is slow"), None, "x") is None

@@ -50,6 +50,7 @@ EXAMPLE_WIDTH = 96
 GITHUB = "https://github.com/pytorch/pytorch/issues"
 ANNOTATORS = (("embers-guide-1", "automated"), ("data-path-study", "paper"))
 SCHEMES = ("bug_type", "memory_type", "memory_subtype", "consequence")
+EXAMPLE_CASE = "pt83149_bfloat16_sum_transposed"
 COMPUTED_DEFAULTS = {
     "database": "data/embers.duckdb in a checkout, else embers.duckdb in the user's data folder",
     "builds_dir": "builds in the user's data folder",
@@ -691,6 +692,12 @@ def _class(case: Case) -> str:
     return case.labels.get("memory_type") or case.labels.get("bug_type", "")
 
 
+def case_example() -> str:
+    """A whole case file."""
+    [case] = [case for case in bank() if case.name == EXAMPLE_CASE]
+    return fenced(case.code, "python")
+
+
 def cases_table() -> str:
     """Every case with its facts."""
     rows = [
@@ -833,6 +840,133 @@ def extraction_edits() -> str:
     return table(("edit", "why"), [(code(e["id"]), cell(e["reason"])) for e in found])
 
 
+# ---- extraction of real texts, measured ------------------------------------------------------------------------------
+
+
+def _extraction() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((ROOT / "bench" / "extraction.json").read_text(encoding="utf-8"))
+    return found
+
+
+def _share(part: int, whole: int) -> str:
+    """``77 of 99 (78 %)``."""
+    return f"{part:,} of {whole:,} ({100 * part / whole:.0f} %)" if whole else "none"
+
+
+def extraction_shares() -> str:
+    """What share of the texts gives a script, and what share of the scripts shows what was reported."""
+    sets = _extraction()["sets"]
+    lines: tuple[tuple[str, str, str], ...] = (
+        ("items with a runnable script", "runnable", "items"),
+        ("of the items with code", "runnable_with_code", "with_code"),
+        ("scripts that need no accelerator, and were run", "ran", "runnable"),
+        ("run, and the report tells what to see", "tells", "ran"),
+        ("of these, some run could be held against it", "comparable", "tells"),
+        ("the reported failure shows on some build, of all that were run", "shown", "ran"),
+        ("the same, of those that could be compared", "comparable_shown", "comparable"),
+    )
+    rows = [(what, *(_share(own[part], own[whole]) for own in sets.values())) for what, part, whole in lines]
+    return table(("", *(code(name) for name in sets)), rows)
+
+
+def extraction_measured() -> str:
+    """How often each reason is given."""
+    sets = _extraction()["sets"]
+    meaning = {e["id"]: e["text"] for e in resources.load_toml("extraction.toml")["reason"]}
+    names = sorted({n for own in sets.values() for n in own["reasons"]}, key=lambda n: -_summed(sets, "reasons", n))
+    rows = [(code(n), cell(meaning[n]), *(_with_code(own, n) for own in sets.values())) for n in names]
+    return table(("reason", "what it says", *(f"{code(name)}:" for name in sets)), rows)
+
+
+def _summed(sets: Mapping[str, Any], group: str, name: str) -> int:
+    return sum(own[group].get(name, 0) for own in sets.values())
+
+
+def _with_code(own: Mapping[str, Any], name: str) -> str:
+    return f"{own['reasons'].get(name, 0)} ({own['reasons_with_code'].get(name, 0)})"
+
+
+def extraction_edits_counted() -> str:
+    """How many scripts each edit action touched."""
+    sets = _extraction()["sets"]
+    rows = [
+        (code(e["id"]), cell(e["reason"]), *(str(own["edits"].get(e["id"], 0)) for own in sets.values()))
+        for e in resources.load_toml("extraction.toml")["action"]
+    ]
+    return table(("edit", "why", *(f"{code(name)}:" for name in sets)), rows)
+
+
+def extraction_outcomes() -> str:
+    """Outcomes by data set and build."""
+    sets = _extraction()["sets"]
+    names = [*verdict.OUTCOMES, "flaky"]
+    seen = [n for n in names if any(found.get(n) for own in sets.values() for found in own["outcomes"].values())]
+    rows = [
+        (code(name), cell(build), *(str(found.get(n, 0)) for n in seen))
+        for name, own in sets.items()
+        for build, found in own["outcomes"].items()
+    ]
+    return table(("data set", "build", *(f"{n}:" for n in seen)), rows)
+
+
+def extraction_silent() -> str:
+    """Best outcome of the scripts that did not show what was reported."""
+    sets = _extraction()["sets"]
+    names = sorted({n for own in sets.values() for n in own["silent"]}, key=lambda n: -_summed(sets, "silent", n))
+    rows = [(n.replace("_", " "), *(str(own["silent"].get(n, 0)) for own in sets.values())) for n in names]
+    return table(("best outcome on any build", *(f"{code(name)}:" for name in sets)), rows)
+
+
+def _minimised() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((ROOT / "bench" / "minimize.json").read_text(encoding="utf-8"))
+    return found
+
+
+def minimised_scripts() -> str:
+    """Size before and after, tests and time."""
+    rows = []
+    for one in _minimised()["scripts"]:
+        (before, after), (lines, left) = one["characters"], one["lines"]
+        change = f"{before:,} -> {after:,} ({100 * after / before:.0f} %)"
+        issue = f"[{one['number']}]({GITHUB}/{one['number']})"
+        shows = cell(one["shows"][:60])
+        rows.append(
+            (issue, one["build"], shows, change, f"{lines} -> {left}", str(one["tests"]), f"{one['minutes']:.1f}")
+        )
+    return table(("issue", "build", "failure kept", "characters:", "lines:", "tests:", "minutes:"), rows)
+
+
+def minimised_summary() -> str:
+    """All of them in a sentence."""
+    scripts = _minimised()["scripts"]
+    kept = sorted(one["characters"][1] / one["characters"][0] for one in scripts)
+    tests = sorted(one["tests"] for one in scripts)
+    agree = sum(one["agree"]["runnable"] == one["agree"]["minimal"] == "reproduced" for one in scripts)
+    return (
+        f"{len(scripts)} scripts; the median keeps {100 * kept[len(kept) // 2]:.0f} % of its characters after "
+        f"{tests[len(tests) // 2]} tests, the slowest took {max(one['minutes'] for one in scripts):.1f} minutes. "
+        f"Runnable and minimal text agreed in {agree} of {len(scripts)}."
+    )
+
+
+def minimised_ways() -> str:
+    """The same scripts by other ways."""
+    found = _minimised()
+    usual = {one["number"]: one for one in found["scripts"]}
+    rivals = {(one["number"], one["way"]): one for one in found["compared"]}
+    ways = list(dict.fromkeys(way for _, way in rivals))
+    rows = []
+    for number in dict.fromkeys(number for number, _ in rivals):
+        own = usual[number]
+        cells = [f"{own['characters'][1]} in {own['tests']:,}"]
+        for way in ways:
+            one = rivals.get((number, way))
+            mark = " (stopped)" if one and one["stopped"] else ""
+            cells.append(f"{one['characters']} in {one['tests']:,}{mark}" if one else "")
+        rows.append((f"[{number}]({GITHUB}/{number})", str(own["characters"][0]), *cells))
+    return table(("issue", "before:", "embers:", *(f"{way}:" for way in ways)), rows)
+
+
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
@@ -860,6 +994,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "candidate": candidate,
         "signals": signals,
         "funnel-stages": funnel_stages,
+        "case-example": case_example,
         "cases": cases_table,
         "cases-counted": cases_counted,
         "uncovered": uncovered,
@@ -872,6 +1007,14 @@ def blocks() -> dict[str, Callable[[], str]]:
         "companions": companions,
         "extraction-reasons": extraction_reasons,
         "extraction-edits": extraction_edits,
+        "extraction-shares": extraction_shares,
+        "extraction-measured": extraction_measured,
+        "extraction-edits-counted": extraction_edits_counted,
+        "extraction-outcomes": extraction_outcomes,
+        "extraction-silent": extraction_silent,
+        "minimised-scripts": minimised_scripts,
+        "minimised-summary": minimised_summary,
+        "minimised-ways": minimised_ways,
         "evaluation-aims": evaluation_aims,
         "evaluation-gold": evaluation_gold,
         "evaluation-others": evaluation_others,

@@ -309,7 +309,10 @@ def _alike(own: Signature, seen: Signature) -> bool:
 
 
 def _printed_again(lines: Sequence[str], printed: str) -> bool:
+    """Whether nearly all reported lines are there, and the last one: inputs are printed first, the wrong value last."""
     found = {_rounded(line) for line in printed.split("\n")}
+    if _rounded(lines[-1]) not in found:
+        return False
     again = sum(1 for line in lines if _rounded(line) in found)
     return again >= _SAME_LINES * len(lines)
 
