@@ -103,10 +103,10 @@ def ways(threads: int) -> list[Way]:
     import torch
     from sentence_transformers import SentenceTransformer
 
-    from torch_embers.classify.embed import load_embedder
-    from torch_embers.classify.features import Inputs
-    from torch_embers.classify.jointly import Together
-    from torch_embers.classify.weights import model_folder
+    from torch_embers.classify.embedding.embed import load_embedder
+    from torch_embers.classify.embedding.weights import model_folder
+    from torch_embers.classify.learning.features import Inputs
+    from torch_embers.classify.learning.jointly import Together
 
     torch.set_num_threads(threads)
     plain = SentenceTransformer(str(model_folder()), device="cpu")
@@ -143,8 +143,8 @@ def macro_f1(texts: list[str], vectors: Floats, labels: Sequence[int]) -> list[f
     from sklearn.metrics import f1_score
     from sklearn.model_selection import train_test_split
 
-    from torch_embers.classify.features import Inputs
-    from torch_embers.classify.model import HybridClassifier, Settings
+    from torch_embers.classify.learning.features import Inputs
+    from torch_embers.classify.learning.model import HybridClassifier, Settings
 
     inputs, truth, scores = Inputs.of(texts, vectors), np.array(list(map(str, labels))), []
     for split in range(SPLITS):
@@ -235,7 +235,7 @@ def fill(database: Path, items: Sequence[tuple[str, str]]) -> None:
 
 CLASSIFY = """
 import json, resource, sys
-from torch_embers.classify import embed
+from torch_embers.classify.embedding import embed
 told = open(sys.argv[1], "a", buffering=1)
 plain = embed.Embedder.encode
 def counted(self, texts, progress=None):

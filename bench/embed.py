@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
-from torch_embers.classify import embed, graph, weights
+from torch_embers.classify.embedding import embed, graph, weights
 from torch_embers.classify.text import model_text
 
 if TYPE_CHECKING:

@@ -114,10 +114,16 @@ def entry(item: ItemText) -> Entry:
 
 
 class Log:
-    """The runs made so far."""
+    """The runs made so far.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: one JSON object a line.
+        timeout: seconds that a run may take.
+    """
+
+    def __init__(self, path: Path, timeout: float) -> None:
         self._path = path
+        self.timeout = timeout
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         self.runs = [Ran(**json.loads(line)) for line in lines]
 
@@ -127,17 +133,19 @@ class Log:
         self.runs.append(run)
 
     def of(self, case: Case, build: Build) -> list[Ran]:
-        return [run for run in self.runs if (run.script, run.build) == (case.hash, build.name)]
+        """Runs of a case on a build, without those that had less time than they may take now."""
+        own = [run for run in self.runs if (run.script, run.build) == (case.hash, build.name)]
+        return [run for run in own if run.outcome != "timeout" or run.seconds >= self.timeout]
 
 
-def run_all(name: str, entries: Sequence[Entry], build: Build, registry: Registry, log: Log, timeout: float) -> None:
+def run_all(name: str, entries: Sequence[Entry], build: Build, registry: Registry, log: Log) -> None:
     """Make the runs that are lacking on one build, one after the other."""
     cases = [(one.item.number, one.case) for one in entries if one.case is not None and one.on_cpu]
     possible = [(number, case) for number, case in cases if cannot_run_here(case, build) is None]
     with registry.using(build), Runner(build.python, "hostile") as runner:
         for place, (number, case) in enumerate(possible, 1):
             while (seen := log.of(case, build)) == [] or (len(seen) == 1 and seen[0].outcome == "reproduced"):
-                attempt = Attempt(str(number), case.code, f"{case.name}.py", seed=len(seen), timeout=timeout)
+                attempt = Attempt(str(number), case.code, f"{case.name}.py", seed=len(seen), timeout=log.timeout)
                 [result] = runner.run([attempt])
                 said = judge(case, result)
                 shown = str(said.signature or "")[:200]
@@ -249,7 +257,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     options.scratch.mkdir(parents=True, exist_ok=True)
-    registry, log = Registry(load().builds_dir), Log(options.scratch / "runs.jsonl")
+    registry, log = Registry(load().builds_dir), Log(options.scratch / "runs.jsonl", options.timeout)
     started, found, rows, used = time.monotonic(), {}, {}, {}
     for name, file in SETS.items():
         wanted = [text.rpartition(":")[2] for text in options.build if text.rpartition(":")[0] in ("", name)]
@@ -258,7 +266,7 @@ def main() -> None:
         print(f"{name}: {len(entries)} items", flush=True)
         chosen = [one for one in entries if one.on_cpu][: options.limit]
         for build in builds:
-            run_all(name, chosen, build, registry, log, options.timeout)
+            run_all(name, chosen, build, registry, log)
         rows[name] = [row(one, outcomes(one, builds, log)) for one in entries]
         found[name] = counts(rows[name])
         used[name] = {build.name: build.version for build in builds}

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from extraction import SETS, entry, texts
-from torch_embers.repro.minimize import GENERAL, MOST_TESTS, MinimizeError, invents, minimize
+from torch_embers.repro.minimize import GENERAL, MOST_TESTS, MinimizeError, minimize
+from torch_embers.repro.shortcuts import invents
 from torch_embers.repro.shrink import PASSES
 from torch_embers.run.builds import Registry
 from torch_embers.run.reduction import Trial, lines, reduce_case

@@ -23,16 +23,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from torch_embers.classify import active, keyboard
-from torch_embers.classify import journal as journals
-from torch_embers.classify import session as sessions
-from torch_embers.classify.active import Candidate, Opinion
-from torch_embers.classify.journal import Journal
-from torch_embers.classify.keyboard import split_keys
-from torch_embers.classify.label_console import Summary, label_session
-from torch_embers.classify.label_table import restore
-from torch_embers.classify.session import Answer, Session
-from torch_embers.classify.suspects import likely_errors
+from torch_embers.classify.labelling import active, keyboard
+from torch_embers.classify.labelling import journal as journals
+from torch_embers.classify.labelling import session as sessions
+from torch_embers.classify.labelling.active import Candidate, Opinion
+from torch_embers.classify.labelling.journal import Journal
+from torch_embers.classify.labelling.keyboard import split_keys
+from torch_embers.classify.labelling.label_console import Summary, label_session
+from torch_embers.classify.labelling.label_table import restore
+from torch_embers.classify.labelling.session import Answer, Session
+from torch_embers.classify.labels.suspects import likely_errors
 from torch_embers.classify.taxonomy import Taxonomy, TaxonomyError
 from torch_embers.errors import InputError, StoreFullError, StoreMissingError
 from torch_embers.store import lock
@@ -748,8 +748,8 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from rich.console import Console
-from torch_embers.classify.keyboard import read_keys
-from torch_embers.classify.label_console import label_session
+from torch_embers.classify.labelling.keyboard import read_keys
+from torch_embers.classify.labelling.label_console import label_session
 from torch_embers.store.store import Store
 summary = label_session(Store(Path(sys.argv[1])), ["bug_type"], None, 10, read_keys(sys.stdin), Console())
 print("labelled", summary.labelled, "by", summary.annotator)

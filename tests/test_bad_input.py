@@ -27,11 +27,11 @@ pytest.importorskip("sklearn")
 from support import rows
 from test_search import Words
 from torch_embers import cli
-from torch_embers.classify import embed
 from torch_embers.classify.bundle import FILE, Bundle
+from torch_embers.classify.embedding import embed
 from torch_embers.classify.judge import Judge
-from torch_embers.classify.model import HybridClassifier
-from torch_embers.classify.sealed import FORMAT, ModelError, json_bytes, seal
+from torch_embers.classify.learning.model import HybridClassifier
+from torch_embers.classify.learning.sealed import FORMAT, ModelError, json_bytes, seal
 from torch_embers.classify.taxonomy import Taxonomy
 from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from torch_embers.classify.embed import Vectors
+    from torch_embers.classify.embedding.embed import Vectors
 
     Capture = pytest.CaptureFixture[str]
 
@@ -485,7 +485,7 @@ import sys, time
 sys.path.insert(0, sys.argv[1])
 from test_search import Words
 from torch_embers import cli
-from torch_embers.classify import embed, vectors
+from torch_embers.classify.embedding import embed, vectors
 class Slow(Words):
     def _encode(self, texts):
         print("embedding", flush=True)

@@ -111,7 +111,7 @@ def test_generated_parts_are_current() -> None:
 def test_examples_use_commands_and_options_that_exist(path: Path) -> None:
     for words in typed_commands(path.read_text(encoding="utf-8")):
         assert words[1] in COMMANDS, words
-        command = f"{words[1]} {words[2]}" if hasattr(COMMANDS[words[1]], "commands") else words[1]
+        command = " ".join(words[1:3]) if hasattr(COMMANDS[words[1]], "commands") else words[1]
         assert command in EVERY, words
         options = [word.partition("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)]
         assert set(options) <= names_of(command), words

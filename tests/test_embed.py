@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from torch_embers.classify import embed, graph, prepared, weights
+from torch_embers.classify.embedding import embed, graph, prepared, weights
 from torch_embers.errors import InputError
 from torch_embers.mine.pages import clean_text
 

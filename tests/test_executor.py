@@ -345,6 +345,18 @@ def test_a_verdict_that_is_too_old_is_reached_again_by_a_fresh_series(tmp_path: 
     assert rows(store.path, "SELECT max(batch) FROM verdicts") == [(2,)]
 
 
+def test_a_fix_that_stands_beside_its_issue_is_not_told_a_second_time(tmp_path: Path, registry: Registry) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put_item(store, 1, "closed")
+    put_item(store, 2, "closed")
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE items SET kind = 'pull' WHERE number = 2")
+    case = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
+    assert [c.number for c in check_again(store, registry, [case]).news] == [1]
+    alone = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#2"], timeout=50)
+    assert [c.number for c in check_again(store, registry, [alone]).news] == [2]
+
+
 def test_only_items_in_the_wanted_state_are_checked(tmp_path: Path, registry: Registry) -> None:
     store = Store(tmp_path / "e.duckdb")
     put_item(store, 1, "open")

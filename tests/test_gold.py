@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers.classify import gold
-from torch_embers.classify.gold import GoldItem
+from torch_embers.classify.labels import gold
+from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.questions import NOT, Question, questions
 from torch_embers.classify.taxonomy import Taxonomy
 from torch_embers.store.records import Batch, CatalogEntry, GoldLabel

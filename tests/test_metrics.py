@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_embers.classify import metrics
+from torch_embers.classify.evaluation import metrics
 from torch_embers.errors import InputError
 
 NAMES = ("crash", "hang", "nan_inf")

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from support import case_text, fake_python
 from torch_embers.oracles.signature import Signature
 from torch_embers.repro.case import Case, parse
-from torch_embers.repro.minimize import MinimizeError, invents, minimize
+from torch_embers.repro.minimize import MinimizeError, minimize
+from torch_embers.repro.shortcuts import called, invents, subjects
 from torch_embers.repro.shrink import PASSES, apply
 from torch_embers.run.builds import Registry
 from torch_embers.run.reduction import is_same, reduce_case
@@ -126,10 +127,27 @@ def test_a_minimal_script_ends_its_last_line() -> None:
         ("torch.zeros(10)[-11]", "torch.zeros(0)[-1]", True),
         ("torch.tensor([1])[7]", "torch.tensor([])[7]", True),
         ("f([], 0, 2)", "f(0)", False),
+        ("torch.manual_seed(0)\nassert not f(x)", "assert 0", True),
+        ("assert not f(x)", "assert not x", True),
+        ("assert x.y\nassert f(x)", "assert x", True),
+        ("assert len(x) == 2\nf(x)", "assert len(x) == 1", True),
+        ("f(x)\nassert len(x) == 2", "assert len(x) == 2", False),
+        ("def f(x):\n    return x.any()\nassert f(y)", "def f(x):\n    return x\nassert f(y)", True),
+        ("torch.LongTensor([1])", "torch.LongTensor(1)", True),
+        ("torch.LongTensor(4, 4)", "torch.LongTensor(1)", False),
+        ("torch.ones(3)", "torch.empty(3)", True),
+        ("np.random.seed(0)", "np.random.seed()", True),
     ],
 )
 def test_shortcuts_to_the_same_symptom_are_refused(original: str, candidate: str, invented: bool) -> None:
     assert invents(original, candidate) is invented
+
+
+def test_the_functions_that_the_title_names_are_the_subject() -> None:
+    script = "import torch\nx = torch.arange(3, out=y)\nprint(x.shape)\nnn.Embedding(3, 3)"
+    assert subjects("arange sometimes changes the shape; print it", script) == {"arange", "print"}
+    assert subjects("nothing of it", script) == frozenset()
+    assert called("not Python (") == frozenset()
 
 
 def seen(kind: str, name: str, message: str, place: str, outcome: str = "reproduced") -> Observation:

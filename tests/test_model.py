@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 pytest.importorskip("sklearn")
 
 from labelled import OPS, embed, examples
-from torch_embers.classify import ngrams
-from torch_embers.classify.features import ANALYZERS, Inputs
-from torch_embers.classify.jointly import Together
-from torch_embers.classify.linear import View
-from torch_embers.classify.model import HybridClassifier, Settings
-from torch_embers.classify.ngrams import TermCounter
-from torch_embers.classify.sealed import FORMAT, ModelError, json_bytes, seal
+from torch_embers.classify.learning import ngrams
+from torch_embers.classify.learning.features import ANALYZERS, Inputs
+from torch_embers.classify.learning.jointly import Together
+from torch_embers.classify.learning.linear import View
+from torch_embers.classify.learning.model import HybridClassifier, Settings
+from torch_embers.classify.learning.ngrams import TermCounter
+from torch_embers.classify.learning.sealed import FORMAT, ModelError, json_bytes, seal
 from torch_embers.errors import InputError
 
 

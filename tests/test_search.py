@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support import rows
-from torch_embers.classify import search, vectors
-from torch_embers.classify.embed import Embedder
+from torch_embers.classify.embedding import search, vectors
+from torch_embers.classify.embedding.embed import Embedder
 from torch_embers.errors import InputError
 from torch_embers.store import schema
 from torch_embers.store.records import Batch, Comment, Item
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from torch_embers.classify.embed import Vectors
+    from torch_embers.classify.embedding.embed import Vectors
     from torch_embers.classify.text import Variant
 
 REPO = "o/r"
@@ -224,7 +224,7 @@ import os, sys
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from test_search import Words
-from torch_embers.classify import vectors
+from torch_embers.classify.embedding import vectors
 from torch_embers.store.store import Store
 class Dies(Words):
     def _encode(self, texts):

@@ -79,6 +79,15 @@ def test_of_chained_tracebacks_the_last_one_counts() -> None:
     assert (seen.type, seen.message) == ("CustomError", "second")
 
 
+def test_a_message_in_one_very_long_line_is_cut_not_lost() -> None:
+    seen = from_traceback(
+        "Traceback (most recent call last):\nx.TorchRuntimeError: got RuntimeError('a" + "\\n#" * 9000
+    )
+    assert seen is not None
+    assert seen.type == "TorchRuntimeError"
+    assert seen.message.startswith("got RuntimeError('a")
+
+
 def test_a_script_that_cannot_be_read_has_no_traceback_and_yet_a_signature() -> None:
     seen = from_traceback('  File "x.py", line 1\n    >>> import torch\n    ^^\nSyntaxError: invalid syntax\n')
     assert seen == Signature("exception", "SyntaxError", "invalid syntax")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_embers.classify.splits import (
+from torch_embers.classify.evaluation.splits import (
     grouped_folds,
     jaccard,
     join_groups,

@@ -341,6 +341,7 @@ def test_every_case_with_a_known_bad_build_gets_one_of_its_own(bad: list[set[str
 def test_a_case_is_not_tried_where_its_needs_are_not_met() -> None:
     assert cannot_run_here(case_of(requires=["mps"]), BUILD) == "no mps here"
     assert "torch>=2.1" in (cannot_run_here(case_of(requires=["cpu", "torch>=2.1"]), BUILD) or "")
+    assert "GiB of memory" in (cannot_run_here(case_of(requires=["cpu", "memory>=100000GiB"]), BUILD) or "")
     assert cannot_run_here(case_of(), BUILD) is None
 
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from support import rows
 from torch_embers import resources
-from torch_embers.classify import label_model, voting, weak, weak_table
-from torch_embers.classify.label_model import Accuracy
+from torch_embers.classify.labels import label_model, voting, weak, weak_table
+from torch_embers.classify.labels.label_model import Accuracy
+from torch_embers.classify.labels.weak import Labeller, Shown, WeakLabel
 from torch_embers.classify.taxonomy import Taxonomy
-from torch_embers.classify.weak import Labeller, Shown, WeakLabel
 from torch_embers.errors import InputError
 from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store

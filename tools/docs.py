@@ -35,7 +35,10 @@ from torch_embers.repro.case import DEVICES, shipped
 from torch_embers.run import verdict
 from torch_embers.settings import Settings
 from torch_embers.store import schema, views
+from torch_embers.store.store import Store
 from torch_embers.store.tables import KEYS
+from torch_embers.study import checks, claims_table, judge
+from torch_embers.study import claims as claim_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -49,6 +52,7 @@ EXAMPLE_WIDTH = 96
 """Columns of the terminal in which examples are run: what a code block shows without scrolling."""
 GITHUB = "https://github.com/pytorch/pytorch/issues"
 ANNOTATORS = (("embers-guide-1", "automated"), ("data-path-study", "paper"))
+SECTIONS = ("abstract", "I", "II", "III", "IV", "V", "VI", "VII", "VIII")
 SCHEMES = ("bug_type", "memory_type", "memory_subtype", "consequence")
 EXAMPLE_CASE = "pt83149_bfloat16_sum_transposed"
 COMPUTED_DEFAULTS = {
@@ -967,6 +971,65 @@ def minimised_ways() -> str:
     return table(("issue", "before:", "embers:", *(f"{way}:" for way in ways)), rows)
 
 
+# ---- the study -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def claims_report() -> judge.Report:
+    """The study's claims against a database of the catalog alone."""
+    return judge.on_store(Store(Path(_catalog_folder().name) / "e.duckdb"))
+
+
+def claims_counted() -> str:
+    """How many claims have each verdict, by what our figure rests on."""
+    report = claims_report()
+    rows = [
+        (
+            cell(basis),
+            cell(claims_table.BASES.get(basis, "none: the row names what is missing, or is impossible by itself")),
+            *map(str, counts),
+        )
+        for basis, counts in claims_table.by_basis(report)
+    ]
+    total = [str(report.verdicts[verdict]) for verdict in judge.VERDICTS]
+    rows.append(("all", f"{len(report.results)} claims; {report.frame.words}", *total))
+    return table(("our figure", "rests on", *(f"{code(verdict)}:" for verdict in judge.VERDICTS)), rows)
+
+
+def claims_rules() -> str:
+    """Verdicts, rules of comparison and consistency checks, with their meaning."""
+    parts = (
+        ("verdict", judge.VERDICTS),
+        ("rule", claim_files.RULES),
+        ("check", {name: f"holds where {meaning}" for name, (_, meaning) in checks.CHECKS.items()}),
+    )
+    return "\n\n".join(table((what, "meaning"), [(code(k), cell(v)) for k, v in m.items()]) for what, m in parts)
+
+
+def claims_judged() -> str:
+    """Every claim by section: two sentences about each, then the verdicts."""
+    report = claims_report()
+    judged = list(zip(report.results, claims_table.rows(report), strict=True))
+    sections = sorted({top_section(result) for result, _ in judged}, key=SECTIONS.index)
+    return "\n\n".join(_claims_of(name, [pair for pair in judged if top_section(pair[0]) == name]) for name in sections)
+
+
+def top_section(result: judge.Result) -> str:
+    """The section of a claim without what follows its first point."""
+    return result.claim.section.partition(".")[0]
+
+
+def _claims_of(section: str, judged: Sequence[tuple[judge.Result, tuple[str, ...]]]) -> str:
+    heading = "Abstract" if section == "abstract" else f"Section {section}"
+    said = []
+    for claim in (result.claim for result, _ in judged):
+        where = f"{code(claim.id)} ({claim.section}, {cell(claim.place)})"
+        said.append(f"- {where}: {cell(claim.states)} {cell(claim.explains)}")
+    headings = ("claim", "printed:", "ours", "verdict", "why", "consistency")
+    rows = [(code(name), cell(p), cell(o), code(v), cell(w), cell(c)) for _, (name, p, o, v, w, c) in judged]
+    return f"### {heading}\n\n" + "\n".join(said) + f"\n\n{table(headings, rows)}"
+
+
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
@@ -1015,6 +1078,9 @@ def blocks() -> dict[str, Callable[[], str]]:
         "minimised-scripts": minimised_scripts,
         "minimised-summary": minimised_summary,
         "minimised-ways": minimised_ways,
+        "claims-counted": claims_counted,
+        "claims-rules": claims_rules,
+        "claims-judged": claims_judged,
         "evaluation-aims": evaluation_aims,
         "evaluation-gold": evaluation_gold,
         "evaluation-others": evaluation_others,

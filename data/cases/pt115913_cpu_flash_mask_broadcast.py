@@ -7,7 +7,8 @@
 # memory_subtype = "invalid_memory_access"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["2.3.1", "2.4.1"]
+# fixed_in = "2.5.1"
 # signature = "mismatch"
 # oracle = "self"
 # ///

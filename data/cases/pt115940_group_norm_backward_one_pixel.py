@@ -7,7 +7,8 @@
 # memory_subtype = "stride_calculation_manually"
 # consequence = "runtime_error"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["2.2.2"]
+# fixed_in = "2.3.1"
 # signature = "RuntimeError: Expected memory formats of X and dY are same"
 # oracle = "self"
 # ///
@@ -30,11 +31,11 @@ def main():
     module = torch.nn.GroupNorm(3, 12, affine=False)
     upstream = torch.randn(64, 12, 1, 1)
 
-    def gradient(image):
+    def gradient(image, upstream):
         image = image.detach().requires_grad_()
-        return torch.autograd.grad(module(image), image, upstream.to(memory_format=torch.channels_last))[0]
+        return torch.autograd.grad(module(image), image, upstream)[0]
 
-    expected = gradient(values.permute(1, 2, 0, 3).contiguous())
+    expected = gradient(values.permute(1, 2, 0, 3).contiguous(), upstream)
     grouped = values.permute(1, 2, 0, 3).reshape(64, 3, 4).double().requires_grad_()
     mean = grouped.mean(2, keepdim=True)
     truth = (grouped - mean) / (((grouped - mean) ** 2).mean(2, keepdim=True) + 1e-5).sqrt()
@@ -42,7 +43,7 @@ def main():
     if not torch.allclose(expected.double(), truth, atol=1e-3):
         return 125, "the workaround path fails too: the gradient of the dense image is wrong"
     try:
-        got = gradient(values.permute(1, 2, 0, 3))
+        got = gradient(values.permute(1, 2, 0, 3), upstream.to(memory_format=torch.channels_last))
         if PLANT:
             raise RuntimeError("Expected memory formats of X and dY are same.")
     except RuntimeError as error:

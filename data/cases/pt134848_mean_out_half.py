@@ -5,7 +5,8 @@
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["2.3.1", "2.4.1", "2.5.1"]
+# fixed_in = "2.6.0"
 # signature = "mismatch"
 # oracle = "self"
 # ///

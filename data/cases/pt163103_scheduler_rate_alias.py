@@ -2,10 +2,11 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#163103"]
-# bug_type = "memory"
+# bug_type = "logical"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1"]
+# fixed_in = "2.10.0"
 # signature = "mismatch"
 # oracle = "self"
 # ///

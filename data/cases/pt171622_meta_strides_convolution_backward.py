@@ -5,7 +5,7 @@
 # bug_type = "memory"
 # memory_type = "memory_format"
 # memory_subtype = "channel_management"
-# consequence = "silent_correctness"
+# consequence = "runtime_error"
 # requires = ["cpu"]
 # known_bad = ["2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0"]
 # fixed_in = "2.11.0"

@@ -7,7 +7,8 @@
 # memory_subtype = "channel_management"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0"]
+# fixed_in = "2.14.1"
 # signature = "mismatch"
 # oracle = "self"
 # ///

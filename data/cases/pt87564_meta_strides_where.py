@@ -3,8 +3,7 @@
 # [tool.embers]
 # issues = ["pytorch/pytorch#87564"]
 # bug_type = "memory"
-# memory_type = "memory_format"
-# memory_subtype = "stride_calculation_manually"
+# memory_type = "non_contiguous"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
 # known_bad = ["1.13.1"]

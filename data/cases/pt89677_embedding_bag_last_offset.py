@@ -7,7 +7,8 @@
 # memory_subtype = "invalid_memory_access"
 # consequence = "crash"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.1"]
+# fixed_in = "2.0.1"
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///

@@ -5,7 +5,8 @@
 # bug_type = "logical"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.1"]
+# fixed_in = "2.0.1"
 # signature = "mismatch"
 # oracle = "self"
 # ///

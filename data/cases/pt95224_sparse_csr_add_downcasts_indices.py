@@ -2,12 +2,11 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#95224"]
-# bug_type = "memory"
-# memory_type = "indexing"
-# memory_subtype = "data_type"
+# bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.1", "2.0.1"]
+# fixed_in = "2.1.2"
 # signature = "mismatch"
 # oracle = "self"
 # ///

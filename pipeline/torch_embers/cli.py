@@ -185,7 +185,7 @@ def evaluate(
     database: DatabaseOption = None,
 ) -> None:
     """Measure the classifier beside plain baselines, with intervals: on the gold labels, or on any CSV files."""
-    from torch_embers.classify import evaluate_command, evaluate_console
+    from torch_embers.classify.evaluation import evaluate_command, evaluate_console
 
     if train is None and (test is not None or text_col or group_col or date_col):
         raise InputError("--test, --text-col, --group-col and --date-col go with --train FILE")
@@ -234,8 +234,8 @@ def label(
 ) -> None:
     """Label items by hand, the most informative first; every answer is kept at once, quit at any time."""
     from torch_embers.classify import classify_console, command
-    from torch_embers.classify.keyboard import read_keys
-    from torch_embers.classify.label_console import label_session
+    from torch_embers.classify.labelling.keyboard import read_keys
+    from torch_embers.classify.labelling.label_console import label_session
 
     if errors:
         classify_console.print_suspects(command.suspects(_store(database), scheme or (), model), limit)
@@ -473,6 +473,24 @@ def comment(
 
     wanted = settings.load(database=database, repo=repo)
     typer.echo(written(story(Store(wanted.database), wanted.repo, number)))
+
+
+# ---- the study -----------------------------------------------------------------------------------------------------
+
+study_app = typer.Typer(help="Check what the study prints against this database, claim by claim.", no_args_is_help=True)
+app.add_typer(study_app, name="study")
+
+
+@study_app.command("claims")
+def study_claims(
+    out: Annotated[Path | None, typer.Option(help="Also write claims.csv and claims.json into this folder.")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Judge every number that the study prints: our figure, a verdict, and whether the number can be right at all."""
+    from torch_embers.study import claims_table, judge, show
+
+    report = judge.on_store(_store(database))
+    show.print_claims(report, claims_table.write(report, out) if out is not None else ())
 
 
 def main(arguments: list[str] | None = None) -> None:

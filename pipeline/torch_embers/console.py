@@ -15,7 +15,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torch_embers.classify.search import Hit
+    from torch_embers.classify.embedding.search import Hit
     from torch_embers.mine.client import GitHubClient
     from torch_embers.mine.runner import Report
     from torch_embers.store.export import Exported

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.classify.judge import Judge
-from torch_embers.classify.model import HybridClassifier
-from torch_embers.classify.sealed import ModelError
+from torch_embers.classify.learning.model import HybridClassifier
+from torch_embers.classify.learning.sealed import ModelError
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:

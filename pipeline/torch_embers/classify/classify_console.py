@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch_embers.classify.explain import Explanation, Reasons
+    from torch_embers.classify.labels.suspects import Suspect
     from torch_embers.classify.stage import Labelled
-    from torch_embers.classify.suspects import Suspect
 
 HOW = {
     "out_of_fold": ", trained without it",

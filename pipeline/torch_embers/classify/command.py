@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from torch_embers.classify.embed import Embedder
+    from torch_embers.classify.embedding.embed import Embedder
+    from torch_embers.classify.embedding.search import Hit
     from torch_embers.classify.explain import Explanation
-    from torch_embers.classify.search import Hit
+    from torch_embers.classify.labels.suspects import Suspect
     from torch_embers.classify.stage import Labelled
-    from torch_embers.classify.suspects import Suspect
     from torch_embers.store.store import Store, Writer
 
 
@@ -56,9 +56,10 @@ def run(store: Store, model: Path | None, variant: str, progress: Progress, *, t
     Raises:
         EmbersError: no database, no model, packages missing.
     """
-    from torch_embers.classify import stage, weak_table
+    from torch_embers.classify import stage
     from torch_embers.classify.bundle import Bundle
-    from torch_embers.classify.embed import load_embedder
+    from torch_embers.classify.embedding.embed import load_embedder
+    from torch_embers.classify.labels import weak_table
 
     if not store.exists():
         raise StoreMissingError(f"no database at {store.path}: run `embers mine` first")
@@ -77,7 +78,8 @@ def _train(
     store: Store, writer: Writer, embedder: Embedder, target: Path, variant: str, say: Callable[[str], None]
 ) -> None:
     """Train, save, and tell what could not be learned."""
-    from torch_embers.classify import sealed, train
+    from torch_embers.classify import train
+    from torch_embers.classify.learning import sealed
 
     sealed.check_target(target)
     chosen: Any = variant
@@ -108,8 +110,8 @@ def suspects(store: Store, schemes: Sequence[str], model: Path | None) -> list[S
     Raises:
         EmbersError: no database, no model, an unknown scheme.
     """
-    from torch_embers.classify import suspects as suspecting
     from torch_embers.classify.bundle import Bundle
+    from torch_embers.classify.labels import suspects as suspecting
 
     return suspecting.suspects(store, Bundle.load(folder_of(store, model)), schemes)
 
@@ -120,7 +122,7 @@ def similar(store: Store, repo: str, number: int, k: int) -> list[Hit]:
     Raises:
         InputError: the item is unknown or has no vector.
     """
-    from torch_embers.classify import search as searching
+    from torch_embers.classify.embedding import search as searching
 
     return searching.similar(store, repo, number, k, variant=_variant(store))
 
@@ -131,14 +133,14 @@ def search(store: Store, text: str, k: int) -> list[Hit]:
     Raises:
         InputError: no words, or nothing was embedded yet.
     """
-    from torch_embers.classify import search as searching
+    from torch_embers.classify.embedding import search as searching
 
     return searching.search(store, text, k, variant=_variant(store))
 
 
 def _variant(store: Store) -> Any:
     """The text variant that most items were embedded with."""
-    from torch_embers.classify.vectors import VARIANT, has_tables
+    from torch_embers.classify.embedding.vectors import VARIANT, has_tables
 
     with store.read() as connection:
         if not has_tables(connection):

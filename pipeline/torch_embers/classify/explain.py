@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torch_embers.classify import gold
+from torch_embers.classify.embedding.search import similar
+from torch_embers.classify.labels import gold
+from torch_embers.classify.labels.weak import EXECUTION
+from torch_embers.classify.labels.weak_table import read_votes
 from torch_embers.classify.questions import questions
-from torch_embers.classify.search import similar
 from torch_embers.classify.taxonomy import Taxonomy
 from torch_embers.classify.text import model_text
-from torch_embers.classify.weak import EXECUTION
-from torch_embers.classify.weak_table import read_votes
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torch_embers.classify.bundle import Bundle, Row
+    from torch_embers.classify.embedding.search import Hit
+    from torch_embers.classify.labels.weak import WeakLabel
     from torch_embers.classify.questions import Question
-    from torch_embers.classify.search import Hit
-    from torch_embers.classify.weak import WeakLabel
     from torch_embers.store.store import Store
 
 NEAR = 200

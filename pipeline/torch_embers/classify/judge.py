@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from torch_embers.classify.linear import TINY, softmax
-from torch_embers.classify.metrics import threshold_for
-from torch_embers.classify.model import best_temperature
-from torch_embers.classify.voting import Cast, Voting
+from torch_embers.classify.evaluation.metrics import threshold_for
+from torch_embers.classify.labels.voting import Cast, Voting
+from torch_embers.classify.learning.linear import TINY, softmax
+from torch_embers.classify.learning.model import best_temperature
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torch_embers.classify.model import HybridClassifier
-    from torch_embers.classify.splits import Split
+    from torch_embers.classify.evaluation.splits import Split
+    from torch_embers.classify.learning.model import HybridClassifier
 
     Floats: TypeAlias = NDArray[np.float64]
 

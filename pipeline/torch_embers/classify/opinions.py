@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from torch_embers.classify.labels.voting import Cast
+from torch_embers.classify.labels.weak import EXECUTION, Labeller
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.classify.taxonomy import Taxonomy
-from torch_embers.classify.voting import Cast
-from torch_embers.classify.weak import EXECUTION, Labeller
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torch_embers.classify.bundle import Bundle
+    from torch_embers.classify.labels.weak import WeakLabel
     from torch_embers.classify.questions import Question
-    from torch_embers.classify.weak import WeakLabel
 
     Floats: TypeAlias = NDArray[np.float64]
     Names: TypeAlias = NDArray[np.object_]

@@ -15,7 +15,7 @@ from torch_embers.classify.taxonomy import ANY
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from torch_embers.classify.gold import GoldItem
+    from torch_embers.classify.labels.gold import GoldItem
     from torch_embers.classify.taxonomy import Taxonomy
 
 NOT = "-"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from torch_embers.classify.embedding.vectors import stored_vectors
 from torch_embers.classify.questions import questions
 from torch_embers.classify.taxonomy import Taxonomy
-from torch_embers.classify.vectors import stored_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torch_embers.classify.bundle import Bundle
-    from torch_embers.classify.embed import Embedder
-    from torch_embers.classify.features import Inputs
-    from torch_embers.classify.model import HybridClassifier
+    from torch_embers.classify.embedding.embed import Embedder
+    from torch_embers.classify.learning.features import Inputs
+    from torch_embers.classify.learning.model import HybridClassifier
     from torch_embers.classify.opinions import Labels
     from torch_embers.store.store import Store
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from torch_embers.classify.bundle import weights_of
-from torch_embers.classify.features import Inputs
-from torch_embers.classify.jointly import Together
+from torch_embers.classify.embedding.vectors import embed_items, stored_vectors, text_batches
+from torch_embers.classify.labels.weak import EXECUTION
+from torch_embers.classify.labels.weak_table import read_votes
+from torch_embers.classify.learning.features import Inputs
+from torch_embers.classify.learning.jointly import Together
 from torch_embers.classify.opinions import Opinions
 from torch_embers.classify.reasons import Explainer
-from torch_embers.classify.vectors import embed_items, stored_vectors, text_batches
-from torch_embers.classify.weak import EXECUTION
-from torch_embers.classify.weak_table import read_votes
 from torch_embers.errors import InputError
 from torch_embers.mine.pages import now_utc
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from torch_embers.classify.bundle import Bundle
-    from torch_embers.classify.embed import Embedder
+    from torch_embers.classify.embedding.embed import Embedder
+    from torch_embers.classify.embedding.vectors import ItemText
     from torch_embers.classify.opinions import Labels
-    from torch_embers.classify.vectors import ItemText
     from torch_embers.store.store import Store, Writer
 
 

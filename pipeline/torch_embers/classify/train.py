@@ -11,19 +11,19 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.classify import gold
 from torch_embers.classify.bundle import Bundle, HeldOut, Row, weights_of
-from torch_embers.classify.features import Inputs
+from torch_embers.classify.embedding.vectors import embed_items, stored_vectors, text_batches
+from torch_embers.classify.evaluation.splits import grouped_folds, join_groups, near_duplicates
 from torch_embers.classify.judge import Judge, with_votes
-from torch_embers.classify.label_model import class_priors, combine, estimate
-from torch_embers.classify.model import HybridClassifier
+from torch_embers.classify.labels import gold
+from torch_embers.classify.labels.label_model import class_priors, combine, estimate
+from torch_embers.classify.labels.voting import Cast, Voting
+from torch_embers.classify.labels.weak import Labeller, Use
+from torch_embers.classify.labels.weak_table import read_votes
+from torch_embers.classify.learning.features import Inputs
+from torch_embers.classify.learning.model import HybridClassifier
 from torch_embers.classify.questions import questions
-from torch_embers.classify.splits import grouped_folds, join_groups, near_duplicates
 from torch_embers.classify.taxonomy import Taxonomy
-from torch_embers.classify.vectors import embed_items, stored_vectors, text_batches
-from torch_embers.classify.voting import Cast, Voting
-from torch_embers.classify.weak import Labeller, Use
-from torch_embers.classify.weak_table import read_votes
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from torch_embers.classify.embed import Embedder
-    from torch_embers.classify.gold import GoldItem
-    from torch_embers.classify.label_model import Accuracy, Gold
+    from torch_embers.classify.embedding.embed import Embedder
+    from torch_embers.classify.embedding.vectors import ItemText
+    from torch_embers.classify.labels.gold import GoldItem
+    from torch_embers.classify.labels.label_model import Accuracy, Gold
+    from torch_embers.classify.labels.weak import WeakLabel
     from torch_embers.classify.questions import Question
     from torch_embers.classify.text import Variant
-    from torch_embers.classify.vectors import ItemText
-    from torch_embers.classify.weak import WeakLabel
     from torch_embers.store.store import Store, Writer
 
     Key = tuple[str, int]

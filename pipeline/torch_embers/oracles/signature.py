@@ -32,7 +32,7 @@ LONGEST_MESSAGE = 400
 _TAIL = 64_000
 """Characters of an output that are looked at, from its end."""
 
-_EXCEPTION = re.compile(r"^((?:[A-Za-z_][A-Za-z0-9_]{0,60}\.){0,8}[A-Z][A-Za-z0-9_]{0,60})(?::[ \t](.{0,2000}))?$")
+_EXCEPTION = re.compile(r"^((?:[A-Za-z_][A-Za-z0-9_]{0,60}\.){0,8}[A-Z][A-Za-z0-9_]{0,60})(?::[ \t](.{0,2000}).*)?$")
 _TRACEBACK = re.compile(r"^[ \t+|]{0,40}Traceback \(most recent call last\):", re.MULTILINE)
 _UNPARSED = re.compile(
     r'^  File "[^"\n]{1,400}", line \d{1,9}\n'

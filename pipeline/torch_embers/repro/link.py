@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from torch_embers import resources
 from torch_embers.mine.pages import now_utc
 from torch_embers.repro import bank, rules
-from torch_embers.repro.case import DEVICES, Case, CaseError, metadata_lines, parse
+from torch_embers.repro.case import DEVICES, UNCOVERED, Case, CaseError, metadata_lines, parse, uncovered
 from torch_embers.repro.extract import Extraction, ItemText, extract
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import rows
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 BATCH = 200
 NOT_MINED = "not_mined"
 """Reason of data/extraction.toml for an item of which only facts are known."""
+STATED = "stated"
+"""Reason where data/cases/uncovered.toml says why there is no case."""
 REFUSED = "fragment"
 """Reason where a script was found, but makes no valid case."""
 CURATED, EXTRACTED, NOT_POSSIBLE = "curated", "extracted", "not_possible"
@@ -89,6 +91,7 @@ def link_repros(store: Store, repo: str | None, watcher: Watcher) -> Linked:
 def rules_hash() -> str:
     """Hash of what decides an extraction: the data file and the code of this room."""
     digest = blake2b(resources.data_file(rules.FILE).read_bytes(), digest_size=16)
+    digest.update(resources.data_file(UNCOVERED).read_bytes())
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -217,6 +220,8 @@ def _decided(
 ) -> tuple[dict[str, Any], Case | None, Extraction | None]:
     """The row of one item, with its case where there is one."""
     row: dict[str, Any] = {"repo": repo, "number": number, "status": NOT_POSSIBLE, "expectation": []}
+    if (stated := uncovered().get((repo, number))) is not None:
+        return row | {"reason": STATED, "detail": stated}, None, None
     if body is None:
         return row | {"reason": NOT_MINED, "detail": "only facts are in the database: mine the item"}, None, None
     item = ItemText(repo, number, title or "", body, comments or ())

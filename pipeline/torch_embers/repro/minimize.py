@@ -10,12 +10,11 @@ docs/extraction.md has the comparison.
 
 from __future__ import annotations
 
-import ast
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
+from torch_embers.repro.shortcuts import invents
 from torch_embers.repro.shrink import PASSES, apply
 
 if TYPE_CHECKING:
@@ -123,31 +122,3 @@ def _general() -> Callable[[str, Callable[[str], bool]], str]:
         return made + "\n"
 
     return run
-
-
-def invents(original: str, candidate: str) -> bool:
-    """Whether a candidate has what the original lacks and what leads to the same symptom by a shorter way.
-
-    That is truth values, raises, zeros and empty lists: a comparison that fails becomes ``False``, a tensor that is read out
-    of bounds an empty one.
-    """
-    had, has = _shortcuts(original), _shortcuts(candidate)
-    return any(has[what] > had[what] for what in has)
-
-
-def _shortcuts(code: str) -> Counter[str]:
-    found: Counter[str] = Counter()
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Counter({"no Python": 1})
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, bool):
-            found[str(node.value)] += 1
-        elif isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not node.value:
-            found["zero"] += 1
-        elif isinstance(node, ast.List | ast.Tuple) and not node.elts:
-            found["empty"] += 1
-        elif isinstance(node, ast.Raise | ast.Assert):
-            found[type(node).__name__] += 1
-    return found

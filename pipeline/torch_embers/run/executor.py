@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from torch_embers.store.store import Store, Writer
 
 
+LEAST_MEMORY = 4 << 30
+"""Bytes that every run may take; a case that says that it needs more gets more."""
+
+
 class Watcher(Protocol):
     """Somebody who wants to see how it goes."""
 
@@ -94,7 +98,7 @@ class Executor:
         self._watcher.expects(len(wish.cases) * len(wish.builds))
         environments = self.ledger.note_builds({b.identity: b for b in (*wish.builds, *wish.controls)}.values())
         known = self.ledger.verdicts(wish.cases, wish.builds, environments, wish.since)
-        for cell in known.values():
+        for cell in sorted(known.values(), key=lambda cell: (cell.build.order(), cell.case.name)):
             self._watcher.advanced(1)
             yield cell
         todo = [
@@ -217,6 +221,7 @@ def _attempt(key: str, one: Series, turn: int, *, plant: bool) -> Attempt:
         name=f"{case.name}.py",
         seed=1_000_000 * one.batch + 1_000 * turn + len(one.seen),
         timeout=case.timeout,
+        memory=max(LEAST_MEMORY, case.memory),
         threads=case.threads,
         finalise=case.finalise,
         plant=plant,

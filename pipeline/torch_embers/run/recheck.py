@@ -170,10 +170,16 @@ def _statuses(
     for case in cases:
         seen = by_case.get(case.hash, [])
         if seen and seen[-1].build.identity == reference.identity:
-            for repo, number in case.issues:
+            for repo, number in reported(case, items):
                 of_item[repo, number, case.device][case.hash] = [cell.decision.verdict for cell in seen]
     unknown = Tracked(None, None)
     return {key: status_of(items.get(key[:2], (unknown, ""))[0], verdicts) for key, verdicts in sorted(of_item.items())}
+
+
+def reported(case: Case, items: Mapping[ItemKey, tuple[Tracked, str]]) -> list[ItemKey]:
+    """The items that a case speaks for: a pull request beside an issue is its fix and is not told a second time."""
+    pulls = {key for key in case.issues if key in items and items[key][0].is_pull}
+    return [key for key in case.issues if key not in pulls or len(pulls) == len(case.issues)]
 
 
 def _confirmed(
@@ -244,10 +250,13 @@ def evidence_line(cell: Cell) -> str:
 def _items(store: Store) -> dict[ItemKey, tuple[Tracked, str]]:
     with store.read() as connection:
         found = connection.execute(
-            "SELECT DISTINCT i.repo, i.number, i.state, i.state_reason, i.title FROM items i "
+            "SELECT DISTINCT i.repo, i.number, i.state, i.state_reason, i.kind, i.title FROM items i "
             "SEMI JOIN case_items USING (repo, number)"
         ).fetchall()
-    return {(repo, number): (Tracked(state, reason), title or "") for repo, number, state, reason, title in found}
+    return {
+        (repo, number): (Tracked(state, reason, kind == "pull"), title or "")
+        for repo, number, state, reason, kind, title in found
+    }
 
 
 def _previous(store: Store) -> dict[tuple[str, int, str], str]:

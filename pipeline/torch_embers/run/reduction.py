@@ -1,7 +1,7 @@
 """`embers minimize`: makes an extracted script small in the sandbox, and re-runs all its texts together at the end.
 
 What must stay is what the whole script showed here: the declared signature, and of an exception its class, its message
-and the frame of torch it came from. Verbatim, runnable and minimal text are run together afterwards: where runnable and
+and the frame of torch it came from; and the functions that the report's title names are still called. Verbatim, runnable and minimal text are run together afterwards: where runnable and
 minimal disagree, nothing is kept; where the text as reported shows something else, that is an alarm.
 """
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.mine.pages import now_utc
 from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
+from torch_embers.repro.shortcuts import called, subjects
 from torch_embers.run.runner import Attempt, Runner
 from torch_embers.run.verdict import USABLE, Observation, judge, last_line
 from torch_embers.store import rows
@@ -69,6 +70,7 @@ class Trial:
         self._case = case
         self._runner = runner
         self._timeout = case.timeout
+        self._subjects = subjects(case.summary, script)
         self._count = 0
         self.wanted, result = self.run(script)
         self._printed = last_line(result.stdout)
@@ -89,8 +91,15 @@ class Trial:
         [result] = self._runner.run([attempt])
         return judge(self._case, result), result
 
+    def outcome(self, code: str) -> str:
+        """Outcome of several runs of a text; ``flaky`` where they differ."""
+        found = {self.run(code)[0].outcome for _ in range(BASELINE_RUNS)}
+        return found.pop() if len(found) == 1 else "flaky"
+
     def is_interesting(self, candidate: str) -> bool:
         """Whether a text shows the very failure of the whole script."""
+        if not self._subjects <= called(candidate):
+            return False
         seen, result = self.run(candidate)
         if not is_same(self.wanted, seen):
             return False
@@ -123,7 +132,7 @@ def reduce_case(
         said(f"{case.name} on {build.name}: {trial.wanted.detail}")
         found = minimize(script, trial.is_interesting)
         texts = {"runnable": script, "minimal": found.code} | ({"verbatim": verbatim} if verbatim else {})
-        agree = {name: trial.run(text)[0].outcome for name, text in texts.items()}
+        agree = {name: trial.outcome(text) for name, text in texts.items()}
     if not agree["runnable"] == agree["minimal"] == "reproduced":
         told = ", ".join(f"{name} {outcome}" for name, outcome in agree.items())
         raise MinimizeError(f"{case.name}: its texts disagree when run together ({told}): nothing was kept")

@@ -6,6 +6,7 @@ that one odd process does not make a verdict; clean runs go on until there are a
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -119,7 +120,17 @@ def cannot_run_here(case: Case, build: Build) -> str | None:
     if not case.runs_on_version(build.public_version):
         return f"it needs {', '.join(str(n) for n in case.needs if n.what == 'torch')}, the build is {build.version}"
     missing = [n.value for n in case.needs if n.what == "device" and n.value not in build.devices]
-    return f"no {missing[0]} here" if missing else None
+    if missing:
+        return f"no {missing[0]} here"
+    # what an accelerator has, the case asks itself
+    if case.device == "cpu" and case.memory > (room := memory_here()):
+        return f"it needs {case.memory / (1 << 30):g} GiB of memory, this machine has {room / (1 << 30):.0f}"
+    return None
+
+
+def memory_here() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def control_builds(

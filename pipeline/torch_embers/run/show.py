@@ -197,7 +197,7 @@ def _section(heading: str, lines: Sequence[str]) -> None:
     if lines:
         out.print(f"\n{heading}")
     for line in lines:
-        out.print(f"  {plain(line)}")
+        out.print(f"  {plain(' '.join(line.split()))}")
 
 
 def _control(entry: Entry) -> str:

@@ -46,10 +46,11 @@ DECLINED = ("not_planned", "duplicate")
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """What the tracker says of an item: open or closed, and why."""
+    """What the tracker says of an item: open or closed, and why; whether it is a pull request."""
 
     state: str | None
     reason: str | None
+    is_pull: bool = False
 
 
 def status_of(item: Tracked, verdicts: Mapping[str, Sequence[Verdict]]) -> Status:

@@ -1,0 +1,147 @@
+"""Search by meaning: the nearest items of an item or of a text, by DuckDB's array functions over stored vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torch_embers.classify.embedding.embed import load_embedder
+from torch_embers.classify.embedding.vectors import VARIANT, has_tables, vector_column
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from torch_embers.classify.embedding.embed import Embedder
+    from torch_embers.classify.text import Variant
+    from torch_embers.store.store import Store
+
+MOST = 1_000
+"""Most hits of one search."""
+EMBED_FIRST = "run `embers classify` first"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An item that was found."""
+
+    repo: str
+    number: int
+    title: str
+    score: float
+    """Cosine: 1 for the same direction, about 0 for unrelated texts."""
+
+
+# Which items are nearest to a given vector? Vectors have length one, so the inner product is the cosine. The scores are
+# made before the joins: joining rows that carry vectors would not fit into the store's memory limit.
+_NEAREST = """
+    WITH scored AS (
+        SELECT text_hash, array_inner_product({column}, $vector::FLOAT[{dim}]) AS score
+        FROM embeddings WHERE model = $model
+    )
+    SELECT i.repo, i.number, coalesce(i.title, ''), s.score FROM scored s
+    JOIN model_texts t ON t.text_hash = s.text_hash AND t.variant = $variant
+    JOIN items i ON i.repo = t.repo AND i.number = t.number
+    WHERE $repo IN ('', i.repo) AND NOT (i.repo = $but_repo AND i.number = $but_number)
+    ORDER BY s.score DESC, i.repo, i.number LIMIT $k"""
+
+# Which vectors does an item have? That of the model with most vectors first.
+_OWN = """
+    SELECT e.model, coalesce(e.vector::FLOAT[], e.wide) FROM embeddings e
+    JOIN (SELECT model, count(*) AS size FROM embeddings GROUP BY ALL) m USING (model)
+    WHERE e.text_hash IN (
+        SELECT text_hash FROM model_texts WHERE repo = $repo AND number = $number AND variant = $variant)
+    ORDER BY m.size DESC, e.model"""
+
+
+def similar(
+    store: Store, repo: str, number: int, k: int = 10, *, model: str | None = None, variant: Variant = VARIANT
+) -> list[Hit]:
+    """The ``k`` items of ``repo`` that are nearest to an item of it, best first; loads no model.
+
+    ``model`` is a model id; without one, that which embedded most.
+
+    Raises:
+        InputError: no such item, an item without a vector, or an impossible ``k``.
+    """
+    _check_k(k)
+    own = {"repo": repo, "number": number, "variant": variant}
+    with store.read() as connection:
+        _check_tables(connection)
+        vectors = dict(connection.execute(_OWN, own).fetchall())
+        chosen = model if model is not None else next(iter(vectors), None)
+        if chosen is None or chosen not in vectors:
+            raise InputError(_why_not(connection, repo, number, variant))
+        return _nearest(connection, chosen, list(vectors[chosen]), k, variant, repo, but=(repo, number))
+
+
+def search(
+    store: Store,
+    text: str,
+    k: int = 10,
+    *,
+    embedder: Embedder | None = None,
+    repo: str | None = None,
+    variant: Variant = VARIANT,
+) -> list[Hit]:
+    """The ``k`` items (of ``repo``) whose text is nearest in meaning to ``text``, best first.
+
+    Raises:
+        InputError: an empty text, no vectors of this model, an impossible ``k``, or a model that cannot be loaded.
+    """
+    _check_k(k)
+    if not text.strip():
+        raise InputError("nothing to search for: give some words")
+    with store.read() as connection:
+        _check_tables(connection)
+    embedder = embedder or load_embedder()
+    vector = embedder.encode([text])[0]
+    if not np.isfinite(vector).all():
+        raise InputError(f"{embedder.model_id} gives no finite vector: its weights are damaged, install it again")
+    with store.read() as connection:
+        if not connection.execute(
+            "SELECT 1 FROM embeddings WHERE model = $m LIMIT 1", {"m": embedder.model_id}
+        ).fetchall():
+            raise InputError(f"no vectors of {embedder.model_id} in {store.path}: {EMBED_FIRST}")
+        return _nearest(connection, embedder.model_id, vector.tolist(), k, variant, repo or "")
+
+
+def _nearest(
+    connection: duckdb.DuckDBPyConnection,
+    model: str,
+    vector: list[float],
+    k: int,
+    variant: str,
+    repo: str,
+    but: tuple[str, int] = ("", 0),
+) -> list[Hit]:
+    query = _NEAREST.format(column=vector_column(len(vector)), dim=len(vector))
+    parameters: dict[str, Any] = {"vector": vector, "model": model, "variant": variant, "repo": repo, "k": k}
+    rows = connection.execute(query, parameters | {"but_repo": but[0], "but_number": but[1]}).fetchall()
+    return [Hit(*row) for row in rows]
+
+
+def _check_k(k: int) -> None:
+    if not 1 <= k <= MOST:
+        raise InputError(f"number of hits {k}: between 1 and {MOST}")
+
+
+def _check_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    if not has_tables(connection):
+        raise InputError(f"this database has no vectors: {EMBED_FIRST}")
+
+
+def _why_not(connection: duckdb.DuckDBPyConnection, repo: str, number: int, variant: str) -> str:
+    query = """
+        SELECT trim(coalesce(i.title, '') || coalesce(i.body, '')) = '', t.text_hash FROM items i
+        LEFT JOIN model_texts t ON t.repo = i.repo AND t.number = i.number AND t.variant = $variant
+        WHERE i.repo = $repo AND i.number = $number"""
+    found = connection.execute(query, {"repo": repo, "number": number, "variant": variant}).fetchall()
+    if not found:
+        return f"{repo}#{number} is not in the database: `embers mine --repo {repo}` brings it"
+    [(empty, key)] = found[:1]
+    if empty or key == "":
+        return f"{repo}#{number} has no text to compare, or nothing but pictures"
+    return f"{repo}#{number} has no vector: {EMBED_FIRST}"

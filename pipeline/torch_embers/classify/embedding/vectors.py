@@ -1,0 +1,291 @@
+"""The vectors of the items, kept in the store: a run embeds only texts that it has not seen.
+
+Texts are read, cleaned, embedded and committed in small batches, so that memory stays bounded and a kill loses one
+batch. What is kept is keyed by the text, not by the item: equal texts are embedded once, and an edit that the cleaning
+removes costs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from torch_embers import resources
+from torch_embers.classify.text import VARIANTS, Variant, model_text
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import duckdb
+    import numpy.typing as npt
+
+    from torch_embers.classify.embedding.embed import Embedder, Progress, Vectors
+    from torch_embers.store.store import Store, Writer
+
+VARIANT: Variant = "title_body"
+BATCH = 1_024
+"""Items of one commit: some seconds of embedding, which is all that a kill can lose."""
+FIXED_DIM = 384
+"""Vectors of this length have a column of fixed size, which search reads four times as fast."""
+PROBE = "wrong gradient"
+"""Where a whole batch has no finite vector, this tells a damaged model from texts that it cannot read."""
+LOOKUP = 4_096
+"""Hashes of one query."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemText:
+    """An item and the text that a model reads for it."""
+
+    repo: str
+    number: int
+    text: str
+    text_hash: str
+    """Key of the vector; empty where there is no text to embed."""
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What ``embed_items`` did."""
+
+    items: int
+    """Items that were new or changed, for this model and these cleaning rules."""
+    embedded: int
+    """Texts that went through the model; the others had a vector, or no text."""
+    refused: int
+    """Texts for which the model gave no finite vector."""
+    seconds: float
+
+
+def text_hash(text: str) -> str:
+    """Key of a text's vectors; empty for a text without a letter or digit, of which nothing can be said."""
+    if not any(map(str.isalnum, text)):
+        return ""
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def rules_hash() -> str:
+    """Names the cleaning: changes with its patterns and with its code."""
+    digest = hashlib.blake2b(digest_size=8)
+    for path in (resources.data_file("text_cleaning.toml"), resources.package_file("classify", "text.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def vector_column(dim: int) -> str:
+    """SQL expression of the vectors of ``dim`` dimensions in table ``embeddings``."""
+    return "vector" if dim == FIXED_DIM else f"wide::FLOAT[{int(dim)}]"
+
+
+def has_tables(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the database was ever written by a release that embeds."""
+    return bool(connection.execute("FROM duckdb_tables() WHERE table_name = 'embeddings'").fetchall())
+
+
+# ---- texts ---------------------------------------------------------------------------------------------------------
+
+_SOURCES = {
+    "title": "SELECT rowid AS place, repo, number, coalesce(content_hash, '') AS content_hash FROM items",
+    "title_body": "SELECT rowid AS place, repo, number, coalesce(content_hash, '') AS content_hash FROM items",
+    "thread": """
+        SELECT i.rowid AS place, i.repo, i.number,
+               md5(coalesce(i.content_hash, '') || coalesce(c.said, '')) AS content_hash
+        FROM items i LEFT JOIN (
+            SELECT repo, number, string_agg(md5(coalesce(body, '')), '' ORDER BY created_at, comment_id) AS said
+            FROM comments GROUP BY ALL
+        ) c ON c.repo = i.repo AND c.number = i.number""",
+}
+"""Items of each variant with the hash of everything its text is made from."""
+
+_PENDING = """
+    SELECT s.place, s.content_hash FROM ({source}) s
+    LEFT JOIN model_texts t
+      ON t.repo = s.repo AND t.number = s.number AND t.variant = $variant AND t.rules = $rules
+     AND t.content_hash = s.content_hash
+    LEFT JOIN (SELECT text_hash FROM embeddings WHERE model = $model) e ON e.text_hash = t.text_hash
+    WHERE $repo IN ('', s.repo) AND (t.text_hash IS NULL OR (t.text_hash <> '' AND e.text_hash IS NULL))
+    ORDER BY s.place"""
+
+_ALL = "SELECT s.place, s.content_hash FROM ({source}) s WHERE $repo IN ('', s.repo) ORDER BY s.place"
+
+_TEXTS = """
+    SELECT rowid AS place, repo, number, title, body FROM items
+    WHERE rowid BETWEEN $first AND $last AND rowid IN (SELECT unnest($places)) ORDER BY place"""
+
+_COMMENTS = """
+    SELECT i.rowid AS place, list(c.body ORDER BY c.created_at, c.comment_id) FROM comments c
+    JOIN items i ON i.repo = c.repo AND i.number = c.number
+    WHERE i.rowid IN (SELECT unnest($places)) AND c.body IS NOT NULL GROUP BY ALL"""
+
+
+def text_batches(
+    store: Store, variant: Variant = VARIANT, repo: str | None = None, size: int = BATCH
+) -> Iterator[list[ItemText]]:
+    """The model texts of all items (of one repository), ``size`` at a time.
+
+    Hold the writer's lock around it: it remembers places in the table between its reads.
+
+    Raises:
+        InputError: an unknown variant.
+    """
+    yield from _texts(store, _places(store, _ALL, variant, {"repo": repo or ""}), variant, size)
+
+
+def _places(store: Store, query: str, variant: Variant, parameters: dict[str, str]) -> list[tuple[int, str]]:
+    if variant not in VARIANTS:
+        raise InputError(f"text variant {variant!r}: one of {', '.join(VARIANTS)}")
+    with store.read() as connection:
+        return connection.execute(query.format(source=_SOURCES[variant]), parameters).fetchall()
+
+
+def _texts(store: Store, places: list[tuple[int, str]], variant: Variant, size: int) -> Iterator[list[ItemText]]:
+    for start in range(0, len(places), size):
+        hashes = dict(places[start : start + size])
+        wanted = {"places": list(hashes)}
+        said: dict[int, list[str]] = {}
+        with store.read() as connection:
+            bounds = {"first": min(hashes), "last": max(hashes)}
+            rows = connection.execute(_TEXTS, wanted | bounds).fetchall()
+            if variant == "thread":
+                said = dict(connection.execute(_COMMENTS, wanted).fetchall())
+        yield [
+            _item_text(repo, number, model_text(title or "", body, said.get(place, ()), variant), hashes[place])
+            for place, repo, number, title, body in rows
+        ]
+
+
+def _item_text(repo: str, number: int, text: str, content_hash: str) -> ItemText:
+    return ItemText(repo, number, text, text_hash(text), content_hash)
+
+
+# ---- vectors -------------------------------------------------------------------------------------------------------
+
+
+def embed_items(
+    store: Store,
+    writer: Writer,
+    embedder: Embedder,
+    *,
+    variant: Variant = VARIANT,
+    repo: str | None = None,
+    progress: Progress | None = None,
+    expects: Progress | None = None,
+    then: Callable[[list[ItemText]], None] | None = None,
+) -> Embedded:
+    """Embed every item whose text has no vector of this model, batch by batch.
+
+    ``expects`` is called once with the number of items to do, ``progress`` with the number just committed, ``then``
+    with the items of each batch once their vectors are kept: what is done there needs no second reading of the texts.
+    Stop it at any time: the next call goes on with what is missing.
+
+    Raises:
+        InputError: an unknown variant, or a model that gives no finite vector at all.
+    """
+    started = time.monotonic()
+    rules = rules_hash()
+    parameters = {"repo": repo or "", "variant": variant, "rules": rules, "model": embedder.model_id}
+    places = _places(store, _PENDING, variant, parameters)
+    if expects is not None:
+        expects(len(places))
+    embedded = refused = 0
+    for batch in _texts(store, places, variant, BATCH):
+        fresh = _missing(store, embedder, {item.text_hash: item.text for item in batch if item.text_hash})
+        vectors = embedder.encode(list(fresh.values()))
+        good = _finite(vectors)
+        if good.size and not good.any() and not _finite(embedder.encode([PROBE])).all():
+            raise InputError(f"{embedder.model_id} gives no finite vector: its weights are damaged, install it again")
+        with writer.transaction() as connection:
+            _keep_vectors(connection, embedder, np.array(list(fresh))[good].tolist(), vectors[good])
+            _keep_texts(connection, batch, variant, rules)
+        embedded += int(good.sum())
+        refused += int((~good).sum())
+        if then is not None:
+            then(batch)
+        if progress is not None:
+            progress(len(batch))
+    return Embedded(len(places), embedded, refused, time.monotonic() - started)
+
+
+def stored_vectors(store: Store, model: str, dim: int, hashes: Sequence[str]) -> Vectors:
+    """Vectors by text hash, float32 [n, dim]; a row of NaN where there is none."""
+    made = np.full((len(hashes), dim), np.nan, np.float32)
+    with store.read() as connection:
+        if not has_tables(connection):
+            return made
+        for start in range(0, len(hashes), LOOKUP):
+            part = hashes[start : start + LOOKUP]
+            found = _lookup(connection, model, dim, part)
+            for place, key in enumerate(part, start=start):
+                if key in found:
+                    made[place] = found[key]
+    return made
+
+
+def _lookup(connection: duckdb.DuckDBPyConnection, model: str, dim: int, hashes: Sequence[str]) -> dict[str, Any]:
+    rows = connection.execute(
+        f"SELECT text_hash, {vector_column(dim)} AS vector FROM embeddings "
+        "WHERE model = $model AND text_hash IN (SELECT unnest($hashes))",
+        {"model": model, "hashes": list(hashes)},
+    ).fetchnumpy()
+    return dict(zip(rows["text_hash"].tolist(), rows["vector"], strict=True))
+
+
+def _finite(vectors: Vectors) -> npt.NDArray[np.bool_]:
+    return np.asarray(np.isfinite(vectors).all(axis=1))
+
+
+def _missing(store: Store, embedder: Embedder, texts: dict[str, str]) -> dict[str, str]:
+    """Those of the texts, by hash, that have no vector yet."""
+    with store.read() as connection:
+        known = connection.execute(
+            "SELECT text_hash FROM embeddings WHERE model = $model AND text_hash IN (SELECT unnest($hashes))",
+            {"model": embedder.model_id, "hashes": list(texts)},
+        ).fetchall()
+    done = {key for (key,) in known}
+    return {key: text for key, text in texts.items() if key not in done}
+
+
+def _keep_vectors(
+    connection: duckdb.DuckDBPyConnection, embedder: Embedder, hashes: list[str], vectors: Vectors
+) -> None:
+    if not hashes:
+        return
+    flat = pa.array(np.ascontiguousarray(vectors, np.float32).ravel())
+    rows = pa.FixedSizeListArray.from_arrays(flat, embedder.dim)
+    column = "vector" if embedder.dim == FIXED_DIM else "wide"
+    if column == "wide":
+        rows = rows.cast(pa.list_(pa.float32()))
+    connection.register("stage", pa.table({"text_hash": pa.array(hashes, pa.string()), "made": rows}))
+    connection.execute(
+        f"INSERT INTO embeddings (text_hash, model, {column}) SELECT text_hash, $model, made FROM stage",
+        {"model": embedder.model_id},
+    )
+    connection.unregister("stage")
+
+
+def _keep_texts(connection: duckdb.DuckDBPyConnection, batch: Sequence[ItemText], variant: Variant, rules: str) -> None:
+    columns = {
+        "repo": pa.array([item.repo for item in batch], pa.string()),
+        "number": pa.array([item.number for item in batch], pa.int32()),
+        "content_hash": pa.array([item.content_hash for item in batch], pa.string()),
+        "text_hash": pa.array([item.text_hash for item in batch], pa.string()),
+    }
+    connection.register("stage", pa.table(columns))
+    connection.execute(
+        "DELETE FROM model_texts t USING stage s "
+        "WHERE t.repo = s.repo AND t.number = s.number AND t.variant = $variant",
+        {"variant": variant},
+    )
+    connection.execute(
+        "INSERT INTO model_texts (repo, number, variant, rules, content_hash, text_hash) "
+        "SELECT repo, number, $variant, $rules, content_hash, text_hash FROM stage",
+        {"variant": variant, "rules": rules},
+    )
+    connection.unregister("stage")

@@ -1,0 +1,1 @@
+"""How good the labels are: splits, scores, baselines, published protocols, pictures."""

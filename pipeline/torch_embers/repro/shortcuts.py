@@ -1,0 +1,95 @@
+"""Shortcuts: what a reducer invents to reach the same symptom in a shorter way than the bug does. Pure.
+
+A failing comparison becomes ``False``, an assertion ``assert 0``, a tensor that is read out of bounds an empty one, an
+index some uninitialised number. The run looks the same, so the text must tell: each of these is counted, and a
+candidate may have no more of any than the whole script.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+UNINITIALISED = frozenset({"empty", "empty_like", "empty_strided", "new_empty"})
+"""Functions whose values are whatever was in memory, like those of ``torch.FloatTensor(3)``."""
+_WORD = re.compile(r"[A-Za-z_]\w{2,60}")
+
+
+def subjects(title: str, script: str) -> frozenset[str]:
+    """Functions that a script calls and its report's title names: what the report is about must stay.
+
+    An assertion about a shape, for one, fails as well where the function that spoilt the shape is not called at all.
+    """
+    return frozenset(_WORD.findall(title)) & called(script)
+
+
+def called(code: str) -> frozenset[str]:
+    """Last parts of the names of all functions that a text calls; none where it is no Python."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    return frozenset(_name(node) for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def invents(original: str, candidate: str) -> bool:
+    """Whether a candidate has a shortcut that the original lacks.
+
+    Args:
+        original: the whole script.
+        candidate: a smaller text; one that is no Python counts as invented.
+    """
+    try:
+        had, has = Counter(_shortcuts(ast.parse(original))), Counter(_shortcuts(ast.parse(candidate)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    return any(has[what] > had[what] for what in has)
+
+
+def _shortcuts(tree: ast.Module) -> Iterator[str]:
+    seeds = {id(part) for node in ast.walk(tree) if _is_seed(node) for part in ast.walk(node)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=bool(value)):
+                yield str(value)
+            case ast.Constant(value=0 | 0.0) if id(node) not in seeds:
+                yield "zero"
+            case ast.List(elts=[]) | ast.Tuple(elts=[]):
+                yield "empty"
+            case ast.Raise():
+                yield "raise"
+            case ast.Call(args=[], keywords=[]) if _is_seed(node):
+                yield "seed without a number"
+            case ast.Call() if _is_uninitialised(node):
+                yield "uninitialised"
+    yield from _assertions(tree)
+
+
+def _assertions(tree: ast.Module) -> Iterator[str]:
+    """Assertions word by word, with the functions of the script that they call: they say what is right."""
+    asserted = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    called = {part.id for node in asserted for part in ast.walk(node.test) if isinstance(part, ast.Name)}
+    yield from (ast.unparse(node.test) for node in asserted)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name in called:
+            yield ast.unparse(node)
+
+
+def _name(call: ast.Call) -> str:
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
+
+
+def _is_seed(node: ast.AST) -> bool:
+    """Whether a node is ``manual_seed(0)``: its zero is no size and allows no other zero."""
+    return isinstance(node, ast.Call) and "seed" in _name(node)
+
+
+def _is_uninitialised(call: ast.Call) -> bool:
+    """Whether a call makes a tensor with whatever was in memory."""
+    sized = bool(call.args) and all(isinstance(a, ast.Constant) and type(a.value) is int for a in call.args)
+    return _name(call) in UNINITIALISED or (_name(call).endswith("Tensor") and sized)

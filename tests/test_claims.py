@@ -1,0 +1,465 @@
+"""The study's claims: what comes out on the catalog, each query on a database counted by hand, and the rules of verdicts."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from torch_embers import __version__, cli, resources
+from torch_embers.errors import InputError
+from torch_embers.store import schema, views
+from torch_embers.store.store import Store
+from torch_embers.study import checks, claims, claims_table, formulas, judge
+from torch_embers.study.claims import Reference
+from torch_embers.study.judge import Frame, Ours
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_embers.study.judge import Report, Result
+
+REPO = "pytorch/pytorch"
+QUERIES = sorted((Path(__file__).resolve().parent.parent / "analysis" / "claims").glob("*.sql"))
+ALL = Frame(100, 100, census=True)
+SOME = Frame(3, 100, census=False)
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of the embedded catalog alone."""
+    path = tmp_path_factory.mktemp("claims") / "e.duckdb"
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["mine", "--source", "catalog", "--database", str(path)])
+    assert not stop.value.code
+    return path
+
+
+@pytest.fixture(scope="module")
+def report(catalog: Path) -> Report:
+    """The claims on the catalog."""
+    return judge.on_store(Store(catalog))
+
+
+def of(report: Report, name: str) -> Result:
+    return next(r for r in report.results if r.claim.id == name)
+
+
+# ---- on the catalog --------------------------------------------------------------------------------------------------
+
+
+def test_there_are_at_least_45_claims_and_none_is_empty(report: Report) -> None:
+    assert len(report.results) >= 45
+    assert all(cell.strip() for row in claims_table.rows(report) for cell in row)
+    assert {r.verdict for r in report.results} <= set(judge.VERDICTS)
+
+
+def test_at_most_two_fifths_cannot_be_compared_and_each_names_what_is_missing(report: Report) -> None:
+    refused = [r for r in report.results if r.verdict == "cannot_be_compared"]
+    assert len(refused) <= 0.4 * len(report.results)
+    assert all(r.why.startswith("missing: ") and len(r.why) > len("missing: ") for r in refused)
+
+
+def test_no_share_of_the_selected_catalog_is_compared_with_a_printed_one(report: Report) -> None:
+    shares = [r for r in report.results if r.ours and r.ours.basis == "database" and r.ours.n is not None]
+    assert shares
+    for result in shares:
+        assert result.verdict == "cannot_be_compared" or result.why.startswith("impossible")
+        assert "selected" in claims_table.ours(result, selected=True)
+        assert result.ours
+        assert (result.ours.low or 0) <= result.ours.value <= (result.ours.high or 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("bug_types_introduction", "12 here, 11 there"),
+        ("memory_share", "no count of 73 gives 48.4 %"),
+        ("memory_share", "45, 21, 10 of 93, not 73"),
+        ("memory_share", "45 memory bugs by these shares, 43/86"),
+        ("other_share", "4 of 43 gives 9.3 %"),
+        ("runtime_error_share", "2 + 5 + 5 = 12 do not fit into the 9"),
+        ("figure_7_crash", "4, 2, 1 of 9 or 8, 4, 2 of 18 or 12, 6, 3 of 27, not 29"),
+        ("figure_7_crash", "7 of 13 is 53.8 %"),
+        ("non_contiguous_studied", "29 do not fit into the 13"),
+        ("fixed_by_conversion", "#111484 is cited both"),
+        ("first_year", "2017 here, 2019 there"),
+        ("faster_up_to", "73.9 here, 42.5 there"),
+        ("memory_of_machine", "64 is less than the 84.08 GB"),
+        ("two_dimensions", "0.00005 is less than the 0.7299 seconds"),
+        ("non_contiguous_share_abstract", "no count of 73 gives 30.2 %"),
+        ("memory_of_gpu", "24 is less than the 42.04 GB"),
+    ],
+)
+def test_the_inconsistencies_of_the_paper_come_out_of_computation(report: Report, name: str, words: str) -> None:
+    assert [f.text for f in checks.failed(of(report, name).findings) if words in f.text]
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [
+        ("always_non_contiguous", "differs"),
+        ("bug_types_abstract", "agrees"),
+        ("bug_types_figure_2", "differs"),
+        ("closed_issues", "cannot_be_compared"),
+        ("data_path_growth", "agrees"),
+        ("faster_up_to", "agrees"),
+        ("figure_7_silent", "differs"),
+        ("fixed_by_conversion", "differs"),
+        ("memory_bugs_2022_h1", "differs"),
+        ("non_contiguous_patched", "differs"),
+        ("non_contiguous_silent", "differs"),
+        ("saved_on_average", "agrees"),
+        ("segment_fault_subtypes", "differs"),
+        ("sparse_last", "agrees"),
+        ("two_dimensions", "differs"),
+    ],
+)
+def test_verdicts_on_the_catalog(report: Report, name: str, verdict: str) -> None:
+    assert of(report, name).verdict == verdict
+
+
+def test_the_nine_references_stand_for_at_most_seven_bugs(report: Report) -> None:
+    found = of(report, "fixed_by_conversion").ours
+    assert found
+    assert found.value <= 7
+
+
+def test_every_reference_to_a_thread_is_an_entry_of_the_catalog() -> None:
+    lines = resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()
+    numbers = {json.loads(line)["number"] for line in lines if line.strip()}
+    assert {r.number for r in claims.load().references} <= numbers
+
+
+# ---- queries on a database that is counted by hand -------------------------------------------------------------------
+
+ITEMS = [
+    # number, kind, state, created, closed, label
+    (1, "issue", "closed", "2022-02-01", "2022-03-01", "module: crash"),
+    (2, "pull", "closed", "2022-02-02", "2022-03-01", None),
+    (3, "issue", "closed", "2021-05-01", "2021-06-01", "module: correctness (silent)"),
+    (4, "pull", "closed", "2021-05-02", "2021-06-01", None),
+    (5, "issue", "closed", "2023-01-01", None, "module: regression"),  # closed in time: its patch says so
+    (6, "pull", "closed", "2023-01-02", "2023-02-01", None),
+    (7, "issue", "closed", "2020-05-01", "2020-06-01", "module: correctness (silent)"),  # no patch
+    (8, "issue", "closed", "2019-05-01", "2019-06-01", "triaged"),  # nobody called it a bug
+    (9, "issue", "open", "2021-01-01", None, "module: crash"),
+    (10, "issue", "closed", "2018-01-01", None, "module: crash"),  # the day is not known, and there is no patch
+    (11, "issue", "closed", "2021-01-01", "2021-02-01", "module: regression"),  # computation
+    (12, "issue", "closed", "2017-05-01", "2024-12-01", "triaged"),  # too late
+    (13, "issue", "closed", "2022-08-01", "2022-09-01", "module: crash"),
+    (14, "pull", "closed", "2022-08-02", "2022-09-01", None),
+    (15, "issue", "closed", "2022-09-01", "2022-10-01", "module: crash"),  # not about the data path
+    (16, "pull", "open", "2024-07-30", None, None),
+    (17, "issue", "closed", "2024-09-01", "2024-09-02", "module: crash"),  # after the study
+    (18, "issue", "closed", "2021-03-01", None, "module: crash"),  # patched after the study
+    (19, "pull", "closed", "2024-10-01", "2024-10-02", None),
+]
+GOLD = {
+    1: {"bug_type": "memory", "memory_type": "non_contiguous", "consequence": "crash"},
+    3: {"bug_type": "memory", "memory_type": "non_contiguous", "consequence": "silent_correctness"},
+    5: {"bug_type": "logical", "consequence": "silent_correctness"},
+    13: {
+        "bug_type": "memory",
+        "memory_type": "segment_fault",
+        "memory_subtype": "invalid_memory_address",
+        "consequence": "crash",
+    },
+}
+FIXES = [(2, 1), (4, 3), (6, 5), (14, 13), (19, 18)]
+
+
+@pytest.fixture(scope="module")
+def items() -> Iterator[duckdb.DuckDBPyConnection]:
+    """The items above, in the real schema."""
+    connection = duckdb.connect()
+    schema.upgrade(connection, "2000-01-01T00:00:00", __version__)
+    views.refresh(connection)
+    for number, kind, state, created, closed, label in ITEMS:
+        connection.execute(
+            "INSERT INTO items (repo, number, kind, title, state, created_at, closed_at, labels) VALUES (?,?,?,?,?,?,?,?)",
+            [REPO, number, kind, "x", state, created, closed, [label] if label else []],
+        )
+        component = {11: "computation", 15: None}.get(number, "data_path")
+        if component:
+            connection.execute(
+                "INSERT INTO components VALUES (?, ?, ?, 'sparse', true, 'path', 'x', NULL)", [REPO, number, component]
+            )
+    for number, labels in GOLD.items():
+        for scheme, value in labels.items():
+            for kind, said in (("automated", value), ("automated", "other"), ("human", value)):
+                connection.execute(
+                    "INSERT INTO gold_labels (repo, number, scheme, value, annotator_kind, annotator) VALUES (?,?,?,?,?,?)",
+                    [REPO, number, scheme, said, kind, f"{kind}-{said}"],
+                )
+    for fix, bug in FIXES:
+        connection.execute(
+            "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) "
+            "VALUES (?, ?, 'fixes', ?, ?, 'text', 'title')",
+            [REPO, fix, REPO, bug],
+        )
+    connection.execute(
+        "INSERT INTO catalog (repo, number, summary, backends, affected_versions, fixed_versions) "
+        "VALUES (?, 3, 'x', ['cuda'], [], [])",
+        [REPO],
+    )
+    for tag, day, lines in (
+        ("v1.3.0", "2019-10-10", 100),
+        ("v2.4.0", "2024-07-24", 700),
+        ("v2.9.0", "2025-10-15", 900),
+    ):
+        for part, count in (("a", lines), ("b", 1)):
+            connection.execute(
+                "INSERT INTO code_sizes VALUES (?, ?, ?, 'computation', ?, 1, ?, 'git', NULL, NULL)",
+                [REPO, tag, day, part, count],
+            )
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def mini(items: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The same database with the claims' own temporary tables, which no other connection sees."""
+    connection = items.cursor()
+    judge.prepare(connection, replace(claims.load(), references=tuple(Reference(n, n) for n in (1, 2, 3, 13))))
+    yield connection
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "parameters", "row"),
+    [
+        ("frame", {}, (18, 18)),  # 18 is the last number from before August 2024
+        ("closed_issues", {}, (6,)),  # 1 3 5 7 8 13
+        ("bugs", {}, (5,)),  # 1 3 5 7 13
+        ("patched_bugs", {}, (4,)),  # 1 3 5 13
+        ("class_share", {"scheme": "bug_type", "class": "memory", "within": ""}, (3, 4, 4)),
+        ("class_share", {"scheme": "memory_type", "class": "non_contiguous", "within": ""}, (2, 3, 4)),
+        ("class_share", {"scheme": "memory_type", "class": "non_contiguous", "within": "bug_type=memory"}, (2, 3, 3)),
+        ("class_share", {"scheme": "consequence", "class": "crash", "within": "bug_type=memory"}, (2, 3, 3)),
+        ("pair_count", {"memory_type": "non_contiguous", "consequence": "silent_correctness"}, (1,)),
+        ("pair_count", {"memory_type": "segment_fault", "consequence": "runtime_error"}, (0,)),
+        ("non_contiguous", {"backend": ""}, (2,)),
+        ("non_contiguous", {"backend": "cuda"}, (1,)),
+        ("memory_bugs_of_half_year", {"first": "2022-01-01", "last": "2022-06-30"}, (1,)),
+        ("memory_bugs_of_half_year", {"first": "2023-01-01", "last": "2023-06-30"}, (0,)),
+        ("half_years_with_memory_bugs", {}, (2,)),  # 2021 H1, 2022 H2; 2022 H1 is left out
+        ("components_compared", {}, (7, 8, 8)),  # 1 3 5 7 10 13 18; and 11
+        ("frequent_subtypes", {}, (1, 1, 3)),
+        ("references_as_bugs", {"first": 1, "last": 3}, (2,)),  # 2 fixes 1
+        ("references_as_bugs", {"first": 2, "last": 13}, (3,)),
+        ("cited_year", {"which": "first", "from": 1, "to": 13}, (2021,)),
+        ("cited_year", {"which": "last", "from": 1, "to": 3}, (2022,)),
+        ("code_size", {"part": "computation", "which": "first"}, (101,)),
+        ("code_size", {"part": "computation", "which": "last"}, (701,)),
+        ("code_size", {"part": "a", "which": "last"}, (700,)),
+        ("code_size", {"part": "data_path_strict", "which": "last"}, (None,)),
+    ],
+)
+def test_queries_count_what_was_counted_by_hand(
+    mini: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, Any], row: tuple[Any, ...]
+) -> None:
+    text = next(path for path in QUERIES if path.stem == query).read_text(encoding="utf-8")
+    assert mini.execute(text, parameters or None).fetchall() == [row]
+
+
+def test_a_database_that_holds_all_numbers_compares_shares_and_counts(mini: duckdb.DuckDBPyConnection) -> None:
+    found = judge.evaluate(mini, claims.load())
+    assert found.frame == Frame(18, 18, census=True)
+    assert of(found, "closed_issues").verdict == "differs"
+    assert of(found, "closed_issues").why == "3089 printed, 6 by us"
+    shares = of(found, "non_contiguous_share")
+    assert shares.verdict == "agrees"  # 2 of 3 says little, and what it says does not contradict 30.2 %
+    assert claims_table.ours(shares, selected=False).startswith("2 of 3: 66.7 % [20.8, 93.9], database")
+    assert of(found, "memory_half_years").verdict == "differs"
+
+
+def test_every_query_says_which_question_it_answers_and_is_asked_by_a_claim() -> None:
+    asked = {str(c.figure) for c in claims.load().claims if c.origin == "query"}
+    assert {path.stem for path in QUERIES} == asked | {"population", "frame"}
+    for path in QUERIES:
+        comment = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("--")]
+        assert "?" in "".join(comment), path.name
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
+
+ENTRY: dict[str, Any] = {
+    "id": "x",
+    "section": "I",
+    "place": "p",
+    "states": "s.",
+    "explains": "e.",
+    "printed": 10,
+    "unit": "bugs",
+    "kind": "count",
+    "query": "bugs",
+    "rule": "equal",
+    "missing": "everything",
+}
+
+
+def study(**changes: Any) -> claims.Study:
+    data = copy.deepcopy(resources.load_toml("claims.toml"))
+    data["claim"] = [{k: v for k, v in {**ENTRY, **changes}.items() if v is not None}]
+    return claims.parse(data)
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "frame", "verdict"),
+    [
+        ("equal", 10.4, SOME, "agrees"),
+        ("equal", 10.6, SOME, "differs"),
+        ("lower_bound", 11, SOME, "differs"),
+        ("lower_bound", 10, SOME, "cannot_be_compared"),
+        ("lower_bound", 9, ALL, "differs"),
+        ("lower_bound", 10, ALL, "agrees"),
+        ("upper_bound", 9, SOME, "differs"),
+        ("upper_bound", 10, SOME, "cannot_be_compared"),
+        ("shown", 10, SOME, "agrees"),
+        ("shown", 9, SOME, "cannot_be_compared"),
+        ("shown", 9, ALL, "differs"),
+        ("none", 10, ALL, "cannot_be_compared"),
+    ],
+)
+def test_rules_for_counts(rule: str, value: float, frame: Frame, verdict: str) -> None:
+    found = judge.judge(study(rule=rule).claims[0], Ours(value, "database"), (), frame, 0.95)
+    assert found.verdict == verdict
+    assert found.why
+
+
+@pytest.mark.parametrize(
+    ("rule", "low", "high", "unlabelled", "frame", "verdict"),
+    [
+        ("share", 5, 15, 0, ALL, "agrees"),
+        ("share", 11, 15, 0, ALL, "differs"),
+        ("share", 5, 15, 0.1, ALL, "cannot_be_compared"),
+        ("share", 5, 15, 0, SOME, "cannot_be_compared"),
+        ("majority", 11, 15, 0, ALL, "agrees"),
+        ("majority", 5, 9, 0, ALL, "differs"),
+        ("majority", 5, 15, 0, ALL, "cannot_be_compared"),
+        ("majority", 11, 15, 0, SOME, "cannot_be_compared"),
+    ],
+)
+def test_rules_for_shares(rule: str, low: float, high: float, unlabelled: float, frame: Frame, verdict: str) -> None:
+    ours = Ours(10, "database", 10, 100, low, high, unlabelled)
+    assert judge.judge(study(rule=rule).claims[0], ours, (), frame, 0.95).verdict == verdict
+
+
+def test_a_check_that_decides_makes_the_number_impossible_whatever_our_figure_says() -> None:
+    made = study(printed=48.4, unit="%", checks=[{"check": "grim", "n": 73, "decides": True}])
+    claim = made.claims[0]
+    found = judge.judge(claim, Ours(48.4, "database"), checks.run(made, claim), ALL, 0.95)
+    assert found.verdict == "differs"
+    assert found.why.startswith("impossible: no count of 73")
+
+
+def test_a_check_that_does_not_decide_leaves_the_verdict_alone() -> None:
+    made = study(checks=[{"check": "room", "parts": ["x"], "whole": 9}])
+    claim = made.claims[0]
+    found = judge.judge(claim, Ours(10, "database"), checks.run(made, claim), ALL, 0.95)
+    assert (found.verdict, found.findings[0].text) == ("agrees", "10 do not fit into the 9 there are")
+
+
+def test_arithmetic_gives_both_conventions_of_one_pair_of_times() -> None:
+    made = claims.load()
+    assert formulas.compute(made, ["faster", 23, 40]) == pytest.approx(73.913, abs=1e-3)
+    assert formulas.compute(made, ["saved", 23, 40]) == pytest.approx(42.5)
+    assert formulas.compute(made, ["growth", 15000, 140000]) == pytest.approx(833.33, abs=0.01)
+
+
+# ---- bad entries -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"printed": "ten"}, "`printed` is no number"),
+        ({"rule": "about"}, "`rule` is none of"),
+        ({"kind": "mood"}, "`kind` is none of"),
+        ({"section": None}, "`section` is missing"),
+        ({"missing": None}, "`missing` must say"),
+        ({"known": 3}, "more than one of"),
+        ({"query": None, "known": 3}, "`known` needs a `source`"),
+    ],
+)
+def test_a_malformed_claim_is_named(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match="claim 'x'") as error:
+        study(**changes)
+    assert said in str(error.value)
+
+
+def test_two_claims_with_one_name_are_refused() -> None:
+    data = copy.deepcopy(resources.load_toml("claims.toml"))
+    data["claim"] = [ENTRY, ENTRY]
+    with pytest.raises(InputError, match="more than one claim is called x"):
+        claims.parse(data)
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ({"check": "luck"}, "no check is called 'luck'"),
+        ({"check": "grim"}, "check 'grim' cannot be made"),
+        ({"check": "room", "parts": ["y"], "whole": 1}, "'y' is no claim"),
+        ({"check": "share_of", "part": 1, "whole": 0}, "check 'share_of' cannot be made"),
+        ({"check": "at_least", "formula": ["luck"]}, "no formula is called 'luck'"),
+    ],
+)
+def test_a_malformed_check_is_named(check: dict[str, Any], said: str) -> None:
+    made = study(checks=[check])
+    with pytest.raises(InputError) as error:
+        checks.run(made, made.claims[0])
+    assert said in str(error.value)
+
+
+def test_a_query_that_does_not_exist_or_fails_is_named(mini: duckdb.DuckDBPyConnection) -> None:
+    made = study(query="nothing")
+    with pytest.raises(InputError, match=r"analysis/claims/nothing\.sql is missing"):
+        judge.figure(mini, made, made.claims[0])
+    made = study(query="class_share")
+    with pytest.raises(InputError, match=r"class_share\.sql \(claim 'x'\)"):
+        judge.figure(mini, made, made.claims[0])
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(list(arguments))
+    return int(stop.value.code or 0)
+
+
+def test_the_command_prints_every_claim_and_writes_the_same_files_twice(
+    catalog: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for folder in ("a", "b"):
+        assert run("study", "claims", "--database", str(catalog), "--out", str(tmp_path / folder)) == 0
+    printed = capsys.readouterr().out
+    assert [c.id for c in claims.load().claims if f"\n{c.id} " not in printed] == []
+    assert "selected sample: " in printed
+    for name in ("claims.csv", "claims.json"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    whole = json.loads((tmp_path / "a" / "claims.json").read_text(encoding="utf-8"))
+    assert len(whole["claims"]) == sum(whole["verdicts"].values()) == len(claims.load().claims)
+    assert len((tmp_path / "a" / "claims.csv").read_text(encoding="utf-8").splitlines()) == len(whole["claims"]) + 1
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_clean_line(
+    catalog: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert run("study", "claims", "--database", str(catalog), "--out", str(tmp_path / "file")) == 3
+    assert "choose another folder with --out" in capsys.readouterr().err
+
+
+def test_without_a_database_the_command_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("study", "claims", "--database", str(tmp_path / "none.duckdb")) == 5
+    assert capsys.readouterr().err.count("\n") == 1
