@@ -12,7 +12,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-classify mine classify repro recheck doctor model evaluation status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
+.PHONY: help setup setup-classify mine classify study repro recheck doctor model evaluation status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,6 +33,9 @@ mine: setup ## mine the tracker into data/embers.duckdb
 
 classify: mine setup-classify ## label every item with the study's taxonomy
 	$(EMBERS) classify $(CLASSIFY)
+
+study: mine ## the study's claims, checked one by one against the database
+	$(EMBERS) study claims --out analysis/results
 
 repro: mine setup-classify ## extract, link, and run every case against the current build
 	$(EMBERS) link-repros

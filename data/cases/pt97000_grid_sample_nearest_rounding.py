@@ -5,7 +5,8 @@
 # bug_type = "indexing"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.1", "2.0.1"]
+# fixed_in = "2.1.2"
 # signature = "mismatch"
 # oracle = "self"
 # ///

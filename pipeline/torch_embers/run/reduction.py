@@ -1,8 +1,9 @@
 """`embers minimize`: makes an extracted script small in the sandbox, and re-runs all its texts together at the end.
 
 What must stay is what the whole script showed here: the declared signature, and of an exception its class, its message
-and the frame of torch it came from; and the functions that the report's title names are still called. Verbatim, runnable and minimal text are run together afterwards: where runnable and
-minimal disagree, nothing is kept; where the text as reported shows something else, that is an alarm.
+and the frame of torch it came from; the functions that the report's title names are still called. Verbatim, runnable
+and minimal text are run together afterwards: where runnable and minimal disagree, nothing is kept; where the text as
+reported shows something else, that is an alarm.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""The study rebuilt from the database, beside what the paper printed."""

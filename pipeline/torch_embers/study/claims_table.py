@@ -1,0 +1,149 @@
+"""The judged claims as rows: for the terminal, for CSV and JSON files, and for docs/claims.md."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.errors import InputError
+from torch_embers.study import checks
+from torch_embers.study.judge import VERDICTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_embers.study.judge import Ours, Report, Result
+
+COLUMNS = ("claim", "printed", "ours", "verdict", "why", "consistency")
+BASES = {
+    "database": "a query on this database",
+    "paper": "arithmetic on other numbers that the paper prints, or a count of its tables",
+    "known": "a fact from elsewhere, with its source",
+    "geometry": "what the printed shape decides",
+}
+"""What a figure of ours rests on."""
+NO_FIGURE = "no figure"
+
+
+def printed(result: Result) -> str:
+    """The printed number with its unit."""
+    claim = result.claim
+    places = claim.printed.decimals
+    comma = "," if abs(claim.value) >= 10_000 else ""
+    unit = "" if claim.unit == "year" else f" {claim.unit}"
+    return f"{claim.value:{comma}.{places}f}{unit}"
+
+
+def ours(result: Result, *, selected: bool) -> str:
+    """Our figure: a share with its counts and 95 % interval; `selected` where it is of a selected sample."""
+    found = result.ours
+    if found is None:
+        return "-"
+    if found.n is not None:
+        text = f"{found.k} of {found.n}: {found.value:.1f} % [{found.low:.1f}, {found.high:.1f}]"
+    else:
+        text = f"{checks.number(round(found.value, 2))}{_unit(result)}"
+        bound = {"lower_bound": "at least ", "shown": "at least ", "upper_bound": "at most "}.get(result.claim.rule, "")
+        text = text if bound == "at least " and not selected else f"{bound}{text}"
+    return f"{text}, {_basis(found, result, selected)}"
+
+
+def _unit(result: Result) -> str:
+    return " %" if result.claim.unit == "%" else ""
+
+
+def _basis(found: Ours, result: Result, selected: bool) -> str:
+    if found.basis == "known":
+        return result.claim.source
+    if found.basis == "database":
+        return "selected" if selected else "database"
+    return "printed numbers" if found.basis == "paper" else found.basis
+
+
+def consistency(result: Result) -> str:
+    """What the checks found: failed ones in full, else that all hold."""
+    failed = checks.failed(result.findings)
+    if failed:
+        return "; ".join(dict.fromkeys(finding.text for finding in failed))
+    held = len(result.findings)
+    return {0: "nothing to check it against", 1: "1 check holds"}.get(held, f"{held} checks hold")
+
+
+def reason(result: Result) -> str:
+    """Why the verdict; where a check decided it, the check stands in the next column."""
+    return "impossible, see consistency" if result.why.startswith("impossible") else result.why
+
+
+def rows(report: Report) -> list[tuple[str, ...]]:
+    """One row per claim, as in COLUMNS."""
+    selected = not report.frame.census
+    return [
+        (r.claim.id, printed(r), ours(r, selected=selected), r.verdict, reason(r), consistency(r))
+        for r in report.results
+    ]
+
+
+def record(result: Result, report: Report) -> dict[str, Any]:
+    """A claim with everything about it, as plain values."""
+    claim, found = result.claim, result.ours
+    return {
+        "id": claim.id,
+        "section": claim.section,
+        "place": claim.place,
+        "states": claim.states,
+        "explains": claim.explains,
+        "kind": claim.kind,
+        "printed": claim.value,
+        "decimals": claim.printed.decimals,
+        "unit": claim.unit,
+        "ours": found.value if found else None,
+        "k": found.k if found else None,
+        "n": found.n if found else None,
+        "low": found.low if found else None,
+        "high": found.high if found else None,
+        "basis": found.basis if found else None,
+        "query": claim.figure if claim.origin == "query" else None,
+        "source": claim.source or None,
+        "selected": bool(found and found.basis == "database" and not report.frame.census),
+        "rule": claim.rule,
+        "tolerance": claim.tolerance if claim.tolerance is not None else float(claim.printed.half_unit),
+        "verdict": result.verdict,
+        "why": result.why,
+        "missing": claim.missing or None,
+        "consistent": not checks.failed(result.findings) if result.findings else None,
+        "checks": [{"check": f.check, "holds": f.holds, "decides": f.decides, "text": f.text} for f in result.findings],
+    }
+
+
+def write(report: Report, folder: Path) -> tuple[Path, Path]:
+    """Write claims.csv and claims.json; the same report gives the same bytes.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    records = [record(result, report) for result in report.results]
+    frame = {"known": report.frame.known, "numbers": report.frame.numbers, "census": report.frame.census}
+    verdicts = {verdict: report.verdicts[verdict] for verdict in VERDICTS}
+    whole = {"frame": frame, "verdicts": verdicts, "claims": records}
+    paths = folder / "claims.csv", folder / "claims.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with paths[0].open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(records[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows({**row, "checks": consistency(r)} for row, r in zip(records, report.results, strict=True))
+        paths[1].write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{folder}: cannot write there: {error.strerror}; choose another folder with --out") from error
+    return paths
+
+
+def by_basis(report: Report) -> list[tuple[str, list[int]]]:
+    """How many claims have each verdict, in the order of VERDICTS, by what our figure rests on."""
+    found: list[tuple[str, list[int]]] = []
+    for basis in (*BASES, NO_FIGURE):
+        verdicts = [r.verdict for r in report.results if (r.ours.basis if r.ours else NO_FIGURE) == basis]
+        if verdicts:
+            found.append((basis, [verdicts.count(verdict) for verdict in VERDICTS]))
+    return found

@@ -1,0 +1,71 @@
+"""Our figures and bounds that follow from printed numbers or from the shape of the measured tensor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import resources
+from torch_embers.errors import InputError
+from torch_embers.study import geometry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from torch_embers.study.claims import Study
+
+ARITHMETIC: Mapping[str, Callable[..., float]] = {
+    "growth": lambda before, after: 100 * (after / before - 1),
+    "faster": lambda new, old: 100 * (old / new - 1),
+    "saved": lambda new, old: 100 * (1 - new / old),
+    "percent": lambda part, whole: 100 * part / whole,
+    "difference": lambda first, last: last - first,
+    "sum": lambda *parts: float(sum(parts)),
+}
+"""On printed numbers, named by the claims that print them: percentages, differences, sums."""
+
+GEOMETRIC = {
+    "dimensions": "dimensions of the measured tensor",
+    "tensor_gb": "GB of the measured tensor",
+    "two_tensors_gb": "GB of the measured tensor and of the copy that contiguous() makes",
+    "fastest_copy": "seconds that reading and writing it once takes at the full bandwidth of the machine's memory",
+    "swaps_that_move": "percent of all swaps of two of its dimensions that leave it non-contiguous",
+}
+
+
+def compute(study: Study, formula: list[Any]) -> float:
+    """Return the figure of a formula: its name, then claims or numbers.
+
+    Raises:
+        InputError: there is no such formula, or no such claim.
+    """
+    name, *arguments = formula
+    if name in ARITHMETIC:
+        return ARITHMETIC[name](*(float(study.value(argument).value) for argument in arguments))
+    if name not in GEOMETRIC:
+        raise InputError(f"data/claims.toml: no formula is called {name!r}")
+    set_up = study.experiment
+    shape, size = set_up["shape"], set_up["element_bytes"]
+    kept, total = geometry.swaps(shape)
+    figures = {
+        "dimensions": float(len(shape)),
+        "tensor_gb": geometry.gigabytes(shape, size),
+        "two_tensors_gb": 2 * geometry.gigabytes(shape, size),
+        "fastest_copy": geometry.fastest_copy(shape, size, set_up["gigabytes_per_second"]),
+        "swaps_that_move": 100 * (total - kept) / total,
+    }
+    return figures[name]
+
+
+def classes(scheme: str, parent: str | None = None) -> int:
+    """How many classes of a scheme stand in the paper's own tables; with a parent, only those below it."""
+    return sum(
+        entry["source"].startswith("table") and parent in (None, entry.get("parent_class")) for entry in _scheme(scheme)
+    )
+
+
+def _scheme(name: str) -> list[dict[str, Any]]:
+    for scheme in resources.load_toml("taxonomy.toml")["scheme"]:
+        if scheme["name"] == name:
+            found: list[dict[str, Any]] = scheme["class"]
+            return found
+    raise InputError(f"data/taxonomy.toml: no scheme is called {name!r}")

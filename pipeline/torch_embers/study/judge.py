@@ -1,0 +1,216 @@
+"""The claims of the study against a database: our figures and an honest verdict for each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from torch_embers.errors import InputError
+from torch_embers.study import checks, claims, formulas, intervals, sql
+
+if TYPE_CHECKING:
+    from torch_embers.store.store import Store
+    from torch_embers.study.checks import Finding
+    from torch_embers.study.claims import Claim, Study
+
+VERDICTS = {
+    "agrees": "our figure and the printed one go together under the claim's rule",
+    "differs": "they do not, or the printed number is impossible by itself",
+    "cannot_be_compared": "the data at hand cannot carry the statement; the row names what is missing",
+}
+FOLDER = "claims"
+ROUNDING = 1e-9
+"""Binary fractions are a little off the decimal ones that are printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """How much of the tracker the database holds: known numbers of all numbers up to the end of the study's time."""
+
+    known: int
+    numbers: int
+    census: bool
+
+    @property
+    def words(self) -> str:
+        """The frame in words."""
+        share = f"{self.known:,} of {self.numbers:,} numbers of the tracker up to July 2024"
+        return share if self.census else f"selected sample: {share}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """Our figure: a value in the unit of the claim; for a share also counts and interval, in percent."""
+
+    value: float
+    basis: str
+    k: int | None = None
+    n: int | None = None
+    low: float | None = None
+    high: float | None = None
+    unlabelled: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A claim with everything that was found about it."""
+
+    claim: Claim
+    ours: Ours | None
+    verdict: str
+    why: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All claims against one database."""
+
+    results: tuple[Result, ...]
+    frame: Frame
+
+    @property
+    def verdicts(self) -> Counter[str]:
+        """How many claims have each verdict."""
+        return Counter(result.verdict for result in self.results)
+
+
+def judge(claim: Claim, ours: Ours | None, findings: tuple[Finding, ...], frame: Frame, labelled: float) -> Result:
+    """Decide the verdict of a claim. Pure.
+
+    Args:
+        claim: the claim.
+        ours: our figure, or None where there is none.
+        findings: its consistency checks.
+        frame: how much of the tracker our figure rests on.
+        labelled: least share of a population that must have labels for a share of it to be compared.
+    """
+    impossible = next((finding for finding in checks.failed(findings) if finding.decides), None)
+    if impossible is not None:
+        return Result(claim, ours, "differs", f"impossible: {impossible.text}", findings)
+    if ours is None or claim.rule == "none":
+        return Result(claim, ours, "cannot_be_compared", f"missing: {claim.missing}", findings)
+    verdict, why = _compared(claim, ours, frame, labelled)
+    return Result(claim, ours, verdict, why, findings)
+
+
+def _compared(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[str, str]:
+    refused = "cannot_be_compared"
+    if claim.rule == "equal" or (frame.census and claim.rule == "lower_bound"):
+        tolerance = claim.tolerance if claim.tolerance is not None else float(claim.printed.half_unit)
+        if abs(ours.value - claim.value) > tolerance + ROUNDING:
+            return "differs", _distance(claim, ours)
+        return "agrees", f"within {checks.number(tolerance)} {claim.unit}" if claim.tolerance else "as printed"
+    if claim.rule == "lower_bound":
+        if ours.value > claim.value:
+            return "differs", f"even this selected sample holds {checks.number(ours.value)}"
+        return refused, f"missing: {claim.missing}; the {checks.number(ours.value)} here are only a lower bound"
+    if claim.rule == "upper_bound":
+        if claim.value > ours.value:
+            return "differs", f"there can be at most {checks.number(ours.value)}"
+        return refused, f"missing: {claim.missing}; up to {checks.number(ours.value)} are possible"
+    if claim.rule == "shown":
+        if ours.value >= claim.value:
+            return "agrees", "every one of them is in the database"
+        return ("differs", _distance(claim, ours)) if frame.census else (refused, f"missing: {claim.missing}")
+    return _share(claim, ours, frame, labelled)
+
+
+def _share(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[str, str]:
+    if not frame.census:
+        return (
+            "cannot_be_compared",
+            f"missing: {claim.missing}; what was collected decides the share of a selected sample",
+        )
+    if 1 - ours.unlabelled < labelled:
+        return "cannot_be_compared", f"missing: labels for {ours.unlabelled:.0%} of the population"
+    if claim.rule == "majority":
+        more, less = (ours.low or 0.0) > claim.value, (ours.high or 100.0) < claim.value
+        if not more and not less:
+            return "cannot_be_compared", f"missing: {claim.missing}; the interval holds both more and less than half"
+        return ("agrees" if more else "differs"), f"the 95 % interval lies {'above' if more else 'below'} half"
+    half = float(claim.printed.half_unit)
+    inside = (ours.low or 0.0) - half <= claim.value <= (ours.high or 0.0) + half
+    return ("agrees" if inside else "differs"), f"{'inside' if inside else 'outside'} the 95 % interval"
+
+
+def _distance(claim: Claim, ours: Ours) -> str:
+    return f"{checks.number(claim.value)} printed, {checks.number(ours.value)} by us"
+
+
+def _queried(connection: duckdb.DuckDBPyConnection, claim: Claim) -> Ours | None:
+    try:
+        cursor = connection.execute(sql.read(FOLDER, f"{claim.figure}.sql"), claim.parameters or None)
+        columns = [str(column[0]) for column in cursor.description or ()]
+        row = dict(zip(columns, cursor.fetchone() or (), strict=False))
+    except duckdb.Error as error:
+        raise InputError(f"analysis/{FOLDER}/{claim.figure}.sql (claim {claim.id!r}): {error}") from error
+    k, n = row.get("k"), row.get("n")
+    if k is None:
+        return None
+    if "n" not in row:
+        return Ours(float(k), "database", k=int(k))
+    if not n:
+        return None
+    low, high = intervals.wilson(int(k), int(n))
+    rest = 1 - int(n) / int(row["population"])
+    return Ours(100 * k / n, "database", int(k), int(n), 100 * low, 100 * high, rest)
+
+
+def figure(connection: duckdb.DuckDBPyConnection, study: Study, claim: Claim) -> Ours | None:
+    """Our figure for a claim, or None where there is no data for one.
+
+    Raises:
+        InputError: its query or formula is malformed.
+    """
+    if claim.origin == "query":
+        return _queried(connection, claim)
+    if claim.origin == "formula":
+        geometric = claim.figure[0] in formulas.GEOMETRIC
+        return Ours(formulas.compute(study, claim.figure), "geometry" if geometric else "paper")
+    if claim.origin == "classes":
+        return Ours(float(formulas.classes(*claim.figure)), "paper")
+    return Ours(float(claim.figure), "known") if claim.origin == "known" else None
+
+
+def _frame(connection: duckdb.DuckDBPyConnection, census: float) -> Frame:
+    known, numbers = connection.execute(sql.read(FOLDER, "frame.sql")).fetchall()[0]
+    return Frame(known, numbers, bool(numbers) and known / numbers >= census)
+
+
+def prepare(connection: duckdb.DuckDBPyConnection, study: Study) -> None:
+    """Make the temporary tables of the population and of the references that the queries stand on."""
+    connection.execute(sql.read(FOLDER, "population.sql"))
+    connection.execute("CREATE OR REPLACE TEMP TABLE study_references (ref INTEGER, number INTEGER)")
+    rows: list[Any] = [(reference.ref, reference.number) for reference in study.references]
+    connection.executemany("INSERT INTO study_references VALUES (?, ?)", rows)
+
+
+def evaluate(connection: duckdb.DuckDBPyConnection, study: Study) -> Report:
+    """Judge all claims on an open database; it is only read.
+
+    Raises:
+        InputError: a claim, a query or a check is malformed.
+    """
+    prepare(connection, study)
+    frame = _frame(connection, study.census)
+    results = tuple(
+        judge(claim, figure(connection, study, claim), checks.run(study, claim), frame, study.labelled)
+        for claim in study.claims
+    )
+    return Report(results, frame)
+
+
+def on_store(store: Store) -> Report:
+    """Judge all claims on the database of a store.
+
+    Raises:
+        InputError: data/claims.toml is malformed.
+        StoreError: the database cannot be read.
+    """
+    study = claims.load()
+    with store.read() as connection:
+        return evaluate(connection, study)
