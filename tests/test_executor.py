@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,8 @@ import pytest
 from support import case_of, case_text, fake_python, rows
 from torch_embers.mine.pages import now_utc
 from torch_embers.repro import bank
+from torch_embers.repro.case import parse
+from torch_embers.run import command
 from torch_embers.run.builds import Build, BuildError, Registry
 from torch_embers.run.executor import Executor, Wish
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
@@ -164,8 +167,6 @@ sys.exit(1 if bad else 0)
 
 
 def test_another_failure_of_an_extracted_script_is_not_the_reported_one(tmp_path: Path, registry: Registry) -> None:
-    from torch_embers.repro.case import parse
-
     text = case_text("raise RuntimeError('something else')", signature="ValueError: reported", oracle="exception")
     cells = sweep(Store(tmp_path / "e.duckdb"), registry, [parse(text, "x1", "extracted")], [NEW])
     assert verdicts(cells) == {("x1", NEW): "changed"}
@@ -404,3 +405,15 @@ def test_rows_are_never_older_than_the_moment_they_were_made(told: Store) -> Non
     [(oldest, newest)] = rows(told.path, "SELECT min(ran_at), max(ran_at) FROM runs")
     assert oldest <= newest
     assert newest.isoformat() <= now_utc()
+
+
+def test_without_a_complete_sandbox_only_cases_by_hand_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = case_of()
+    foreign = parse(case_text("x = 1", signature="ValueError", oracle="exception"), "x1", "extracted")
+    told: list[str] = []
+    proof = SimpleNamespace(complete=False)
+    monkeypatch.setattr("torch_embers.run.command.doctor.prove", lambda: proof)
+    assert command.runnable_here([own, foreign], told.append) == [own]
+    assert "1 scripts from issues are not run" in told[0]
+    proof.complete = True
+    assert command.runnable_here([own, foreign], told.append) == [own, foreign]

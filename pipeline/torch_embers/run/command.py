@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
 from torch_embers.repro import bank
-from torch_embers.run import matrix, reduction, reports
+from torch_embers.run import doctor, matrix, reduction, reports
 from torch_embers.run.builds import CURRENT, Build, BuildError, Registry
 from torch_embers.run.executor import Executor, Wish
 from torch_embers.run.recheck import Recheck, Request, recheck
+from torch_embers.run.sandbox import HOSTILE
+from torch_embers.run.series import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,6 +67,15 @@ def chosen_builds(builds: Registry, names: Sequence[str]) -> list[Build]:
     return found
 
 
+def runnable_here(cases: Sequence[Case], said: Callable[[str], None]) -> list[Case]:
+    """The cases that may run on this host: without a complete sandbox only those that were written by hand."""
+    foreign = [case for case in cases if PROFILES[case.origin] == HOSTILE]
+    if not foreign or doctor.prove().complete:
+        return list(cases)
+    said(f"{len(foreign)} scripts from issues are not run: the sandbox is not complete here, see `embers doctor`")
+    return [case for case in cases if PROFILES[case.origin] != HOSTILE]
+
+
 def run_cases(
     store: Store,
     wanted: Settings,
@@ -95,7 +106,7 @@ def run_cases(
     targets = chosen_builds(builds, names)
     with store.writer("run") as writer:
         bank.refresh(writer)
-        found = bank.load(store, cases, wanted.repo)
+        found = bank.load(store, cases, wanted.repo) if cases else runnable_here(bank.load(store), watcher.said)
         executor = Executor(store, writer, builds, watcher)
         wish = Wish(found, targets, builds.installed(), jobs)
         if force:
@@ -145,7 +156,7 @@ def run_recheck(
     targets = chosen_builds(builds, names or ["all"])
     with store.writer("recheck") as writer:
         bank.refresh(writer)
-        cases: list[Case] = bank.load(store)
+        cases = runnable_here(bank.load(store), watcher.said)
         asked = Request(only, targets[-1], targets, every, jobs)
         found = recheck(store, writer, builds, cases, asked, watcher)
     if out is not None:
