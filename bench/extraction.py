@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import sys
-import time
 from collections import Counter
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -245,6 +244,15 @@ def table(found: dict[str, Any]) -> Iterator[str]:
             yield f"  {group}: {own[group]}"
 
 
+def as_json(report: dict[str, Any], rows: dict[str, list[dict[str, Any]]]) -> str:
+    """The numbers, then each item in a line of its own."""
+    head = json.dumps(report, indent=1).removesuffix("\n}")
+    sets = (
+        f' "{name}": [\n' + ",\n".join(f"  {json.dumps(one)}" for one in own) + "\n ]" for name, own in rows.items()
+    )
+    return head + ',\n "items": {\n' + ",\n".join(sets) + "\n }\n}\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
@@ -258,7 +266,7 @@ def main() -> None:
     options = parser.parse_args()
     options.scratch.mkdir(parents=True, exist_ok=True)
     registry, log = Registry(load().builds_dir), Log(options.scratch / "runs.jsonl", options.timeout)
-    started, found, rows, used = time.monotonic(), {}, {}, {}
+    found, rows, used = {}, {}, {}
     for name, file in SETS.items():
         wanted = [text.rpartition(":")[2] for text in options.build if text.rpartition(":")[0] in ("", name)]
         builds = [registry.find(build) for build in wanted]
@@ -275,12 +283,12 @@ def main() -> None:
         "rules": rules_hash(),
         "timeout": options.timeout,
         "cores": os.cpu_count(),
-        "minutes": round((time.monotonic() - started) / 60, 1),
+        "runs": len(log.runs),
+        "minutes": round(sum(run.seconds for run in log.runs) / 60, 1),
         "builds": used,
         "sets": found,
-        "items": rows,
     }
-    options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    options.out.write_text(as_json(report, rows), encoding="utf-8")
     print("\n".join(table(found)))
 
 

@@ -20,6 +20,7 @@ from torch_embers.run.reduction import is_same, reduce_case
 from torch_embers.run.verdict import Observation
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 pytest.importorskip("pysource_minimize")
@@ -49,7 +50,7 @@ raise_here = values[7]
 """
 
 
-def needs(*words: str) -> object:
+def needs(*words: str) -> Callable[[str], bool]:
     """A test that is passed by every script that still has these words."""
     return lambda text: all(word in text for word in words)
 
