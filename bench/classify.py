@@ -372,7 +372,7 @@ def main() -> None:
             kept["sitting"] = sitting(options.data, Path(name), options.items, options.check, options.threads)
     kept |= {"measured_at": f"{datetime.now(UTC):%Y-%m-%d}", "machine": run.machine()}
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-    run.rewrite_classification()
+    run.rewrite_parts()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "RESULTS.md"
 CLASSIFIED = ROOT / "bench" / "classify.json"
+RUNS = ROOT / "bench" / "runs.json"
 CLASSIFICATION = "## Classification"
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
 
@@ -217,7 +218,7 @@ def report(figures: list[Figure], baseline: Figure, mean_bytes: float) -> str:
         shown = "0" if again else f"{f.items:,}"
         lines.append(f"| {f.name} | {shown} | {f.seconds:,.2f} | {rate} | {ratio} | {f.peak_mb:,.0f} | {cost} |")
     lines += ["", *aims(figures)]
-    return "\n".join(lines) + "\n" + classification()
+    return "\n".join(lines) + "\n" + classification() + reproduction()
 
 
 def aims(figures: list[Figure]) -> list[str]:
@@ -287,10 +288,44 @@ def classification() -> str:
     return "\n".join(lines) + "\n"
 
 
-def rewrite_classification() -> None:
-    """Put the newest figures of classification into bench/RESULTS.md, and leave the rest."""
+def reproduction() -> str:
+    """The part about runs of cases, from what bench/runs.py measured last; empty where it never ran."""
+    if not RUNS.exists():
+        return ""
+    told = json.loads(RUNS.read_text(encoding="utf-8"))
+    ways = list(told["builds"][0]["milliseconds"])
+    names = [build["torch"].partition("+")[0] for build in told["builds"]]
+    lines = [
+        "",
+        "## Runs of cases",
+        "",
+        f"Written by `python bench/runs.py` on {told['date']}: {told['cores']} cores, load {told['load']:.1f} at the start. One script (import torch,",
+        "matmul, backward), the ways in turn; milliseconds are medians, the ratio is plain python's time by this way's.",
+        "",
+        "| one run | " + " | ".join(f"{name}, ms | ratio" for name in names) + " |",
+        "|---|" + "---:|---:|" * len(names),
+    ]
+    for way in ways:
+        cells = [
+            f"{build['milliseconds'][way]:,.1f} | {build['milliseconds']['plain python'] / build['milliseconds'][way]:,.1f}"
+            for build in told["builds"]
+        ]
+        lines.append(f"| {way} | " + " | ".join(cells) + " |")
+    lines += ["", "| runs per minute, 2 jobs | " + " | ".join(f"{name} | ratio" for name in names) + " |"]
+    lines.append("|---|" + "---:|---:|" * len(names))
+    for way in told["builds"][0]["runs_per_minute"]:
+        cells = [
+            f"{build['runs_per_minute'][way]:,} | {build['runs_per_minute'][way] / build['runs_per_minute']['plain python']:,.0f}"
+            for build in told["builds"]
+        ]
+        lines.append(f"| {way} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def rewrite_parts() -> None:
+    """Put the newest figures of classification and of runs into bench/RESULTS.md, and leave the rest."""
     before = RESULTS.read_text(encoding="utf-8").partition(f"\n{CLASSIFICATION}\n")[0].rstrip()
-    RESULTS.write_text(before + "\n" + classification(), encoding="utf-8")
+    RESULTS.write_text(before + "\n" + classification() + reproduction(), encoding="utf-8")
 
 
 def main() -> None:

@@ -269,6 +269,8 @@ def test_batches_give_every_item_of_a_repository_its_text(database: Path) -> Non
     assert [len(batch) for batch in found] == [3, 3, 1]
     assert [one.number for batch in found for one in batch] == [1, 2, 3, 4, 5, 6, 7]
     assert all(str(one.number) in one.text and one.text_hash for batch in found for one in batch)
+    some = list(vectors.text_batches(store, size=2, only={(REPO, 2), (REPO, 7), ("x/y", 2), ("x/y", 99)}))
+    assert [(one.repo, one.number) for batch in some for one in batch] == [("x/y", 2), (REPO, 2), (REPO, 7)]
 
 
 # ---- search -----------------------------------------------------------------------------------------------------

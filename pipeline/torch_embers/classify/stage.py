@@ -110,10 +110,7 @@ def classify(
     answered: Counter[str] = Counter()
     abstained: Counter[str] = Counter()
     executed = done = 0
-    for batch in text_batches(store, variant) if pending else ():
-        todo = [item for item in batch if (item.repo, item.number) in pending]
-        if not todo:
-            continue
+    for todo in text_batches(store, variant, only=pending):
         vectors = stored_vectors(store, embedder.model_id, embedder.dim, [item.text_hash for item in todo])
         inputs = Inputs.of([item.text for item in todo], vectors)
         keys = [(item.repo, item.number) for item in todo]

@@ -20,7 +20,7 @@ from torch_embers.classify.text import VARIANTS, Variant, model_text
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
     import duckdb
     import numpy.typing as npt
@@ -113,7 +113,8 @@ _PENDING = """
     WHERE $repo IN ('', s.repo) AND (t.text_hash IS NULL OR (t.text_hash <> '' AND e.text_hash IS NULL))
     ORDER BY s.place"""
 
-_ALL = "SELECT s.place, s.content_hash FROM ({source}) s WHERE $repo IN ('', s.repo) ORDER BY s.place"
+_ALL = """
+    SELECT s.place, s.content_hash, s.repo, s.number FROM ({source}) s WHERE $repo IN ('', s.repo) ORDER BY s.place"""
 
 _TEXTS = """
     SELECT rowid AS place, repo, number, title, body FROM items
@@ -126,19 +127,25 @@ _COMMENTS = """
 
 
 def text_batches(
-    store: Store, variant: Variant = VARIANT, repo: str | None = None, size: int = BATCH
+    store: Store,
+    variant: Variant = VARIANT,
+    repo: str | None = None,
+    size: int = BATCH,
+    only: Container[tuple[str, int]] | None = None,
 ) -> Iterator[list[ItemText]]:
-    """The model texts of all items (of one repository), ``size`` at a time.
+    """The model texts of all items (of one repository, or ``only`` these), ``size`` at a time.
 
     Hold the writer's lock around it: it remembers places in the table between its reads.
 
     Raises:
         InputError: an unknown variant.
     """
-    yield from _texts(store, _places(store, _ALL, variant, {"repo": repo or ""}), variant, size)
+    found = _places(store, _ALL, variant, {"repo": repo or ""})
+    wanted = [(place, key) for place, key, *item in found if only is None or tuple(item) in only]
+    yield from _texts(store, wanted, variant, size)
 
 
-def _places(store: Store, query: str, variant: Variant, parameters: dict[str, str]) -> list[tuple[int, str]]:
+def _places(store: Store, query: str, variant: Variant, parameters: dict[str, str]) -> list[tuple[Any, ...]]:
     if variant not in VARIANTS:
         raise InputError(f"text variant {variant!r}: one of {', '.join(VARIANTS)}")
     with store.read() as connection:
