@@ -196,6 +196,18 @@ def test_asking_again_runs_nothing_and_forcing_runs_everything(tmp_path: Path, r
     assert not any(cell.fresh for cell in forced.values()), "a new number alone does not make a verdict old"
 
 
+def test_a_bug_that_was_not_seen_is_decided_anew_once_a_build_shows_it(tmp_path: Path, registry: Registry) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    case = fixed_case()
+    assert verdicts(sweep(store, registry, [case], [NEW])) == {(case.name, NEW): "not_seen"}
+    sweep(store, registry, [case], [BAD])
+    runs = rows(store.path, "SELECT count(*) FROM runs WHERE build LIKE '2.2.2%'")
+    cells = sweep(store, registry, [case], [NEW])
+    assert verdicts(cells) == {(case.name, NEW): "absent"}
+    assert rows(store.path, "SELECT count(*) FROM runs WHERE build LIKE '2.2.2%'") == runs, "its runs were enough"
+    assert not any(cell.fresh for cell in sweep(store, registry, [case], [NEW]).values())
+
+
 def test_a_changed_case_is_run_anew_and_its_old_verdicts_stay(tmp_path: Path, registry: Registry) -> None:
     store = Store(tmp_path / "e.duckdb")
     sweep(store, registry, [fixed_case((BAD, GOOD, NEW))], [NEW])

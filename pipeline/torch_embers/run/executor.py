@@ -97,7 +97,7 @@ class Executor:
         """
         self._watcher.expects(len(wish.cases) * len(wish.builds))
         environments = self.ledger.note_builds({b.identity: b for b in (*wish.builds, *wish.controls)}.values())
-        known = self.ledger.verdicts(wish.cases, wish.builds, environments, wish.since)
+        known = self._without_outdated(wish, self.ledger.verdicts(wish.cases, wish.builds, environments, wish.since))
         for cell in sorted(known.values(), key=lambda cell: (cell.build.order(), cell.case.name)):
             self._watcher.advanced(1)
             yield cell
@@ -122,6 +122,22 @@ class Executor:
                 else:
                     yield cell
         yield from self._second_look(wish, doubtful, environments)
+
+    def _without_outdated(self, wish: Wish, known: Mapping[tuple[str, str], Cell]) -> dict[tuple[str, str], Cell]:
+        """The known verdicts, but for bugs that were not seen when no build was known to show them, and now one is."""
+        unseen = {
+            cell.case.hash: cell.case
+            for cell in known.values()
+            if cell.decision.verdict == "not_seen" and cell.decision.control.kind != "build"
+        }
+        served = control_builds(list(unseen.values()), wish.controls, self.ledger.seen_bad(unseen))
+        return {
+            key: cell
+            for key, cell in known.items()
+            if cell.case.hash not in served
+            or cell.decision.verdict != "not_seen"
+            or cell.decision.control.kind == "build"
+        }
 
     def _second_look(self, wish: Wish, cells: Sequence[Cell], environments: Mapping[str, str]) -> Iterator[Cell]:
         """Where a case was not seen, but this sweep has found a build that shows it: that build is the control."""
