@@ -794,8 +794,9 @@ def test_at_a_terminal_keys_act_at_once_and_the_terminal_is_put_back(store: Stor
         os.write(master, b"ann\r")
         read_until(master, b"1 of 4")
         os.write(master, MEMORY.encode())
-        shown = read_until(master, b"2 of 4").decode()
-        assert f"{LOGICAL}\xa0logical" in shown, "the window is low: the classes stand side by side"
+        side_by_side = f"{LOGICAL}\xa0logical".encode()  # the window is low
+        if side_by_side not in read_until(master, b"2 of 4").partition(b"2 of 4")[2]:
+            read_until(master, side_by_side)
         if end == "\x03":
             process.send_signal(signal.SIGINT)
             read_until(master, b"KeyboardInterrupt")

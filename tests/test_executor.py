@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from torch_embers.repro.case import Case
     from torch_embers.run.ledger import Cell
 
+pytestmark = pytest.mark.slow
+"""Each sweep starts several sandboxes; the rules themselves are tested in test_verdict.py and test_status.py."""
+
 BAD, GOOD, NEW = "2.0.1", "2.1.2", "2.2.2"
 FIXED = """
 import os
@@ -257,7 +260,6 @@ print("done")
 """
 
 
-@pytest.mark.slow
 def test_a_driver_killed_at_any_moment_is_resumed_without_repeating_a_run(tmp_path: Path, registry: Registry) -> None:
     generator = random.Random(11)
     paths = [str(Path(__file__).parent), str(Path(bank.__file__).parents[2])]

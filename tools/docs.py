@@ -878,7 +878,9 @@ def extraction_measured() -> str:
     """How often each reason is given."""
     sets = _extraction()["sets"]
     meaning = {e["id"]: e["text"] for e in resources.load_toml("extraction.toml")["reason"]}
-    names = sorted({n for own in sets.values() for n in own["reasons"]}, key=lambda n: -_summed(sets, "reasons", n))
+    names = sorted(
+        {n for own in sets.values() for n in own["reasons"]}, key=lambda n: (-_summed(sets, "reasons", n), n)
+    )
     rows = [(code(n), cell(meaning[n]), *(_with_code(own, n) for own in sets.values())) for n in names]
     return table(("reason", "what it says", *(f"{code(name)}:" for name in sets)), rows)
 
@@ -917,7 +919,7 @@ def extraction_outcomes() -> str:
 def extraction_silent() -> str:
     """Best outcome of the scripts that did not show what was reported."""
     sets = _extraction()["sets"]
-    names = sorted({n for own in sets.values() for n in own["silent"]}, key=lambda n: -_summed(sets, "silent", n))
+    names = sorted({n for own in sets.values() for n in own["silent"]}, key=lambda n: (-_summed(sets, "silent", n), n))
     rows = [(n.replace("_", " "), *(str(own["silent"].get(n, 0)) for own in sets.values())) for n in names]
     return table(("best outcome on any build", *(f"{code(name)}:" for name in sets)), rows)
 

@@ -41,9 +41,7 @@ def identity() -> Dict[str, object]:
         devices.append("mps")
         found["driver"] = platform.mac_ver()[0]
     try:
-        import numpy as np
-
-        found["numpy"] = str(np.__version__)
+        found["numpy"] = str(__import__("numpy").__version__)
     except Exception as error:
         found["numpy"] = "unusable: " + type(error).__name__
     return found
