@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 REQUIRE = os.environ.get("EMBERS_REQUIRE_SERVERS") == "1"
 
+# who is started in the background of a script inherits an ignored SIGINT, and so would the programs under test
+signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("embers", deadline=None)
 settings.load_profile("embers")
 """A machine that is busy is no defect: time is limited per test by pytest-timeout, not per example."""
