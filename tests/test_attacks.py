@@ -29,7 +29,10 @@ ATTACKS = sorted((Path(__file__).parent / "attacks").glob("*.py"))
 ENDS = re.compile(r"^Ends: (?P<how>\w+)(?: (?P<code>\d+))?(?: within (?P<timeout>\d+) s)?(?P<slow> \(slow\))?\.$", re.M)
 MEMORY = 256 << 20
 
-pytestmark = pytest.mark.skipif(not sandbox.bubblewrap(), reason="bubblewrap is not installed")
+pytestmark = [
+    pytest.mark.skipif(not sandbox.bubblewrap(), reason="bubblewrap is not installed"),
+    pytest.mark.slow,  # every attack runs in a sandbox of its own, twice
+]
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
     Capture = pytest.CaptureFixture[str]
 
+pytestmark = pytest.mark.slow
+"""Every test starts the real command line."""
+
 REPO = "pytorch/pytorch"
 EMBEDDING = "words@0"
 SCHEME, OTHER = "bug_type", "consequence"
