@@ -10,7 +10,7 @@ from pathlib import Path
 
 bait = json.loads(sys.argv[1])
 for number, target in enumerate(
-    [*bait["secrets"], bait["database"], "/etc/shadow", "/proc/1/root/etc/shadow", "/proc/1/cwd"]
+    [*bait["secrets"], bait["database"], "/etc/shadow", *(f"/proc/1/{link}" for link in ("root/etc/shadow", "cwd"))]
 ):
     link = Path(f"/tmp/link{number}")
     link.symlink_to(target)

@@ -154,8 +154,7 @@ SELECT i.repo, i.number, i.title, i.body,
 FROM items i JOIN (SELECT unnest($repos) AS repo, unnest($numbers) AS number) w USING (repo, number)
 """
 _CURATED = """
-UPDATE extractions SET status = CASE WHEN k.name IS NOT NULL THEN 'curated' ELSE status END,
-       name = coalesce(k.name, extractions.name), reason = CASE WHEN k.name IS NULL THEN reason END
+UPDATE extractions SET status = 'curated', name = k.name, reason = NULL
 FROM (
     SELECT i.repo, i.number, min(c.name) AS name FROM case_items i JOIN cases c USING (case_hash)
     WHERE c.current AND c.origin = 'curated' GROUP BY ALL
@@ -199,11 +198,9 @@ def _read(store: Store, writer: Writer, part: Sequence[tuple[str, int, str]]) ->
     with writer.transaction() as connection:
         cases = [case for _, case, _ in made if case is not None]
         bank.save(connection, cases)
-        keys = [{"name": case.name} for case in cases]
+        names = {"names": [case.name for case in cases]}
         for table in ("artifacts", "edits"):
-            connection.execute(
-                f"DELETE FROM {table} WHERE list_contains($names, name)", {"names": [k["name"] for k in keys]}
-            )
+            connection.execute(f"DELETE FROM {table} WHERE list_contains($names, name)", names)
         for _, case, extraction in made:
             if case is not None and extraction is not None:
                 rows.append(connection, "artifacts", list(_artifacts(case, extraction, moment)))

@@ -1,4 +1,4 @@
-"""Runs cases on builds and turns the runs into verdicts: the one way to do so, for `run`, `recheck` and the minimiser.
+"""Runs cases on builds and turns the runs into verdicts: the one way to do so, for `run` and `recheck`.
 
 Work is keyed by case, build, environment, series and attempt. Every finished run is stored before its verdict, so an
 interrupted sweep goes on where it was, and asking again costs nothing. A sweep has two halves: first the controls, each
@@ -117,7 +117,7 @@ class Executor:
                 one.plan(controls.get(one.case.hash, Control()), self._rules)
             for cell in self._targets(build, own, wish):
                 self._watcher.advanced(1)
-                if cell.decision.verdict == "not_seen":
+                if lacks_control(cell):
                     doubtful.append(cell)
                 else:
                     yield cell
@@ -125,19 +125,9 @@ class Executor:
 
     def _without_outdated(self, wish: Wish, known: Mapping[tuple[str, str], Cell]) -> dict[tuple[str, str], Cell]:
         """The known verdicts, but for bugs that were not seen when no build was known to show them, and now one is."""
-        unseen = {
-            cell.case.hash: cell.case
-            for cell in known.values()
-            if cell.decision.verdict == "not_seen" and cell.decision.control.kind != "build"
-        }
+        unseen = {cell.case.hash: cell.case for cell in known.values() if lacks_control(cell)}
         served = control_builds(list(unseen.values()), wish.controls, self.ledger.seen_bad(unseen))
-        return {
-            key: cell
-            for key, cell in known.items()
-            if cell.case.hash not in served
-            or cell.decision.verdict != "not_seen"
-            or cell.decision.control.kind == "build"
-        }
+        return {key: cell for key, cell in known.items() if cell.case.hash not in served or not lacks_control(cell)}
 
     def _second_look(self, wish: Wish, cells: Sequence[Cell], environments: Mapping[str, str]) -> Iterator[Cell]:
         """Where a case was not seen, but this sweep has found a build that shows it: that build is the control."""
@@ -227,6 +217,11 @@ class Executor:
             kept = one.plants if plant else one.seen
             kept.append(said)
             self.ledger.keep(one, attempts[result.key], result, said, len(kept) - 1)
+
+
+def lacks_control(cell: Cell) -> bool:
+    """Whether a bug was not seen, and no build served as control: one that shows it would decide."""
+    return cell.decision.verdict == "not_seen" and cell.decision.control.kind != "build"
 
 
 def _attempt(key: str, one: Series, turn: int, *, plant: bool) -> Attempt:

@@ -29,9 +29,6 @@ COMMIT_SECONDS = 2.0
 KEPT_OUTPUT = 4_000
 """Characters of output and of error output that a stored run keeps."""
 
-Key = tuple[str, str, str]
-"""Case, build, environment."""
-
 _VERDICTS = """
 SELECT case_hash, build, environment, profile, batch, verdict, flaky, k, n, detectable_rate,
        control, control_build, control_k, control_n, detail, signature
@@ -143,7 +140,6 @@ class Ledger:
                 if one.batch == batch:
                     one.seen = stored[one.case.hash, one.environment, False]
                     one.plants = stored[one.case.hash, one.environment, True]
-                    one.known = len(one.seen)
 
     def keep(self, one: Series, attempt: Attempt, result: RunResult, said: Observation, number: int) -> None:
         """Queue a finished run; it is written within ``COMMIT_SECONDS``, or with the next verdict."""

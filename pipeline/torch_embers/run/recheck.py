@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from torch_embers.store.store import Store, Writer
 
 ONLY = ("all", "open", "closed")
-BACKENDS = ("cpu", "cuda", "mps")
 
 ItemKey = tuple[str, int]
 

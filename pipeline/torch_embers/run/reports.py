@@ -106,13 +106,13 @@ def markdown(found: Recheck) -> str:
 
 def _entry(change: Change) -> list[str]:
     was = f" (was {change.previous})" if change.previous else ""
-    head = f"- {_plain(change.repo)}#{change.number} on {change.backend}{was}: {_plain(change.title)}"
-    return [head, *(f"  - {_plain(line)}" for line in change.evidence)]
+    head = f"- {escaped(change.repo)}#{change.number} on {change.backend}{was}: {escaped(change.title)}"
+    return [head, *(f"  - {escaped(line)}" for line in change.evidence)]
 
 
-def _plain(text: str) -> str:
-    """Text from outside that stays text in Markdown."""
-    kept = " ".join(text.split())[:300]
+def escaped(text: str, longest: int = 300) -> str:
+    """Text from outside that stays text in Markdown: no cell is left, nobody is notified, nothing becomes a link."""
+    kept = " ".join(text.split())[:longest]
     for mark in "\\`|<>[]*_#~":
         kept = kept.replace(mark, f"\\{mark}")
-    return kept.replace("@", "@\u200b")
+    return kept.replace("@", "@\u200b").replace("://", ":\u200b//")

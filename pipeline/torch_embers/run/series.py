@@ -34,7 +34,6 @@ class Series:
         is_control: whether it measures the hit rate, rather than looking for a hit.
         seen: what the runs said, in order.
         plants: what the runs with an injected fault said.
-        known: how many of ``seen`` were made by an earlier, interrupted sweep.
     """
 
     case: Case
@@ -46,7 +45,6 @@ class Series:
     planned: int = 0
     seen: list[Observation] = field(default_factory=list)
     plants: list[Observation] = field(default_factory=list)
-    known: int = 0
     _turn_start: int = 0
 
     @property

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
 from torch_embers.run.matrix import Entry, entries
+from torch_embers.run.reports import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch_embers.store.store import Store
+
+LONGEST_CELL = 160
+"""Characters of what was seen that a comment shows."""
 
 _FACTS = """
 SELECT title, kind, state, state_reason, created_at, closed_at, author, labels,
@@ -117,7 +121,7 @@ def comment(found: Story) -> str:
         lines += ["| --- | --- | --- | --- | --- |"]
         lines += [_comment_row(entry) for entry in own]
         environments = sorted({e.environment for e in own})
-        lines += ["", *(f"Environment: {_cell(text)}" for text in environments), ""]
+        lines += ["", *(f"Environment: {escaped(text, LONGEST_CELL)}" for text in environments), ""]
         lines += [f"Command: `python {name}.py` (exit code 1: the bug is there, 0: it is not)", ""]
     lines.append(
         "`absent`: as many clean runs as a bug with the hit rate of the control would survive with a probability of at "
@@ -134,12 +138,4 @@ def _comment_row(entry: Entry) -> str:
         control = f"planted fault {entry.control_k}/{entry.control_n}"
     flaky = " (flaky)" if entry.flaky else ""
     cells = (entry.build, entry.verdict + flaky, f"{entry.k}/{entry.n}", control, entry.detail)
-    return "| " + " | ".join(_cell(text) for text in cells) + " |"
-
-
-def _cell(text: str) -> str:
-    """Text that cannot leave its table cell, notify anybody or become a link or markup."""
-    kept = " ".join(text.split())[:160]
-    for mark in "\\`|<>[]*_#~":
-        kept = kept.replace(mark, f"\\{mark}")
-    return kept.replace("@", "@\u200b").replace("://", ":\u200b//")
+    return "| " + " | ".join(escaped(text, LONGEST_CELL) for text in cells) + " |"
