@@ -12,7 +12,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-classify mine classify study repro recheck doctor model evaluation status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
+.PHONY: help setup setup-classify setup-study mine classify study repro recheck doctor model evaluation status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,8 +25,13 @@ help: ## list the targets
 	$(PYTHON) tools/setup_venv.py classify
 	@touch $@
 
+.venv/.study: .venv/.classify
+	$(PYTHON) tools/setup_venv.py study
+	@touch $@
+
 setup: .venv/.installed ## make .venv with the package, tests and lint
 setup-classify: .venv/.classify ## add what classification needs (PyTorch without CUDA)
+setup-study: .venv/.study ## add what pictures, experiments and the notebook need
 
 mine: setup ## mine the tracker into data/embers.duckdb
 	$(EMBERS) mine $(MINE)
@@ -34,8 +39,8 @@ mine: setup ## mine the tracker into data/embers.duckdb
 classify: mine setup-classify ## label every item with the study's taxonomy
 	$(EMBERS) classify $(CLASSIFY)
 
-study: mine ## the study's claims, checked one by one against the database
-	$(EMBERS) study claims --out analysis/results
+study: classify setup-study ## the study: tables, figures, claims, experiments into analysis/results
+	$(EMBERS) study $(STUDY)
 
 repro: mine setup-classify ## extract, link, and run every case against the current build
 	$(EMBERS) link-repros

@@ -15,14 +15,14 @@ from torch_embers import __version__, cli, resources
 from torch_embers.errors import InputError
 from torch_embers.store import schema, views
 from torch_embers.store.store import Store
-from torch_embers.study import checks, claims, claims_table, formulas, judge
-from torch_embers.study.claims import Reference
-from torch_embers.study.judge import Frame, Ours
+from torch_embers.study.claims import checks, claims_table, definitions, formulas, judge
+from torch_embers.study.claims.definitions import Reference
+from torch_embers.study.claims.judge import Frame, Ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_embers.study.judge import Report, Result
+    from torch_embers.study.claims.judge import Report, Result
 
 REPO = "pytorch/pytorch"
 QUERIES = sorted((Path(__file__).resolve().parent.parent / "analysis" / "claims").glob("*.sql"))
@@ -133,7 +133,7 @@ def test_the_nine_references_stand_for_at_most_seven_bugs(report: Report) -> Non
 def test_every_reference_to_a_thread_is_an_entry_of_the_catalog() -> None:
     lines = resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()
     numbers = {json.loads(line)["number"] for line in lines if line.strip()}
-    assert {r.number for r in claims.load().references} <= numbers
+    assert {r.number for r in definitions.load().references} <= numbers
 
 
 # ---- queries on a database that is counted by hand -------------------------------------------------------------------
@@ -226,7 +226,7 @@ def items() -> Iterator[duckdb.DuckDBPyConnection]:
 def mini(items: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
     """The same database with the claims' own temporary tables, which no other connection sees."""
     connection = items.cursor()
-    judge.prepare(connection, replace(claims.load(), references=tuple(Reference(n, n) for n in (1, 2, 3, 13))))
+    judge.prepare(connection, replace(definitions.load(), references=tuple(Reference(n, n) for n in (1, 2, 3, 13))))
     yield connection
     connection.close()
 
@@ -269,7 +269,7 @@ def test_queries_count_what_was_counted_by_hand(
 
 
 def test_a_database_that_holds_all_numbers_compares_shares_and_counts(mini: duckdb.DuckDBPyConnection) -> None:
-    found = judge.evaluate(mini, claims.load())
+    found = judge.evaluate(mini, definitions.load())
     assert found.frame == Frame(18, 18, census=True)
     assert of(found, "closed_issues").verdict == "differs"
     assert of(found, "closed_issues").why == "3089 printed, 6 by us"
@@ -280,7 +280,7 @@ def test_a_database_that_holds_all_numbers_compares_shares_and_counts(mini: duck
 
 
 def test_every_query_says_which_question_it_answers_and_is_asked_by_a_claim() -> None:
-    asked = {str(c.figure) for c in claims.load().claims if c.origin == "query"}
+    asked = {str(c.figure) for c in definitions.load().claims if c.origin == "query"}
     assert {path.stem for path in QUERIES} == asked | {"population", "frame"}
     for path in QUERIES:
         comment = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("--")]
@@ -304,10 +304,10 @@ ENTRY: dict[str, Any] = {
 }
 
 
-def study(**changes: Any) -> claims.Study:
+def study(**changes: Any) -> definitions.Study:
     data = copy.deepcopy(resources.load_toml("claims.toml"))
     data["claim"] = [{k: v for k, v in {**ENTRY, **changes}.items() if v is not None}]
-    return claims.parse(data)
+    return definitions.parse(data)
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_a_check_that_does_not_decide_leaves_the_verdict_alone() -> None:
 
 
 def test_arithmetic_gives_both_conventions_of_one_pair_of_times() -> None:
-    made = claims.load()
+    made = definitions.load()
     assert formulas.compute(made, ["faster", 23, 40]) == pytest.approx(73.913, abs=1e-3)
     assert formulas.compute(made, ["saved", 23, 40]) == pytest.approx(42.5)
     assert formulas.compute(made, ["growth", 15000, 140000]) == pytest.approx(833.33, abs=0.01)
@@ -398,7 +398,7 @@ def test_two_claims_with_one_name_are_refused() -> None:
     data = copy.deepcopy(resources.load_toml("claims.toml"))
     data["claim"] = [ENTRY, ENTRY]
     with pytest.raises(InputError, match="more than one claim is called x"):
-        claims.parse(data)
+        definitions.parse(data)
 
 
 @pytest.mark.parametrize(
@@ -443,12 +443,12 @@ def test_the_command_prints_every_claim_and_writes_the_same_files_twice(
     for folder in ("a", "b"):
         assert run("study", "claims", "--database", str(catalog), "--out", str(tmp_path / folder)) == 0
     printed = capsys.readouterr().out
-    assert [c.id for c in claims.load().claims if f"\n{c.id} " not in printed] == []
+    assert [c.id for c in definitions.load().claims if f"\n{c.id} " not in printed] == []
     assert "selected sample: " in printed
     for name in ("claims.csv", "claims.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     whole = json.loads((tmp_path / "a" / "claims.json").read_text(encoding="utf-8"))
-    assert len(whole["claims"]) == sum(whole["verdicts"].values()) == len(claims.load().claims)
+    assert len(whole["claims"]) == sum(whole["verdicts"].values()) == len(definitions.load().claims)
     assert len((tmp_path / "a" / "claims.csv").read_text(encoding="utf-8").splitlines()) == len(whole["claims"]) + 1
 
 

@@ -38,8 +38,8 @@ from torch_embers.settings import Settings
 from torch_embers.store import schema, views
 from torch_embers.store.store import Store
 from torch_embers.store.tables import KEYS
-from torch_embers.study import checks, claims_table, judge
-from torch_embers.study import claims as claim_files
+from torch_embers.study.claims import checks, claims_table, judge
+from torch_embers.study.claims import definitions as claim_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

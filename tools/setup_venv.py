@@ -1,8 +1,9 @@
-"""Make `.venv` and install the project into it: `python3 tools/setup_venv.py [base|classify] ...`; needs no package.
+"""Make `.venv` and install the project into it: `python3 tools/setup_venv.py [base|classify|study] ...`; needs no package.
 
 base      the package in editable form with what tests and lint need, at the versions of constraints.txt
 classify  what classification needs, first of all PyTorch without CUDA: from PyTorch's own CPU index when that answers
           within seconds (asked once, for torch alone), else from wherever pip is set up to look
+study     what pictures, experiments and the notebook need, with the same PyTorch
 """
 
 from __future__ import annotations
@@ -93,11 +94,11 @@ def main(parts: list[str]) -> None:
     for part in parts or ["base"]:
         if part == "base":
             pip("-c", str(CONSTRAINTS), "-e", f"{ROOT}[{EXTRAS}]")
-        elif part == "classify":
+        elif part in {"classify", "study"}:
             install_torch()
-            pip("-c", str(CONSTRAINTS), "-e", f"{ROOT}[{EXTRAS},classify]")
+            pip("-c", str(CONSTRAINTS), "-e", f"{ROOT}[{EXTRAS},{part}]")
         else:
-            sys.exit(f"unknown part {part!r}: base or classify")
+            sys.exit(f"unknown part {part!r}: base, classify or study")
 
 
 if __name__ == "__main__":

@@ -487,7 +487,8 @@ def study_claims(
     database: DatabaseOption = None,
 ) -> None:
     """Judge every number that the study prints: our figure, a verdict, and whether the number can be right at all."""
-    from torch_embers.study import claims_table, judge, show
+    from torch_embers.study import show
+    from torch_embers.study.claims import claims_table, judge
 
     report = judge.on_store(_store(database))
     show.print_claims(report, claims_table.write(report, out) if out is not None else ())

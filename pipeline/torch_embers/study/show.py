@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch_embers.console import plain, stdout, table
-from torch_embers.study import claims_table
-from torch_embers.study.judge import VERDICTS
+from torch_embers.study.claims import claims_table
+from torch_embers.study.claims.judge import VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from torch_embers.study.judge import Report
+    from torch_embers.study.claims.judge import Report
 
 
 def print_claims(report: Report, written: Sequence[Path] = ()) -> None:

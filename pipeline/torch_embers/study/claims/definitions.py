@@ -13,7 +13,7 @@ from typing import Any
 
 from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.study.consistency import Printed, printed
+from torch_embers.study.claims.consistency import Printed, printed
 
 DEFINITIONS = "claims.toml"
 RULES = {

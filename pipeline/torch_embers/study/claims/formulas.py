@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.study import geometry
+from torch_embers.study.claims import geometry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from torch_embers.study.claims import Study
+    from torch_embers.study.claims.definitions import Study
 
 ARITHMETIC: Mapping[str, Callable[..., float]] = {
     "growth": lambda before, after: 100 * (after / before - 1),

@@ -11,13 +11,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.study import consistency, formulas
+from torch_embers.study.claims import consistency, formulas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from torch_embers.study.claims import Claim, Study
-    from torch_embers.study.consistency import Printed
+    from torch_embers.study.claims.consistency import Printed
+    from torch_embers.study.claims.definitions import Claim, Study
 
 UP_TO = 100
 """Largest number of things that is tried where the paper states none: its own largest set in detail is 73 bugs."""

@@ -7,13 +7,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.study import checks
-from torch_embers.study.judge import VERDICTS
+from torch_embers.study.claims import checks
+from torch_embers.study.claims.judge import VERDICTS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_embers.study.judge import Ours, Report, Result
+    from torch_embers.study.claims.judge import Ours, Report, Result
 
 COLUMNS = ("claim", "printed", "ours", "verdict", "why", "consistency")
 BASES = {

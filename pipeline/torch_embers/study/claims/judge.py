@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from torch_embers.errors import InputError
-from torch_embers.study import checks, claims, formulas, intervals, sql
+from torch_embers.study import sql
+from torch_embers.study.claims import checks, definitions, formulas
+from torch_embers.study.statistics import intervals
 
 if TYPE_CHECKING:
     from torch_embers.store.store import Store
-    from torch_embers.study.checks import Finding
-    from torch_embers.study.claims import Claim, Study
+    from torch_embers.study.claims.checks import Finding
+    from torch_embers.study.claims.definitions import Claim, Study
 
 VERDICTS = {
     "agrees": "our figure and the printed one go together under the claim's rule",
@@ -211,6 +213,6 @@ def on_store(store: Store) -> Report:
         InputError: data/claims.toml is malformed.
         StoreError: the database cannot be read.
     """
-    study = claims.load()
+    study = definitions.load()
     with store.read() as connection:
         return evaluate(connection, study)

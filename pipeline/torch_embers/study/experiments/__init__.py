@@ -1,0 +1,1 @@
+"""The paper's two experiments, made again on this machine: needs PyTorch."""

@@ -1,0 +1,1 @@
+"""Statistics that the study uses: pure functions on plain numbers."""
