@@ -66,7 +66,7 @@ evaluation: setup-classify ## measure the classifier on the catalog and rewrite 
 	$(EVALUATE) --repeats 5 --out bench/evaluation.json
 	$(EVALUATE) $(MAIN) --repeats 5 --no-tags --out bench/evaluation-no-tags.json
 	$(EVALUATE) $(MAIN) --split time:2023-01-01 --out bench/evaluation-time.json
-	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/docs
 
 status: setup ## what the database holds
 	$(EMBERS) status
@@ -74,27 +74,27 @@ status: setup ## what the database holds
 funnel: mine ## the study's stages, counted here
 	$(EMBERS) funnel
 
-test: setup-classify ## the quick tests
+test: setup-study ## the quick tests
 	$(BIN)/python -m pytest -q -m "not slow"
 
-test-slow: setup-classify ## kill tests, fault tests, whole mines against stand-in servers
+test-slow: setup-study ## kill tests, fault tests, whole mines against stand-in servers
 	$(BIN)/python -m pytest -q -m slow
 
-test-all: setup-classify ## everything
+test-all: setup-study ## everything
 	$(BIN)/python -m pytest -q
 
 lint: setup ## ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: setup-classify ## mypy, strict
+types: setup-study ## mypy, strict
 	$(BIN)/mypy
 
 docs: setup-classify ## rewrite the generated parts of docs/
-	$(BIN)/python tools/docs.py
+	$(BIN)/python tools/docs
 
 docs-check: setup-classify ## fail where docs/ is stale
-	$(BIN)/python tools/docs.py --check
+	$(BIN)/python tools/docs --check
 
 bench: setup-classify ## measure, and rewrite bench/RESULTS.md
 	$(BIN)/python bench/run.py

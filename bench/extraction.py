@@ -7,7 +7,7 @@ showed the reported failure. The oracle is that of extracted cases: the run must
 
 Runs are appended to runs.jsonl in the scratch folder at once, so that an interrupted measurement goes on where it was. What came of
 it is written to bench/extraction.json (numbers, reasons, one row per item; no text) and stands in docs/extraction.md by way of
-tools/docs.py.
+tools/docs.
 """
 
 from __future__ import annotations

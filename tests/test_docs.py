@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 import typer
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.version import Version
 
 from torch_embers import cli
 from torch_embers.repro.case import KEYS, shipped
@@ -39,12 +42,18 @@ MACHINE_PATH = re.compile(r"(?<![\w.:/-])/(?:home|root|tmp|work|Users|mnt|var|op
 
 
 def _tool() -> Any:
-    spec = importlib.util.spec_from_file_location("embers_docs", ROOT / "tools" / "docs.py")
+    """The folder tools/docs as a package."""
+    folder = ROOT / "tools" / "docs"
+    spec = importlib.util.spec_from_file_location(
+        "embers_docs", folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
+    for name in ("blocks", "cases", "catalog", "commands", "markdown", "pages", "rewriting"):
+        importlib.import_module(f"embers_docs.{name}")
     return module
 
 
@@ -98,13 +107,23 @@ def test_every_command_and_option_has_a_help_text(command: str) -> None:
 def test_the_index_names_every_command_and_every_exit_code() -> None:
     text = (DOCS / "commands.md").read_text(encoding="utf-8")
     assert [name for name in COMMANDS if f"(commands/{name}.md)" not in text] == []
-    codes = {kind.exit_code for kind in docs.named_errors()} | {0, 2, NEWS, 130, 141}
+    codes = {kind.exit_code for kind in docs.commands.named_errors()} | {0, 2, NEWS, 130, 141}
     assert [code for code in sorted(codes) if f"\n| {code} | " not in text] == []
 
 
 def test_generated_parts_are_current() -> None:
-    stale = [str(path.relative_to(ROOT)) for path in docs.stale()]
-    assert not stale, "run `python tools/docs.py`"
+    stale = [str(path.relative_to(ROOT)) for path in docs.pages.stale()]
+    assert not stale, "run `python tools/docs`"
+
+
+def test_every_block_that_is_made_stands_on_a_page() -> None:
+    found = {name for path in PAGES for _, name, *_ in docs.rewriting.BLOCK.findall(path.read_text(encoding="utf-8"))}
+    assert set(docs.blocks.blocks()) == found
+
+
+def test_the_tool_runs_as_a_folder() -> None:
+    ended = subprocess.run([sys.executable, ROOT / "tools" / "docs", "--help"], capture_output=True, text=True)
+    assert "--check" in ended.stdout, ended.stderr
 
 
 @pytest.mark.parametrize("path", READ, ids=lambda p: str(p.relative_to(ROOT)))
@@ -138,8 +157,8 @@ def test_the_page_on_cases_explains_every_key_and_lists_every_case() -> None:
     ],
 )
 def test_versions_next_to_each_other_are_told_as_a_range(bad: list[str], shown: str) -> None:
-    known = [docs.Version(text) for text in ("1.13.1", "2.0.1", "2.1.2", "2.9.1", "2.10.0")]
-    assert docs.ranges(bad, known) == shown
+    known = [Version(text) for text in ("1.13.1", "2.0.1", "2.1.2", "2.9.1", "2.10.0")]
+    assert docs.cases.ranges(bad, known) == shown
 
 
 @pytest.mark.parametrize("path", READ, ids=lambda p: str(p.relative_to(ROOT)))
@@ -179,12 +198,12 @@ def test_check_names_the_stale_file_and_the_tool_repairs_it(copy: Path, capsys: 
     page = copy / "docs" / "commands" / "funnel.md"
     whole = page.read_text(encoding="utf-8")
     page.write_text(whole.replace("`--database`", "`--datenbank`"), encoding="utf-8")
-    assert docs.main(["--check"], copy) == 1
+    assert docs.pages.main(["--check"], copy) == 1
     assert "stale: docs/commands/funnel.md" in capsys.readouterr().out
     assert "datenbank" in page.read_text(encoding="utf-8")
-    assert docs.main([], copy) == 0
+    assert docs.pages.main([], copy) == 0
     assert page.read_text(encoding="utf-8") == whole
-    assert docs.main(["--check"], copy) == 0
+    assert docs.pages.main(["--check"], copy) == 0
 
 
 @pytest.mark.parametrize(
@@ -201,7 +220,7 @@ def test_a_malformed_block_is_refused_and_nothing_is_written(
 ) -> None:
     page = copy / "docs" / "broken.md"
     page.write_text(text, encoding="utf-8")
-    assert docs.main([], copy) == 1
+    assert docs.pages.main([], copy) == 1
     assert "docs/broken.md" in capsys.readouterr().err
     assert page.read_text(encoding="utf-8") == text
 
@@ -210,14 +229,14 @@ def test_a_malformed_block_is_refused_and_nothing_is_written(
 def test_only_what_stands_in_a_block_changes(before: str, inside: str, after: str) -> None:
     parts = [part.replace("<!--", "") for part in (before, inside, after)]
     text = f"{parts[0]}\n<!-- generated: x -->\n{parts[1]}<!-- end -->\n{parts[2]}"
-    once = docs.rewritten(text, {"x": lambda: "fresh"})
+    once = docs.rewriting.rewritten(text, {"x": lambda: "fresh"})
     assert once == f"{parts[0]}\n<!-- generated: x -->\n\nfresh\n\n<!-- end -->\n{parts[2]}"
-    assert docs.rewritten(once, {"x": lambda: "fresh"}) == once
+    assert docs.rewriting.rewritten(once, {"x": lambda: "fresh"}) == once
 
 
 @given(st.text())
 def test_a_cell_never_breaks_its_table(text: str) -> None:
-    shown = docs.cell(text)
+    shown = docs.markdown.cell(text)
     assert len(shown.splitlines()) <= 1
     assert not re.search(r"(?<!\\)\|", shown)
     assert "<" not in shown
@@ -225,4 +244,4 @@ def test_a_cell_never_breaks_its_table(text: str) -> None:
 
 def test_examples_of_a_first_mine_count_the_catalog_as_it_is() -> None:
     text = (DOCS / "commands" / "mine.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"catalog: ([\d,]+) items", text)) == {f"{len(docs.entries()):,}"}
+    assert set(re.findall(r"catalog: ([\d,]+) items", text)) == {f"{len(docs.catalog.entries()):,}"}

@@ -43,8 +43,12 @@ def _fact(facts: dict[str, Any], name: str) -> str:
     return f"({facts[name]})"
 
 
-def statements(definitions: dict[str, Any]) -> list[str]:
+def statements(definitions: dict[str, Any], *, temporary: bool = False) -> list[str]:
     """Build the statements that create the views.
+
+    Args:
+        definitions: data/candidates.toml, parsed.
+        temporary: for this connection alone, and on its temporary tables where they hide stored ones.
 
     Raises:
         InputError: an entry of the definitions is malformed.
@@ -62,7 +66,7 @@ def statements(definitions: dict[str, Any]) -> list[str]:
         where = definitions["candidate"]["where"]
     except KeyError as error:
         raise InputError(f"data/{DEFINITIONS}: entry {error} is missing") from error
-    return [
+    made = [
         f"CREATE OR REPLACE VIEW signals AS {signals}",
         "COMMENT ON VIEW signals IS 'What makes an item a report of wrong behaviour (data/candidates.toml).'",
         base.replace("{gold_data_path_types}", _list(facts["gold_data_path_types"])),
@@ -73,6 +77,12 @@ def statements(definitions: dict[str, Any]) -> list[str]:
         f"CREATE OR REPLACE VIEW funnel AS {stages}",
         "COMMENT ON VIEW funnel IS 'The stages of the study, counted in this database, beside its own counts.'",
     ]
+    return [_temporary(statement) for statement in made if not statement.startswith("COMMENT")] if temporary else made
+
+
+def _temporary(statement: str) -> str:
+    head, comment, _ = statement.partition(";\nCOMMENT ON VIEW")
+    return (head if comment else statement).replace("CREATE OR REPLACE VIEW", "CREATE OR REPLACE TEMP VIEW", 1)
 
 
 def _funnel(stages: list[dict[str, Any]]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from torch_embers.errors import InputError
-from torch_embers.study import sql
+from torch_embers.study import population, sql
 from torch_embers.study.claims import checks, definitions, formulas
 from torch_embers.study.statistics import intervals
 
@@ -184,8 +184,8 @@ def _frame(connection: duckdb.DuckDBPyConnection, census: float) -> Frame:
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, study: Study) -> None:
-    """Make the temporary tables of the population and of the references that the queries stand on."""
-    connection.execute(sql.read(FOLDER, "population.sql"))
+    """Make the temporary tables of the study's own time and of the references that the queries stand on."""
+    population.at(connection, population.load().paper)
     connection.execute("CREATE OR REPLACE TEMP TABLE study_references (ref INTEGER, number INTEGER)")
     rows: list[Any] = [(reference.ref, reference.number) for reference in study.references]
     connection.executemany("INSERT INTO study_references VALUES (?, ?)", rows)

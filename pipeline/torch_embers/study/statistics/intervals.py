@@ -28,3 +28,28 @@ def wilson(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
     half = z * sqrt(share * (1 - share) / n + spread / (4 * n)) / (1 + spread)
     # at 0 and n the bound is exact; rounding must not take it away
     return (0.0 if k == 0 else max(0.0, centre - half), 1.0 if k == n else min(1.0, centre + half))
+
+
+def newcombe(k: int, n: int, other_k: int, other_n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Newcombe's interval of the difference of two independent shares, first minus second, in -1..1.
+
+    The distances to the Wilson limits of both shares are added as the sides of a right triangle. It stays inside
+    -1..1 and holds for small samples (R. G. Newcombe, Statistics in Medicine 17, 1998, pages 873-890, method 10).
+
+    Args:
+        k: how many of the first sample have the property.
+        n: size of the first sample.
+        other_k: how many of the second sample have it.
+        other_n: size of the second sample.
+        confidence: two-sided, between 0 and 1.
+
+    Raises:
+        ValueError: as ``wilson``.
+    """
+    low, high = wilson(k, n, confidence)
+    other_low, other_high = wilson(other_k, other_n, confidence)
+    first, second = k / n, other_k / other_n
+    difference = first - second
+    below = sqrt((first - low) ** 2 + (other_high - second) ** 2)
+    above = sqrt((high - first) ** 2 + (second - other_low) ** 2)
+    return max(-1.0, difference - below), min(1.0, difference + above)

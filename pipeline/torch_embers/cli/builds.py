@@ -1,0 +1,74 @@
+"""The commands `embers builds ...`: the PyTorch builds that cases run on."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torch_embers import console, settings
+from torch_embers.errors import InputError
+
+builds_app = typer.Typer(
+    help="Install, register, check and remove the PyTorch builds that cases run on.", no_args_is_help=True
+)
+
+
+@builds_app.command("add")
+def builds_add(
+    version: Annotated[
+        str | None, typer.Argument(help="A release such as 2.5.1, or `nightly`.", show_default=False)
+    ] = None,
+    python: Annotated[Path | None, typer.Option(help="Register this interpreter, which has a torch.")] = None,
+    wheel: Annotated[Path | None, typer.Option(help="Install this wheel of torch.")] = None,
+    name: Annotated[str | None, typer.Option(help="What to call it.", show_default="its version")] = None,
+    allow_cuda_packages: Annotated[
+        bool, typer.Option("--allow-cuda-packages", help="Take PyPI's build with several GB of CUDA packages.")
+    ] = False,
+) -> None:
+    """Add a build: install a release without CUDA packages, a nightly or a wheel, or register an interpreter."""
+    from torch_embers.run import install, show
+
+    wanted = settings.load()
+    with console.Counting("installing") as progress:
+        found = install.add(
+            wanted,
+            version=version,
+            python=python,
+            wheel=wheel,
+            name=name or "",
+            allow_cuda_packages=allow_cuda_packages,
+            said=progress.said,
+        )
+    show.print_builds([found], wanted.builds_cap)
+
+
+@builds_app.command("list")
+def builds_list() -> None:
+    """List the builds, with the room they take."""
+    from torch_embers.run import command, show
+
+    wanted = settings.load()
+    show.print_builds(command.registry(wanted).installed(), wanted.builds_cap)
+
+
+@builds_app.command("check")
+def builds_check(
+    names: Annotated[list[str] | None, typer.Argument(help="Builds; all of them where none is named.")] = None,
+) -> None:
+    """Check that builds are what they were and work: import, matmul, backward on each device. Exit code 3 if not."""
+    from torch_embers.run import command, show
+
+    registry = command.registry(settings.load())
+    checked = [registry.check(build) for build in command.chosen_builds(registry, names or ["all"])]
+    show.print_checks(checked)
+    if any(build.broken for build in checked):
+        raise typer.Exit(InputError.exit_code)
+
+
+@builds_app.command("remove")
+def builds_remove(name: Annotated[str, typer.Argument(help="Name of the build.")]) -> None:
+    """Forget a build; delete it if embers installed it."""
+    from torch_embers.run import command
+
+    gone = command.registry(settings.load()).remove(name)
+    console.stdout().print(f"removed {console.plain(gone.name)} ({console.plain(gone.identity)})")

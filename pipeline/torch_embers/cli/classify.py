@@ -1,0 +1,145 @@
+"""Commands that label items, measure how well, and search by meaning."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from torch_embers import console, settings
+from torch_embers.cli.options import DatabaseOption, NumberArgument, RepoOption, store_at
+from torch_embers.errors import InputError
+from torch_embers.store.store import Store
+
+
+def classify(
+    explain: Annotated[
+        int | None, typer.Option(min=1, help="Only say why this item has its labels: terms, nearest labelled items.")
+    ] = None,
+    train: Annotated[
+        bool, typer.Option("--train", help="Train on the gold labels of the database before labelling.")
+    ] = False,
+    model: Annotated[
+        Path | None, typer.Option(help="Folder of the classifier.", show_default="the one that comes with embers")
+    ] = None,
+    variant: Annotated[str, typer.Option(help="Text to train on: title, title_body or thread.")] = "title_body",
+    repo: RepoOption = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Label every item with the study's taxonomy; says nothing where it is not sure enough."""
+    from torch_embers.classify import classify_console, command
+
+    wanted = settings.load(database=database, repo=repo)
+    store = Store(wanted.database)
+    if explain is not None:
+        classify_console.print_explanation(command.explain(store, wanted.repo, explain, model), wanted.repo, explain)
+        return
+    with console.Counting("classifying", unit="steps") as progress:
+        classify_console.print_labelled(command.run(store, model, variant, progress, train=train))
+
+
+def evaluate(
+    train: Annotated[Path | None, typer.Option(help="CSV file to learn from, instead of the database's gold.")] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="CSV file to answer; without one, grouped cross-validation.")
+    ] = None,
+    text_col: Annotated[list[str] | None, typer.Option(help="Column with text; repeat to join several.")] = None,
+    label_col: Annotated[str, typer.Option(help="Column with the class.")] = "label",
+    group_col: Annotated[str | None, typer.Option(help="Column that says what must stay together.")] = None,
+    date_col: Annotated[str | None, typer.Option(help="Column with dates, for a split by time.")] = None,
+    split: Annotated[str, typer.Option(help="folds, or time:DATE to train before a date and test after.")] = "folds",
+    repeats: Annotated[int, typer.Option(min=1, help="Cut the folds this often, each time otherwise.")] = 1,
+    scheme: Annotated[list[str] | None, typer.Option(help="Only this scheme of the gold; repeat for more.")] = None,
+    variant: Annotated[str, typer.Option(help="Text of the gold items: title, title_body or thread.")] = "title_body",
+    no_tags: Annotated[bool, typer.Option("--no-tags", help="Read titles without tags such as [MPS].")] = False,
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Also compare an embedder that is fine-tuned in each fold: minutes each.")
+    ] = False,
+    plots: Annotated[Path | None, typer.Option(help="Also draw everything into this folder, SVG and PNG.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Also write everything as JSON to this file.")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Measure the classifier beside plain baselines, with intervals: on the gold labels, or on any CSV files."""
+    from torch_embers.classify.evaluation import evaluate_command, evaluate_console
+
+    if train is None and (test is not None or text_col or group_col or date_col):
+        raise InputError("--test, --text-col, --group-col and --date-col go with --train FILE")
+    evaluate_command.prepare(out, plots)
+    with console.Counting("evaluating", unit="answers") as progress:
+        if train is not None:
+            found = evaluate_command.on_files(
+                train,
+                test,
+                text_col or ["text"],
+                label_col,
+                group_col,
+                date_col,
+                split,
+                progress,
+                repeats=repeats,
+                tune=tune,
+            )
+        else:
+            found = evaluate_command.on_gold(
+                store_at(database), variant, split, scheme or (), progress, tags=not no_tags, repeats=repeats, tune=tune
+            )
+    evaluate_console.print_evaluated(found)
+    if out is not None:
+        about: dict[str, Any] = {"split": split, "repeats": repeats}
+        about |= {"variant": variant, "tags": not no_tags} if train is None else {}
+        evaluate_console.write_json(found, out, about)
+    if plots is not None:
+        evaluate_command.draw(found, plots)
+
+
+def label(
+    scheme: Annotated[list[str] | None, typer.Option(help="Only ask this scheme; repeat for more.")] = None,
+    annotator: Annotated[str | None, typer.Option(help="Who labels; asked for when not given.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Offer at most this many items.")] = 50,
+    blind: Annotated[bool, typer.Option("--blind", help="Do not show the model's guess.")] = False,
+    errors: Annotated[
+        bool, typer.Option("--errors", help="Only list the gold labels that are probably wrong, the surest first.")
+    ] = False,
+    model: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the classifier, for --errors.", show_default="the one that comes with embers"),
+    ] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Label items by hand, the most informative first; every answer is kept at once, quit at any time."""
+    from torch_embers.classify import classify_console, command
+    from torch_embers.classify.labelling.keyboard import read_keys
+    from torch_embers.classify.labelling.label_console import label_session
+
+    if errors:
+        classify_console.print_suspects(command.suspects(store_at(database), scheme or (), model), limit)
+        return
+    if model is not None:
+        raise InputError("--model goes with --errors")
+    label_session(
+        store_at(database), scheme or (), annotator, limit, read_keys(sys.stdin), console.stdout(), blind=blind
+    )
+
+
+def similar(
+    number: NumberArgument,
+    k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
+    repo: RepoOption = None,
+    database: DatabaseOption = None,
+) -> None:
+    """List the items whose text is nearest in meaning to that of one item."""
+    from torch_embers.classify import command
+
+    wanted = settings.load(database=database, repo=repo)
+    console.print_hits(command.similar(Store(wanted.database), wanted.repo, number, k))
+
+
+def search(
+    text: Annotated[str, typer.Argument(help="Words that describe what is looked for.")],
+    k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
+    database: DatabaseOption = None,
+) -> None:
+    """List the items whose text is nearest in meaning to some words."""
+    from torch_embers.classify import command
+
+    console.print_hits(command.search(store_at(database), text, k))

@@ -1,0 +1,132 @@
+"""Commands that make cases, run them in the sandbox, and tell what came of it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torch_embers import console, settings
+from torch_embers.cli.options import BuildOption, DatabaseOption, JobsOption, NumberArgument, RepoOption, store_at
+from torch_embers.errors import SandboxError
+from torch_embers.store.store import Store
+
+
+def doctor() -> None:
+    """Prove on this machine every guarantee that the sandbox gives, and say what is missing."""
+    from torch_embers.run import doctor as examining
+
+    proof = examining.prove(again=True)
+    for line in examining.report(proof):
+        console.stdout().print(console.plain(line))
+    if not proof.complete:
+        raise typer.Exit(SandboxError.exit_code)
+
+
+def link_repros(
+    repo: Annotated[str | None, typer.Option(help="Only this repository, as owner/name.", show_default="all")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Give every candidate its one row: a case by hand, a script extracted from its text, or the reason why not."""
+    from torch_embers.repro import link
+    from torch_embers.run import show
+
+    with console.Counting("linking") as progress:
+        done = link.link_repros(store_at(database), repo, progress)
+    show.print_linked(done)
+
+
+def run(
+    cases: Annotated[
+        list[str] | None, typer.Argument(help="Cases by name, items by number; all cases where none is given.")
+    ] = None,
+    build: BuildOption = None,
+    jobs: JobsOption = 2,
+    force: Annotated[bool, typer.Option("--force", help="Run again although verdicts are known.")] = False,
+    repo: RepoOption = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Run cases in the sandbox and say of each whether its bug occurs: k of n runs, control, detectable rate."""
+    from torch_embers.run import command, show
+
+    wanted = settings.load(database=database, repo=repo)
+    with console.Counting("running") as progress:
+        done = command.run_cases(
+            Store(wanted.database), wanted, cases or (), build or (), progress, show.print_cell, jobs=jobs, force=force
+        )
+    show.print_outcome(done)
+
+
+def minimize(
+    case: Annotated[str, typer.Argument(help="An extracted case such as x99638, or the number of its item.")],
+    build: Annotated[str | None, typer.Option("--build", "-b", help="Where it fails.", show_default="current")] = None,
+    repo: RepoOption = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Make an extracted script small in the sandbox, keeping exactly the failure that it shows."""
+    from torch_embers.run import command, show
+
+    wanted = settings.load(database=database, repo=repo)
+    with console.Counting("minimising") as progress:
+        made = command.minimize_case(Store(wanted.database), wanted, case, build, progress.said)
+    show.print_reduction(made)
+
+
+def matrix(
+    csv: Annotated[Path | None, typer.Option(help="Also write it as CSV.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Also write it as JUnit XML.")] = None,
+    jsonl: Annotated[Path | None, typer.Option(help="Also write it as JSON Lines.")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Print the verdict of every case on every build."""
+    from torch_embers.run import command, show
+
+    show.print_matrix(command.save_matrix(store_at(database), csv, junit, jsonl))
+
+
+def recheck(
+    only: Annotated[str, typer.Option(help="Items in this state: open, closed or all.")] = "all",
+    build: BuildOption = None,
+    every: Annotated[float, typer.Option(min=0, help="Days after which a verdict is due again.")] = 7,
+    jobs: JobsOption = 2,
+    out: Annotated[Path | None, typer.Option(help="Folder for recheck.json, recheck.md and recheck.xml.")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Re-check bugs and tell what changed since last time: came back, fixed, closed but there, open but gone.
+
+    The newest of the builds is the one that statuses speak of. Exit code 10 if there is something to tell.
+    """
+    from torch_embers.run import command, reports, show
+
+    wanted = settings.load(database=database)
+    with console.Counting("re-checking") as progress:
+        found = command.run_recheck(
+            Store(wanted.database), wanted, progress, only=only, names=build or (), every=every, jobs=jobs, out=out
+        )
+    show.print_recheck(found)
+    raise typer.Exit(reports.exit_code(found))
+
+
+def show_item(
+    number: NumberArgument,
+    repo: RepoOption = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Print the whole story of an item: facts, labels, links, cases, verdict per build."""
+    from torch_embers.run import show
+    from torch_embers.run.story import story
+
+    wanted = settings.load(database=database, repo=repo)
+    show.print_story(story(Store(wanted.database), wanted.repo, number))
+
+
+def comment(
+    number: NumberArgument,
+    repo: RepoOption = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Print a table of versions with environment and command, to paste into the item. It is never posted."""
+    from torch_embers.run.story import comment as written
+    from torch_embers.run.story import story
+
+    wanted = settings.load(database=database, repo=repo)
+    typer.echo(written(story(Store(wanted.database), wanted.repo, number)))

@@ -1,0 +1,92 @@
+"""Commands that mine the tracker, and that tell what the database holds of it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torch_embers import console, settings
+from torch_embers.cli.options import DatabaseOption, NumberArgument, RepoOption, store_at
+from torch_embers.store.store import Store
+
+
+def mine(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(help="Files (jsonl, archive; globs and URLs too) or a clone (git) to mine."),
+    ] = None,
+    repo: RepoOption = None,
+    since: Annotated[str | None, typer.Option(help="Only items changed at or after this date (UTC).")] = None,
+    until: Annotated[str | None, typer.Option(help="Stop at the page that passes this date (UTC).")] = None,
+    state: Annotated[str, typer.Option(help="all, open or closed.")] = "all",
+    label: Annotated[list[str] | None, typer.Option(help="Only items with this label; repeat for more.")] = None,
+    numbers: Annotated[Path | None, typer.Option(help="File with item numbers: mine these, completely.")] = None,
+    source: Annotated[str, typer.Option(help="auto, graphql, rest, archive, jsonl, git or catalog.")] = "auto",
+    budget: Annotated[int | None, typer.Option(min=1, help="At most this many requests.")] = None,
+    api_url: Annotated[str | None, typer.Option(help="Address of the GitHub API.")] = None,
+    max_wait: Annotated[float | None, typer.Option(help="Longest wait in seconds.", show_default="120")] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="Rebuild all tables from the stored pages.")] = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Mine issues, pull requests and their links into the database.
+
+    Without options: GitHub by GraphQL where a token is set (GITHUB_TOKEN), by REST within the anonymous limit
+    where none is, and the embedded catalog where GitHub cannot be reached.
+    """
+    from torch_embers.mine import plan
+
+    wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
+    request = plan.Request(
+        source=source,
+        paths=tuple(paths or ()),
+        since=since,
+        until=until,
+        state=state,
+        labels=tuple(label or ()),
+        numbers=numbers,
+        budget=budget,
+        replay=replay,
+    )
+    for report in plan.run(wanted, request, console.MineProgress):
+        console.print_report(report)
+
+
+def status(database: DatabaseOption = None) -> None:
+    """Show what the database holds, how fresh it is, and where each stream stands."""
+    from torch_embers.store.status import status as read_status
+
+    console.print_status(read_status(store_at(database)))
+
+
+def export(
+    to: Annotated[Path, typer.Option("--to", help="Folder to write to.")],
+    form: Annotated[str, typer.Option("--format", help="parquet, csv or jsonl.")] = "parquet",
+    tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; repeat for more.")] = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Write the tables as files for other tools."""
+    from torch_embers.store import export as exporting
+
+    chosen = tuple(tables) if tables else exporting.TABLES
+    console.print_export(exporting.export(store_at(database), to, form, chosen))
+
+
+def chain(
+    number: NumberArgument,
+    repo: RepoOption = None,
+    database: DatabaseOption = None,
+) -> None:
+    """Print what reverts, relands, backs out, fixes or supersedes what, as a tree around one item."""
+    from torch_embers.link.show import chain_lines
+
+    wanted = settings.load(database=database, repo=repo)
+    for line in chain_lines(Store(wanted.database), wanted.repo, number):
+        console.stdout().print(console.plain(line))
+
+
+def funnel(database: DatabaseOption = None) -> None:
+    """Count the study's stages (closed, bug-reporting, patched) in this database, beside the study's own counts."""
+    with store_at(database).read() as connection:
+        rows = connection.execute("SELECT stage, name, items, study, definition FROM funnel").fetchall()
+        [(candidates,)] = connection.execute("SELECT count(*) FROM candidates").fetchall()
+    console.print_funnel(rows, candidates)

@@ -1,0 +1,164 @@
+"""Reads what is published: one Arrow table per table of the dataset, clean, sorted, described."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from torch_embers.dataset import definitions, shipped
+from torch_embers.errors import InputError
+from torch_embers.run.matrix import version_key
+from torch_embers.store import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import duckdb
+
+    from torch_embers.dataset.definitions import Table
+    from torch_embers.store.store import Store
+
+MOMENT = pa.timestamp("ms", tz="UTC")
+CASE_TABLES = ("cases", "case_items")
+VERDICT_TABLES = ("verdicts", "builds", "environments")
+FROM_DATABASE = "database"
+FROM_SHIPPED_CASES = "shipped"
+FROM_SHIPPED_MATRIX = "shipped matrix"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Everything that is published.
+
+    Attributes:
+        tables: the declarations, every column described, in order.
+        rows: the rows of each table.
+        left_out: how many rows of what kind the database has and the dataset has not, by reason.
+        cases_from: where the cases are from: database or shipped.
+        verdicts_from: where the verdicts are from: database or shipped matrix.
+        schema_version: of the database.
+    """
+
+    tables: tuple[Table, ...]
+    rows: Mapping[str, pa.Table]
+    left_out: Mapping[str, int]
+    cases_from: str
+    verdicts_from: str
+    schema_version: int
+
+
+def collect(store: Store) -> Content:
+    """Read everything that may be published.
+
+    Raises:
+        StoreError: the database cannot be read; none is there.
+        InputError: the database is empty, or of an older embers.
+    """
+    with store.read() as connection:
+        version = _usable(connection, store)
+        cases_from = _give_cases(connection)
+        verdicts_from = _give_verdicts(connection)
+        _rank_releases(connection)
+        told = definitions.comments(connection)
+        tables = tuple(table.described(told) for table in definitions.load())
+        sources = {"cases": cases_from, "verdicts": verdicts_from}
+        rows = {table.name: _read(connection, table, sources) for table in tables}
+        left_out = _left_out(connection)
+    return Content(tables, rows, left_out, cases_from, verdicts_from, version)
+
+
+def _usable(connection: duckdb.DuckDBPyConnection, store: Store) -> int:
+    version = schema.file_version(connection)
+    if version < schema.latest_version():
+        raise InputError(
+            f"{store.path} was written by an older embers (schema version {version}): run `embers mine` once, it upgrades it"
+        )
+    [(items,)] = connection.execute("SELECT count(*) FROM items WHERE deleted_at IS NULL").fetchall()
+    if not items:
+        raise InputError(f"{store.path} holds no items, so there is nothing to publish: run `embers mine` first")
+    return version
+
+
+def _give(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table | None]) -> None:
+    """Let the queries find each table as ``given_<name>``: the one given here or, for None, the database's own."""
+    for name, rows in tables.items():
+        if rows is None:
+            connection.execute(f"CREATE OR REPLACE TEMP VIEW given_{name} AS FROM main.{name}")
+        else:
+            connection.register(f"shipped_{name}", rows)
+            connection.execute(f"CREATE OR REPLACE TEMP VIEW given_{name} AS FROM shipped_{name}")
+
+
+def _give_cases(connection: duckdb.DuckDBPyConnection) -> str:
+    [(own,)] = connection.execute("SELECT count(*) FROM cases WHERE current AND origin = 'curated'").fetchall()
+    _give(connection, dict.fromkeys(CASE_TABLES) if own else shipped.cases())
+    return FROM_DATABASE if own else FROM_SHIPPED_CASES
+
+
+def _give_verdicts(connection: duckdb.DuckDBPyConnection) -> str:
+    _give(connection, dict.fromkeys(VERDICT_TABLES))
+    connection.execute(definitions.read("sql", "views.sql"))
+    [(own,)] = connection.execute("SELECT count(*) FROM chosen_verdicts").fetchall()
+    if own:
+        return FROM_DATABASE
+    _give(connection, shipped.matrix())
+    # a view keeps the column types that it was made with
+    connection.execute(definitions.read("sql", "views.sql"))
+    return FROM_SHIPPED_MATRIX
+
+
+def _rank_releases(connection: duckdb.DuckDBPyConnection) -> None:
+    found = connection.execute("SELECT build, version FROM chosen_builds").fetchall()
+    ordered = sorted(found, key=lambda row: (version_key(row[1]), row[0]))
+    names = pa.array([build for build, _ in ordered], pa.string())
+    connection.register("releases", pa.table({"build": names, "position": pa.array(range(1, len(ordered) + 1), pa.int32())}))
+
+
+def _read(connection: duckdb.DuckDBPyConnection, table: Table, sources: Mapping[str, str]) -> pa.Table:
+    given = {table.name: sources[table.name]} if table.name in sources else {}
+    rows = connection.sql(table.query(), params=given).to_arrow_table()
+    if rows.column_names != list(table.columns):
+        raise InputError(f"dataset/sql/{table.name}.sql: its columns are not those of {definitions.FILE}")
+    return _clean(rows, table)
+
+
+def _clean(rows: pa.Table, table: Table) -> pa.Table:
+    """Columns of the types that the files have, with their descriptions."""
+    columns = [_clean_column(column) for column in rows.columns]
+    fields = [
+        pa.field(name, column.type, metadata={"description": table.columns[name]})
+        for name, column in zip(rows.column_names, columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields)).combine_chunks()
+
+
+def _clean_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_timestamp(column.type):
+        return pc.floor_temporal(column, unit="second").cast(pa.timestamp("ms")).cast(MOMENT)
+    if pa.types.is_string(column.type):
+        # no line end but \n and no NUL: CSV readers disagree about both
+        for old, new in (("\r\n", "\n"), ("\r", "\n"), ("\0", "\ufffd")):
+            column = pc.replace_substring(column, old, new)
+        return column
+    if pa.types.is_list(column.type):
+        return column.cast(pa.list_(pa.string()))
+    return column
+
+
+def _left_out(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    counted = {
+        "items that the tracker no longer shows": "FROM gone",
+        "cases with scripts that were extracted from reports or synthesized": (
+            "FROM cases WHERE current AND origin <> 'curated'"
+        ),
+        "earlier texts of cases by hand": "FROM cases WHERE NOT current AND origin = 'curated'",
+        "newest verdicts of those cases and texts": (
+            "FROM latest_verdicts ANTI JOIN (FROM cases WHERE current AND origin = 'curated') USING (case_hash)"
+        ),
+    }
+    return {
+        reason: int(connection.execute(f"SELECT count(*) {rest}").fetchall()[0][0]) for reason, rest in counted.items()
+    }

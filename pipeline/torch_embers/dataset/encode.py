@@ -1,0 +1,83 @@
+"""Arrow tables as bytes, the same for the same rows: CSV for any tool, Parquet with types and descriptions.
+
+A text that a spreadsheet would take for a formula gets an apostrophe in front, in CSV alone: titles are written by
+strangers. So that this can be undone, a text that begins with apostrophes and would be taken for one without them gets
+one more. Parquet holds every text as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMULA = re.compile(r"'*[=+\-@\t＝＋－＠]")
+"""How a text begins that a spreadsheet may execute, also with full-width signs (OWASP, CSV injection)."""
+TYPES = (
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_integer, "integer"),
+    (pa.types.is_floating, "number"),
+    (pa.types.is_timestamp, "datetime"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_list, "array"),
+    (pa.types.is_string, "string"),
+)
+"""Types of columns by the name that Frictionless Data has for them."""
+
+
+def type_name(kind: pa.DataType) -> str:
+    """The type of a column in the words of Frictionless Data."""
+    return next(name for fits, name in TYPES if fits(kind))
+
+
+def guarded(text: str) -> str:
+    """The text, with an apostrophe in front where a spreadsheet may take it for a formula."""
+    return f"'{text}" if FORMULA.match(text) else text
+
+
+def unguarded(text: str) -> str:
+    """The text that ``guarded`` was given."""
+    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+
+
+def to_csv(rows: pa.Table) -> bytes:
+    """CSV with a heading: UTF-8, lines end in ``\\n``, times in ISO 8601 (UTC), lists as JSON, nothing for NULL."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(rows.column_names)
+    for batch in rows.to_batches(max_chunksize=10_000):
+        writer.writerows(zip(*(map(_cell, column.to_pylist()) for column in batch.columns), strict=True))
+    return out.getvalue().encode("utf-8")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return guarded(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)
+    return repr(value)
+
+
+def to_parquet(rows: pa.Table, about: Mapping[str, str]) -> bytes:
+    """Parquet with ``about`` as metadata of the file; columns keep their descriptions."""
+    out = io.BytesIO()
+    named = {key.encode(): value.encode() for key, value in about.items()}
+    pq.write_table(rows.replace_schema_metadata(named), out, compression="zstd", version="2.6")
+    return out.getvalue()

@@ -1,0 +1,55 @@
+"""The rows of an exhibit: its query run on the prepared tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from torch_embers.errors import InputError
+from torch_embers.study import sql
+
+if TYPE_CHECKING:
+    from torch_embers.study.exhibits.definitions import Exhibit
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An exhibit with its rows.
+
+    Attributes:
+        rows: what is shown and written.
+        items: what it was computed from, where that is something else: one row per item or per pair of answers.
+        notes: how many, which selection, what was left out.
+    """
+
+    exhibit: Exhibit
+    rows: tuple[Row, ...]
+    items: tuple[Row, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns; empty without rows."""
+        return tuple(self.rows[0]) if self.rows else ()
+
+    def of(self, **wanted: Any) -> tuple[Row, ...]:
+        """The rows with these values."""
+        return tuple(row for row in self.rows if all(row.get(name) == value for name, value in wanted.items()))
+
+
+def query(connection: duckdb.DuckDBPyConnection, exhibit: Exhibit) -> tuple[Row, ...]:
+    """Run the query of an exhibit.
+
+    Raises:
+        InputError: the query is malformed.
+    """
+    try:
+        cursor = connection.execute(sql.read(*exhibit.query))
+        columns = [str(column[0]) for column in cursor.description or ()]
+        return tuple(dict(zip(columns, row, strict=True)) for row in cursor.fetchall())
+    except duckdb.Error as error:
+        raise InputError(f"analysis/{'/'.join(exhibit.query)}: {error}") from error

@@ -1,0 +1,230 @@
+"""Who is counted: temporary tables that every query in analysis/ stands on, made anew for each run.
+
+Nothing is written to the database. A *time* is a span of days; the tables of one time say which issues of it are closed, report
+a bug, and are patched, as the study counts. A *sample* is a set of items with a name (data/study.toml): the study's own time,
+the same until today, and all candidates. Where the time ends before the newest event, the tracker is rewound to that day.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import Version
+
+from torch_embers import resources
+from torch_embers.errors import InputError
+from torch_embers.store import views
+from torch_embers.study import sql, wheel_lines
+
+if TYPE_CHECKING:
+    import duckdb
+
+DEFINITIONS = "study.toml"
+FOLDER = "population"
+SHIPPED_MATRIX = "matrix.csv"
+SAMPLE_COLUMNS = (
+    "sample VARCHAR, repo VARCHAR, number INTEGER, kind VARCHAR, state VARCHAR, state_reason VARCHAR, "
+    "reported_at TIMESTAMP, dated BOOLEAN, closed_at TIMESTAMP"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A span of days, both ends included."""
+
+    first: date
+    last: date
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A set of items that is counted; ``label`` is how pictures call it."""
+
+    name: str
+    label: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a sample must have to carry a share, a curve or a statement."""
+
+    least_share: int
+    least_group: int
+    least_statement: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything of data/study.toml, with the day the study speaks of."""
+
+    paper: Time
+    today: Time
+    samples: tuple[Sample, ...]
+    limits: Limits
+
+    def sample(self, name: str) -> Sample:
+        """The sample of this name.
+
+        Raises:
+            InputError: there is none.
+        """
+        for sample in self.samples:
+            if sample.name == name:
+                return sample
+        raise InputError(f"data/{DEFINITIONS}: no sample is called {name!r}")
+
+
+def load(as_of: date | None = None) -> Plan:
+    """Read data/study.toml.
+
+    Args:
+        as_of: last day of today's study; the present day where none is given.
+
+    Raises:
+        InputError: the file is malformed, or the day lies before the study's first or after the present one.
+    """
+    data = resources.load_toml(DEFINITIONS)
+    present = datetime.now(UTC).date()
+    last = as_of or present
+    try:
+        first, paper_last = data["time"]["first"], data["time"]["paper_last"]
+        samples = tuple(Sample(s["name"], s["label"], s["reason"]) for s in data["sample"])
+        limits = data["limits"]
+        found = Limits(limits["least_share"], limits["least_group"], limits["least_statement"])
+    except KeyError as error:
+        raise InputError(f"data/{DEFINITIONS}: entry {error} is missing") from error
+    if not first < last <= present:
+        raise InputError(f"--as-of {last}: not between {first} and today, {present}")
+    return Plan(Time(first, min(paper_last, last)), Time(first, last), samples, found)
+
+
+def parse_day(text: str) -> date:
+    """Read a day as 2024-07-31.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(f"--as-of {text!r} is no day: write it as 2024-07-31") from error
+
+
+def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
+    """Make the tables of one time: study_issues, study_closed, study_bugs, study_patched, study_patches.
+
+    The connection may be read-only: all tables are temporary. Those of an earlier call are replaced.
+    """
+    before = time.last + timedelta(days=1)
+    connection.execute("CREATE OR REPLACE TEMP TABLE study_time (first_day DATE, before_day DATE)")
+    connection.execute("INSERT INTO study_time VALUES (?, ?)", [time.first, before])
+    if not _has(connection, "study_dates"):
+        connection.execute(sql.read(FOLDER, "clock.sql"))
+    [(later,)] = connection.execute("SELECT count(*) FROM main.events WHERE created_at >= ?", [before]).fetchall()
+    rewound = _has(connection, "items")
+    if later:
+        _rewind(connection, before)
+    elif rewound:
+        for name in ("items", "study_judged"):
+            connection.execute(f"DROP TABLE temp.{name}")
+    if later or rewound or not _has(connection, "study_judged"):
+        connection.execute(sql.read(FOLDER, "judged.sql"))
+    connection.execute(sql.read(FOLDER, "issues.sql"))
+
+
+def _has(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
+    """Whether a temporary table of this name is there."""
+    query = "SELECT count(*) FROM duckdb_tables() WHERE temporary AND table_name = ?"
+    return bool(connection.execute(query, [table]).fetchall()[0][0])
+
+
+def _rewind(connection: duckdb.DuckDBPyConnection, before: date) -> None:
+    """Hide the stored items behind those of a day, and build the views on them anew."""
+    end = datetime.combine(before, datetime.min.time()) - timedelta(microseconds=1)
+    as_of = resources.package_file("store", "as_of.sql").read_text(encoding="utf-8")
+    query = sql.read(FOLDER, "rewound.sql").replace("{as_of}", as_of)
+    connection.execute("DROP TABLE IF EXISTS temp.items")
+    for statement in connection.extract_statements(query):
+        connection.execute(statement, {"day": end} if "$day" in statement.query else None)
+    for text in views.statements(resources.load_toml(views.DEFINITIONS), temporary=True):
+        connection.execute(text)
+
+
+def prepare(connection: duckdb.DuckDBPyConnection, plan: Plan) -> None:
+    """Make all tables that the exhibits stand on: the samples, labels, patches, verdicts, releases, classes, lines of code.
+
+    Raises:
+        InputError: a shipped file is malformed.
+    """
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE study_sample ({SAMPLE_COLUMNS})")
+    connection.execute(
+        "CREATE OR REPLACE TEMP TABLE study_sample_patches "
+        "(sample VARCHAR, repo VARCHAR, number INTEGER, patch INTEGER, sha VARCHAR, patched_at TIMESTAMP)"
+    )
+    connection.execute("CREATE OR REPLACE TEMP TABLE study_stages (sample VARCHAR, stage VARCHAR, items BIGINT)")
+    for sample, time in (("paper", plan.paper), ("today", plan.today)):
+        at(connection, time)
+        for statement in connection.extract_statements(sql.read(FOLDER, "sample.sql")):
+            connection.execute(statement, {"sample": sample})
+    where = resources.load_toml(views.DEFINITIONS)["candidate"]["where"]
+    connection.execute(sql.read(FOLDER, "candidates.sql").replace("{where}", where))
+    _fill(connection, "study_ends", "paper_before DATE", [(plan.paper.last + timedelta(days=1),)])
+    _facts(connection)
+
+
+def _facts(connection: duckdb.DuckDBPyConnection) -> None:
+    _fill(
+        connection,
+        "study_classes",
+        "scheme VARCHAR, class VARCHAR, parent VARCHAR, place INTEGER, paper_name VARCHAR, definition VARCHAR",
+        _classes(),
+    )
+    lines = wheel_lines.measured()
+    days = {r.version: r.released for r in lines}
+    rows = [(version, days[version], place) for place, version in enumerate(sorted(days, key=Version))]
+    _fill(connection, "study_releases", "version VARCHAR, released DATE, place INTEGER", rows)
+    _fill(
+        connection,
+        "study_shipped_matrix",
+        "name VARCHAR, repo VARCHAR, number INTEGER, version VARCHAR, verdict VARCHAR",
+        _shipped_matrix(),
+    )
+    _fill(
+        connection,
+        "study_wheel_lines",
+        "version VARCHAR, module VARCHAR, component VARCHAR, subcomponent VARCHAR, strict BOOLEAN, "
+        "files INTEGER, lines INTEGER",
+        [(r.version, r.module, r.component, r.subcomponent, r.strict, r.files, r.lines) for r in lines],
+    )
+    connection.execute(sql.read(FOLDER, "verdicts.sql"))
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, table: str, columns: str, rows: list[Any]) -> None:
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} ({columns})")
+    if rows:
+        names = ", ".join("?" for _ in rows[0])
+        connection.executemany(f"INSERT INTO {table} VALUES ({names})", rows)
+
+
+def _classes() -> list[tuple[Any, ...]]:
+    rows = []
+    for scheme in resources.load_toml("taxonomy.toml")["scheme"]:
+        for place, entry in enumerate(scheme["class"]):
+            parent = entry.get("parent_class")
+            rows.append((scheme["name"], entry["name"], parent, place, entry.get("paper_name"), entry["definition"]))
+    return rows
+
+
+def _shipped_matrix() -> list[tuple[Any, ...]]:
+    """Case, item, release and verdict of the matrix that comes with embers."""
+    text = sql.read("results", SHIPPED_MATRIX)
+    rows = []
+    for row in csv.DictReader(text.splitlines()):
+        for item in row["issue"].split():
+            repo, _, number = item.partition("#")
+            rows.append((row["case"], repo, int(number), row["build"], row["verdict"]))
+    return rows

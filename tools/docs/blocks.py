@@ -1,0 +1,100 @@
+"""Every generated block and the function that makes it, page by page. A block that is not here is made by nobody."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from . import (
+    cases,
+    catalog,
+    claims,
+    commands,
+    evaluation,
+    examples,
+    extraction,
+    links,
+    minimised,
+    protocols,
+    running,
+    still_occurring,
+    store,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def blocks() -> dict[str, Callable[[], str]]:
+    """What makes each block: its name in the mark on the page, and a function that returns the Markdown."""
+    return {
+        # commands.md, commands/*.md
+        **{f"options-{name.replace(' ', '-')}": partial(commands.options_table, name) for name in commands.commands()},
+        "commands": commands.command_list,
+        "settings": commands.settings_table,
+        "errors": commands.errors_table,
+        # commands/*.md
+        "example-chain": partial(examples.example, "chain", "172340"),
+        "example-funnel": partial(examples.example, "funnel"),
+        # catalog.md
+        "catalog-facts": catalog.facts,
+        "catalog-sources": catalog.sources,
+        "catalog-classes": catalog.classes,
+        "catalog-agreement": catalog.agreement,
+        "mps-status": catalog.mps_status,
+        # cases.md
+        "case-example": cases.case_example,
+        "cases": cases.case_list,
+        "cases-counted": cases.counted,
+        "uncovered": cases.uncovered,
+        # claims.md
+        "claims-counted": claims.counted,
+        "claims-rules": claims.rules,
+        "claims-judged": claims.by_section,
+        # evaluation.md
+        "evaluation-gold": evaluation.gold,
+        "evaluation-others": evaluation.others,
+        "evaluation-tags": evaluation.tags,
+        "evaluation-time": evaluation.by_time,
+        "evaluation-classes": evaluation.classes,
+        "evaluation-agreement": evaluation.agreement,
+        "evaluation-aims": protocols.aims,
+        "evaluation-labelled": protocols.labelled,
+        "evaluation-chosen": protocols.chosen,
+        "evaluation-mhnurf": protocols.mhnurf_protocol,
+        # extraction.md, commands/link-repros.md
+        "extraction-reasons": extraction.reasons,
+        "extraction-edits": extraction.edits,
+        "extraction-shares": extraction.shares,
+        "extraction-measured": extraction.reasons_counted,
+        "extraction-edits-counted": extraction.edits_counted,
+        "extraction-outcomes": extraction.outcomes,
+        "extraction-silent": extraction.silent,
+        "minimised-scripts": minimised.sizes,
+        "minimised-summary": minimised.summary,
+        "minimised-ways": minimised.other_ways,
+        # links.md
+        "relations": links.relations_table,
+        "phrases": links.phrases,
+        "ignored": links.ignored,
+        "subcomponents": links.subcomponents,
+        "strict-paths": links.strict_paths,
+        "candidate": links.candidate,
+        "signals": links.signals,
+        "funnel-stages": links.funnel_stages,
+        # running.md, commands/builds.md
+        "verdict-numbers": running.verdict_numbers,
+        "verdict-runs": running.verdict_runs,
+        "excuses": running.excuses,
+        "sandbox-limits": running.sandbox_limits,
+        "sandbox-environment": running.sandbox_environment,
+        "sandbox-calls": running.sandbox_calls,
+        "companions": running.companions,
+        # still-occurring.md
+        "matrix-counts": still_occurring.verdict_counts,
+        "matrix-changes": still_occurring.changes,
+        "still-occurring": still_occurring.occurring,
+        # store.md
+        "tables": store.tables,
+        "views": store.view_list,
+    }

@@ -1,0 +1,103 @@
+"""docs/running.md and docs/commands/builds.md: numbers of runs, excuses, the sandbox, companion packages."""
+
+from __future__ import annotations
+
+from torch_embers import resources
+from torch_embers.run import verdict
+
+from .markdown import cell, code, table
+
+
+def verdict_numbers() -> str:
+    """Numbers of data/verdicts.toml with their reasons; a reason may stand for all keys that begin like it."""
+    runs = resources.load_toml("verdicts.toml")["runs"]
+    reasons = {key.removesuffix("_reason"): text for key, text in runs.items() if key.endswith("_reason")}
+    rows = []
+    for key, value in runs.items():
+        if not key.endswith("_reason"):
+            stem = max((s for s in reasons if key == s or key.startswith(f"{s}_")), key=len)
+            rows.append((code(key), f"{value:g}", cell(reasons[stem])))
+    return table(("number", "value:", "why"), rows)
+
+
+def verdict_runs() -> str:
+    """What a control asks for: clean runs, and the rate that they would have shown."""
+    rules = verdict.Rules.load()
+    rows = []
+    for hits, runs in ((10, 10), (9, 10), (7, 10), (5, 10), (3, 10), (2, 10), (1, 10), (3, 3), (2, 3), (1, 3)):
+        needed = verdict.runs_needed(hits, runs, rules) or 0
+        proof = needed <= rules.most
+        made = min(needed, rules.most)
+        rows.append(
+            (
+                f"{hits}/{runs}",
+                f"{verdict.lower_bound(hits, runs, rules.confidence):.3f}",
+                f"{needed:,}",
+                f"{verdict.detectable_rate(made, rules):.3f}",
+                "`absent`" if proof else f"`not_seen`: {made} runs are made",
+            )
+        )
+    return table(("control", "rate at least:", "clean runs asked for:", "they would show:", "all of them clean"), rows)
+
+
+def excuses() -> str:
+    """Exceptions that speak of the script."""
+    found = resources.load_toml("verdicts.toml")["cannot_run"]
+    rows = [(code(e["type"]), code(e.get("message", "")), cell(e["reason"])) for e in found]
+    return table(("exception", "with the words", "what it says"), rows)
+
+
+def _commented(section: str) -> list[tuple[str, str]]:
+    """Keys of one section of data/sandbox.toml with the comment above each: there the reasons are comments."""
+    found: list[tuple[str, str]] = []
+    comment: list[str] = []
+    here = False
+    for line in resources.data_file("sandbox.toml").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            here, comment = line == f"[{section}]", []
+        elif line.startswith("#"):
+            comment.append(line.removeprefix("#").strip())
+        elif here and "=" in line:
+            found.append((line.partition("=")[0].strip(), " ".join(comment)))
+            comment = []
+    return found
+
+
+def sandbox_limits() -> str:
+    """Limits of data/sandbox.toml."""
+    limits = resources.load_toml("sandbox.toml")["limits"]
+    rows = [(code(key), _amount(limits[key]), cell(why)) for key, why in _commented("limits")]
+    return table(("limit", "value:", "why"), rows)
+
+
+def _amount(value: float) -> str:
+    """A number; what is a multiple of 64 KiB is bytes."""
+    if isinstance(value, int) and value % (1 << 16) == 0:
+        sizes = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+        return next(f"{value // factor} {unit}" for unit, factor in sizes if value % factor == 0)
+    return f"{value:g}"
+
+
+def sandbox_environment() -> str:
+    """The variables that a run sees; their values are paths of the sandbox."""
+    return ", ".join(code(name) for name in resources.load_toml("sandbox.toml")["environment"])
+
+
+def sandbox_calls() -> str:
+    """System calls that a run may not make, by reason."""
+    parts: dict[str, list[str]] = {}
+    why = ""
+    for name, comment in _commented("seccomp.denied"):
+        why = comment or why
+        parts.setdefault(why, []).append(name)
+    rows = [(cell(why), ", ".join(code(name) for name in names)) for why, names in parts.items()]
+    return table(("why", "calls"), rows)
+
+
+def companions() -> str:
+    """Packages beside torch."""
+    rows = [
+        (code(e["torch"]), ", ".join(code(package) for package in e["packages"]), cell(e["reason"]))
+        for e in resources.load_toml("builds.toml")["companion"]
+    ]
+    return table(("torch", "packages", "why"), rows)
