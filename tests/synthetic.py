@@ -99,14 +99,16 @@ _MACROS = (
 
 _ITEMS = """
 INSERT INTO items (repo, number, kind, title, body, author, author_association, state, state_reason, is_draft, merged_at,
-                   created_at, updated_at, closed_at, comment_count, reaction_count, labels, history, content_hash, source)
+                   created_at, updated_at, closed_at, comment_count, reaction_count, labels, history, content_hash, source,
+                   fetched_at)
 WITH drawn AS (
     SELECT n::INTEGER AS n, CASE WHEN is_pull(n) THEN 'pull' ELSE 'issue' END AS kind, opened(n) AS opened, closed_on(n) AS closed,
            concat(replace(pick(getvariable('titles'), n, 'title'), '{}', pick(getvariable('names'), n, 'name')), ' ',
                   left(pick(getvariable('texts'), n, 'rest'), 8 + n % 40), ' ', n) AS title,
            concat_ws(E'\\n\\n', CASE WHEN NOT is_pull(n) AND draw(n, 'form') < 0.6 THEN getvariable('heading') END,
                      pick(getvariable('texts'), n, 'a'), pick(getvariable('texts'), n, 'b'),
-                     CASE WHEN draw(n, 'long') < 0.5 THEN pick(getvariable('texts'), n, 'c') END) AS body
+                     CASE WHEN draw(n, 'long') < 0.5 THEN pick(getvariable('texts'), n, 'c') END,
+                     CASE WHEN draw(n, 'died') < 0.03 THEN 'Segmentation fault (core dumped)' END) AS body
     FROM range(1, getvariable('items') + 1) t(n)
 )
 SELECT $repo, n, kind, title, body, 'user' || n % 999, pick(['NONE', 'CONTRIBUTOR', 'MEMBER', 'COLLABORATOR'], n, 'who'),
@@ -118,7 +120,7 @@ SELECT $repo, n, kind, title, body, 'user' || n % 999, pick(['NONE', 'CONTRIBUTO
        opened, coalesce(closed, opened + INTERVAL 30 DAY), closed, floor(10 * draw(n, 'talk'))::INTEGER, n % 5,
        list_sort(list_distinct([pick(getvariable('labels'), n, 'one'), pick(getvariable('labels'), n, 'two'),
                                 if(draw(n, 'third') < 0.4, pick(getvariable('labels'), n, 'three'), 'triaged')])),
-       draw(n, 'history') < 0.8, md5(title || n), 'jsonl'
+       draw(n, 'history') < 0.8, md5(title || n), 'jsonl', TIMESTAMP '2026-10-01'
 FROM drawn
 """
 _COMMENTS = """
@@ -129,12 +131,12 @@ FROM (SELECT n, (1 + floor(draw(n, 'item') * getvariable('items')))::INTEGER AS 
 """
 _EVENTS = """
 INSERT INTO events (repo, number, event_id, type, created_at, actor, label, state_reason, source)
-SELECT repo, number, (number * 10)::VARCHAR, 'labeled', created_at + INTERVAL 1 DAY, 'triager', labels[1], NULL, 'jsonl'
+SELECT repo, number, (number * 10)::VARCHAR, 'labeled', least(created_at + INTERVAL 1 DAY, TIMESTAMP '2026-09-01'), 'triager', labels[1], NULL, 'jsonl'
 FROM items WHERE history
 UNION ALL
 SELECT repo, number, (number * 10 + 1)::VARCHAR, 'labeled', created_at + to_seconds((1e8 * draw(number, 'late'))::BIGINT), 'triager',
        labels[2], NULL, 'jsonl'
-FROM items WHERE history AND labels[2] IS NOT NULL
+FROM items WHERE history AND labels[2] IS NOT NULL AND created_at + to_seconds((1e8 * draw(number, 'late'))::BIGINT) < TIMESTAMP '2026-09-01'
 UNION ALL
 SELECT repo, number, (number * 10 + 2)::VARCHAR, 'closed', closed_at, 'maintainer', NULL, state_reason, 'jsonl'
 FROM items WHERE history AND closed_at IS NOT NULL
@@ -147,6 +149,7 @@ INSERT INTO components (repo, number, component, subcomponent, strict, evidence,
 SELECT $repo, n, part[1], part[2], part[3] = 'true', pick(['text', 'text', 'label', 'path'], n, 'evidence' || turn), 'made up'
 FROM (SELECT n::INTEGER AS n, turn, pick(getvariable('parts'), n, 'part' || turn) AS part
       FROM range(1, getvariable('items') + 1) t(n), range(2) u(turn) WHERE draw(n, 'has part' || turn) < 0.5 - 0.25 * turn)
+WHERE turn = 0 OR part <> pick(getvariable('parts'), n, 'part0')
 """
 _LINKS = """
 INSERT INTO links (repo, number, sha, relation, target_repo, target_number, target_sha, evidence, found_in, rule, stated_at)
@@ -171,7 +174,7 @@ FROM items WHERE merged_at IS NOT NULL
 """
 _PULL_FILES = """
 INSERT INTO pull_files (repo, number, path, change, additions, deletions, source)
-SELECT $repo, number, pick(getvariable('paths'), number, 'path' || turn) || '/file' || number % 50 || '.py', 'modified', number % 90,
+SELECT $repo, number, pick(getvariable('paths'), number, 'path' || turn) || '/file' || number % 50 || '_' || turn || '.py', 'modified', number % 90,
        number % 40, 'jsonl'
 FROM items, range(2) t(turn) WHERE kind = 'pull'
 """
@@ -277,7 +280,12 @@ def make(path: Path, items: int, comments: int, seed: int = 1) -> Store:
         items: issues and pull requests together, at least 1.
         comments: comments on them.
         seed: another seed gives other rows of the same shape.
+
+    Raises:
+        FileExistsError: there is a file already; rows added to it would stand twice.
     """
+    if path.exists():
+        raise FileExistsError(path)
     store = Store(path)
     with store.writer("synthetic") as writer, writer.transaction(bulk=True) as connection:
         for name, value in _variables(items, comments, seed).items():

@@ -13,7 +13,7 @@ WITH patches AS (
     WHERE c.component = 'data_path'
       AND NOT EXISTS (SELECT 1 FROM by_files f WHERE f.sample = p.sample AND f.repo = p.repo AND f.patch = p.patch)
 )
-SELECT sample, year(patched_at) AS year, CASE WHEN month(patched_at) <= 6 THEN 1 ELSE 2 END AS half, subcomponent AS class,
+SELECT sample, year(patched_at) AS year, CASE WHEN month(patched_at) <= 6 THEN 1 ELSE 2 END AS half, subcomponent,
        count(DISTINCT patch) AS k
 FROM (FROM by_files UNION ALL FROM by_issue)
-GROUP BY ALL ORDER BY sample, year, half, class;
+GROUP BY ALL ORDER BY sample, year, half, subcomponent;

@@ -4,6 +4,7 @@ WITH said AS (
     SELECT p.scheme, p.likeliest AS class, count(*) AS predicted
     FROM study_sample s JOIN predictions p USING (repo, number)
     WHERE s.sample = 'candidates' AND p.scheme IN ('bug_type', 'memory_type', 'consequence')
+      AND p.provenance NOT IN ('execution', 'only_class') -- decided by a run, or nothing to decide: not the classifier's answer
       AND NOT EXISTS (SELECT 1 FROM study_labels g WHERE g.repo = s.repo AND g.number = s.number AND g.scheme = p.scheme)
     GROUP BY ALL
 ), gold AS (

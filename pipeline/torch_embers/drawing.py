@@ -7,6 +7,7 @@ colour in every picture (data/drawing.toml). Each picture is written as SVG, for
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from torch_embers import resources
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 DEFINITIONS = "drawing.toml"
@@ -77,6 +78,25 @@ def colours() -> tuple[str, ...]:
     return tuple(resources.load_toml(DEFINITIONS)["colours"])
 
 
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the house style while the block runs; settings of the caller's Matplotlib come back afterwards.
+
+    Raises:
+        InputError: Matplotlib is not installed.
+    """
+    with _matplotlib().rc_context(RESET):
+        yield
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise InputError("pictures need matplotlib: pip install 'torch-embers[study]'") from error
+    return mpl
+
+
 def new(width: float = 6.4, height: float = 3.6, *, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Any, Any]:
     """A Matplotlib figure without any window, and its axes.
 
@@ -90,14 +110,20 @@ def new(width: float = 6.4, height: float = 3.6, *, rows: int = 1, columns: int 
     Raises:
         InputError: Matplotlib is not installed.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("pictures need matplotlib: pip install 'torch-embers[study]'") from error
+    mpl = _matplotlib()
+    from matplotlib.figure import Figure
+
     with mpl.rc_context(RESET):
         figure = Figure(figsize=(width, height), layout="constrained")
         return figure, figure.subplots(rows, columns, **options)
+
+
+def shades() -> Any:
+    """A colour map from white to the first colour, for counts."""
+    _matplotlib()
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("embers", ["#ffffff", colours()[0]])
 
 
 def note(figure: Any, lines: Sequence[str]) -> None:
@@ -111,8 +137,7 @@ def save(figure: Any, folder: Path, name: str) -> tuple[Path, ...]:
     Raises:
         InputError: the folder cannot be written to.
     """
-    import matplotlib as mpl
-
+    mpl = _matplotlib()
     paths = tuple(folder / f"{name}.{kind}" for kind in FORMATS)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -35,9 +35,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "recheck": runs.recheck,
     "show": runs.show_item,
     "comment": runs.comment,
+    "study": study.study,
 }
 """In the order of `embers --help`; groups come last."""
-GROUPS = {"builds": builds.builds_app, "study": study.study_app}
+GROUPS = {"builds": builds.builds_app}
 
 for word, function in COMMANDS.items():
     app.command(word)(function)

@@ -1,23 +1,52 @@
-"""The commands `embers study ...`: what the study prints, checked against this database."""
+"""The command `embers study`: the paper rebuilt from this database, checked claim by claim, and carried on."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from torch_embers import console
 from torch_embers.cli.options import DatabaseOption, store_at
+from torch_embers.errors import InputError
 
-study_app = typer.Typer(help="Check what the study prints against this database, claim by claim.", no_args_is_help=True)
 
-
-@study_app.command("claims")
-def study_claims(
-    out: Annotated[Path | None, typer.Option(help="Also write claims.csv and claims.json into this folder.")] = None,
+def study(
+    what: Annotated[str, typer.Argument(help="tables, figures, claims, experiments or all.")] = "all",
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", help="Count what there was on this day (UTC).", show_default="today")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("analysis/results"),
+    quick: Annotated[bool, typer.Option("--quick", help="Short experiments: seconds, wide intervals.")] = False,
+    images: Annotated[
+        Path | None, typer.Option(help="CIFAR-10 (binary version) or an array.", show_default="generated images")
+    ] = None,
+    count: Annotated[int | None, typer.Option(help="Images of a pass.")] = None,
+    repeats: Annotated[int | None, typer.Option(help="Repeats of each measurement.")] = None,
+    dimension: Annotated[int | None, typer.Option(help="Side of the largest tensor.")] = None,
+    device: Annotated[
+        list[str] | None, typer.Option(help="cpu, cuda or mps; repeat for more.", show_default="all there are")
+    ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Judge every number that the study prints: our figure, a verdict, and whether the number can be right at all."""
-    from torch_embers.study import show
-    from torch_embers.study.claims import claims_table, judge
+    """Rebuild the study from this database: tables, claims, figures, experiments; each beside what the paper prints.
 
-    report = judge.on_store(store_at(database))
-    show.print_claims(report, claims_table.write(report, out) if out is not None else ())
+    Every number comes with how many items it stands for and how they were selected; what they cannot carry is refused.
+    """
+    from torch_embers.study import command, show
+    from torch_embers.study.population import parse_day
+
+    experiment = {"images": images, "count": count, "repeats": repeats, "dimension": dimension, "devices": device}
+    asked = [f"--{'device' if name == 'devices' else name}" for name, value in experiment.items() if value]
+    if "experiments" not in command.parts(what) and (asked or quick):
+        raise InputError(f"{', '.join(asked) or '--quick'}: goes with `embers study experiments` or `all`")
+    with console.Counting("study", unit="steps") as progress:
+        done = command.run(
+            store_at(database),
+            what,
+            out,
+            progress,
+            as_of=parse_day(as_of) if as_of else None,
+            profile="quick" if quick else "default",
+            **experiment,
+        )
+    show.print_done(done, out)

@@ -7,6 +7,7 @@ import typer
 
 from torch_embers import console, settings
 from torch_embers.cli.options import DatabaseOption, NumberArgument, RepoOption, store_at
+from torch_embers.errors import InputError
 from torch_embers.store.store import Store
 
 
@@ -59,16 +60,29 @@ def status(database: DatabaseOption = None) -> None:
 
 
 def export(
-    to: Annotated[Path, typer.Option("--to", help="Folder to write to.")],
-    form: Annotated[str, typer.Option("--format", help="parquet, csv or jsonl.")] = "parquet",
+    to: Annotated[Path | None, typer.Option("--to", help="Folder to write to.")] = None,
+    form: Annotated[str | None, typer.Option("--format", help="parquet, csv or jsonl.", show_default="parquet")] = None,
     tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; repeat for more.")] = None,
+    dataset: Annotated[
+        Path | None,
+        typer.Option(help="Instead: write the citable dataset, with datasheet and checksums, as this folder."),
+    ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Write the tables as files for other tools."""
+    """Write the tables as files for other tools, or a dataset that can be cited."""
+    if dataset is not None:
+        from torch_embers.dataset import publish, show
+
+        if to is not None or form is not None or tables:
+            raise InputError("--dataset writes its own set of files: leave out --to, --format and --table")
+        show.print_published(publish.publish(store_at(database), dataset))
+        return
     from torch_embers.store import export as exporting
 
+    if to is None:
+        raise typer.BadParameter("name the folder to write to, or --dataset with a folder", param_hint="--to")
     chosen = tuple(tables) if tables else exporting.TABLES
-    console.print_export(exporting.export(store_at(database), to, form, chosen))
+    console.print_export(exporting.export(store_at(database), to, form or "parquet", chosen))
 
 
 def chain(

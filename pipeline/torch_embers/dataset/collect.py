@@ -74,7 +74,7 @@ def _usable(connection: duckdb.DuckDBPyConnection, store: Store) -> int:
     version = schema.file_version(connection)
     if version < schema.latest_version():
         raise InputError(
-            f"{store.path} was written by an older embers (schema version {version}): run `embers mine` once, it upgrades it"
+            f"{store.path} is of an older embers (schema version {version}): run `embers mine` once, it upgrades it"
         )
     [(items,)] = connection.execute("SELECT count(*) FROM items WHERE deleted_at IS NULL").fetchall()
     if not items:
@@ -82,7 +82,7 @@ def _usable(connection: duckdb.DuckDBPyConnection, store: Store) -> int:
     return version
 
 
-def _give(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table | None]) -> None:
+def give(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table | None]) -> None:
     """Let the queries find each table as ``given_<name>``: the one given here or, for None, the database's own."""
     for name, rows in tables.items():
         if rows is None:
@@ -94,17 +94,17 @@ def _give(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table |
 
 def _give_cases(connection: duckdb.DuckDBPyConnection) -> str:
     [(own,)] = connection.execute("SELECT count(*) FROM cases WHERE current AND origin = 'curated'").fetchall()
-    _give(connection, dict.fromkeys(CASE_TABLES) if own else shipped.cases())
+    give(connection, dict.fromkeys(CASE_TABLES) if own else shipped.cases())
     return FROM_DATABASE if own else FROM_SHIPPED_CASES
 
 
 def _give_verdicts(connection: duckdb.DuckDBPyConnection) -> str:
-    _give(connection, dict.fromkeys(VERDICT_TABLES))
+    give(connection, dict.fromkeys(VERDICT_TABLES))
     connection.execute(definitions.read("sql", "views.sql"))
     [(own,)] = connection.execute("SELECT count(*) FROM chosen_verdicts").fetchall()
     if own:
         return FROM_DATABASE
-    _give(connection, shipped.matrix())
+    give(connection, shipped.matrix())
     # a view keeps the column types that it was made with
     connection.execute(definitions.read("sql", "views.sql"))
     return FROM_SHIPPED_MATRIX
@@ -114,7 +114,9 @@ def _rank_releases(connection: duckdb.DuckDBPyConnection) -> None:
     found = connection.execute("SELECT build, version FROM chosen_builds").fetchall()
     ordered = sorted(found, key=lambda row: (version_key(row[1]), row[0]))
     names = pa.array([build for build, _ in ordered], pa.string())
-    connection.register("releases", pa.table({"build": names, "position": pa.array(range(1, len(ordered) + 1), pa.int32())}))
+    connection.register(
+        "releases", pa.table({"build": names, "position": pa.array(range(1, len(ordered) + 1), pa.int32())})
+    )
 
 
 def _read(connection: duckdb.DuckDBPyConnection, table: Table, sources: Mapping[str, str]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""What the dataset holds: its tables and columns as tables.toml declares them, described by the database's own comments."""
+"""What the dataset holds: tables and columns as tables.toml declares them, described by the database's own comments."""
 
 from __future__ import annotations
 

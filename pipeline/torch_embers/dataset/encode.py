@@ -50,7 +50,7 @@ def unguarded(text: str) -> str:
 
 
 def to_csv(rows: pa.Table) -> bytes:
-    """CSV with a heading: UTF-8, lines end in ``\\n``, times in ISO 8601 (UTC), lists as JSON, nothing for NULL."""
+    """CSV with a heading: UTF-8, lines end in LF, times in ISO 8601 (UTC), lists as JSON, nothing for NULL."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(rows.column_names)

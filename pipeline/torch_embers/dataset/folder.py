@@ -64,7 +64,9 @@ def write(place: Path, files: Mapping[str, bytes]) -> None:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             size = sum(map(len, files.values())) / 1e6
-            raise InputError(f"{place}: no room for {size:,.1f} MB; nothing was kept, free some disk and try again") from error
+            raise InputError(
+                f"{place}: no room for {size:,.1f} MB; nothing was kept, free some disk and try again"
+            ) from error
         raise InputError(f"{place} cannot be written: {_reason(error)}; nothing was changed") from error
 
 

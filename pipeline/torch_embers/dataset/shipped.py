@@ -1,4 +1,4 @@
-"""What comes with embers, in the shape of the database's tables: cases, and the verdicts of analysis/results/matrix.csv.
+"""What comes with embers, in the shape of the database's tables: cases, and the verdicts of the shipped matrix.
 
 A database that was only mined has neither; the dataset then holds these, and says so.
 """
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from torch_embers.dataset.encode import unguarded
 from torch_embers.errors import InputError
 from torch_embers.repro.case import shipped
 from torch_embers.study import sql
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 MATRIX = ("results", "matrix.csv")
 LISTS = ("requires", "known_bad", "signature")
-GUARDED = "=+-@\t"
-"""First characters before which the matrix puts an apostrophe against spreadsheets."""
 
 
 def cases() -> dict[str, pa.Table]:
@@ -118,13 +117,23 @@ def _verdict_row(row: Mapping[str, str], case_hash: str) -> dict[str, Any]:
         "control": row["control"],
         "control_build": row["control_build"] or None,
         "signature": None,
-        "detail": _unguarded(row["detail"]),
+        "detail": unguarded(row["detail"]),
         "decided_at": datetime.fromisoformat(row["decided_at"]).astimezone(UTC).replace(tzinfo=None),
     }
 
 
 def _verdict_schema() -> pa.Schema:
-    texts = ("case_hash", "build", "environment", "profile", "verdict", "control", "control_build", "signature", "detail")
+    texts = (
+        "case_hash",
+        "build",
+        "environment",
+        "profile",
+        "verdict",
+        "control",
+        "control_build",
+        "signature",
+        "detail",
+    )
     counts = [(name, pa.int32()) for name in ("batch", "k", "n", "control_k", "control_n")]
     rest = [("flaky", pa.bool_()), ("detectable_rate", pa.float64()), ("decided_at", pa.timestamp("us"))]
     return pa.schema([*_texts(*texts), *counts, *rest])
@@ -145,8 +154,3 @@ def _environment_row(text: str) -> dict[str, Any]:
         "capability": capability,
         "system": system,
     }
-
-
-def _unguarded(text: str) -> str:
-    """The text that ``run.matrix`` guarded against spreadsheets."""
-    return text[1:] if text[:1] == "'" and text[1:2] in GUARDED and text[1:2] else text

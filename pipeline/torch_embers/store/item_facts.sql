@@ -31,7 +31,7 @@ WITH part AS (
     FROM links l JOIN items t ON t.repo = l.target_repo AND t.number = l.target_number
     WHERE l.relation = 'fixes' AND l.number IS NOT NULL AND t.kind = 'issue'
 ), signal AS (
-    SELECT repo, number, list(signal ORDER BY signal) AS signals, list_sort(list_distinct(list(consequence))) AS consequences
+    SELECT repo, number, list_sort(list(signal)) AS signals, list_sort(list(DISTINCT consequence)) AS consequences
     FROM signals GROUP BY ALL
 )
 SELECT i.repo, i.number, coalesce(nullif(i.kind, ''), 'issue') AS kind, i.title, i.state, i.state_reason,

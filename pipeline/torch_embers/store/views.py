@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 DEFINITIONS = "candidates.toml"
 STUDY_NAME = "study"
+_OPTIONS = {"title": "'i'", "body": "'im'"}
+"""Options of the patterns: neither regards case, and a body has many lines."""
 
 
 def quoted(text: str) -> str:
@@ -27,15 +29,39 @@ def _list(values: list[str]) -> str:
     return "[" + ", ".join(quoted(v) for v in values) + "]"
 
 
-def _signal_select(signal: dict[str, Any]) -> str:
-    head = f"SELECT repo, number, {quoted(signal['id'])} AS signal, {quoted(signal['consequence'])} AS consequence"
+def _signals(signals: list[dict[str, Any]]) -> str:
+    """Build the query of the view `signals`.
+
+    Bodies are most of a tracker's text, and reading them is most of what the views take: one search for any of the
+    patterns of bodies finds the few that are looked at more closely.
+    """
+    selects, marks, patterns = [], [], []
+    for signal in signals:
+        test = _signal_test(signal)
+        name, consequence = quoted(signal["id"]), quoted(signal["consequence"])
+        if signal["from"] == "body":
+            patterns += signal["match"]
+            marks.append(f"CASE WHEN {test} THEN {{'signal': {name}, 'consequence': {consequence}}} END")
+        else:
+            selects.append(
+                f"SELECT repo, number, {name} AS signal, {consequence} AS consequence FROM items WHERE {test}"
+            )
+    if marks:
+        any_of = quoted("|".join(f"(?:{pattern})" for pattern in patterns))
+        selects.append(
+            "SELECT repo, number, mark.signal AS signal, mark.consequence AS consequence "
+            f"FROM (SELECT repo, number, unnest([{', '.join(marks)}]) AS mark "
+            f"FROM items WHERE regexp_matches(body, {any_of}, {_OPTIONS['body']})) WHERE mark IS NOT NULL"
+        )
+    return " UNION ALL ".join(selects)
+
+
+def _signal_test(signal: dict[str, Any]) -> str:
     place, match = signal["from"], signal["match"]
     if place == "label":
-        return f"{head} FROM items WHERE list_has_any(labels, {_list(match)})"
-    if place in {"title", "body"}:
-        options = "'i'" if place == "title" else "'im'"
-        tests = " OR ".join(f"regexp_matches({place}, {quoted(m)}, {options})" for m in match)
-        return f"{head} FROM items WHERE {tests}"
+        return f"list_has_any(labels, {_list(match)})"
+    if place in _OPTIONS:
+        return " OR ".join(f"regexp_matches({place}, {quoted(m)}, {_OPTIONS[place]})" for m in match)
     raise InputError(f"data/{DEFINITIONS}: signal {signal['id']!r}: `from` is {place!r}, not label, title or body")
 
 
@@ -56,7 +82,7 @@ def statements(definitions: dict[str, Any], *, temporary: bool = False) -> list[
     try:
         facts = definitions["facts"]
         base = resources.package_file("store", "item_facts.sql").read_text(encoding="utf-8")
-        signals = " UNION ALL ".join(_signal_select(s) for s in definitions["signal"])
+        signals = _signals(definitions["signal"])
         judged = (
             f"SELECT *, {_fact(facts, 'in_data_path')} AS in_data_path, "
             f"{_fact(facts, 'wrong_behaviour')} AS wrong_behaviour, "

@@ -1,8 +1,9 @@
 """Who is counted: temporary tables that every query in analysis/ stands on, made anew for each run.
 
-Nothing is written to the database. A *time* is a span of days; the tables of one time say which issues of it are closed, report
-a bug, and are patched, as the study counts. A *sample* is a set of items with a name (data/study.toml): the study's own time,
-the same until today, and all candidates. Where the time ends before the newest event, the tracker is rewound to that day.
+Nothing is written to the database. A *time* is a span of days; the tables of one time say which issues of it are
+closed, report a bug, and are patched, as the study counts. A *sample* is a set of items with a name (data/study.toml):
+the study's own time, the same until today, and all candidates. Where the time ends before the newest event, the tracker
+is rewound to that day.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def _rewind(connection: duckdb.DuckDBPyConnection, before: date) -> None:
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, plan: Plan) -> None:
-    """Make all tables that the exhibits stand on: the samples, labels, patches, verdicts, releases, classes, lines of code.
+    """Make all tables that the exhibits stand on: samples, labels, patches, verdicts, releases, classes, lines of code.
 
     Raises:
         InputError: a shipped file is malformed.

@@ -2,27 +2,100 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from torch_embers.console import plain, stdout, table
 from torch_embers.study.claims import claims_table
 from torch_embers.study.claims.judge import VERDICTS
+from torch_embers.study.results import cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from torch_embers.study.claims.judge import Report
+    from torch_embers.study.command import Done
+    from torch_embers.study.exhibits.make import Study
+    from torch_embers.study.exhibits.table import Table
+    from torch_embers.study.statements import Outcome
 
 
-def print_claims(report: Report, written: Sequence[Path] = ()) -> None:
-    """Print every claim with our figure, verdict and consistency, then how many have each verdict."""
+MOST_ROWS = 15
+"""Rows of a table that are printed; the CSV has them all."""
+
+
+def print_done(done: Done, out: Path) -> None:
+    """Print what a study made: tables and statements, claims, findings of experiments, files."""
+    if done.study is not None:
+        print_study(done.study, done.outcomes)
+    if done.report is not None:
+        print_claims(done.report, whole=done.study is None)
+    if done.measured:
+        print_findings(out)
+    console = stdout()
+    console.print(f"\n{len(done.paths)} files in {plain(out)}", soft_wrap=True)
+
+
+def print_study(study: Study, outcomes: Sequence[Outcome]) -> None:
+    """Print the tables, who was counted in the figures, and what can be said."""
     out = stdout()
-    columns = [(name, False) for name in claims_table.COLUMNS]
-    out.print(table("", columns, claims_table.rows(report)))
-    out.print(f"\n{plain(report.frame.words)}")
+    last = study.plan.today.last
+    out.print(f"[bold]the study as of {last}[/]: {plain(study.frame.words)}")
+    for made in study.tables:
+        if made.exhibit.kind == "table":
+            print_table(made)
+    sizes = [(sample.label, study.sizes[sample.name]) for sample in study.plan.samples]
+    out.print(table("\nSamples", [("sample", False), ("items", True)], sizes))
+    rows = [(made.exhibit.id, made.exhibit.heading, len(made.rows) or made.notes[-1]) for made in study.tables]
+    out.print(table("\nTables and figures", [("file", False), ("what", False), ("rows", True)], rows))
+    said = [(o.statement.says, o.numbers, "carried" if o.carried else f"refused: {o.refused}") for o in outcomes]
+    out.print(table("\nWhat can be said", [("statement", False), ("here", False), ("", False)], said))
+
+
+def print_table(made: Table) -> None:
+    """Print the first rows of a table with its notes."""
+    out = stdout()
+    shown = [[_cell(value) for value in row.values()] for row in made.rows[:MOST_ROWS]]
+    columns = [(name, isinstance(made.rows[0][name], int | float)) for name in made.columns]
+    out.print(table(f"\n{made.exhibit.heading}", columns, shown))
+    if len(made.rows) > MOST_ROWS:
+        out.print(f"... {len(made.rows) - MOST_ROWS} more rows in {plain(made.exhibit.id)}.csv", style="dim")
+    for note in made.notes:
+        out.print(plain(note), style="dim", soft_wrap=True)
+
+
+def _cell(value: object) -> object:
+    """A value in a printed table."""
+    if value is None:
+        return "-"
+    return f"{value:.3g}" if isinstance(value, float) else str(cell(value))
+
+
+def print_findings(folder: Path) -> None:
+    """Print what the experiments found, in the words of experiments.json."""
+    found = json.loads((folder / "experiments.json").read_text(encoding="utf-8"))
+    stdout().print("\nExperiments")
+    for finding in found["finding"]:
+        stdout().print(f"- {plain(finding)}", soft_wrap=True)
+
+
+def print_claims(report: Report, *, whole: bool = True) -> None:
+    """Print the claims with our figures, verdicts and consistency, then how many have each verdict.
+
+    Args:
+        report: the judged claims.
+        whole: every claim; otherwise the counts alone.
+    """
+    out = stdout()
+    if whole:
+        columns = [(name, False) for name in claims_table.COLUMNS]
+        out.print(table("", columns, claims_table.rows(report)))
+        out.print(f"\n{plain(report.frame.words)}")
     counted = [("our figure rests on", False), *((verdict, True) for verdict in VERDICTS)]
-    out.print(table("", counted, [(basis, *counts) for basis, counts in claims_table.by_basis(report)]))
+    out.print(
+        table("\nClaims" if not whole else "", counted, [(b, *counts) for b, counts in claims_table.by_basis(report)])
+    )
     share = report.verdicts["cannot_be_compared"] / len(report.results)
     inconsistent = sum(any(not f.holds for f in r.findings) for r in report.results)
     out.print(
@@ -30,5 +103,3 @@ def print_claims(report: Report, written: Sequence[Path] = ()) -> None:
         + ", ".join(f"{report.verdicts[verdict]} {verdict}" for verdict in VERDICTS)
         + f" ({share:.0%}); {inconsistent} with a failed consistency check"
     )
-    for path in written:
-        out.print(f"written: {plain(path)}", soft_wrap=True)

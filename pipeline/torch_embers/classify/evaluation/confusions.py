@@ -155,4 +155,3 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InputError(f"{path}: an object is wanted")
     return found
-

@@ -35,11 +35,12 @@ class Frame:
     known: int
     numbers: int
     census: bool
+    until: str = "July 2024"
 
     @property
     def words(self) -> str:
         """The frame in words."""
-        share = f"{self.known:,} of {self.numbers:,} numbers of the tracker up to July 2024"
+        share = f"{self.known:,} of {self.numbers:,} numbers of the tracker up to {self.until}"
         return share if self.census else f"selected sample: {share}"
 
 
@@ -178,9 +179,10 @@ def figure(connection: duckdb.DuckDBPyConnection, study: Study, claim: Claim) ->
     return Ours(float(claim.figure), "known") if claim.origin == "known" else None
 
 
-def _frame(connection: duckdb.DuckDBPyConnection, census: float) -> Frame:
-    known, numbers = connection.execute(sql.read(FOLDER, "frame.sql")).fetchall()[0]
-    return Frame(known, numbers, bool(numbers) and known / numbers >= census)
+def frame(connection: duckdb.DuckDBPyConnection, census: float) -> Frame:
+    """How much of the tracker the database holds, up to the end of the time that was prepared (population.at)."""
+    known, numbers, until = connection.execute(sql.read(FOLDER, "frame.sql")).fetchall()[0]
+    return Frame(known, numbers, bool(numbers) and known / numbers >= census, f"{until:%B %Y}")
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, study: Study) -> None:
@@ -198,12 +200,12 @@ def evaluate(connection: duckdb.DuckDBPyConnection, study: Study) -> Report:
         InputError: a claim, a query or a check is malformed.
     """
     prepare(connection, study)
-    frame = _frame(connection, study.census)
+    known = frame(connection, study.census)
     results = tuple(
-        judge(claim, figure(connection, study, claim), checks.run(study, claim), frame, study.labelled)
+        judge(claim, figure(connection, study, claim), checks.run(study, claim), known, study.labelled)
         for claim in study.claims
     )
-    return Report(results, frame)
+    return Report(results, known)
 
 
 def on_store(store: Store) -> Report:

@@ -11,6 +11,7 @@ from torch_embers.errors import InputError
 DEFINITIONS = "exhibits.toml"
 KINDS = {"table": "tables", "figure": "figures"}
 """Kinds of exhibits, and the folder of their queries."""
+COUNTS = ("samples", "candidates", "cases", "labels", "nobody")
 DERIVED = ("plain", "shares", "kappa", "corrected", "differences", "survival")
 DRAWN = ("", "shares", "stacked", "breakdown", "heat", "lines", "sizes", "curves")
 
@@ -21,6 +22,7 @@ class Exhibit:
 
     id: str
     kind: str
+    counts: str
     paper: str
     title: str
     question: str
@@ -48,15 +50,19 @@ def _exhibit(entry: dict[str, Any]) -> Exhibit:
     needed = ("id", "kind", "title", "question", "derive", "empty", "reason")
     faults = [f"`{key}` is missing" for key in needed if not entry.get(key)]
     faults += [] if entry.get("kind") in KINDS else [f"`kind` is none of {', '.join(KINDS)}"]
+    faults += [] if entry.get("counts") in COUNTS else [f"`counts` is none of {', '.join(COUNTS)}"]
     faults += [] if entry.get("derive") in DERIVED else [f"`derive` is none of {', '.join(DERIVED)}"]
     faults += [] if entry.get("draw", "") in DRAWN else [f"`draw` is none of {', '.join(DRAWN[1:])}"]
-    faults += [] if (entry.get("kind") == "figure") == bool(entry.get("draw")) else ["figures, and only they, are drawn"]
+    faults += (
+        [] if (entry.get("kind") == "figure") == bool(entry.get("draw")) else ["figures, and only they, are drawn"]
+    )
     faults += [] if entry.get("derive") != "survival" or entry.get("event") else ["`event` is missing"]
     if faults:
         raise InputError(f"data/{DEFINITIONS}: exhibit {name!r}: {'; '.join(faults)}")
     return Exhibit(
         id=str(name),
         kind=str(entry["kind"]),
+        counts=str(entry["counts"]),
         paper=str(entry.get("paper", "")),
         title=str(entry["title"]),
         question=str(entry["question"]),

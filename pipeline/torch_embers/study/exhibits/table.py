@@ -24,12 +24,14 @@ class Table:
         rows: what is shown and written.
         items: what it was computed from, where that is something else: one row per item or per pair of answers.
         notes: how many, which selection, what was left out.
+        facts: numbers about the whole that statements ask for, as ``p`` of a test.
     """
 
     exhibit: Exhibit
     rows: tuple[Row, ...]
     items: tuple[Row, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
+    facts: dict[str, float] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:

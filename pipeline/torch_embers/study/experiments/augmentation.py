@@ -1,9 +1,9 @@
 """The augmentation chain of figure 8 in plain torch operations, and its two arms.
 
 Both arms apply the same operations with the same random numbers; the contiguity-aware one also calls ``contiguous()``
-behind each operation. Whatever layout an operation yields is kept by the default arm: an image in height, width, channel
+behind each operation. The default arm keeps whatever layout an operation yields: an image in height, width, channel
 that is turned to channel, height, width stays in its place in memory, so that the default chain begins channels last.
-torchvision's own ToTensor calls ``contiguous()`` at this point, which this chain leaves to the arm.
+torchvision's own ToTensor calls ``contiguous()`` at this point; here that is left to the arm.
 
 Images are (batch, channel, height, width) once they are tensors. All images of a batch share one draw, as they do in
 torchvision's transforms of a batch.

@@ -31,17 +31,25 @@ class Series:
         device: where to measure.
         seed: of the draws.
         threads: how many torch may use; as many as it likes where None, as on a GPU.
+        rounds: how often a pass goes over the images, each time with other draws.
     """
 
     def __init__(
-        self, images: Tensor, size: int, chain: Chain, device: Device, seed: int, threads: int | None = None
+        self,
+        images: Tensor,
+        size: int,
+        chain: Chain,
+        device: Device,
+        seed: int,
+        threads: int | None = None,
+        rounds: int = 1,
     ) -> None:
         self.threads = threads or torch.get_num_threads()
         told = f", {threads} thread{'s' * (threads > 1)}" if threads else ""
         self.name = f"batch {size}{told}"
         self.device = device
-        self.amount = len(images)
-        self.batches: tuple[Tensor, ...] = images.split(size)
+        self.amount = rounds * len(images)
+        self.batches: tuple[Tensor, ...] = torch.split(images, size) * rounds
         self.draws: tuple[Draw, ...] = augmentation.draws(chain, len(self.batches), seed, device.name)
         self.steps: tuple[Step, ...] = augmentation.steps(chain, device.name)
 

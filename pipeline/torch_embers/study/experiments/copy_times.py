@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from torch_embers.errors import InputError
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 COPIES = 3
 """Tensors that are held at once: the source, the copy into fresh memory, the target that was there before."""
+SMALLEST = 2
+"""Side below which no order moves anything."""
 YARDSTICKS = 3
 """Plain copies in each round, spread over it like the orders."""
 
@@ -52,7 +54,7 @@ class Series:
         Raises:
             InputError: the tensors do not fit, all the same.
         """
-        source = random.Random(self._seed)  # noqa: S311 (an order of measuring, no secret)
+        source = np.random.default_rng(self._seed)
         try:
             tensor = torch.rand(orders.shape(self.side), device=self.device.name)
             target = torch.zeros_like(tensor)
@@ -60,9 +62,8 @@ class Series:
             for job in (None, *self.orders[:2]):
                 list(self._one(tensor, target, job, 0))
             for repeat in range(repeats):
-                source.shuffle(jobs)
-                for job in jobs:
-                    yield from self._one(tensor, target, job, repeat)
+                for place in source.permutation(len(jobs)):
+                    yield from self._one(tensor, target, jobs[place], repeat)
                     advanced(1)
         except (MemoryError, RuntimeError) as error:  # torch says "not enough memory" by a RuntimeError
             if "memory" not in str(error).lower() and not isinstance(error, MemoryError):
@@ -120,12 +121,14 @@ def side_that_fits(free: int, part: float, most_megabytes: float, wanted: int | 
         InputError: what is wanted does not fit, or nothing does.
     """
     fits = orders.side_within(free * part / COPIES)
-    if wanted is None and fits >= 1:
+    if wanted is None and fits >= SMALLEST:
         return min(fits, orders.side_within(most_megabytes * 1e6))
-    if wanted is not None and 1 <= wanted <= fits:
+    if wanted is not None and SMALLEST <= wanted <= fits:
         return wanted
-    needs = f"{COPIES * orders.size(max(wanted or 1, 1)) / 1e9:,.3g} GB"
+    if wanted is not None and wanted < SMALLEST:
+        raise InputError(f"--dimension {wanted}: a side of at least {SMALLEST} is needed, or nothing is moved")
+    needs = COPIES * orders.size(wanted or SMALLEST) / 1e9
     raise InputError(
-        f"--dimension {wanted}: its tensors take {needs}, and {free * part / 1e9:,.3g} GB may be used "
-        f"({part:.0%} of the free memory): try --dimension {max(fits, 1)}"
+        f"--dimension {wanted or SMALLEST}: its tensors take {needs:,.3g} GB, and {free * part / 1e9:,.3g} GB may be "
+        f"used ({part:.0%} of the free memory): " + (f"try --dimension {fits}" if fits else "free some memory")
     )

@@ -63,8 +63,13 @@ def choose(torch: Any, wanted: Sequence[str] | None) -> tuple[Device, ...]:
         if name not in there:
             known = "is not usable here" if name in KNOWN else "is no device"
             raise InputError(f"--device {name!r} {known}: this torch can use {', '.join(there)}")
-    waits = {"cpu": lambda: _at_once, "cuda": lambda: torch.cuda.synchronize, "mps": lambda: torch.mps.synchronize}
-    return tuple(Device(name, waits[name]()) for name in dict.fromkeys(wanted or there))
+    return tuple(Device(name, _wait(torch, name)) for name in dict.fromkeys(wanted or there))
+
+
+def _wait(torch: Any, device: str) -> Callable[[], None]:
+    """What returns when all work of a device is done."""
+    found: Callable[[], None] = _at_once if device == "cpu" else getattr(torch, device).synchronize
+    return found
 
 
 def free_bytes(torch: Any, device: str, host: int) -> int:

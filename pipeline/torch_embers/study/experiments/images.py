@@ -1,8 +1,8 @@
 """Images of CIFAR-10's shape: read from its binary files or from an array, or made from noise.
 
-The Python version of CIFAR-10 is pickled, and unpickling a file executes what it says: it is refused. The binary version
-(https://www.cs.toronto.edu/~kriz/cifar.html) is records of 3,073 bytes: a label of 0 to 9, then 32 x 32 values of red,
-of green and of blue, row by row.
+The Python version of CIFAR-10 is pickled, and unpickling a file executes what it says: it is refused. The binary
+version (https://www.cs.toronto.edu/~kriz/cifar.html) is records of 3,073 bytes: a label of 0 to 9, then 32 x 32 values
+of red, of green and of blue, row by row.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from torch_embers.study.experiments.plan import Plan
+
 AUGMENTATION = "augmentation"
 PERMUTATION = "permutation"
 DEFAULT = "default"
@@ -54,7 +56,8 @@ class Facts:
 
     Args:
         machine: description without names of hosts or paths.
-        profile: settings that were used.
+        profile: name of the settings in data/experiments.toml.
+        settings: the settings that were used, options of the command included.
         seed: of images, draws, orders and of the order of measuring.
         images: where the images came from, in words.
         differences: (device, series) to the greatest difference between the results of the two arms.
@@ -64,6 +67,7 @@ class Facts:
 
     machine: Mapping[str, str | int | float]
     profile: str
+    settings: Plan
     seed: int
     images: str
     differences: dict[tuple[str, str], float] = field(default_factory=dict)

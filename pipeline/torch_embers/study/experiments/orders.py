@@ -1,20 +1,21 @@
 """Orders of dimensions: which are measured, and what of each may decide how long its copy takes. No tensor is made.
 
 A permuted tensor is copied in the order of the copy. Its last dimension is walked through first, in steps of the stride
-that this dimension has in the source. Memory comes in lines of 64 bytes, so that a step beyond a line fetches a
-line for one element of it; the rest of the line is of use only when the walk comes back to it, which is after all
-dimensions of the copy behind the one that is last in the source have been walked through. If by then more lines have come
-in than a cache holds, the line is fetched anew. That is why the place which the last dimension of the source takes should
-count, and not how many dimensions were moved.
+that this dimension has in the source. Memory comes in lines of 64 bytes, so that a step beyond a line fetches a line for
+one element of it; the rest of the line is of use only when the walk comes back to it, which is after all dimensions of
+the copy behind the one that is last in the source have been walked through. If by then more lines have come in than a
+cache holds, the line is fetched anew. That is why the place which the last dimension of the source takes should count,
+and not how many dimensions were moved.
 """
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 from itertools import permutations
-from math import prod
+from math import factorial, prod
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from torch_embers.study.claims.geometry import stays_contiguous
 
@@ -27,6 +28,9 @@ LINE = 64
 """Bytes that memory hands out at once, on x86-64 and on most Arm processors."""
 ELEMENT = 4
 """Bytes of a float32."""
+
+ALL_MOVING = factorial(DIMENSIONS - 1) - 1
+"""Orders of the real dimensions that are not the one they had. Of fewer, chosen ones, no share of variance is told."""
 
 Order = tuple[int, ...]
 
@@ -95,22 +99,22 @@ def every() -> tuple[Order, ...]:
 
 
 def sample(per_place: int, seed: int) -> tuple[Order, ...]:
-    """Some orders for each place that the source's last dimension can take, with the tellling ones always among them.
+    """Some orders for each place that the source's last dimension can take, with the telling ones always among them.
 
     These are: nothing moved, the swap of the last two, the swap of the first and the last, all reversed.
     """
     chosen: list[Order] = [(0, 1, 2, 3, 4, 5), (0, 1, 2, 3, 5, 4), (0, 5, 2, 3, 4, 1), (0, 5, 4, 3, 2, 1)]
-    source = random.Random(seed)  # noqa: S311 (a sample, no secret)
+    source = np.random.default_rng(seed)
     rest = [order for order in every() if order[0] == 0 and order not in chosen]
     for place in range(DIMENSIONS - 1):
         there = [order for order in rest if DIMENSIONS - 1 - order.index(DIMENSIONS - 1) == place]
-        chosen += source.sample(there, min(per_place, len(there)))
+        chosen += [there[i] for i in source.choice(len(there), min(per_place, len(there)), replace=False)]
     return tuple(chosen)
 
 
 def side_within(limit: float) -> int:
     """Largest side whose tensor takes at most so many bytes; 0 if not even one element does."""
-    side = max(round((limit / ELEMENT) ** (1 / (DIMENSIONS - 1))), 0)
+    side = int((limit / ELEMENT) ** (1 / (DIMENSIONS - 1)))
     while side and size(side) > limit:
         side -= 1
     while size(side + 1) <= limit:

@@ -23,6 +23,7 @@ class Plan:
     repeats: int
     step_repeats: int
     batches: tuple[int, ...]
+    rounds: int
     whole_dimension: int
     whole_repeats: int
     power_dimension: int

@@ -119,9 +119,9 @@ def _tested(parts: Mapping[str, Durations], left_out: tuple[str, ...]) -> LogRan
     ends = np.array([part.ends_at(moments) for part in parts.values()], dtype=np.float64)
     expected = (risk / risk.sum(axis=0) * ends.sum(axis=0)).sum(axis=1)
     excess, covariance = ends.sum(axis=1) - expected, _covariance(risk, ends)
-    # rows of the covariance add up to 0, so one group is redundant; more are where groups never meet
-    freedom = int(np.linalg.matrix_rank(covariance, hermitian=True))
-    statistic = float(excess @ np.linalg.pinv(covariance, hermitian=True) @ excess)
+    kept = _independent(covariance)
+    freedom = len(kept)
+    statistic = float(excess[kept] @ np.linalg.solve(covariance[np.ix_(kept, kept)], excess[kept]))
     counted = zip(parts.items(), ends.sum(axis=1).tolist(), expected.tolist(), strict=True)
     return LogRank(
         statistic=statistic,
@@ -141,3 +141,20 @@ def _covariance(risk: Floats, ends: Floats) -> Floats:
     own = np.diag((share * weight).sum(axis=1))
     covariance: Floats = own - (share * weight) @ share.T
     return covariance
+
+
+def _independent(covariance: Floats) -> list[int]:
+    """Groups whose excesses are independent: all but one of those that meet, directly or by way of others.
+
+    The covariance is the Laplacian of a graph: two groups are joined where both are at risk as one of them ends. Its
+    rank is the number of groups less the number of connected parts.
+    """
+    graphs: Any = need("scipy.sparse.csgraph")
+    _, parts = graphs.connected_components(covariance < 0, directed=False)
+    seen: set[int] = set()
+    kept = []
+    for group, part in enumerate(parts.tolist()):
+        if part in seen:
+            kept.append(group)
+        seen.add(part)
+    return kept

@@ -12,11 +12,15 @@ the answers inside a class: famous bugs with telling titles, one backend, one ye
 found. Then M is too good and the correction too small. A catalog is such a selection; what is printed from it must
 say so. It also fails for items that belong to none of the classes. ``misfit`` shows the gross failures only.
 
+The same holds inside ``rest``: classes that are merged are taken to be mixed as in gold. Where the population mixes
+them otherwise, ``rest`` and the classes it is mistaken for are off.
+
 A scheme that is asked under a class of its parent (memory types under memory) is corrected among the items that were
 asked; those that were asked wrongly are in the count and in no row of M.
 
 The intervals hold what chance does to the gold counts (Dirichlet draws of each row) and to the predictions
-(multinomial draws), not what a failed assumption does.
+(multinomial draws), not what a failed assumption does. Gold items of one group count as independent, which makes the
+intervals a little too short: by 4 % for 506 groups of 550 items, if groups were wholly alike.
 """
 
 from __future__ import annotations
@@ -250,7 +254,7 @@ def _drawn(smooth: Floats, counts: Floats, samples: int, seed: int) -> Floats:
     observed = random.multinomial(items, counts / items, size=samples) / items
     # where the exact solution is on the simplex it is the best one; only the others need the slower search
     system = np.swapaxes(rates, 1, 2)
-    shares: Floats = np.linalg.solve(system, observed[:, :, None])[:, :, 0]
+    shares = np.asarray(np.linalg.solve(system, observed[:, :, None])[:, :, 0], dtype=np.float64)
     for place in np.flatnonzero((shares < 0).any(axis=1)):
         shares[place] = solve(rates[place], observed[place])
     return shares

@@ -140,20 +140,25 @@ def _curve(seen: Durations, confidence: float) -> tuple[Floats, Floats, Floats, 
     stats: Any = need("scipy.stats")
     found = stats.ecdf(stats.CensoredData.right_censored(seen.days, ~seen.ended)).sf
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore", RuntimeWarning)  # it has no limits where the share is 1 or 0: see _filled
+        warnings.simplefilter("ignore", RuntimeWarning)  # it has no limits where the share is 1 or 0: see _low, _high
         band = found.confidence_interval(confidence_level=confidence, method="log-log")
     share = found.probabilities
-    columns = [found.quantiles, share, _filled(band.low.probabilities, share), _filled(band.high.probabilities, share)]
+    columns = [found.quantiles, share, _low(band.low.probabilities, share), _high(band.high.probabilities, share)]
     if columns[0][0] > 0:
         columns = [np.insert(column, 0, start) for column, start in zip(columns, (0.0, 1.0, 1.0, 1.0), strict=True)]
     return columns[0], columns[1], columns[2], columns[3]
 
 
-def _filled(limit: Floats, share: Floats) -> Floats:
-    """A limit of the band without gaps: 1 before the first end; once nobody is left, what it was before."""
+def _low(limit: Floats, share: Floats) -> Floats:
+    """The lower limit without gaps: 1 before the first end, 0 once nobody is left."""
+    return np.where(share >= 1, 1.0, np.where(share <= 0, 0.0, limit))
+
+
+def _high(limit: Floats, share: Floats) -> Floats:
+    """The upper limit without gaps: 1 before the first end; once nobody is left, what it was before."""
     filled = np.where(share >= 1, 1.0, limit)
-    for place in np.flatnonzero(np.isnan(filled)):
-        filled[place] = filled[place - 1] if place else share[place]
+    gone = np.isnan(filled) | (share <= 0)
+    filled[gone] = np.min(filled[~gone], initial=1.0)
     return filled
 
 

@@ -1,0 +1,95 @@
+"""`embers export --dataset`: the files of the dataset, made of what may be published, and put in place as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from string import Template
+from typing import TYPE_CHECKING
+
+from torch_embers.dataset import counted, definitions, encode, folder, identity, metadata
+from torch_embers.dataset.collect import Content, collect
+from torch_embers.dataset.identity import Identity
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from torch_embers.store.store import Store
+
+LOAD = 'import pandas as pd\nverdicts = pd.read_parquet("{folder}data/verdicts.parquet")'
+"""How a reader begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What was written.
+
+    Attributes:
+        tables: name, rows, bytes as Parquet, bytes as CSV.
+        size: bytes of all files.
+        verdicts_from: database or shipped matrix.
+    """
+
+    folder: Path
+    version: str
+    tables: tuple[tuple[str, int, int, int], ...]
+    files: int
+    size: int
+    verdicts_from: str
+
+    @property
+    def load(self) -> str:
+        """The two lines that load a table."""
+        return LOAD.format(folder=f"{self.folder.as_posix()}/".replace("\\", "\\\\").replace('"', '\\"'))
+
+
+def publish(store: Store, target: Path) -> Published:
+    """Write the dataset to ``target``; an earlier dataset there is replaced.
+
+    Raises:
+        StoreError: the database cannot be read; none is there.
+        InputError: the database is empty; the folder holds something else, or cannot be written.
+    """
+    place = folder.check(target)
+    content = collect(store)
+    known, files = render(content)
+    folder.write(place, files)
+    tables = tuple(
+        (name, rows.num_rows, len(files[f"data/{name}.parquet"]), len(files[f"data/{name}.csv"]))
+        for name, rows in content.rows.items()
+    )
+    return Published(target, known.version, tables, len(files), sum(map(len, files.values())), content.verdicts_from)
+
+
+def render(content: Content) -> tuple[Identity, dict[str, bytes]]:
+    """Version and files of the dataset, by path below its folder. Pure: equal content gives equal bytes."""
+    files = {f"data/{name}.csv": encode.to_csv(rows) for name, rows in content.rows.items()}
+    known = _identity(content, files)
+    for table in content.tables:
+        about = {"title": metadata.TITLE, "dataset": known.version, "description": table.description}
+        files[f"data/{table.name}.parquet"] = encode.to_parquet(content.rows[table.name], about)
+    files |= {name: text.encode("utf-8") for name, text in _texts(content, known).items()}
+    files["datapackage.json"] = metadata.datapackage(content.tables, content.rows, files, known.version)
+    files[folder.SUMS] = identity.checksums(files)
+    return known, files
+
+
+def _identity(content: Content, files: Mapping[str, bytes]) -> Identity:
+    days = [day for day in content.rows["items"]["state_as_of"].to_pylist() if day]
+    return Identity(identity.content_hash(files), content.schema_version, max(days, default=None))
+
+
+def _texts(content: Content, known: Identity) -> dict[str, str]:
+    words = {
+        **counted.facts(content),
+        "title": metadata.TITLE,
+        "study": metadata.STUDY,
+        "version": known.version,
+        "counts": counted.summary(content),
+        "load": LOAD.format(folder=""),
+        "licence": definitions.read("templates", "licence.md").strip(),
+    }
+    sheets = {
+        name: Template(definitions.read("templates", name)).substitute(words) for name in ("README.md", "DATASHEET.md")
+    }
+    return {**sheets, "CITATION.cff": metadata.citation(known.version), identity.FILE: known.text()}

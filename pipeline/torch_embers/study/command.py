@@ -1,0 +1,134 @@
+"""What `embers study` does: tables, claims, figures, experiments, each written as soon as it is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.errors import InputError
+from torch_embers.study import population, results, statements
+from torch_embers.study.claims import claims_table, judge
+from torch_embers.study.exhibits.make import make
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+    from pathlib import Path
+
+    from torch_embers.store.store import Store
+    from torch_embers.study.claims.judge import Report
+    from torch_embers.study.exhibits.make import Study
+    from torch_embers.study.experiments.measured import Measured
+    from torch_embers.study.experiments.run import Progress
+    from torch_embers.study.statements import Outcome
+
+PARTS = {
+    "tables": "tables as CSV, and what can be said",
+    "claims": "the paper's numbers beside ours, with verdicts",
+    "figures": "pictures as SVG and PNG, with their data as CSV",
+    "experiments": "figures 8 and 9, measured on this machine",
+}
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What was made; a part that was not asked for is empty."""
+
+    study: Study | None = None
+    outcomes: Sequence[Outcome] = ()
+    report: Report | None = None
+    measured: Sequence[Measured] = ()
+    paths: list[Path] = field(default_factory=list)
+
+
+def parts(what: str) -> tuple[str, ...]:
+    """The parts that a word asks for.
+
+    Raises:
+        InputError: the word is none of them.
+    """
+    if what == ALL:
+        return tuple(PARTS)
+    if what not in PARTS:
+        raise InputError(f"embers study {what}: choose one of {', '.join(PARTS)}, or {ALL}")
+    return (what,)
+
+
+def counted(store: Store, as_of: date | None, kinds: tuple[str, ...] = ("table", "figure")) -> Study:
+    """Compute tables and figures from the database of a store.
+
+    Args:
+        store: the database; it is only read.
+        as_of: last day of today's samples; the present day where None.
+        kinds: of exhibits.
+
+    Raises:
+        InputError: the day, a definition or a query is malformed.
+        StoreError: the database cannot be read.
+    """
+    plan = population.load(as_of)
+    with store.read() as connection:
+        return make(connection, plan, kinds)
+
+
+def run(
+    store: Store, what: str, out: Path, progress: Progress, *, as_of: date | None = None, **experiment: Any
+) -> Done:
+    """Make the asked parts of the study and write them into a folder.
+
+    Args:
+        store: the database; experiments do without.
+        what: one of PARTS, or ``all``.
+        out: folder to write to.
+        progress: is told of each part.
+        as_of: last day of today's samples.
+        experiment: options of ``experiments.run.run``.
+
+    Raises:
+        InputError: an option is wrong, a package is missing, or the folder cannot be written to; what was made before
+            stays.
+        StoreError: the database cannot be read.
+    """
+    wanted = parts(what)
+    made: dict[str, Any] = {"paths": []}
+    if {"tables", "figures"} & set(wanted):
+        _exhibits(store, wanted, out, progress, as_of, made)
+    if "claims" in wanted:
+        progress.said("judging the claims")
+        made["report"] = judge.on_store(store)
+        made["paths"] += claims_table.write(made["report"], out)
+    if "figures" in wanted:
+        _pictures(made["study"], out, progress, made["paths"])
+    if "experiments" in wanted:
+        from torch_embers.study.experiments import run as experiments
+
+        made["measured"] = experiments.run(out, progress=progress, **experiment)
+        made["paths"] += sorted(
+            path for name in ("figure_8*", "figure_9*", "experiments.json") for path in out.glob(name)
+        )
+    return Done(**made)
+
+
+def _exhibits(
+    store: Store, wanted: tuple[str, ...], out: Path, progress: Progress, as_of: date | None, made: dict[str, Any]
+) -> None:
+    kinds = tuple(kind for kind in ("table", "figure") if f"{kind}s" in wanted)
+    progress.said("counting")
+    study = counted(store, as_of, kinds)
+    made["study"], made["outcomes"] = study, statements.decide(study)
+    for table in study.tables:
+        made["paths"] += results.write_table(table, out)
+    if len(kinds) > 1:
+        made["paths"].append(results.write_record(study, made["outcomes"], out))
+
+
+def _pictures(study: Study, out: Path, progress: Progress, paths: list[Path]) -> None:
+    from torch_embers.study.exhibits.pictures import draw
+
+    drawn = [table for table in study.tables if table.exhibit.draw]
+    progress.said("drawing")
+    progress.expects(len(drawn))
+    for table in drawn:
+        paths += draw.write(table, study.plan, out)
+        progress.advanced(1)

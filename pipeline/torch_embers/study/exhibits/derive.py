@@ -1,0 +1,166 @@
+"""What is computed from the rows of a query: intervals, agreement, corrected prevalence, differences, survival.
+
+Shares are in percent, times in days, intervals two-sided at 95 %. Where a sample is too small for a number there is
+none, and a note says so.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.study.exhibits.table import Row, Table
+from torch_embers.study.statistics import intervals
+from torch_embers.study.statistics.refusal import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch_embers.study.exhibits.definitions import Exhibit
+    from torch_embers.study.population import Limits
+
+
+ALL = "all"
+
+
+def derive(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
+    """Turn the rows of a query into those that are shown.
+
+    Raises:
+        InputError: SciPy is needed and missing, or a row lacks what its kind needs.
+    """
+    if not found:
+        return Table(exhibit, (), (), (f"nothing to show; missing: {exhibit.empty}",))
+    return METHODS[exhibit.derive](exhibit, found, limits)
+
+
+def _plain(exhibit: Exhibit, found: Sequence[Row], _limits: Limits) -> Table:
+    return Table(exhibit, tuple(found))
+
+
+def with_share(row: Row, least: int) -> Row:
+    """A row with k and n, and the share in percent with Wilson's interval where n is large enough."""
+    k, n = int(row["k"]), int(row["n"])
+    made = dict(row) | {"k": k, "n": n, "share": None, "low": None, "high": None}
+    if n >= least:
+        low, high = intervals.wilson(k, n)
+        made |= {"share": 100 * k / n, "low": 100 * low, "high": 100 * high}
+    return made
+
+
+def _shares(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
+    key = "type_k" if "type_k" in found[0] else "k"
+    rows = []
+    for row in found:
+        counted = with_share({**row, "k": row[key]}, limits.least_share)
+        rows.append({**row, **{name: counted[name] for name in ("share", "low", "high")}})
+    without = sum(row["share"] is None for row in rows)
+    notes = [f"{without} of {len(rows)} rows: fewer than {limits.least_share} items, no share"] if without else []
+    return Table(exhibit, tuple(rows), notes=tuple(notes))
+
+
+def _kappa(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
+    from torch_embers.classify.evaluation.metrics import kappa
+
+    rows: list[Row] = []
+    few = 0
+    pairs = sorted(found, key=lambda r: (r["scheme"], r["one"], r["other"]))
+    for (scheme, one, other), group in groupby(pairs, key=lambda r: (r["scheme"], r["one"], r["other"])):
+        answers = [(r["first"], r["second"]) for r in group for _ in range(r["k"])]
+        if len(answers) < limits.least_statement:
+            few += 1
+            continue
+        first, second = zip(*answers, strict=True)
+        value = kappa(first, second, list(range(len(answers))))
+        same = sum(a == b for a, b in answers)
+        rows.append(
+            {"scheme": scheme, "one": one, "other": other, "n": len(answers), "same": same}
+            | {"kappa": value.value, "low": value.low, "high": value.high}
+        )
+    notes = [f"{few} pairs of annotators share fewer than {limits.least_statement} items: no kappa"] if few else []
+    return Table(exhibit, tuple(rows), tuple(found), tuple(notes))
+
+
+def _corrected(exhibit: Exhibit, found: Sequence[Row], _limits: Limits) -> Table:
+    from torch_embers.study.statistics import prevalence
+
+    rows: list[Row] = []
+    notes: list[str] = []
+    for scheme, group in groupby(sorted(found, key=lambda r: str(r["scheme"])), key=lambda r: str(r["scheme"])):
+        counted = {str(r["class"]): r for r in group}
+        predicted = {name: int(r["predicted"]) for name, r in counted.items()}
+        done = prevalence.correct(prevalence.load(scheme), predicted)
+        if isinstance(done, Refusal):
+            notes.append(f"{scheme}: refused: {done}")
+            continue
+        for share in done.shares:
+            row: Row = {"scheme": scheme, "class": share.name, "predicted": share.predicted, "n": done.items}
+            for name, interval in (("raw", share.raw), ("corrected", share.corrected)):
+                row |= {name: 100 * interval.value, f"{name}_low": 100 * interval.low}
+                row |= {f"{name}_high": 100 * interval.high}
+            rows.append(row | {"labelled": int(counted.get(share.name, {}).get("labelled", 0))})
+        if done.merged:
+            notes.append(f"{scheme}: in `rest`: {', '.join(name for name, _ in done.merged)}")
+    return Table(exhibit, tuple(rows), tuple(found), tuple(notes))
+
+
+def _differences(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
+    rows = []
+    for row in found:
+        k, n, later_k, later_n = (int(row[name]) for name in ("k", "n", "later_k", "later_n"))
+        made = with_share(row, limits.least_share)
+        made |= {"later_share": None, "difference": None, "difference_low": None, "difference_high": None}
+        if min(n, later_n) >= limits.least_statement:
+            low, high = intervals.newcombe(later_k, later_n, k, n)
+            difference = 100 * (later_k / later_n - k / n)
+            made |= {"later_share": 100 * later_k / later_n, "difference": difference}
+            made |= {"difference_low": 100 * low, "difference_high": 100 * high}
+        rows.append(made)
+    return Table(exhibit, tuple(rows))
+
+
+def _survival(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
+    from torch_embers.study.statistics import log_rank, survival
+
+    def of(rows: Sequence[Row]) -> tuple[list[float], list[bool]]:
+        return [float(r["days"]) for r in rows], [bool(r[exhibit.event]) for r in rows]
+
+    grouped = [row for row in found if row[exhibit.group] is not None]
+    names = [str(row[exhibit.group]) for row in grouped]
+    curves: dict[str, Any] = {ALL: survival.kaplan_meier(*of(found))}
+    if grouped:
+        curves |= survival.by_group(*of(grouped), names)
+    notes: list[str] = []
+    facts: dict[str, float] = {}
+    rows: list[Row] = []
+    for name, curve in curves.items():
+        members = found if name == ALL else [row for row in grouped if row[exhibit.group] == name]
+        ended = sum(bool(row[exhibit.event]) for row in members)
+        row: Row = {exhibit.group: name, "n": len(members), exhibit.event: ended}
+        small = isinstance(curve, Refusal) or len(members) < limits.least_group
+        middle = None if small else curve.median
+        row |= {"median_days": middle and middle.value, "low": middle and middle.low, "high": middle and middle.high}
+        rows.append(row)
+    rows.sort(key=lambda r: (r[exhibit.group] != ALL, -r["n"], r[exhibit.group]))
+    test = log_rank.log_rank(*of(grouped), names) if grouped else Refusal("no groups")
+    if isinstance(test, Refusal):
+        notes.append(f"no test of the groups: {test}")
+    else:
+        compared = ", ".join(group.name for group in test.groups)
+        notes.append(
+            f"log-rank test of {compared}: chi-squared {test.statistic:.1f}, {test.freedom} degrees of freedom, "
+            f"p = {test.p:.2g}"
+        )
+        facts["p"] = test.p
+    return Table(exhibit, tuple(rows), tuple(found), tuple(notes), facts)
+
+
+METHODS: dict[str, Callable[[Exhibit, Sequence[Row], Limits], Table]] = {
+    "plain": _plain,
+    "shares": _shares,
+    "kappa": _kappa,
+    "corrected": _corrected,
+    "differences": _differences,
+    "survival": _survival,
+}
+"""How each kind of exhibits is computed."""

@@ -1,0 +1,160 @@
+"""Bars: shares with intervals beside the printed ones, stacks by half year, types with their parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import drawing
+from torch_embers.study.exhibits.pictures import words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_embers.study.exhibits.table import Row, Table
+    from torch_embers.study.population import Plan
+
+MOST_CLASSES = 8
+"""Classes that a stack shows; the rarest of more are one grey part, the CSV has them all."""
+SAMPLE_LOOKS = {"paper": ("#0072B2", ""), "today": ("#56B4E9", "////"), "candidates": ("#bdbdbd", "")}
+
+
+def _samples(table: Table, plan: Plan) -> list[str]:
+    there = {row["sample"] for row in table.rows}
+    return [sample.name for sample in plan.samples if sample.name in there]
+
+
+def shares(table: Table, plan: Plan) -> Any:
+    """Shares of each class in each sample, with Wilson intervals and the printed shares as diamonds."""
+    rows = [row for row in table.rows if row.get("part", "all") == "all"]
+    names = _samples(table, plan)
+    group = table.exhibit.group
+    order = _order([r for r in rows if r["sample"] == names[-1]], group, list(table.exhibit.printed))
+    figure, axes = drawing.new(6.8, 1.3 + 0.42 * len(order) + 0.13 * len(table.notes))
+    height = 0.8 / len(names)
+    for place, sample in enumerate(names):
+        colour, hatch = SAMPLE_LOOKS.get(sample, (drawing.GREY, ""))
+        found = {row[group]: row for row in rows if row["sample"] == sample and row["share"] is not None}
+        total = max((row["n"] for row in rows if row["sample"] == sample), default=0)
+        spots = [i + (place - (len(names) - 1) / 2) * height for i, c in enumerate(order) if c in found]
+        drawn = [found[c] for c in order if c in found]
+        label = f"{plan.sample(sample).label} (n = {total:,})"
+        spread = [[r["share"] - r["low"] for r in drawn], [r["high"] - r["share"] for r in drawn]]
+        axes.barh(
+            spots, [r["share"] for r in drawn], height * 0.92, xerr=spread, color=colour, hatch=hatch, label=label,
+            edgecolor="white", linewidth=0.4, error_kw={"elinewidth": 0.9, "ecolor": "#333333", "capsize": 1.5},
+        )  # fmt: skip
+    marks = [(value, order.index(c)) for c, value in table.exhibit.printed.items() if c in order]
+    if marks:
+        axes.plot(*zip(*marks, strict=True), "D", color="black", markersize=5, label="printed in the paper", zorder=5)
+    axes.set_yticks(range(len(order)), [words.name(c) for c in order])
+    axes.invert_yaxis()
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("share in percent")
+    axes.xaxis.grid(visible=True, color=drawing.PALE)
+    axes.legend(loc="lower right")
+    axes.set_title(table.exhibit.heading)
+    drawing.note(figure, words.under(table, "Whiskers: Wilson's 95 % intervals."))
+    return figure
+
+
+def _order(rows: Sequence[Row], group: str, first: Sequence[str] = ()) -> list[str]:
+    """Classes, the most frequent first; those of ``first`` are there even where no row has them."""
+    counts: dict[str, int] = dict.fromkeys(first, 0)
+    for row in rows:
+        counts[row[group]] = counts.get(row[group], 0) + row["k"]
+    return sorted(counts, key=lambda c: (c in ("other", "not_a_bug"), -counts[c], c))
+
+
+def stacked(table: Table, plan: Plan) -> Any:
+    """Counts by half year, one panel for patched bugs until today and one for all candidates."""
+    panels = [name for name in ("today", "candidates") if any(r["sample"] == name for r in table.rows)]
+    group = table.exhibit.group
+    order = _order([r for r in table.rows if r["sample"] == panels[-1]], group)
+    shown, rest = order[:MOST_CLASSES], set(order[MOST_CLASSES:])
+    halves = _halves(table.rows)
+    figure, grid = drawing.new(7.2, 1.4 + 2.0 * len(panels) + 0.13 * len(table.notes), rows=len(panels), sharex=True)
+    every = list(grid) if len(panels) > 1 else [grid]
+    for axes, sample in zip(every, panels, strict=True):
+        rows = [row for row in table.rows if row["sample"] == sample]
+        bottom = [0] * len(halves)
+        for place, c in enumerate([*shown, *(["rest"] if rest else [])]):
+            members = rest if c == "rest" else {c}
+            counts = [
+                sum(r["k"] for r in rows if (r["year"], r["half"]) == moment and r[group] in members)
+                for moment in halves
+            ]
+            look = drawing.look(c, place) if group == "class" or c == "rest" else _by_place(place)
+            axes.bar(range(len(halves)), counts, 0.85, bottom, color=look.colour, hatch=look.hatch, label=words.name(c),
+                     edgecolor="white", linewidth=0.3)  # fmt: skip
+            bottom = [b + k for b, k in zip(bottom, counts, strict=True)]
+        cut = (plan.paper.last.year - halves[0][0]) * 2 + (plan.paper.last.month > 6) - (halves[0][1] - 1)
+        axes.axvline(cut, color="black", linestyle=(0, (4, 2)), linewidth=0.9)
+        axes.annotate("end of the study", (cut, 1), xycoords=("data", "axes fraction"), xytext=(3, 1),
+                      textcoords="offset points", ha="left", va="bottom", fontsize=7)  # fmt: skip
+        unit = "patches" if table.exhibit.id == "figure_4" else "items"
+        axes.set_ylabel(f"{unit} in half a year")
+        axes.set_title(f"{plan.sample(sample).label}: {sum(bottom):,} {unit}", fontsize=9)
+    every[-1].set_xticks(
+        [i for i, (_, half) in enumerate(halves) if half == 1], [str(y) for y, half in halves if half == 1]
+    )
+    figure.suptitle(table.exhibit.heading, x=0.01, ha="left", fontsize=10)
+    every[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), title=None)
+    drawing.note(figure, words.under(table, "Heights follow what was collected in each half year."))
+    return figure
+
+
+def _by_place(place: int) -> drawing.Look:
+    """Parts of the data path have no look of their own."""
+    return drawing.Look(drawing.colours()[place % len(drawing.colours())], "")
+
+
+def _halves(rows: Sequence[Row]) -> list[tuple[int, int]]:
+    seen = sorted({(row["year"], row["half"]) for row in rows})
+    first, last = seen[0], seen[-1]
+    return [(y, h) for y in range(first[0], last[0] + 1) for h in (1, 2) if first <= (y, h) <= last]
+
+
+def breakdown(table: Table, plan: Plan) -> Any:
+    """Each memory type as a bar made of its sub-types, for the widest sample; printed shares as diamonds."""
+    sample = _samples(table, plan)[-1]
+    rows = [row for row in table.rows if row["sample"] == sample]
+    group = table.exhibit.group
+    n = rows[0]["n"]
+    order = _order([{group: r[group], "k": r["k"]} for r in rows], group, list(table.exhibit.printed))
+    figure, axes = drawing.new(7.6, 1.6 + 0.36 * len(order) + 0.13 * len(table.notes))
+    for place, c in enumerate(order):
+        left, look = 0.0, drawing.look(c, place)
+        parts = [row for row in rows if row[group] == c]
+        for depth, row in enumerate(parts):
+            width = 100 * row["k"] / n
+            shade = look.colour if row["part"] else drawing.PALE
+            axes.barh(place, width, 0.8, left, color=shade, alpha=1 - 0.55 * min(1.0, depth / 4), edgecolor="white",
+                      linewidth=0.8)  # fmt: skip
+            if width > 5.5 and row["part"]:
+                axes.text(left + width / 2, place, _short(words.name(row["part"]), width), ha="center", va="center",
+                          fontsize=6.5, color="white" if depth < 2 else "black")  # fmt: skip
+            left += width
+        if parts and parts[0]["low"] is not None:
+            ends = [[left - parts[0]["low"]], [parts[0]["high"] - left]]
+            axes.errorbar([left], [place], xerr=ends, color="#333333", elinewidth=0.9, capsize=1.5)
+            axes.annotate(f"{parts[0]['type_k']}", (parts[0]["high"], place), xytext=(4, 0),
+                          textcoords="offset points", va="center", fontsize=7)  # fmt: skip
+    marks = [(value, order.index(c)) for c, value in table.exhibit.printed.items() if c in order]
+    if marks:
+        axes.plot(*zip(*marks, strict=True), "D", color="black", markersize=5, label="printed in the paper", zorder=5)
+        axes.legend(loc="lower right")
+    axes.set_yticks(range(len(order)), [words.name(c) for c in order])
+    axes.invert_yaxis()
+    axes.set_xlabel(f"share of {n:,} memory bugs in percent ({plan.sample(sample).label})")
+    axes.set_xlim(left=0)
+    axes.xaxis.grid(visible=True, color=drawing.PALE)
+    axes.set_title(table.exhibit.heading)
+    drawing.note(figure, words.under(table, "Parts of a bar: sub-types (grey: none given). Numbers: bugs of the type. "
+                                            "Whiskers: Wilson's 95 % intervals."))  # fmt: skip
+    return figure
+
+
+def _short(text: str, width: float) -> str:
+    """The text, cut where its part of the bar is narrow."""
+    fits = int(width * 1.55)
+    return text if len(text) <= fits else text[: max(3, fits - 1)].rstrip() + "."

@@ -1,0 +1,139 @@
+"""Lines over time: shares with bands, sizes of code, curves of survival."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import drawing
+from torch_embers.study.exhibits.derive import ALL
+from torch_embers.study.exhibits.pictures import words
+from torch_embers.study.statistics import survival
+from torch_embers.study.statistics.survival import Survival
+
+if TYPE_CHECKING:
+    from torch_embers.study.exhibits.table import Table
+    from torch_embers.study.population import Plan
+
+MOST_LINES = 6
+YEAR = 365.25
+LABEL_GAP = 200
+"""Days between two releases that are named under a line."""
+
+
+def _moments(table: Table) -> dict[Any, tuple[float, str]]:
+    """Where each release or half year stands on the axis, with its name: releases side by side, half years by date."""
+    if "release" in table.columns:
+        ordered = sorted({(row["released"], row["release"]) for row in table.rows})
+        return {release: (float(place), release) for place, (_, release) in enumerate(ordered)}
+    return {(r["year"], r["half"]): (r["year"] + (r["half"] - 1) / 2 + 0.25, "") for r in table.rows}
+
+
+def _key(row: dict[str, Any]) -> Any:
+    return row["release"] if "release" in row else (row["year"], row["half"])
+
+
+def lines(table: Table, plan: Plan) -> Any:
+    """Shares of the classes over time, with Wilson bands; moments with too few items are left out."""
+    group = table.exhibit.group
+    totals: dict[str, int] = {}
+    for row in table.rows:
+        totals[row[group]] = totals.get(row[group], 0) + row["k"]
+    order = sorted((c for c in totals if c != "other"), key=lambda c: (-totals[c], c))[:MOST_LINES]
+    moments = _moments(table)
+    figure, axes = drawing.new(7.2, 3.4 + 0.13 * len(table.notes))
+    for place, c in enumerate(order):
+        rows = [r for r in table.rows if r[group] == c and r["share"] is not None]
+        rows.sort(key=lambda r: moments[_key(r)])
+        if not rows:
+            continue
+        look, days = drawing.look(c, place), [moments[_key(r)][0] for r in rows]
+        colour = drawing.GREY if c == "rest" else look.colour
+        axes.plot(days, [r["share"] for r in rows], linestyle=drawing.DASHES[place % len(drawing.DASHES)], color=colour,
+                  marker=drawing.SHAPES[place % len(drawing.SHAPES)], markersize=4, label=words.name(c))  # fmt: skip
+        axes.fill_between(
+            days, [r["low"] for r in rows], [r["high"] for r in rows], color=colour, alpha=0.13, linewidth=0
+        )
+    if "release" in table.columns:
+        axes.set_xticks([x for x, _ in moments.values()], [name for _, name in moments.values()], rotation=60)
+        axes.set_ylabel("share that occurs, in percent")
+    else:
+        axes.axvline(
+            plan.paper.last.year + plan.paper.last.month / 12, color="black", linestyle=(0, (4, 2)), linewidth=0.9
+        )
+        axes.set_ylabel("share of the half year's items, in percent")
+    axes.set_ylim(0, 100)
+    axes.yaxis.grid(visible=True, color=drawing.PALE)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
+    axes.set_title(table.exhibit.heading)
+    drawing.note(figure, words.under(table, "Bands: Wilson's 95 % intervals." + _sizes(table)))
+    return figure
+
+
+def _sizes(table: Table) -> str:
+    sizes = [row["n"] for row in table.rows]
+    return f" Each point stands for {min(sizes):,} to {max(sizes):,} items." if sizes else ""
+
+
+def sizes(table: Table, _plan: Plan) -> Any:
+    """Lines of code by release and component."""
+    figure, axes = drawing.new(7.2, 3.4 + 0.13 * len(table.notes))
+    basis = table.rows[0]["basis"]
+    for place, component in enumerate(sorted({row["component"] for row in table.rows})):
+        rows = [row for row in table.rows if row["component"] == component]
+        colour = drawing.colours()[place]
+        axes.plot(
+            [r["released"] for r in rows],
+            [r["lines"] / 1000 for r in rows],
+            color=colour,
+            linestyle=drawing.DASHES[place],
+            marker=drawing.SHAPES[place],
+            markersize=4,
+            label=words.name(component),
+        )
+    last = None
+    for row in sorted({r["release"]: r for r in table.rows}.values(), key=lambda r: r["released"]):
+        if last is None or (row["released"] - last).days > LABEL_GAP:
+            last = row["released"]
+            axes.annotate(row["release"], (last, 0), xycoords=("data", "axes fraction"), xytext=(0, 3),
+                          textcoords="offset points", fontsize=6.5, color=drawing.GREY, ha="center")  # fmt: skip
+    axes.set_ylabel(f"thousand {'lines' if basis == 'clone' else basis}")
+    axes.set_ylim(bottom=0)
+    axes.yaxis.grid(visible=True, color=drawing.PALE)
+    axes.legend(loc="upper left")
+    axes.set_title(table.exhibit.heading)
+    said = "" if basis == "clone" else "Python only: not to be compared with the paper's totals, which count C++ too. "
+    drawing.note(figure, words.under(table, f"Basis: {basis}. {said}".strip()))
+    return figure
+
+
+def curves(table: Table, plan: Plan) -> Any:
+    """Kaplan-Meier curves of all and of each group that is large enough, with bands and the numbers at risk."""
+    group, event = table.exhibit.group, table.exhibit.event
+    figure, axes = drawing.new(7.6, 3.6 + 0.13 * len(table.notes))
+    shown = [row for row in table.rows if row["n"] >= plan.limits.least_group][: MOST_LINES + 1]
+    place = 0
+    for row in shown:
+        name = row[group]
+        members = [i for i in table.items if name in (ALL, i[group])]
+        curve = survival.kaplan_meier([float(i["days"]) for i in members], [bool(i[event]) for i in members])
+        if not isinstance(curve, Survival):
+            continue
+        years = [d / YEAR for d in curve.days]
+        colour = "black" if name == ALL else drawing.look(str(name), place).colour
+        style = "solid" if name == ALL else drawing.DASHES[(place + 1) % len(drawing.DASHES)]
+        label = f"{words.name(str(name))} ({row[event]} of {row['n']})"
+        axes.step(years, [100 * s for s in curve.share], where="post", color=colour, linestyle=style, label=label,
+                  linewidth=1.8 if name == ALL else 1.3)  # fmt: skip
+        if name == ALL:
+            axes.fill_between(years, [100 * s for s in curve.low], [100 * s for s in curve.high], step="post",
+                              color=colour, alpha=0.1, linewidth=0)  # fmt: skip
+        place += name != ALL
+    axes.set_ylim(0, 100)
+    axes.set_xlim(left=0)
+    axes.set_xlabel("years since the report")
+    axes.set_ylabel(f"percent not yet {event}")
+    axes.yaxis.grid(visible=True, color=drawing.PALE)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), title=f"{event} of all in the group")
+    axes.set_title(table.exhibit.heading)
+    drawing.note(figure, words.under(table, "Kaplan-Meier estimates; the band is the 95 % interval of all."))
+    return figure

@@ -1,0 +1,101 @@
+"""All results of a run of the experiments, and the finding in words."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.study.experiments import orders, plan, summary, words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_embers.study.experiments.measured import Facts, Measured
+    from torch_embers.study.experiments.summary import Compared, Explained, OrderTime, StepTime, Yardstick
+
+TOLERANCE = 1e-5
+"""Greatest difference of normalised values for which both arms count as having computed the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What follows from the times."""
+
+    compared: tuple[Compared, ...]
+    steps: tuple[StepTime, ...]
+    orders: tuple[OrderTime, ...]
+    yardsticks: tuple[Yardstick, ...]
+    explained: tuple[Explained, ...]
+    finding: tuple[str, ...]
+
+
+def results(found: Sequence[Measured], facts: Facts) -> Results:
+    """Summaries and finding."""
+    confidence = facts.settings.confidence
+    times = summary.order_times(found)
+    without = Results(
+        compared=tuple(summary.compared(found, confidence)),
+        steps=tuple(summary.step_times(found)),
+        orders=tuple(times),
+        yardsticks=tuple(summary.yardsticks(found)),
+        explained=tuple(summary.explained(times)),
+        finding=(),
+    )
+    said = (*_on_augmentation(without, facts), *_on_permutation(without))
+    return Results(without.compared, without.steps, without.orders, without.yardsticks, without.explained, said)
+
+
+def _on_augmentation(found: Results, facts: Facts) -> list[str]:
+    printed = plan.printed()
+    said = []
+    for one in found.compared:
+        said.append(words.on_arms(one, printed))
+        worst = facts.differences.get((one.device, one.series))
+        if worst is not None and not worst <= TOLERANCE:
+            said.append(
+                f"{one.device}, {one.series}: the arms differ by up to {worst:.2g}, so they are not the same work."
+            )
+        if steps := [s for s in found.steps if (s.device, s.series) == (one.device, one.series)]:
+            said.append(words.on_steps(steps, facts.layouts.get(one.series, {})))
+    return said
+
+
+def _on_permutation(found: Results) -> list[str]:
+    said = []
+    for yardstick in found.yardsticks:
+        key = (yardstick.device, yardstick.series)
+        times = [t for t in found.orders if (t.device, t.series) == key]
+        explained = [e for e in found.explained if (e.device, e.series) == key]
+        if not any(t.placed is not None for t in times):
+            continue
+        said += [words.on_untouched(times), words.on_orders(times, yardstick)]
+        if explained[0].orders >= orders.ALL_MOVING:
+            said.append(words.on_explanations(explained))
+    for device in dict.fromkeys(y.device for y in found.yardsticks):
+        largest = max((y for y in found.yardsticks if y.device == device), key=lambda y: y.bytes)
+        if times := [t for t in found.orders if (t.device, t.series) == (device, largest.series)]:
+            said.append(words.on_printed(times, largest, plan.printed()))
+    return [sentence for sentence in said if sentence]
+
+
+def as_json(found: Results, facts: Facts) -> dict[str, Any]:
+    """Everything but the single times, for experiments.json."""
+    return {
+        "machine": dict(facts.machine),
+        "settings": {"profile": facts.profile, **asdict(facts.settings)},
+        "seed": facts.seed,
+        "images": facts.images,
+        "arms_differ_by": {f"{device}, {series}": worst for (device, series), worst in facts.differences.items()},
+        "layouts_of_default": facts.layouts,
+        "printed": asdict(plan.printed()),
+        "finding": list(found.finding),
+        "notes": list(facts.notes),
+        "augmentation": [
+            asdict(one) | {"faster_percent": one.faster, "saved_percent": one.saved} for one in found.compared
+        ],
+        "plain_copies": [
+            asdict(one) | {"gb_s_fresh": one.bandwidth_fresh, "gb_s_placed": one.bandwidth_placed}
+            for one in found.yardsticks
+        ],
+        "explained": [asdict(one) for one in found.explained],
+    }

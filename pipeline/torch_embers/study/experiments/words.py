@@ -1,0 +1,155 @@
+"""What was found, in sentences made from the numbers, whichever way they came out. Pure."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+from torch_embers.study.claims.geometry import fastest_copy, gigabytes
+from torch_embers.study.experiments import orders
+from torch_embers.study.experiments.measured import FRESH
+from torch_embers.study.experiments.summary import faster, saved
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from torch_embers.study.experiments.plan import Printed
+    from torch_embers.study.experiments.summary import Compared, Explained, Middle, OrderTime, StepTime, Yardstick
+
+SIZES = ("B", "kB", "MB", "GB")
+NAMES = {
+    "moved": "the number of moved dimensions",
+    "last_kept": "whether the last dimension stays the last",
+    "step": "the step between neighbours of the copy in the source",
+    "place": "the place that the source's last dimension takes",
+}
+
+
+def time_text(seconds: float) -> str:
+    """A time with three figures in a readable unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size or unit == "µs":
+            return f"{seconds / size:.3g} {unit}" if seconds / size < 999.5 else f"{seconds / size:,.0f} {unit}"
+    return f"{seconds} s"
+
+
+def bytes_text(count: float) -> str:
+    """Bytes with two figures or three in a readable unit of thousands."""
+    place = 0
+    while count >= 999.5 and place < len(SIZES) - 1:
+        count, place = count / 1000, place + 1
+    return f"{count:.3g} {SIZES[place]}"
+
+
+def on_arms(one: Compared, printed: Printed) -> str:
+    """Which arm is faster, in both conventions, and how the printed times stand to it."""
+    ratio = one.ratio
+    said = printed.default_seconds / printed.aware_seconds
+    spread = f"{ratio.low:.3f} to {ratio.high:.3f} at {ratio.confidence:.1%}, {one.pairs} pairs"
+    if ratio.low > 1:
+        verdict = f"staying contiguous is {one.faster:.1f} % faster, or saves {one.saved:.1f} % of the time"
+    elif ratio.high < 1:
+        verdict = f"staying contiguous is slower: it takes {faster(1 / ratio.value):.1f} % more time"
+    else:
+        verdict = "no difference between the arms is shown"
+    return (
+        f"{one.device}, {one.series}: {verdict}. The default takes {ratio.value:.3f} times as long ({spread}), "
+        f"{time_text(one.default.value)} against {time_text(one.aware.value)} an image. {_beside(ratio, said)}"
+    )
+
+
+def _beside(ratio: Middle, said: float) -> str:
+    stands = "below" if said < ratio.low else "above" if said > ratio.high else "inside"
+    return (
+        f"The printed {said:.2f} ({faster(said):.1f} % faster, {saved(said):.1f} % saved) lies {stands} this interval."
+    )
+
+
+def on_steps(steps: Sequence[StepTime], layouts: Mapping[str, str]) -> str:
+    """What ``contiguous()`` costs and brings in one series, and how much it could bring at most."""
+    whole = sum(s.default for s in steps)
+    cost, gain = sum(s.copying for s in steps), sum(s.default - s.aware for s in steps)
+    most = max(steps, key=lambda s: s.default - s.aware)
+    parts = [
+        f"{steps[0].device}, {steps[0].series}: the copies cost {time_text(cost)} an image, and the operations take "
+        f"{time_text(abs(gain))} {'less' if gain >= 0 else 'more'} in return"
+        + (f", most of it in {most.step} ({time_text(most.default - most.aware)})." if gain > 0 else ".")
+    ]
+    if alike := alike_in_both(steps, layouts):
+        share = sum(s.default for s in steps if s.step in alike) / whole
+        parts.append(
+            f"{_list(alike)} get a contiguous tensor in the default arm, too, and take {share:.0%} of its time: were "
+            f"all the rest free, staying contiguous could not save more than {1 - share:.0%}."
+        )
+    return " ".join(parts)
+
+
+def alike_in_both(steps: Sequence[StepTime], layouts: Mapping[str, str]) -> list[str]:
+    """Operations that get a contiguous tensor in the default arm already, so that both arms do the same in them."""
+    names = [s.step for s in steps]
+    return [after for before, after in pairwise(names) if layouts.get(before) == "contiguous"]
+
+
+def on_untouched(times: Sequence[OrderTime]) -> str:
+    """The orders that leave the tensor contiguous."""
+    still = [t for t in times if t.geometry.untouched and t.geometry.moved]
+    if not still:
+        return ""
+    most = max(t.geometry.moved for t in still)
+    return (
+        f"{still[0].device}, {still[0].series}: {len(still)} orders that move the dimension of size 1 put up to {most} "
+        f"dimensions elsewhere, leave the tensor contiguous, and contiguous() returns the same memory after "
+        f"{time_text(median(t.fresh for t in still))}. That a permuted tensor is always non-contiguous is false."
+    )
+
+
+def on_orders(times: Sequence[OrderTime], yardstick: Yardstick) -> str:
+    """The times of one size, by the number of moved dimensions."""
+    moving = [t for t in times if t.placed is not None]
+    groups = [
+        f"{count} moved {time_text(min(found))} to {time_text(max(found))}"
+        for count in sorted({t.geometry.moved for t in moving})
+        if (found := [t.fresh for t in moving if t.geometry.moved == count])
+    ]
+    slow, quick = max(moving, key=lambda t: t.fresh), min(moving, key=lambda t: t.fresh)
+    size = bytes_text(yardstick.bytes)
+    return (
+        f"{slow.device}, {slow.series}, {size}: {'; '.join(groups)} ({len(moving)} orders). A "
+        f"plain clone takes {time_text(yardstick.fresh)}, {yardstick.bandwidth_fresh:.3g} GB/s; a copy into memory that is "
+        f"there takes {time_text(yardstick.placed)}, {yardstick.bandwidth_placed:.3g} GB/s. The quickest order "
+        f"({quick.order}) reaches {quick.share_fresh:.0%} of a clone's speed, the slowest ({slow.order}) {slow.share_fresh:.0%}."
+    )
+
+
+def on_explanations(found: Sequence[Explained]) -> str:
+    """How much each description explains, at one size, the best first."""
+    fresh = sorted((e for e in found if e.step == FRESH), key=lambda e: -e.share)
+    told = "; ".join(f"{NAMES[e.description]} {e.share:.0%} ({e.groups} groups)" for e in fresh)
+    by = {e.description: e.share for e in fresh}
+    less = by["moved"] < by["place"]
+    return (
+        f"{fresh[0].device}, {fresh[0].series}: of the differences in time between {fresh[0].orders} orders (R squared of "
+        f"the logarithm), these explain: {told}. The number explains {'less' if less else 'no less'} than the place."
+    )
+
+
+def on_printed(times: Sequence[OrderTime], yardstick: Yardstick, printed: Printed) -> str:
+    """The printed tensor at the speed that was measured here."""
+    shape = orders.shape(printed.side)
+    least = fastest_copy(shape, orders.ELEMENT, yardstick.bandwidth_placed)
+    clone = fastest_copy(shape, orders.ELEMENT, yardstick.bandwidth_fresh)
+    worst = min(t.share_fresh for t in times if t.placed is not None)
+    return (
+        f"{yardstick.device}: the printed tensor takes {gigabytes(shape, orders.ELEMENT):.1f} GB as float32, twice that "
+        f"with its copy. At the speed of a plain copy here ({yardstick.series}) that is {time_text(least)}, with fresh "
+        f"memory {time_text(clone)}; at the slowest order's share {time_text(clone / worst)}. The printed {printed.two:.5f} s "
+        f"cannot be a copy; {printed.four:g} s and {printed.five:g} s "
+        + ("lie" if clone <= printed.four and printed.five <= clone / worst else "do not both lie")
+        + " between these."
+    )
+
+
+def _list(names: Sequence[str]) -> str:
+    text = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+    return text[0].upper() + text[1:]

@@ -1,0 +1,107 @@
+"""What a study leaves behind: a CSV for each table and figure, and study.json with everything that words need.
+
+The same study gives the same bytes. Every file is written aside and moved into place, so that an interruption leaves
+whole files.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from torch_embers.study.exhibits.make import Study
+    from torch_embers.study.exhibits.table import Row, Table
+    from torch_embers.study.statements import Outcome
+
+DIGITS = 4
+"""Significant digits of computed numbers in files; more would only make them differ between machines."""
+
+
+def cell(value: Any) -> Any:
+    """A value as it stands in a file."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if abs(value) < 10**DIGITS else round(value)
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    return value
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Rows as CSV with a heading; empty where there is no value."""
+    out = io.StringIO()
+    if rows:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(rows[0])
+        writer.writerows(["" if v is None else cell(v) for v in row.values()] for row in rows)
+    return out.getvalue()
+
+
+def put(path: Path, text: str) -> Path:
+    """Write a file aside and move it into place.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(path)
+    except OSError as error:
+        raise InputError(
+            f"{path.parent}: cannot write there: {error.strerror}; choose another folder with --out"
+        ) from error
+    return path
+
+
+def write_table(table: Table, folder: Path) -> list[Path]:
+    """Write the rows of an exhibit, and what they were computed from where that is something else."""
+    paths = [put(folder / f"{table.exhibit.id}.csv", as_csv(table.rows))]
+    if table.items:
+        paths.append(put(folder / f"{table.exhibit.id}_items.csv", as_csv(table.items)))
+    return paths
+
+
+def record(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Everything about a study that is no row: days, samples, notes, statements."""
+    plan = study.plan
+    samples = [
+        {"name": s.name, "label": s.label, "reason": s.reason, "items": study.sizes[s.name]} for s in plan.samples
+    ]
+    exhibits = [
+        {"id": t.exhibit.id, "heading": t.exhibit.heading, "rows": len(t.rows), "notes": list(t.notes)}
+        for t in study.tables
+    ]
+    statements = [
+        {"id": o.statement.id, "says": o.statement.says, "scope": o.statement.scope}
+        | {"numbers": o.numbers, "refused": o.refused}
+        for o in outcomes
+    ]
+    return {
+        "as_of": plan.today.last.isoformat(),
+        "paper_ends": plan.paper.last.isoformat(),
+        "items": study.items,
+        "frame": {"known": study.frame.known, "numbers": study.frame.numbers, "census": study.frame.census},
+        "samples": samples,
+        "exhibits": exhibits,
+        "statements": statements,
+    }
+
+
+def write_record(study: Study, outcomes: Sequence[Outcome], folder: Path) -> Path:
+    """Write study.json.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    text = json.dumps(record(study, outcomes), indent=1, ensure_ascii=False)
+    return put(folder / "study.json", text + "\n")

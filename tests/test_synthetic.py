@@ -1,0 +1,82 @@
+"""The made-up database of the benchmarks: sound, repeatable, and read alike by the views and by one query per signal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support import snapshot
+from synthetic import make
+from torch_embers import resources
+from torch_embers.store.tables import KEYS
+from torch_embers.store.views import quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_embers.store.store import Store
+
+ITEMS = 3_000
+COMMENTS = 5_000
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return make(tmp_path_factory.mktemp("synthetic") / "s.duckdb", ITEMS, COMMENTS)
+
+
+def numbers(store: Store, query: str) -> list[tuple[Any, ...]]:
+    with store.read() as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_it_has_as_many_rows_as_asked_for(made: Store) -> None:
+    assert numbers(made, "SELECT (SELECT count(*) FROM items), (SELECT count(*) FROM comments)") == [(ITEMS, COMMENTS)]
+
+
+def test_every_table_that_the_study_reads_is_filled_and_no_key_stands_twice(made: Store) -> None:
+    named = "items comments events components links commits pull_files predictions gold_labels weak_labels catalog cases case_items verdicts"
+    for table in [*named.split(), "builds", "code_sizes", "status_history"]:
+        key = ", ".join(KEYS.get(table, ())) or "*"
+        [(rows, keys)] = numbers(
+            made, f"SELECT count(*), (SELECT count(*) FROM (SELECT DISTINCT {key} FROM {table})) FROM {table}"
+        )
+        assert rows == keys > 0, table
+
+
+def test_the_funnel_narrows_and_no_event_lies_in_the_future(made: Store) -> None:
+    stages = [count for _, _, count, *_ in numbers(made, "FROM funnel ORDER BY stage")]
+    assert stages == sorted(stages, reverse=True)
+    assert stages[-1] > 10
+    assert numbers(made, "SELECT max(created_at) < TIMESTAMP '2026-10-01' FROM events") == [(True,)]
+
+
+def test_the_same_seed_gives_the_same_rows_and_another_one_others(tmp_path: Path) -> None:
+    first, same, other = (
+        snapshot(make(tmp_path / f"{place}.duckdb", 200, 50, seed).path, ("items", "comments", "links", "gold_labels"))
+        for place, seed in enumerate((7, 7, 8))
+    )
+    assert first == same
+    assert first["items"] != other["items"]
+
+
+def test_a_database_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    place = tmp_path / "mine.duckdb"
+    place.write_bytes(b"precious")
+    with pytest.raises(FileExistsError):
+        make(place, 10, 10)
+    assert place.read_bytes() == b"precious"
+
+
+def test_the_view_of_signals_finds_what_one_query_per_pattern_finds(made: Store) -> None:
+    for signal in resources.load_toml("candidates.toml")["signal"]:
+        if signal["from"] == "label":
+            tests = [f"list_contains(labels, {quoted(label)})" for label in signal["match"]]
+        else:
+            options = "im" if signal["from"] == "body" else "i"
+            tests = [f"regexp_matches({signal['from']}, {quoted(text)}, '{options}')" for text in signal["match"]]
+        plain = numbers(made, f"SELECT number FROM items WHERE {' OR '.join(tests)} ORDER BY ALL")
+        viewed = f"SELECT number FROM signals WHERE signal = {quoted(signal['id'])} AND consequence = {quoted(signal['consequence'])} ORDER BY ALL"
+        assert numbers(made, viewed) == plain, signal["id"]
+        assert plain
