@@ -12,7 +12,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-classify setup-study mine classify study repro recheck doctor model evaluation status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
+.PHONY: help setup setup-classify setup-study mine classify study study-datasets repro recheck doctor model evaluation status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,15 @@ classify: mine setup-classify ## label every item with the study's taxonomy
 
 study: classify setup-study ## the study: tables, figures, claims, experiments into analysis/results
 	$(EMBERS) study $(STUDY)
+
+PUBLIC := maintainer_labels.csv.gz mhnurf_pytorch.csv.gz issues_and_prs_2020_02.json.gz recent_issues_text.jsonl.gz
+
+study-datasets: setup-classify setup-study ## the study on published datasets of reports as well: DATA=folder with their files
+	rm -f .venv/datasets.duckdb*
+	$(EMBERS) mine --source catalog --database .venv/datasets.duckdb
+	for file in $(PUBLIC); do $(EMBERS) mine --source jsonl $(DATA)/$$file --database .venv/datasets.duckdb || exit; done
+	$(EMBERS) classify --database .venv/datasets.duckdb
+	$(EMBERS) study tables figures $(STUDY) --out analysis/results/datasets --database .venv/datasets.duckdb
 
 repro: mine setup-classify ## extract, link, and run every case against the current build
 	$(EMBERS) link-repros

@@ -16,8 +16,10 @@ FROM (
 )
 QUALIFY row_number() OVER (PARTITION BY repo, number, scheme ORDER BY place, votes DESC, value) = 1;
 
--- Which backend does it show on? Stated by the catalog or by a maintainers' label; any number may hold.
+-- Which backend does it show on? Stated by the catalog or by a maintainers' label (study_backend_labels, from data/labelling.toml); any
+-- number may hold.
 CREATE OR REPLACE TEMP TABLE study_backends AS
 SELECT repo, number, unnest(backends) AS backend FROM catalog
 UNION
-SELECT repo, number, value FROM weak_labels WHERE scheme = 'backend' AND kind = 'label';
+SELECT j.repo, j.number, b.backend
+FROM (SELECT repo, number, unnest(label_names) AS label FROM study_judged) j JOIN study_backend_labels b ON b.label = lower(j.label);

@@ -11,7 +11,9 @@ from torch_embers.errors import InputError
 
 
 def study(
-    what: Annotated[str, typer.Argument(help="tables, figures, claims, experiments or all.")] = "all",
+    what: Annotated[
+        list[str] | None, typer.Argument(help="tables, claims, figures, experiments: one or more.", show_default="all")
+    ] = None,
     as_of: Annotated[
         str | None, typer.Option("--as-of", help="Count what there was on this day (UTC).", show_default="today")
     ] = None,
@@ -37,12 +39,12 @@ def study(
 
     experiment = {"images": images, "count": count, "repeats": repeats, "dimension": dimension, "devices": device}
     asked = [f"--{'device' if name == 'devices' else name}" for name, value in experiment.items() if value]
-    if "experiments" not in command.parts(what) and (asked or quick):
-        raise InputError(f"{', '.join(asked) or '--quick'}: goes with `embers study experiments` or `all`")
+    if "experiments" not in command.parts(what or ()) and (asked or quick):
+        raise InputError(f"{', '.join(asked) or '--quick'}: goes with `embers study experiments`")
     with console.Counting("study", unit="steps") as progress:
         done = command.run(
             store_at(database),
-            what,
+            what or (),
             out,
             progress,
             as_of=parse_day(as_of) if as_of else None,

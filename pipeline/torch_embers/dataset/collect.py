@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from torch_embers.dataset import definitions, shipped
+from torch_embers.dataset import definitions, shipped, vocabulary
 from torch_embers.errors import InputError
 from torch_embers.run.matrix import version_key
 from torch_embers.store import schema
@@ -62,6 +62,7 @@ def collect(store: Store) -> Content:
         cases_from = _give_cases(connection)
         verdicts_from = _give_verdicts(connection)
         _rank_releases(connection)
+        connection.register("words", vocabulary.words())
         told = definitions.comments(connection)
         tables = tuple(table.described(told) for table in definitions.load())
         sources = {"cases": cases_from, "verdicts": verdicts_from}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from string import Template
 from typing import TYPE_CHECKING
@@ -92,4 +93,6 @@ def _texts(content: Content, known: Identity) -> dict[str, str]:
     sheets = {
         name: Template(definitions.read("templates", name)).substitute(words) for name in ("README.md", "DATASHEET.md")
     }
+    # a place that stays empty leaves no blanks at the end of its line
+    sheets = {name: re.sub(r" +$", "", text, flags=re.MULTILINE) for name, text in sheets.items()}
     return {**sheets, "CITATION.cff": metadata.citation(known.version), identity.FILE: known.text()}

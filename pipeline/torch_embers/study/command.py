@@ -42,26 +42,24 @@ class Done:
     paths: list[Path] = field(default_factory=list)
 
 
-def parts(what: str) -> tuple[str, ...]:
-    """The parts that a word asks for.
+def parts(what: Sequence[str]) -> tuple[str, ...]:
+    """The parts that words ask for, in the order in which they are made; without any word all of them.
 
     Raises:
-        InputError: the word is none of them.
+        InputError: a word is none of them.
     """
-    if what == ALL:
-        return tuple(PARTS)
-    if what not in PARTS:
-        raise InputError(f"embers study {what}: choose one of {', '.join(PARTS)}, or {ALL}")
-    return (what,)
+    wrong = [word for word in what if word not in (*PARTS, ALL)]
+    if wrong:
+        raise InputError(f"embers study {wrong[0]}: choose of {', '.join(PARTS)}, or {ALL}")
+    return tuple(PARTS) if not what or ALL in what else tuple(part for part in PARTS if part in what)
 
 
-def counted(store: Store, as_of: date | None, kinds: tuple[str, ...] = ("table", "figure")) -> Study:
+def counted(store: Store, as_of: date | None = None) -> Study:
     """Compute tables and figures from the database of a store.
 
     Args:
         store: the database; it is only read.
         as_of: last day of today's samples; the present day where None.
-        kinds: of exhibits.
 
     Raises:
         InputError: the day, a definition or a query is malformed.
@@ -69,17 +67,17 @@ def counted(store: Store, as_of: date | None, kinds: tuple[str, ...] = ("table",
     """
     plan = population.load(as_of)
     with store.read() as connection:
-        return make(connection, plan, kinds)
+        return make(connection, plan)
 
 
 def run(
-    store: Store, what: str, out: Path, progress: Progress, *, as_of: date | None = None, **experiment: Any
+    store: Store, what: Sequence[str], out: Path, progress: Progress, *, as_of: date | None = None, **experiment: Any
 ) -> Done:
     """Make the asked parts of the study and write them into a folder.
 
     Args:
         store: the database; experiments do without.
-        what: one of PARTS, or ``all``.
+        what: words of PARTS, or ``all``.
         out: folder to write to.
         progress: is told of each part.
         as_of: last day of today's samples.
@@ -113,14 +111,13 @@ def run(
 def _exhibits(
     store: Store, wanted: tuple[str, ...], out: Path, progress: Progress, as_of: date | None, made: dict[str, Any]
 ) -> None:
-    kinds = tuple(kind for kind in ("table", "figure") if f"{kind}s" in wanted)
     progress.said("counting")
-    study = counted(store, as_of, kinds)
+    study = counted(store, as_of)
     made["study"], made["outcomes"] = study, statements.decide(study)
     for table in study.tables:
-        made["paths"] += results.write_table(table, out)
-    if len(kinds) > 1:
-        made["paths"].append(results.write_record(study, made["outcomes"], out))
+        if f"{table.exhibit.kind}s" in wanted:
+            made["paths"] += results.write_table(table, out)
+    made["paths"].append(results.write_record(study, made["outcomes"], out))
 
 
 def _pictures(study: Study, out: Path, progress: Progress, paths: list[Path]) -> None:

@@ -124,6 +124,7 @@ def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
     connection.execute("CREATE OR REPLACE TEMP TABLE study_time (first_day DATE, before_day DATE)")
     connection.execute("INSERT INTO study_time VALUES (?, ?)", [time.first, before])
     if not _has(connection, "study_dates"):
+        _fill(connection, "study_backend_labels", "label VARCHAR, backend VARCHAR", _backend_labels())
         connection.execute(sql.read(FOLDER, "clock.sql"))
     [(later,)] = connection.execute("SELECT count(*) FROM main.events WHERE created_at >= ?", [before]).fetchall()
     rewound = _has(connection, "items")
@@ -209,6 +210,16 @@ def _fill(connection: duckdb.DuckDBPyConnection, table: str, columns: str, rows:
     if rows:
         names = ", ".join("?" for _ in rows[0])
         connection.executemany(f"INSERT INTO {table} VALUES ({names})", rows)
+
+
+def _backend_labels() -> list[tuple[str, str]]:
+    """Maintainers' labels that name a backend, in lower case."""
+    return [
+        (label.lower(), function["value"])
+        for function in resources.load_toml("labelling.toml")["function"]
+        if function["scheme"] == "backend" and function["kind"] == "label"
+        for label in function["labels"]
+    ]
 
 
 def _classes() -> list[tuple[Any, ...]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torch_embers.console import plain, stdout, table
 from torch_embers.study.claims import claims_table
 from torch_embers.study.claims.judge import VERDICTS
-from torch_embers.study.results import cell
+from torch_embers.study.exhibits.display import display
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch_embers.study.command import Done
     from torch_embers.study.exhibits.make import Study
     from torch_embers.study.exhibits.table import Table
+    from torch_embers.study.population import Plan
     from torch_embers.study.statements import Outcome
 
 
@@ -44,7 +45,7 @@ def print_study(study: Study, outcomes: Sequence[Outcome]) -> None:
     out.print(f"[bold]the study as of {last}[/]: {plain(study.frame.words)}")
     for made in study.tables:
         if made.exhibit.kind == "table":
-            print_table(made)
+            print_table(made, study.plan)
     sizes = [(sample.label, study.sizes[sample.name]) for sample in study.plan.samples]
     out.print(table("\nSamples", [("sample", False), ("items", True)], sizes))
     rows = [(made.exhibit.id, made.exhibit.heading, len(made.rows) or made.notes[-1]) for made in study.tables]
@@ -53,23 +54,16 @@ def print_study(study: Study, outcomes: Sequence[Outcome]) -> None:
     out.print(table("\nWhat can be said", [("statement", False), ("here", False), ("", False)], said))
 
 
-def print_table(made: Table) -> None:
+def print_table(made: Table, plan: Plan) -> None:
     """Print the first rows of a table with its notes."""
     out = stdout()
-    shown = [[_cell(value) for value in row.values()] for row in made.rows[:MOST_ROWS]]
-    columns = [(name, isinstance(made.rows[0][name], int | float)) for name in made.columns]
-    out.print(table(f"\n{made.exhibit.heading}", columns, shown))
-    if len(made.rows) > MOST_ROWS:
-        out.print(f"... {len(made.rows) - MOST_ROWS} more rows in {plain(made.exhibit.id)}.csv", style="dim")
+    names, rows = display(made, plan)
+    columns = [(name, False) for name in names]
+    out.print(table(f"\n{made.exhibit.heading}", columns, rows[:MOST_ROWS]))
+    if len(rows) > MOST_ROWS:
+        out.print(f"... {len(rows) - MOST_ROWS} more rows in {plain(made.exhibit.id)}.csv", style="dim")
     for note in made.notes:
         out.print(plain(note), style="dim", soft_wrap=True)
-
-
-def _cell(value: object) -> object:
-    """A value in a printed table."""
-    if value is None:
-        return "-"
-    return f"{value:.3g}" if isinstance(value, float) else str(cell(value))
 
 
 def print_findings(folder: Path) -> None:

@@ -12,7 +12,7 @@ DEFINITIONS = "exhibits.toml"
 KINDS = {"table": "tables", "figure": "figures"}
 """Kinds of exhibits, and the folder of their queries."""
 COUNTS = ("samples", "candidates", "cases", "labels", "nobody")
-DERIVED = ("plain", "shares", "kappa", "corrected", "differences", "survival")
+DERIVED = ("plain", "shares", "kappa", "corrected", "differences", "trends", "survival")
 DRAWN = ("", "shares", "stacked", "breakdown", "heat", "lines", "sizes", "curves")
 
 

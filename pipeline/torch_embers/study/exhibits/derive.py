@@ -119,6 +119,35 @@ def _differences(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Tabl
     return Table(exhibit, tuple(rows))
 
 
+def _trends(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
+    from torch_embers.study.statistics import trend
+    from torch_embers.study.statistics.corrections import holm
+
+    rows: list[Row] = []
+    few = 0
+    for (scheme, name), group in groupby(found, key=lambda r: (r["scheme"], r["class"])):
+        periods = list(group)
+        made = trend.share_trend(
+            [int(r["k"]) for r in periods],
+            [int(r["n"]) for r in periods],
+            [float(r["year"]) + (r["half"] - 1) / 2 for r in periods],
+        )
+        if isinstance(made, Refusal) or made.items < limits.least_statement:
+            few += 1
+            continue
+        first, last = periods[0], periods[-1]
+        rows.append(
+            {"scheme": scheme, "class": name, "k": made.events, "n": made.items, "half_years": made.periods}
+            | {"first": f"{first['year']} H{first['half']}", "last": f"{last['year']} H{last['half']}"}
+            | {"points_per_year": 100 * made.slope, "p": made.p}
+        )
+    for row, adjusted in zip(rows, holm([row["p"] for row in rows]), strict=True):
+        row["p_adjusted"] = adjusted
+    notes = ["p: Cochran-Armitage test; p_adjusted: by Holm's method over all classes"] if rows else []
+    notes += [f"{few} classes have too few items for a trend"] if few else []
+    return Table(exhibit, tuple(rows), tuple(found), tuple(notes))
+
+
 def _survival(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
     from torch_embers.study.statistics import log_rank, survival
 
@@ -161,6 +190,7 @@ METHODS: dict[str, Callable[[Exhibit, Sequence[Row], Limits], Table]] = {
     "kappa": _kappa,
     "corrected": _corrected,
     "differences": _differences,
+    "trends": _trends,
     "survival": _survival,
 }
 """How each kind of exhibits is computed."""

@@ -50,13 +50,12 @@ class Study:
         raise KeyError(name)
 
 
-def make(connection: duckdb.DuckDBPyConnection, plan: Plan, only: tuple[str, ...] = ("table", "figure")) -> Study:
+def make(connection: duckdb.DuckDBPyConnection, plan: Plan) -> Study:
     """Compute all exhibits; the database is only read.
 
     Args:
         connection: an open database; temporary tables are made in it.
         plan: samples, their times, limits.
-        only: kinds of exhibits.
 
     Raises:
         InputError: a query or a definition is malformed.
@@ -70,11 +69,7 @@ def make(connection: duckdb.DuckDBPyConnection, plan: Plan, only: tuple[str, ...
         "SELECT count(*) FILTER (WHERE own), count(*) FILTER (WHERE NOT own) FROM study_verdicts"
     ).fetchall()
     made = Study(plan, sizes, known, items, (), (own, shipped))
-    tables = [
-        _noted(derive(exhibit, query(connection, exhibit), plan.limits), made)
-        for exhibit in definitions.load()
-        if exhibit.kind in only
-    ]
+    tables = [_noted(derive(exhibit, query(connection, exhibit), plan.limits), made) for exhibit in definitions.load()]
     return replace(made, tables=tuple(tables))
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from torch_embers.study.experiments.plan import Chain, Plan
 
 ARMS = (DEFAULT, AWARE)
+LEAST = 6
+"""Pairs without which no interval of a median has 95 %."""
 
 
 class Series:
@@ -66,20 +68,22 @@ class Series:
             worst = max(worst, float((ours - theirs).abs().max()))
         return worst, {name: " or ".join(dict.fromkeys(sorted(found))) for name, found in seen.items()}
 
-    def whole(self, repeats: int) -> Iterator[Measured]:
-        """Times of the whole chain; the arms take turns, and who begins alternates."""
-        for aware in (False, True):
-            self._pass(aware=aware)  # the first pass asks for memory and builds caches: not counted
-        for repeat in range(repeats):
-            for arm in ARMS if repeat % 2 == 0 else ARMS[::-1]:
-                yield self._one(arm, CHAIN, repeat, self._pass(aware=arm == AWARE))
+    def measure(self, plan: Plan, advanced: Callable[[int], None]) -> Iterator[Measured]:
+        """All times: pairs of passes through the whole chain and, spread among them, passes that time each operation.
 
-    def by_step(self, repeats: int) -> Iterator[Measured]:
-        """Times of each operation, and of each ``contiguous()`` behind one, by themselves."""
-        for repeat in range(repeats):
-            for arm in ARMS if repeat % 2 == 0 else ARMS[::-1]:
-                for step, seconds in self._stepwise(aware=arm == AWARE).items():
-                    yield self._one(arm, step, repeat, seconds)
+        The arms take turns, and who begins alternates. ``advanced`` is told of each pass.
+        """
+        between = max(plan.repeats // plan.step_repeats, 1)
+        with devices.threads(torch, self.threads):
+            for aware in (False, True):
+                self._pass(aware=aware)  # the first pass asks for memory and builds caches: not counted
+            for repeat in devices.rounds(plan.repeats, LEAST, plan.series_seconds):
+                for arm in ARMS if repeat % 2 == 0 else ARMS[::-1]:
+                    yield self._one(arm, CHAIN, repeat, self._pass(aware=arm == AWARE))
+                    if repeat % between == 0:
+                        for step, seconds in self._stepwise(aware=arm == AWARE).items():
+                            yield self._one(arm, step, repeat, seconds)
+                    advanced(1)
 
     def _one(self, arm: str, step: str, repeat: int, seconds: float) -> Measured:
         return Measured(AUGMENTATION, self.device.name, self.name, arm, step, repeat, seconds, self.amount)
@@ -106,22 +110,6 @@ class Series:
                     batch = batch.contiguous()
                     spent[COPYING + name] += now() - middle
         return spent
-
-
-def measure(one: Series, plan: Plan, advanced: Callable[[int], None]) -> Iterator[Measured]:
-    """All times of a series; ``advanced`` is told of each pass."""
-    with devices.threads(torch, one.threads):
-        for found in one.whole(plan.repeats):
-            advanced(1)
-            yield found
-        for found in one.by_step(plan.step_repeats):
-            advanced(int(found.step == one.steps[-1][0]))
-            yield found
-
-
-def passes(plan: Plan) -> int:
-    """How many passes ``measure`` tells of."""
-    return len(ARMS) * (plan.repeats + plan.step_repeats)
 
 
 def thread_counts(device: str) -> tuple[int | None, ...]:

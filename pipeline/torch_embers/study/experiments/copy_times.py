@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from torch_embers.errors import InputError
-from torch_embers.study.experiments import orders
+from torch_embers.study.experiments import devices, orders
 from torch_embers.study.experiments.measured import FRESH, PERMUTATION, PLACED, YARDSTICK, Measured
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 COPIES = 3
 """Tensors that are held at once: the source, the copy into fresh memory, the target that was there before."""
+LEAST = 2
+"""Rounds that are measured, however long they take."""
 SMALLEST = 2
 """Side below which no order moves anything."""
 YARDSTICKS = 3
@@ -46,7 +48,7 @@ class Series:
         self.calls = untouched_calls
         self._seed = seed
 
-    def measure(self, repeats: int, advanced: Callable[[int], None]) -> Iterator[Measured]:
+    def measure(self, repeats: int, seconds: float, advanced: Callable[[int], None]) -> Iterator[Measured]:
         """All times. Each round measures every order once, in an order of its own; ``advanced`` is told of each.
 
         A first round over a few orders is not counted.
@@ -61,7 +63,7 @@ class Series:
             jobs: list[Order | None] = [*self.orders, *[None] * YARDSTICKS]
             for job in (None, *self.orders[:2]):
                 list(self._one(tensor, target, job, 0))
-            for repeat in range(repeats):
+            for repeat in devices.rounds(repeats, LEAST, seconds):
                 for place in source.permutation(len(jobs)):
                     yield from self._one(tensor, target, jobs[place], repeat)
                     advanced(1)

@@ -32,6 +32,15 @@ class Device:
         return perf_counter()
 
 
+def rounds(most: int, least: int, seconds: float) -> Iterator[int]:
+    """Numbers from 0: ``most`` of them, or fewer, but ``least`` at least, once so many seconds have passed."""
+    start = perf_counter()
+    for number in range(most):
+        if number >= least and perf_counter() - start > seconds:
+            return
+        yield number
+
+
 def torch_or_refuse() -> Any:
     """The module torch.
 

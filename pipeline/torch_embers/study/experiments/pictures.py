@@ -70,7 +70,7 @@ def _figure_8(arms: Sequence[Compared], found: Sequence[Measured], results: Resu
         f"{facts.images}. Above: each point is one pass, bars are medians, triangles lie further up;",
         f"the numbers are the ratio default : contiguity-aware with its interval of {arms[0].ratio.confidence:.0%} "
         f"from {arms[0].pairs} pairs of passes.",
-        f"Below: medians of each operation by itself. The arms' results differ by at most {worst:.1g}.",
+        f"Below: each operation by itself, least of its times. The arms' results differ by at most {worst:.1g}.",
         _on(arms[0].device, facts),
     )
     drawing.note(figure, lines)
@@ -196,7 +196,7 @@ def _label_groups(axes: Any, moving: Sequence[OrderTime], description: str) -> N
 def _notes_9(times: Sequence[OrderTime], facts: Facts) -> list[str]:
     counts = ", ".join(f"{one.repeats} at {one.series}" for one in {t.series: t for t in times}.values())
     lines = [
-        f"Each point one order of dimensions, median of repeats ({counts}); float32, the first dimension is of size 1."
+        f"Each point one order of dimensions, least of its times ({counts}); float32, the first dimension is of size 1."
     ]
     still = [one for one in times if one.geometry.untouched and one.geometry.moved]
     if still:

@@ -30,6 +30,7 @@ class Plan:
     large_megabytes: float
     orders_per_place: int
     sample_repeats: int
+    series_seconds: float
     memory_part: float
     untouched_calls: int
     confidence: float

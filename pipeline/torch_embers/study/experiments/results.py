@@ -47,7 +47,7 @@ def results(found: Sequence[Measured], facts: Facts) -> Results:
 
 def _on_augmentation(found: Results, facts: Facts) -> list[str]:
     printed = plan.printed()
-    said = []
+    said = [words.on_augmentation(found.compared, printed)] if found.compared else []
     for one in found.compared:
         said.append(words.on_arms(one, printed))
         worst = facts.differences.get((one.device, one.series))
@@ -56,7 +56,7 @@ def _on_augmentation(found: Results, facts: Facts) -> list[str]:
                 f"{one.device}, {one.series}: the arms differ by up to {worst:.2g}, so they are not the same work."
             )
         if steps := [s for s in found.steps if (s.device, s.series) == (one.device, one.series)]:
-            said.append(words.on_steps(steps, facts.layouts.get(one.series, {})))
+            said.append(words.on_steps(one, steps, facts.layouts.get(one.series, {}), printed))
     return said
 
 

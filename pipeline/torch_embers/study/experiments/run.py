@@ -154,10 +154,10 @@ def _chain_tasks(torch: Any, device: Device, wanted: Plan, facts: Facts, pixels:
 
         def measure(advanced: Callable[[int], None], one: chain_times.Series = series) -> Iterator[Measured]:
             facts.differences[device.name, one.name], facts.layouts[one.name] = one.compare()
-            yield from chain_times.measure(one, wanted, advanced)
+            yield from one.measure(wanted, advanced)
 
         name = f"figure 8, {device.name}, {series.name}"
-        yield _Task(name, chain_times.passes(wanted), measure, last=place == len(kinds) - 1)
+        yield _Task(name, 2 * wanted.repeats, measure, last=place == len(kinds) - 1)
 
 
 def _order_tasks(torch: Any, device: Device, wanted: Plan, facts: Facts, dimension: int | None) -> Iterator[_Task]:
@@ -178,7 +178,7 @@ def _order_tasks(torch: Any, device: Device, wanted: Plan, facts: Facts, dimensi
         def measure(
             advanced: Callable[[int], None], one: copy_times.Series = series, times: int = repeats
         ) -> Iterator[Measured]:
-            yield from one.measure(times, advanced)
+            yield from one.measure(times, wanted.series_seconds, advanced)
 
         name = f"figure 9, {device.name}, {series.name}"
         yield _Task(name, series.jobs(repeats), measure, last=place == len(once) - 1)

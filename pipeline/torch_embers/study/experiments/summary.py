@@ -1,7 +1,8 @@
 """From times to results: paired ratios with intervals, shares of a plain copy, and how much a description explains.
 
-Pure functions on numbers. Times are lopsided (a pass can be disturbed, never sped up), so that medians stand for them,
-with intervals from ranks alone, which assume no distribution.
+Pure functions on numbers. Times are lopsided: a call can be disturbed, never sped up. Where two arms are compared, they
+are measured in pairs, and the median of the pairs' ratios stands for them, with an interval from ranks alone, which
+assumes no distribution. Where orders differ severalfold, and of operations, the least disturbed time does.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Compared:
     Args:
         ratio: median over the pairs, each measured side by side.
         pairs: how many.
+        least: of the default's times.
     """
 
     device: str
@@ -60,6 +62,7 @@ class Compared:
     aware: Middle
     ratio: Middle
     pairs: int
+    least: float
 
     @property
     def faster(self) -> float:
@@ -74,7 +77,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """One operation in both arms: median seconds for one image, and of the ``contiguous()`` behind it."""
+    """One operation in both arms: seconds for one image in its quickest pass, and of the ``contiguous()`` behind it."""
 
     device: str
     series: str
@@ -86,7 +89,7 @@ class StepTime:
 
 @dataclass(frozen=True, slots=True)
 class OrderTime:
-    """One order at one size: medians, lowest and highest, in seconds; ``placed`` is None where nothing is copied.
+    """One order at one size: its least time in seconds; ``placed`` is None where nothing is copied.
 
     ``share`` is the time of a plain copy by that of this one, for fresh and for placed memory: 1 is full speed.
     """
@@ -97,8 +100,8 @@ class OrderTime:
     order: str
     geometry: orders.Geometry
     fresh: float
-    fresh_low: float
-    fresh_high: float
+    fresh_median: float
+    fresh_most: float
     placed: float | None
     share_fresh: float
     share_placed: float | None
@@ -107,7 +110,7 @@ class OrderTime:
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """A plain copy of the tensor of one size. ``bytes`` are those of the tensor; a copy reads and writes each once."""
+    """A plain copy of the tensor of one size: its least times. ``bytes`` are those of the tensor; a copy reads and writes each once."""
 
     device: str
     series: str
@@ -199,6 +202,7 @@ def compared(found: Iterable[Measured], confidence: float) -> list[Compared]:
                 aware=middle(aware, confidence),
                 ratio=middle(ratios, confidence),
                 pairs=len(both),
+                least=min(default),
             )
         )
     return results
@@ -214,8 +218,9 @@ def step_times(found: Iterable[Measured]) -> list[StepTime]:
         for arm, step in times:
             if arm == DEFAULT and step != CHAIN and (AWARE, step) in times:
                 copying = times.get((AWARE, COPYING + step), [0.0])
-                middles = (median(values) for values in (times[DEFAULT, step], times[AWARE, step], copying))
-                results.append(StepTime(device, series, step, *middles))
+                results.append(
+                    StepTime(device, series, step, min(times[DEFAULT, step]), min(times[AWARE, step]), min(copying))
+                )
     return results
 
 
@@ -226,7 +231,7 @@ def yardsticks(found: Iterable[Measured]) -> list[Yardstick]:
         plain = [row for row in rows if row.variant == YARDSTICK]
         fresh, placed = ([r.seconds for r in plain if r.step == step] for step in (FRESH, PLACED))
         if fresh and placed:
-            results.append(Yardstick(device, series, plain[0].amount, median(fresh), median(placed)))
+            results.append(Yardstick(device, series, plain[0].amount, min(fresh), min(placed)))
     return results
 
 
@@ -244,8 +249,8 @@ def order_times(found: Iterable[Measured]) -> list[OrderTime]:
 def _order_time(key: tuple[str, str, str], steps: Mapping[str, list[float]], plain: Yardstick) -> OrderTime:
     device, series, order = key
     side = int(series.rpartition(" ")[2])
-    fresh = median(steps[FRESH])
-    placed = median(steps[PLACED]) if PLACED in steps else None
+    fresh = min(steps[FRESH])
+    placed = min(steps[PLACED]) if PLACED in steps else None
     return OrderTime(
         device=device,
         series=series,
@@ -253,8 +258,8 @@ def _order_time(key: tuple[str, str, str], steps: Mapping[str, list[float]], pla
         order=order,
         geometry=orders.geometry(orders.unname(order), side),
         fresh=fresh,
-        fresh_low=min(steps[FRESH]),
-        fresh_high=max(steps[FRESH]),
+        fresh_median=median(steps[FRESH]),
+        fresh_most=max(steps[FRESH]),
         placed=placed,
         share_fresh=plain.fresh / fresh,
         share_placed=plain.placed / placed if placed is not None else None,

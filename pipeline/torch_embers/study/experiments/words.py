@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from torch_embers.study.experiments.plan import Printed
     from torch_embers.study.experiments.summary import Compared, Explained, Middle, OrderTime, StepTime, Yardstick
 
+DISTURBED = 1.5
+"""Operations that take so many times the chain's time, or the other way round, were not timed under like conditions."""
 SIZES = ("B", "kB", "MB", "GB")
 NAMES = {
     "moved": "the number of moved dimensions",
@@ -42,11 +44,23 @@ def bytes_text(count: float) -> str:
     return f"{count:.3g} {SIZES[place]}"
 
 
+def on_augmentation(found: Sequence[Compared], printed: Printed) -> str:
+    """How many series speak for the contiguity-aware arm."""
+    quicker = sum(one.ratio.low > 1 for one in found)
+    slower = sum(one.ratio.high < 1 for one in found)
+    said = printed.default_seconds / printed.aware_seconds
+    around = sum(one.ratio.low <= said <= one.ratio.high for one in found)
+    return (
+        f"Figure 8: in {quicker} of {len(found)} series is staying contiguous faster than the default, in {slower} "
+        f"slower, in {len(found) - quicker - slower} no difference is shown; the printed {faster(said):.1f} % lies "
+        f"within the interval of {around}."
+    )
+
+
 def on_arms(one: Compared, printed: Printed) -> str:
     """Which arm is faster, in both conventions, and how the printed times stand to it."""
     ratio = one.ratio
     said = printed.default_seconds / printed.aware_seconds
-    spread = f"{ratio.low:.3f} to {ratio.high:.3f} at {ratio.confidence:.1%}, {one.pairs} pairs"
     if ratio.low > 1:
         verdict = f"staying contiguous is {one.faster:.1f} % faster, or saves {one.saved:.1f} % of the time"
     elif ratio.high < 1:
@@ -54,8 +68,9 @@ def on_arms(one: Compared, printed: Printed) -> str:
     else:
         verdict = "no difference between the arms is shown"
     return (
-        f"{one.device}, {one.series}: {verdict}. The default takes {ratio.value:.3f} times as long ({spread}), "
-        f"{time_text(one.default.value)} against {time_text(one.aware.value)} an image. {_beside(ratio, said)}"
+        f"{_series(one)}: {verdict}. The default takes {ratio.value:.3f} times as long ({ratio.low:.3f} to "
+        f"{ratio.high:.3f} at {ratio.confidence:.1%}, {one.pairs} pairs), {time_text(one.default.value)} against "
+        f"{time_text(one.aware.value)} an image. {_beside(ratio, said)}"
     )
 
 
@@ -66,21 +81,28 @@ def _beside(ratio: Middle, said: float) -> str:
     )
 
 
-def on_steps(steps: Sequence[StepTime], layouts: Mapping[str, str]) -> str:
+def on_steps(one: Compared, steps: Sequence[StepTime], layouts: Mapping[str, str], printed: Printed) -> str:
     """What ``contiguous()`` costs and brings in one series, and how much it could bring at most."""
     whole = sum(s.default for s in steps)
+    if not 1 / DISTURBED < whole / one.least < DISTURBED:
+        return (
+            f"{_series(one)}: the operations by themselves take {time_text(whole)} in all, the chain "
+            f"{time_text(one.least)}: something else was running, and they explain nothing."
+        )
     cost, gain = sum(s.copying for s in steps), sum(s.default - s.aware for s in steps)
-    most = max(steps, key=lambda s: s.default - s.aware)
+    most = max(steps, key=lambda s: s.default / s.aware)
     parts = [
-        f"{steps[0].device}, {steps[0].series}: the copies cost {time_text(cost)} an image, and the operations take "
-        f"{time_text(abs(gain))} {'less' if gain >= 0 else 'more'} in return"
-        + (f", most of it in {most.step} ({time_text(most.default - most.aware)})." if gain > 0 else ".")
+        f"{_series(one)}: the copies cost {time_text(cost)} an image, and the operations take {time_text(abs(gain))} "
+        f"{'less' if gain >= 0 else 'more'}. Were the copies free, {most.step} would gain most, by a factor of "
+        f"{most.default / most.aware:.2f}; it is {most.default / whole:.1%} of the time."
     ]
     if alike := alike_in_both(steps, layouts):
-        share = sum(s.default for s in steps if s.step in alike) / whole
+        most_saved = 1 - sum(s.default for s in steps if s.step in alike) / whole
+        limit = saved(printed.default_seconds / printed.aware_seconds)
         parts.append(
-            f"{_list(alike)} get a contiguous tensor in the default arm, too, and take {share:.0%} of its time: were "
-            f"all the rest free, staying contiguous could not save more than {1 - share:.0%}."
+            f"{_list(alike)} get a contiguous tensor in the default arm, too, and take {1 - most_saved:.0%} of its "
+            f"time: were all the rest free, staying contiguous could not save more than {most_saved:.0%}, "
+            f"{'less' if 100 * most_saved < limit else 'not less'} than the printed {limit:.1f} %."
         )
     return " ".join(parts)
 
@@ -98,8 +120,8 @@ def on_untouched(times: Sequence[OrderTime]) -> str:
         return ""
     most = max(t.geometry.moved for t in still)
     return (
-        f"{still[0].device}, {still[0].series}: {len(still)} orders that move the dimension of size 1 put up to {most} "
-        f"dimensions elsewhere, leave the tensor contiguous, and contiguous() returns the same memory after "
+        f"{_series(still[0])}: {len(still)} orders that move the dimension of size 1 put up to {most} dimensions "
+        f"elsewhere, leave the tensor contiguous, and contiguous() returns the same memory after "
         f"{time_text(median(t.fresh for t in still))}. That a permuted tensor is always non-contiguous is false."
     )
 
@@ -113,12 +135,12 @@ def on_orders(times: Sequence[OrderTime], yardstick: Yardstick) -> str:
         if (found := [t.fresh for t in moving if t.geometry.moved == count])
     ]
     slow, quick = max(moving, key=lambda t: t.fresh), min(moving, key=lambda t: t.fresh)
-    size = bytes_text(yardstick.bytes)
     return (
-        f"{slow.device}, {slow.series}, {size}: {'; '.join(groups)} ({len(moving)} orders). A "
-        f"plain clone takes {time_text(yardstick.fresh)}, {yardstick.bandwidth_fresh:.3g} GB/s; a copy into memory that is "
-        f"there takes {time_text(yardstick.placed)}, {yardstick.bandwidth_placed:.3g} GB/s. The quickest order "
-        f"({quick.order}) reaches {quick.share_fresh:.0%} of a clone's speed, the slowest ({slow.order}) {slow.share_fresh:.0%}."
+        f"{_series(slow)}, {bytes_text(yardstick.bytes)}: {'; '.join(groups)} ({len(moving)} orders). A plain clone "
+        f"takes {time_text(yardstick.fresh)}, {yardstick.bandwidth_fresh:.3g} GB/s; a copy into memory that is there "
+        f"takes {time_text(yardstick.placed)}, {yardstick.bandwidth_placed:.3g} GB/s. The quickest order "
+        f"({quick.order}) reaches {quick.share_fresh:.0%} of a clone's speed, the slowest ({slow.order}) "
+        f"{slow.share_fresh:.0%}."
     )
 
 
@@ -129,8 +151,8 @@ def on_explanations(found: Sequence[Explained]) -> str:
     by = {e.description: e.share for e in fresh}
     less = by["moved"] < by["place"]
     return (
-        f"{fresh[0].device}, {fresh[0].series}: of the differences in time between {fresh[0].orders} orders (R squared of "
-        f"the logarithm), these explain: {told}. The number explains {'less' if less else 'no less'} than the place."
+        f"{_series(fresh[0])}: of the differences in time between {fresh[0].orders} orders (R squared of the "
+        f"logarithm), these explain: {told}. The number explains {'less' if less else 'no less'} than the place."
     )
 
 
@@ -139,15 +161,19 @@ def on_printed(times: Sequence[OrderTime], yardstick: Yardstick, printed: Printe
     shape = orders.shape(printed.side)
     least = fastest_copy(shape, orders.ELEMENT, yardstick.bandwidth_placed)
     clone = fastest_copy(shape, orders.ELEMENT, yardstick.bandwidth_fresh)
-    worst = min(t.share_fresh for t in times if t.placed is not None)
+    worst = clone / min(t.share_fresh for t in times if t.placed is not None)
+    between = clone <= printed.four and printed.five <= worst
     return (
-        f"{yardstick.device}: the printed tensor takes {gigabytes(shape, orders.ELEMENT):.1f} GB as float32, twice that "
-        f"with its copy. At the speed of a plain copy here ({yardstick.series}) that is {time_text(least)}, with fresh "
-        f"memory {time_text(clone)}; at the slowest order's share {time_text(clone / worst)}. The printed {printed.two:.5f} s "
-        f"cannot be a copy; {printed.four:g} s and {printed.five:g} s "
-        + ("lie" if clone <= printed.four and printed.five <= clone / worst else "do not both lie")
-        + " between these."
+        f"{yardstick.device}: the printed tensor takes {gigabytes(shape, orders.ELEMENT):.1f} GB as float32, twice "
+        f"that with its copy. At the speed of a plain copy here ({yardstick.series}) that is {time_text(least)}, with fresh "
+        f"memory {time_text(clone)}; at the slowest order's share {time_text(worst)}. The printed "
+        f"{printed.two:.5f} s cannot be a copy; {printed.four:g} s and {printed.five:g} s "
+        f"{'lie' if between else 'do not both lie'} between these."
     )
+
+
+def _series(one: Compared | OrderTime | Explained) -> str:
+    return f"{one.device}, {one.series}"
 
 
 def _list(names: Sequence[str]) -> str:

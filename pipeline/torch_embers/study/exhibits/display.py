@@ -1,0 +1,85 @@
+"""Tables as people read them: samples side by side, a share with its count and interval in one cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.study.results import cell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_embers.study.exhibits.table import Row, Table
+    from torch_embers.study.population import Plan
+
+NONE = "-"
+SHARE = {"k", "n", "share", "low", "high"}
+RANGES = {
+    "share": ("low", "high"),
+    "kappa": ("low", "high"),
+    "median_days": ("low", "high"),
+    "raw": ("raw_low", "raw_high"),
+    "corrected": ("corrected_low", "corrected_high"),
+    "difference": ("difference_low", "difference_high"),
+}
+"""Numbers that stand in one cell with the ends of their intervals."""
+
+
+def display(table: Table, plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Columns and rows of ready text; empty for a table without rows."""
+    if not table.rows:
+        return (), []
+    if "sample" in table.columns:
+        return _by_sample(table, plan)
+    names = [name for name in table.columns if not _inside(name, table.columns)]
+    return tuple(names), [tuple(_text(row, name) for name in names) for row in table.rows]
+
+
+def _inside(name: str, columns: Sequence[str]) -> bool:
+    """Whether a column is an end of an interval and stands in the cell of another one."""
+    return any(number in columns and name in ends for number, ends in RANGES.items())
+
+
+def _text(row: Row, name: str) -> str:
+    value = row[name]
+    if value is None:
+        return NONE
+    ends = [row.get(end) for end in RANGES.get(name, ())]
+    if not ends or not isinstance(value, float):
+        return _short(value)
+    low, high = (NONE if end is None else _number(end, value) for end in ends)
+    return f"{_number(value, value)} [{low}, {high}]"
+
+
+def _number(value: float, like: float) -> str:
+    return f"{value:.2f}" if abs(like) < 1 else f"{value:,.0f}" if abs(like) >= 100 else f"{value:.1f}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.2g}" if abs(value) < 1 else _number(value, value)
+    return f"{value:,}" if isinstance(value, int) and not 1900 < value < 2100 else str(cell(value))
+
+
+def _by_sample(table: Table, plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """One column per sample; rows in the order of the widest sample."""
+    shared = [name for name in table.columns if name not in SHARE | {"sample"}]
+    samples = [sample for sample in plan.samples if table.of(sample=sample.name)]
+    keys: dict[tuple[Any, ...], dict[str, Row]] = {}
+    for sample in reversed(samples):
+        for row in table.of(sample=sample.name):
+            keys.setdefault(tuple(row[name] for name in shared), {})[sample.name] = row
+    rows = [
+        (*(NONE if value is None else str(value) for value in key), *(_share(found.get(s.name)) for s in samples))
+        for key, found in keys.items()
+    ]
+    return (*shared, *(sample.label for sample in samples)), rows
+
+
+def _share(row: Row | None) -> str:
+    if row is None:
+        return NONE
+    if "n" not in row:
+        return f"{row['k']:,}"
+    spread = f" ({row['share']:.1f} % [{row['low']:.1f}, {row['high']:.1f}])" if row["share"] is not None else ""
+    return f"{row['k']:,} of {row['n']:,}{spread}"
