@@ -19,6 +19,7 @@ from . import (
     running,
     still_occurring,
     store,
+    study,
 )
 
 if TYPE_CHECKING:
@@ -97,4 +98,13 @@ def blocks() -> dict[str, Callable[[], str]]:
         # store.md
         "tables": store.tables,
         "views": store.view_list,
+        # study.md
+        "study-samples": study.samples,
+        "study-frames": study.frames,
+        "study-statements": study.statements,
+        "study-paper": study.of_paper,
+        "study-experiments": study.experiments,
+        "study-executed": study.executed,
+        "study-wider": study.wider,
+        "study-more": study.more,
     }

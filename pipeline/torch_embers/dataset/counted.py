@@ -246,7 +246,7 @@ def _predictions(predictions: pa.Table) -> str:
     models = ", ".join(map(plain, sorted(set(predictions["model"].to_pylist()))))
     silent = sum(predictions["abstained"].to_pylist())
     return (
-        f"By {models}, which learned from labels such as these; {predictions.num_rows:,} of them, {silent:,} abstained. "
+        f"By {models}, which learned from such labels; {predictions.num_rows:,} of them, {silent:,} abstained. "
         "`provenance` says which of them the model made without having seen the item."
     )
 

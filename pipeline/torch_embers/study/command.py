@@ -91,9 +91,8 @@ def run(
     wanted = parts(what)
     made: dict[str, Any] = {"paths": []}
     if {"tables", "figures"} & set(wanted):
-        _exhibits(store, wanted, out, progress, as_of, made)
+        _exhibits(store, wanted, out, as_of, made)
     if "claims" in wanted:
-        progress.said("judging the claims")
         made["report"] = judge.on_store(store)
         made["paths"] += claims_table.write(made["report"], out)
     if "figures" in wanted:
@@ -108,10 +107,7 @@ def run(
     return Done(**made)
 
 
-def _exhibits(
-    store: Store, wanted: tuple[str, ...], out: Path, progress: Progress, as_of: date | None, made: dict[str, Any]
-) -> None:
-    progress.said("counting")
+def _exhibits(store: Store, wanted: tuple[str, ...], out: Path, as_of: date | None, made: dict[str, Any]) -> None:
     study = counted(store, as_of)
     made["study"], made["outcomes"] = study, statements.decide(study)
     for table in study.tables:
@@ -124,7 +120,6 @@ def _pictures(study: Study, out: Path, progress: Progress, paths: list[Path]) ->
     from torch_embers.study.exhibits.pictures import draw
 
     drawn = [table for table in study.tables if table.exhibit.draw]
-    progress.said("drawing")
     progress.expects(len(drawn))
     for table in drawn:
         paths += draw.write(table, study.plan, out)

@@ -10,6 +10,7 @@ import torch
 from torch_embers.errors import InputError
 from torch_embers.study.experiments import devices, orders
 from torch_embers.study.experiments.measured import FRESH, PERMUTATION, PLACED, YARDSTICK, Measured
+from torch_embers.study.experiments.words import bytes_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -129,8 +130,9 @@ def side_that_fits(free: int, part: float, most_megabytes: float, wanted: int | 
         return wanted
     if wanted is not None and wanted < SMALLEST:
         raise InputError(f"--dimension {wanted}: a side of at least {SMALLEST} is needed, or nothing is moved")
-    needs = COPIES * orders.size(wanted or SMALLEST) / 1e9
+    needs = bytes_text(COPIES * orders.size(wanted or SMALLEST))
     raise InputError(
-        f"--dimension {wanted or SMALLEST}: its tensors take {needs:,.3g} GB, and {free * part / 1e9:,.3g} GB may be "
-        f"used ({part:.0%} of the free memory): " + (f"try --dimension {fits}" if fits else "free some memory")
+        f"--dimension {wanted or SMALLEST}: its tensors take {needs}, and {bytes_text(free * part)} may be "
+        f"used ({part:.0%} of the free memory): "
+        + (f"try --dimension {fits}" if fits >= SMALLEST else "free some memory")
     )

@@ -3,9 +3,9 @@
 A permuted tensor is copied in the order of the copy. Its last dimension is walked through first, in steps as long as
 that dimension's stride in the source. Memory comes in lines of 64 bytes, so that a longer step fetches a line for one
 element of it; the rest of the line is of use only when the walk comes back to it, which is after all dimensions of the
-copy behind the one that is last in the source have been walked through. If by then more lines have come in than a cache
-holds, the line is fetched anew. That is why the place which the last dimension of the source takes should count, and not
-how many dimensions were moved.
+copy behind the one that is last in the source have been walked through. If by then more lines have come in than a
+cache holds, the line is fetched anew. That is why the place which the last dimension of the source takes should count,
+and not how many dimensions were moved.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class OrderTime:
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """A plain copy of the tensor of one size: its least times. ``bytes`` are those of the tensor; a copy reads and writes each once."""
+    """A plain copy of the tensor of one size: least times. A copy reads and writes each of the tensor's bytes once."""
 
     device: str
     series: str

@@ -165,8 +165,8 @@ def on_printed(times: Sequence[OrderTime], yardstick: Yardstick, printed: Printe
     between = clone <= printed.four and printed.five <= worst
     return (
         f"{yardstick.device}: the printed tensor takes {gigabytes(shape, orders.ELEMENT):.1f} GB as float32, twice "
-        f"that with its copy. At the speed of a plain copy here ({yardstick.series}) that is {time_text(least)}, with fresh "
-        f"memory {time_text(clone)}; at the slowest order's share {time_text(worst)}. The printed "
+        f"that with its copy. At the speed of a plain copy here ({yardstick.series}) that is {time_text(least)}, with "
+        f"fresh memory {time_text(clone)}; at the slowest order's share {time_text(worst)}. The printed "
         f"{printed.two:.5f} s cannot be a copy; {printed.four:g} s and {printed.five:g} s "
         f"{'lie' if between else 'do not both lie'} between these."
     )

@@ -1,0 +1,378 @@
+"""A tracker of two dozen items, made up so that every number of the study can be counted by hand.
+
+Numbers grow with time, as the tracker's do. The study's own time ends with July 2024; today's study is that of
+``AS_OF``. What each item is for stands beside it. Releases, lines of wheels, the shipped matrix and the taxonomy are
+replaced by small ones (``prepared``), so that nothing here changes when those files do.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import date
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import duckdb
+
+from torch_embers import __version__
+from torch_embers.store import schema, views
+from torch_embers.study import population, wheel_lines
+from torch_embers.study.wheel_lines import WheelLines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+REPO = "pytorch/pytorch"
+AS_OF = date(2026, 6, 30)
+
+CRASH, SILENT, BUG = "module: crash", "module: correctness (silent)", "module: regression"
+ITEMS: list[tuple[Any, ...]] = [
+    # number, kind, state, created, closed, labels, title
+    (1, "issue", "closed", "2016-12-01", "2017-02-01", [CRASH], "x"),  # before the study's first day
+    (10, "issue", "closed", "2019-03-01", "2019-04-10", [CRASH], "x"),
+    (11, "pull", "closed", "2019-03-11", "2019-04-10", [], "Fix wrong result"),  # reports nothing of its own
+    (20, "issue", "closed", "2020-05-01", None, [CRASH], "x"),  # nobody knows when it was closed; no patch
+    (25, "issue", "closed", "2020-06-01", "2020-07-01", ["triaged"], "x"),  # closed, but nobody calls it a bug
+    (26, "issue", "closed", "2020-06-15", "2020-08-01", [], "conv2d gives wrong results"),  # only its title does
+    (30, "issue", "open", "2020-06-20", None, [CRASH], "x"),
+    (40, "issue", "closed", "2021-05-01", "2021-06-01", [SILENT], "x"),
+    (41, "pull", "closed", "2021-05-21", "2021-06-01", [], "x"),
+    (45, "issue", "closed", "2021-07-01", "2021-08-01", [CRASH], "x"),  # deleted from the tracker
+    (50, "issue", "closed", "2022-08-01", "2022-09-01", [CRASH], "x"),  # no patch
+    (55, "issue", "closed", "2022-10-01", "2022-11-01", [CRASH], "x"),  # computation, not the data path
+    (60, "issue", "closed", "2023-01-01", None, [BUG], "x"),  # closed on an unknown day; a commit speaks for it
+    (70, "issue", "closed", None, "2023-08-01", [BUG], "x"),  # halfway from 60 to 80: 2 July 2023, noon
+    (80, "pull", "closed", "2024-01-01", "2024-01-20", [], "Wrong strides"),  # a pull request that reports a bug
+    (90, "issue", "closed", "2024-07-01", "2024-07-10", [CRASH], "x"),  # annotated as no bug
+    (91, "pull", "closed", "2024-07-05", "2024-07-10", [], "x"),
+    (100, "issue", "closed", "2024-07-30", "2024-10-15", [CRASH], "x"),  # closed after the study's time
+    (101, "pull", "closed", "2024-08-10", "2024-10-15", [], "x"),
+    (110, "issue", "open", "2025-03-01", None, [BUG], "x"),  # the catalog looked it up on 31 March 2025
+    (115, "issue", "open", "2025-06-01", None, [CRASH], "x"),
+    (120, "issue", "closed", "2025-09-01", "2025-09-11", [BUG], "x"),  # no patch
+    (130, "issue", "closed", "2026-08-01", "2026-08-05", [CRASH], "x"),  # after today's study
+]
+DELETED = 45
+OTHER_REPO = ("pytorch/vision", 5, "issue", "closed", "2021-01-01", "2021-02-01", [CRASH], "x")
+FETCHED = "2026-12-01"
+
+COMPONENTS = [
+    # number, component, subcomponent, strict, evidence
+    (1, "data_path", "sparse", True, "path"),
+    (10, "data_path", "sparse", True, "path"),
+    (11, "data_path", "sparse", True, "path"),  # a patch of two parts
+    (11, "data_path", "storage", False, "path"),
+    (11, "data_path", "nested", False, "text"),  # words of a patch do not count: its files do
+    (20, "data_path", "sparse", True, "label"),
+    (25, "data_path", "sparse", True, "label"),
+    (26, "data_path", "sparse", True, "text"),
+    (30, "data_path", "sparse", True, "text"),
+    (40, "data_path", "nested", False, "label"),  # 41 has no files: its parts are those of its issue
+    (40, "data_path", "sparse", True, "text"),
+    (40, "computation", "autograd", False, "text"),
+    (45, "data_path", "sparse", True, "label"),
+    (50, "data_path", "sparse", True, "label"),
+    (55, "computation", "autograd", False, "label"),
+    (60, "data_path", "serialization", False, "text"),
+    (70, "data_path", "serialization", False, "text"),
+    (80, "data_path", "sparse", True, "path"),
+    (90, "data_path", "sparse", True, "label"),
+    (100, "data_path", "sparse", True, "label"),
+    (101, "computation", "autograd", False, "path"),  # none of its files is of the data path
+    (110, "data_path", "sparse", True, "label"),
+    (115, "data_path", "sparse", True, "label"),
+    (120, "data_path", "sparse", True, "label"),
+    (130, "data_path", "sparse", True, "label"),
+]
+LINKS: list[tuple[Any, ...]] = [
+    # number, sha, relation, target number
+    (11, None, "fixes", 10),
+    (11, None, "fixes", 30),  # opened before 30 was
+    (30, None, "fixes", 20),  # an issue is no patch
+    (40, None, "closed_by", 41),
+    (None, "abc", "fixes", 60),
+    (71, None, "fixes", 70),  # 71 was never mined: 11/20 of the way from 60 to 80
+    (91, None, "fixes", 90),
+    (101, None, "fixes", 100),
+]
+COMMITS = [("abc", "2023-01-31")]
+ONE, TWO, THREE, PERSON, STUDY = (
+    ("automated", "guide-1"),
+    ("automated", "guide-2"),
+    ("automated", "guide-3"),
+    ("human", "person"),
+    ("paper", "study"),
+)
+GOLD: dict[int, dict[str, dict[tuple[str, str], str]]] = {
+    10: {
+        "bug_type": {STUDY: "memory", ONE: "memory", TWO: "memory"},
+        "memory_type": {ONE: "non_contiguous", TWO: "non_contiguous"},
+        "memory_subtype": {ONE: "cuda_limitation"},
+        "consequence": {ONE: "crash", TWO: "crash"},
+    },
+    20: {"bug_type": {ONE: "logical", TWO: "data_type"}},  # one to one: the first by name
+    30: {
+        "bug_type": {ONE: "memory", TWO: "memory"},
+        "memory_type": {ONE: "non_contiguous"},
+        "consequence": {ONE: "crash"},
+    },
+    40: {
+        "bug_type": {ONE: "logical", TWO: "logical", PERSON: "memory"},  # the person counts, not the two
+        "memory_type": {ONE: "segment_fault", TWO: "non_contiguous"},
+        "consequence": {ONE: "silent_correctness", TWO: "silent_correctness"},
+    },
+    50: {
+        "bug_type": {ONE: "memory"},
+        "memory_type": {ONE: "segment_fault"},
+        "memory_subtype": {ONE: "invalid_memory_address"},
+        "consequence": {ONE: "crash"},
+    },
+    60: {
+        "bug_type": {ONE: "memory", TWO: "memory", STUDY: "logical"},  # the paper counts, not the two
+        "consequence": {ONE: "runtime_error"},
+    },
+    70: {
+        "bug_type": {ONE: "memory", TWO: "other", THREE: "memory"},  # two to one
+        "memory_type": {ONE: "non_contiguous"},
+        "consequence": {ONE: "silent_correctness"},
+    },
+    80: {
+        "bug_type": {ONE: "memory"},
+        "memory_type": {ONE: "memory_format"},
+        "consequence": {ONE: "silent_correctness"},
+    },
+    90: {"bug_type": {ONE: "not_a_bug"}},
+    100: {"bug_type": {ONE: "memory"}, "memory_type": {ONE: "segment_fault"}, "consequence": {ONE: "crash"}},
+    110: {"bug_type": {ONE: "logical", TWO: "logical"}},
+    130: {"bug_type": {ONE: "memory"}},
+}
+CATALOG = [(10, ["cpu", "cuda"], None), (110, ["cuda", "inductor"], "2025-03-31")]
+WEAK = [
+    # number, backend, kind
+    (10, "cuda", "label"),  # said twice, counted once
+    (50, "cuda", "text"),  # words do not state a backend
+    (100, "cuda", "label"),
+    (115, "inductor", "label"),
+    (120, "mps", "label"),
+]
+PREDICTIONS = [
+    # number, scheme, likeliest, provenance
+    (10, "bug_type", "logical", "model"),  # has a label
+    (25, "bug_type", "memory", "model"),  # no candidate
+    (26, "bug_type", "memory", "model"),
+    (26, "memory_type", "segment_fault", "execution"),  # a run decided it, not the classifier
+    (115, "bug_type", "logical", "model"),
+    (115, "memory_type", "memory_format", "model"),
+    (120, "bug_type", "memory", "model"),
+    (120, "memory_type", "non_contiguous", "only_class"),
+    (120, "consequence", "crash", "model"),
+]
+CODE_SIZES = [
+    # tag, day, component, subcomponent, lines
+    ("v1.3.0", "2019-10-10", "data_path", "sparse", 100),
+    ("v1.3.0", "2019-10-10", "data_path", "storage", 10),
+    ("v1.3.0", "2019-10-10", "data_path_strict", "sparse", 100),
+    ("v1.3.0", "2019-10-10", "computation", "autograd", 1000),
+    ("v1.3.0", "2019-10-10", "other", "docs", 7),
+    ("v2.4.0", "2024-07-24", "data_path", "sparse", 500),
+    ("v2.4.0", "2024-07-24", "computation", "autograd", 3000),
+]
+
+CASES = [
+    # hash, name, origin, current, items
+    ("h10", "c10", "curated", True, [10, 30]),  # one case, two issues
+    ("h10old", "c10", "curated", False, [10]),
+    ("h40x", "x40", "extracted", True, [40]),
+    ("h50", "c50", "curated", True, [50]),
+]
+BUILDS = [("b1", "1.13.1+cpu"), ("b2", "2.1.2+cpu"), ("b3", "2.9.1+cpu"), ("b4", "2.10.0@0123abc")]
+VERDICTS = [
+    # hash, build, verdict, day
+    ("h10", "b1", "absent", "2026-01-01"),
+    ("h10", "b1", "occurs", "2026-01-02"),  # the newer one counts
+    ("h10", "b2", "absent", "2026-01-01"),
+    ("h10", "b3", "untestable", "2026-01-01"),  # says nothing, and the shipped matrix does not speak for it either
+    ("h10", "b4", "not_seen", "2026-01-01"),
+    ("h10old", "b4", "occurs", "2026-01-01"),  # an older version of the case
+    ("h40x", "b4", "occurs", "2026-01-01"),  # not curated
+    ("h50", "b1", "absent", "2026-01-01"),
+    ("h50", "b4", "occurs", "2026-01-01"),
+]
+MATRIX = [
+    # the matrix that comes with embers: case, item, release, verdict
+    ("c10", 10, "1.13.1", "absent"),  # this database ran it itself
+    ("c10", 10, "2.9.1", "occurs"),  # here, too, if in vain
+    ("c40", 40, "1.13.1", "occurs"),
+    ("c40", 40, "2.1.2", "occurs"),
+    ("c40", 40, "2.9.1", "absent"),
+    ("c40", 40, "2.10.0", "absent"),
+    ("c40b", 40, "2.10.0", "occurs"),  # one of two cases is enough
+    ("c60", 60, "1.13.1", "absent"),
+    ("c70", 70, "1.13.1", "occurs"),
+    ("c70", 70, "2.1.2", "absent"),
+    ("c80", 80, "2.9.1", "absent"),  # gone, and back
+    ("c80", 80, "2.10.0", "occurs"),
+    ("c100", 100, "2.1.2", "occurs"),
+    ("c100", 100, "2.9.1", "absent"),
+    ("c100", 100, "2.10.0", "absent"),
+    ("c110", 110, "2.3.0", "absent"),  # a release that nobody knows
+    ("c110", 110, "2.9.1", "occurs"),
+    ("c110", 110, "2.10.0", "not_seen"),
+    ("c120", 120, "1.13.1", "occurs"),
+    ("c120", 120, "2.1.2", "absent"),  # gone before it was reported
+    ("c999", 999, "2.10.0", "occurs"),  # not in the database
+]
+RELEASES = {
+    "1.13.1": date(2022, 12, 15),
+    "2.1.2": date(2023, 12, 14),
+    "2.9.1": date(2025, 11, 12),
+    "2.10.0": date(2026, 1, 21),
+}
+LINES = [
+    # release, component, strict, lines
+    ("1.13.1", "data_path", True, 10),
+    ("1.13.1", "data_path", False, 20),
+    ("1.13.1", "computation", False, 100),
+    ("1.13.1", "other", False, 7),
+    ("2.1.2", "other", False, 7),
+    ("2.9.1", "other", False, 7),
+    ("2.10.0", "data_path", True, 15),
+    ("2.10.0", "computation", False, 130),
+]
+CLASSES = [
+    # scheme, class, parent
+    ("bug_type", "memory", None),
+    ("bug_type", "logical", None),
+    ("bug_type", "data_type", None),
+    ("bug_type", "other", None),
+    ("memory_type", "non_contiguous", None),
+    ("memory_type", "segment_fault", None),
+    ("memory_type", "memory_format", None),
+    ("memory_subtype", "cuda_limitation", "non_contiguous"),
+    ("memory_subtype", "channel_management", "non_contiguous"),
+    ("memory_subtype", "channel_management", "memory_format"),
+    ("memory_subtype", "invalid_memory_address", "segment_fault"),
+    ("consequence", "crash", None),
+    ("consequence", "silent_correctness", None),
+    ("consequence", "runtime_error", None),
+]
+
+
+def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: str, rows: Sequence[Any]) -> None:
+    """Insert rows into some columns of a table."""
+    names = columns.split()
+    places = ", ".join("?" for _ in names)
+    connection.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", rows)
+
+
+def empty() -> duckdb.DuckDBPyConnection:
+    """A database in memory with schema and views, and nothing in it."""
+    connection = duckdb.connect()
+    schema.upgrade(connection, "2000-01-01T00:00:00", __version__)
+    views.refresh(connection)
+    return connection
+
+
+def add_items(connection: duckdb.DuckDBPyConnection, items: Sequence[tuple[Any, ...]], repo: str = REPO) -> None:
+    """Insert items given as in ITEMS."""
+    columns = "repo number kind state created_at closed_at labels title fetched_at"
+    insert(connection, "items", columns, [(repo, *item, FETCHED) for item in items])
+
+
+def add_components(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert components given as in COMPONENTS."""
+    columns = "repo number component subcomponent strict evidence detail"
+    insert(connection, "components", columns, [(REPO, *row, "x") for row in rows])
+
+
+def add_links(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert links given as in LINKS."""
+    columns = "repo number sha relation target_repo target_number evidence found_in"
+    rows = [(REPO, number, sha, relation, REPO, target, "text", "title") for number, sha, relation, target in rows]
+    insert(connection, "links", columns, rows)
+
+
+def add_gold(
+    connection: duckdb.DuckDBPyConnection, gold: dict[int, dict[str, dict[tuple[str, str], str]]], repo: str = REPO
+) -> None:
+    """Insert labels given as in GOLD."""
+    rows = [
+        (repo, number, scheme, value, *annotator)
+        for number, schemes in gold.items()
+        for scheme, answers in schemes.items()
+        for annotator, value in answers.items()
+    ]
+    insert(connection, "gold_labels", "repo number scheme value annotator_kind annotator", rows)
+
+
+def database(*, clone: bool = False) -> duckdb.DuckDBPyConnection:
+    """The made-up tracker in memory.
+
+    Args:
+        clone: with lines of code of a clone.
+    """
+    connection = empty()
+    add_items(connection, ITEMS)
+    add_items(connection, [OTHER_REPO[1:]], OTHER_REPO[0])
+    connection.execute("UPDATE items SET deleted_at = '2022-01-01' WHERE number = ?", [DELETED])
+    add_components(connection, COMPONENTS)
+    add_links(connection, LINKS)
+    insert(connection, "commits", "repo sha committed_at", [(REPO, *row) for row in COMMITS])
+    add_gold(connection, GOLD)
+    add_gold(connection, {OTHER_REPO[1]: {"bug_type": {ONE: "memory"}}}, OTHER_REPO[0])
+    rows = [(REPO, number, "x", backends, [], [], day) for number, backends, day in CATALOG]
+    insert(connection, "catalog", "repo number summary backends affected_versions fixed_versions facts_as_of", rows)
+    weak = [(REPO, number, "backend", value, "f", kind, FETCHED) for number, value, kind in WEAK]
+    insert(connection, "weak_labels", "repo number scheme value function kind labelled_at", weak)
+    said = [(REPO, *row, 0.5, False, "m", "title", "", "", FETCHED) for row in PREDICTIONS]
+    columns = "repo number scheme likeliest provenance probability abstained model variant text_hash votes_hash"
+    insert(connection, "predictions", f"{columns} predicted_at", said)
+    _add_runs(connection)
+    if clone:
+        sizes = [(REPO, tag, day, part, sub, 1, lines) for tag, day, part, sub, lines in CODE_SIZES]
+        insert(connection, "code_sizes", "repo tag tagged_at component subcomponent files lines", sizes)
+        connection.execute(
+            "INSERT INTO code_sizes SELECT * REPLACE ('pytorch/vision' AS repo) FROM code_sizes WHERE tag = 'v2.4.0'"
+        )
+    return connection
+
+
+def _add_runs(connection: duckdb.DuckDBPyConnection) -> None:
+    cases = [(h, name, origin, current, "", "", [], [], [], "self", 1.0, FETCHED) for h, name, origin, current, _ in CASES]
+    columns = "case_hash name origin current code summary requires known_bad signature oracle timeout saved_at"
+    insert(connection, "cases", columns, cases)
+    insert(connection, "case_items", "case_hash repo number", [(c[0], REPO, n) for c in CASES for n in c[4]])
+    builds = [(build, build, version, "release", "linux", "3.12", FETCHED) for build, version in BUILDS]
+    insert(connection, "builds", "build name version channel platform python seen_at", builds)
+    verdicts = [(h, b, "cpu", "whole", 1, verdict, False, 1, 1, "none", 0, 0, "", day) for h, b, verdict, day in VERDICTS]
+    columns = "case_hash build environment profile batch verdict flaky k n control control_k control_n detail decided_at"
+    insert(connection, "verdicts", columns, verdicts)
+
+
+@contextmanager
+def small_facts() -> Iterator[None]:
+    """While this lasts, releases, lines, classes and the shipped matrix are those of this file."""
+    places: dict[str, int] = {}
+    classes = []
+    for scheme, name, parent in CLASSES:
+        places[scheme] = places.get(scheme, -1) + 1
+        classes.append((scheme, name, parent, places[scheme], name.upper(), "x"))
+    lines = tuple(
+        WheelLines(version, RELEASES[version], "any", "torch", component, "x", strict, 1, count)
+        for version, component, strict, count in LINES
+    )
+    matrix = [(name, REPO, number, version, verdict) for name, number, version, verdict in MATRIX]
+    with (
+        mock.patch.object(population, "_classes", lambda: classes),
+        mock.patch.object(population, "_shipped_matrix", lambda: matrix),
+        mock.patch.object(wheel_lines, "measured", lambda: lines),
+    ):
+        yield
+
+
+def prepared(*, clone: bool = False) -> duckdb.DuckDBPyConnection:
+    """The made-up tracker with all tables that exhibits stand on, as of AS_OF."""
+    connection = database(clone=clone)
+    with small_facts():
+        population.prepare(connection, population.load(AS_OF))
+    return connection

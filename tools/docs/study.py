@@ -1,0 +1,140 @@
+"""docs/study.md: the study's tables, figures and findings, from the files in analysis/results."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import date
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.study import population
+from torch_embers.study.exhibits import definitions
+from torch_embers.study.exhibits.display import display
+from torch_embers.study.exhibits.table import Table
+
+from .markdown import cell, code, table
+from .places import ROOT
+
+if TYPE_CHECKING:
+    from torch_embers.study.exhibits.definitions import Exhibit
+
+RESULTS = ROOT / "analysis" / "results"
+DATASETS = "datasets"
+"""The same exhibits on published datasets of reports."""
+WIDER = ("funnel", "changed_since", "trends", "prevalence")
+"""Tables that the datasets say more about than the catalog."""
+WIDER_FIGURES = ("backends", "time_to_patch")
+
+
+@cache
+def _record(folder: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((RESULTS / folder / "study.json").read_text(encoding="utf-8"))
+    return found
+
+
+def _value(text: str) -> Any:
+    """A cell of a CSV file as what it was before."""
+    if text == "":
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"True": True, "False": False}.get(text, text)
+
+
+def _table(exhibit: Exhibit, folder: str) -> Table:
+    notes = next(e["notes"] for e in _record(folder)["exhibits"] if e["id"] == exhibit.id)
+    with (RESULTS / folder / f"{exhibit.id}.csv").open(encoding="utf-8", newline="") as file:
+        rows = [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)]
+    return Table(exhibit, tuple(rows), notes=tuple(notes))
+
+
+def _query(exhibit: Exhibit) -> str:
+    path = "/".join(("analysis", *exhibit.query))
+    return f"[`{path}`](../{path})"
+
+
+def _shown(exhibit: Exhibit, folder: str = "", *, level: str = "###") -> str:
+    """An exhibit as a part of the page: question, picture or table, notes, how to read it."""
+    made = _table(exhibit, folder)
+    results = "/".join(part for part in ("../analysis/results", folder) if part)
+    parts = [f"{level} {exhibit.heading}", f"{exhibit.question} {_query(exhibit)}, [data]({results}/{exhibit.id}.csv)"]
+    if exhibit.draw:
+        parts.append(f"![{exhibit.title}]({results}/{exhibit.id}.svg)")
+    if made.rows and (not exhibit.draw or exhibit.derive == "survival"):
+        plan = population.load(date.fromisoformat(_record(folder)["as_of"]))
+        names, rows = display(made, plan)
+        parts.append(table([cell(name) for name in names], [[cell(value) for value in row] for row in rows]))
+    parts.append("\n".join(f"- {cell(note)}" for note in (*made.notes, exhibit.reason)))
+    return "\n\n".join(parts)
+
+
+def samples() -> str:
+    """Who is counted, on the catalog and with the datasets."""
+    wider = {sample["name"]: sample["items"] for sample in _record(DATASETS)["samples"]}
+    rows = [
+        (code(s["name"]), cell(s["label"]), str(s["items"]), f"{wider[s['name']]:,}", cell(s["reason"]))
+        for s in _record("")["samples"]
+    ]
+    return table(("sample", "called", "catalog:", "with datasets:", "who"), rows)
+
+
+def frames() -> str:
+    """How much of the tracker each database holds."""
+    rows = []
+    for name, folder in (("the catalog", ""), ("with datasets", DATASETS)):
+        found = _record(folder)
+        frame = found["frame"]
+        share = f"{frame['known'] / frame['numbers']:.1%}"
+        rows.append((name, found["as_of"], f"{found['items']:,}", f"{frame['known']:,}", f"{frame['numbers']:,}", share))
+    return table(("database", "as of", "items:", "numbers known:", "numbers of the tracker:", "share:"), rows)
+
+
+def of_paper() -> str:
+    """What the paper has a table or figure for."""
+    return "\n\n".join(_shown(exhibit) for exhibit in definitions.load() if exhibit.paper)
+
+
+def executed() -> str:
+    """What running the cases adds to the statistics."""
+    return "\n\n".join(_shown(exhibit) for exhibit in definitions.load() if exhibit.counts == "cases")
+
+
+def more() -> str:
+    """What else is counted."""
+    wider = {*WIDER, *WIDER_FIGURES}
+    return "\n\n".join(
+        _shown(e) for e in definitions.load() if not e.paper and e.counts != "cases" and e.id not in wider
+    )
+
+
+def wider() -> str:
+    """What published datasets of reports say more about."""
+    chosen = [e for e in definitions.load() if e.id in {*WIDER, *WIDER_FIGURES}]
+    return "\n\n".join(_shown(exhibit, DATASETS) for exhibit in chosen)
+
+
+def statements() -> str:
+    """What can be said, on the catalog and with the datasets."""
+    both = zip(_record("")["statements"], _record(DATASETS)["statements"], strict=True)
+    rows = [
+        (cell(small["says"]), small["scope"], cell(small["numbers"]), cell(wide["numbers"]), _outcome(wide["refused"]))
+        for small, wide in both
+    ]
+    return table(("statement", "about", "catalog", "with datasets", "outcome"), rows)
+
+
+def _outcome(refused: str) -> str:
+    return f"refused: {cell(refused)}" if refused else "**carried**"
+
+
+def experiments() -> str:
+    """What the experiments found, in computed words, with the machine."""
+    found = json.loads((RESULTS / "experiments.json").read_text(encoding="utf-8"))
+    machine = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in found["machine"].items() if value)
+    pictures = [f"![Figure {n}](../analysis/results/figure_{n}.svg)" for n in (8, 9)]
+    lines = "\n".join(f"- {cell(finding)}" for finding in found["finding"])
+    return "\n\n".join((*pictures, lines, f"Machine: {cell(machine)}. Images: {cell(found['images'])}."))
