@@ -50,6 +50,13 @@ def a_draw(**changed: Any) -> augmentation.Draw:
     return replace(augmentation.draws(NUMBERS, 1, 0, "cpu")[0], **changed)
 
 
+def a_series(size: int, threads: int | None = None, steps: Any = None) -> chain_times.Series:
+    given = pixels()
+    draws = augmentation.draws(NUMBERS, -(-len(given) // size), 1, "cpu")
+    steps = steps or augmentation.steps(NUMBERS, "cpu")
+    return chain_times.Series(f"batch {size}", given, size, steps, draws, CPU, threads)
+
+
 def facts(**changed: Any) -> Facts:
     made = Facts({"processor": "p", "cores": 2, "threads": 2, "memory_gb": 8, "torch": "2", "capability": "c"}, "quick",
                  plan.plan("quick"), 0, "made")  # fmt: skip
@@ -73,7 +80,7 @@ def copies(variant: str, fresh: list[float], placed: list[float], side: int = 25
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_both_arms_compute_the_same(size: int) -> None:
-    series = chain_times.Series(pixels(), size, NUMBERS, CPU, seed=1)
+    series = a_series(size)
     worst, layouts = series.compare()
     assert worst <= results.TOLERANCE
     assert layouts["to tensor"] == "channels last"
@@ -181,7 +188,7 @@ def test_layouts_have_their_names() -> None:
 
 def test_a_series_measures_pairs_and_every_operation() -> None:
     wanted = replace(plan.plan("quick"), repeats=7, step_repeats=2)
-    found = list(chain_times.Series(pixels(), 2, NUMBERS, CPU, 0, threads=1).measure(wanted, lambda n: None))
+    found = list(a_series(2, threads=1).measure(wanted, lambda n: None))
     whole = [(m.variant, m.repeat) for m in found if m.step == CHAIN]
     assert sorted(whole) == sorted((a, r) for a in (DEFAULT, AWARE) for r in range(7))
     assert [a for a, _ in whole][:4] == [DEFAULT, AWARE, AWARE, DEFAULT]
@@ -189,6 +196,56 @@ def test_a_series_measures_pairs_and_every_operation() -> None:
     assert {m.step for m in found if m.variant == DEFAULT} == {CHAIN, *names}
     assert {m.step for m in found if m.variant == AWARE} == {CHAIN, *names, *(COPYING + n for n in names)}
     assert all(m.seconds >= 0 and m.amount == 5 for m in found)
+
+
+def test_larger_batches_go_over_the_images_several_times_with_other_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain_times.vision, "functions", lambda: None)
+    wanted = replace(plan.plan("quick"), batches=(1, 2), rounds=3)
+    found = list(chain_times.all_series(pixels(), wanted, NUMBERS, CPU, 0))
+    amounts = {one.name.split(",")[0]: (one.amount, len(one.batches), len(one.draws)) for one in found}
+    assert amounts == {"batch 1": (5, 5, 5), "batch 2": (15, 9, 9)}
+
+
+class Recorder:
+    """Stands for torchvision's functions: notes the calls, and hands the tensor on."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        def call(given: Any, *rest: Any) -> Any:
+            self.calls.append((name, rest))
+            return torch.from_numpy(given) if isinstance(given, np.ndarray) else given
+
+        return call
+
+
+def test_torchvision_gets_the_same_numbers() -> None:
+    recorder = Recorder()
+    draw = a_draw(vertical=True, horizontal=False)
+    augmentation.through(pixels(1), draw, chain_times.vision.steps(NUMBERS, recorder), aware=False)
+    calls = dict(recorder.calls[:7])
+    assert [name for name, _ in recorder.calls] == [
+        "to_tensor", "pad", "crop", "vflip", "rotate", "adjust_brightness", "adjust_contrast", "adjust_saturation",
+        "adjust_hue", "crop", "rgb_to_grayscale", "normalize",
+    ]  # fmt: skip
+    assert calls["crop"] == (*draw.first, 32, 32)
+    assert calls["rotate"] == (draw.degrees,)
+    assert calls["adjust_brightness"] == (draw.brightness,)
+
+
+def test_torchvisions_arms_compute_the_same() -> None:
+    functional = chain_times.vision.functions()
+    if functional is None:
+        pytest.skip("needs a torchvision that fits the torch")
+    worst, _ = a_series(1, steps=chain_times.vision.steps(NUMBERS, functional)).compare()
+    assert worst <= results.TOLERANCE
+
+
+def test_a_torchvision_that_is_not_there_is_left_out_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torchvision", None)
+    monkeypatch.setitem(sys.modules, "torchvision.transforms", None)
+    assert chain_times.vision.functions() is None
 
 
 def test_threads_are_given_back() -> None:
@@ -670,6 +727,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     monkeypatch.setattr(plan, "plan", lambda profile="default": small)
     monkeypatch.setattr(chain_times, "thread_counts", lambda device: (1,))
+    monkeypatch.setattr(chain_times.vision, "functions", lambda: None)
 
 
 @pytest.mark.usefixtures("tiny")
@@ -690,6 +748,7 @@ def test_a_run_writes_every_file(tmp_path: Path) -> None:
     assert told["settings"]["images"] == 3
     assert any("always non-contiguous is false" in line for line in told["finding"])
     assert any("d = 16 is left out" in line for line in told["notes"])
+    assert any("torchvision is not installed" in line for line in told["notes"])
     assert len(rows(out / "figure_8_raw.csv")) + len(rows(out / "figure_9_raw.csv")) == len(found)
     assert {row["series"] for row in rows(out / "figure_8.csv")} == {"batch 1, 1 thread", "batch 2, 1 thread"}
     assert len(rows(out / "figure_9.csv")) == 125

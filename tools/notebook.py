@@ -22,7 +22,7 @@ import nbformat
 from jupyter_client.kernelspec import NATIVE_KERNEL_NAME, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, DeadKernelError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 NOTEBOOK = Path(__file__).resolve().parent.parent / "notebooks" / "study.ipynb"
 SECONDS = 300
@@ -35,26 +35,36 @@ METADATA = {
 KEPT_VARIABLES = ("EMBERS_REQUIRE_SERVERS",)
 
 
+class NotebookError(Exception):
+    """The notebook did not run to its end."""
+
+
 def execute(notebook: Any) -> Any:
     """Execute a copy of a notebook with this interpreter, in an empty folder, and return it with tidy outputs.
 
     The kernel is the interpreter that runs this: no kernel of the user's is looked at, and none is registered.
 
     Raises:
-        CellExecutionError: a cell failed.
-        DeadKernelError: the kernel ended.
+        NotebookError: a cell failed or took too long, or the kernel ended.
     """
     done = nbformat.from_dict(notebook)
     with tempfile.TemporaryDirectory() as folder:
         manager = AsyncKernelManager(
             kernel_name=NATIVE_KERNEL_NAME,
             kernel_spec_manager=KernelSpecManager(kernel_dirs=[], ensure_native_kernel=True),
+            transport="ipc",
             connection_file=str(Path(folder) / "connection.json"),
         )
         client = NotebookClient(
             done, km=manager, timeout=SECONDS, resources={"metadata": {"path": folder}}, record_timing=False
         )
-        client.execute(env=environment(Path(folder)))
+        try:
+            client.execute(env=environment(Path(folder)), cleanup_kc=True)
+        except CellExecutionError as error:
+            place = next(n for n, cell in enumerate(done.cells, start=1) if failures(cell))
+            raise NotebookError(f"cell {place}: {error.ename}: {error.evalue}: run it in Jupyter for more") from error
+        except (DeadKernelError, CellTimeoutError) as error:
+            raise NotebookError(str(error)) from error
     return tidy(done)
 
 
@@ -85,6 +95,11 @@ def texts(cell: Any) -> list[str]:
     return said
 
 
+def failures(cell: Any) -> list[Any]:
+    """The errors that a cell ended with."""
+    return [output for output in cell.get("outputs", []) if output.output_type == "error"]
+
+
 def differences(committed: Any, executed: Any) -> list[str]:
     """Lines that cells say differently, the first few of each cell."""
     found: list[str] = []
@@ -112,7 +127,7 @@ def main(arguments: list[str]) -> int:
     committed = nbformat.read(options.path, as_version=4)
     try:
         executed = execute(committed)
-    except (CellExecutionError, DeadKernelError, TimeoutError) as error:
+    except NotebookError as error:
         sys.stderr.write(f"{options.path.name}: {error}\n")
         return 1
     if not options.check:

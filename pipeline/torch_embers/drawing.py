@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
-from torch_embers.errors import InputError
+from torch_embers.errors import InputError, MissingPackageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,15 +85,20 @@ def styled() -> Iterator[None]:
     Raises:
         InputError: Matplotlib is not installed.
     """
-    with _matplotlib().rc_context(RESET):
+    with need().rc_context(RESET):
         yield
 
 
-def _matplotlib() -> Any:
+def need() -> Any:
+    """Matplotlib.
+
+    Raises:
+        InputError: it is not installed.
+    """
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise InputError("pictures need matplotlib: pip install 'torch-embers[study]'") from error
+        raise MissingPackageError("pictures need matplotlib: pip install 'torch-embers[study]'") from error
     return mpl
 
 
@@ -110,7 +115,7 @@ def new(width: float = 6.4, height: float = 3.6, *, rows: int = 1, columns: int 
     Raises:
         InputError: Matplotlib is not installed.
     """
-    mpl = _matplotlib()
+    mpl = need()
     from matplotlib.figure import Figure
 
     with mpl.rc_context(RESET):
@@ -120,7 +125,7 @@ def new(width: float = 6.4, height: float = 3.6, *, rows: int = 1, columns: int 
 
 def shades() -> Any:
     """A colour map from white to the first colour, for counts."""
-    _matplotlib()
+    need()
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("embers", ["#ffffff", colours()[0]])
@@ -137,7 +142,7 @@ def save(figure: Any, folder: Path, name: str) -> tuple[Path, ...]:
     Raises:
         InputError: the folder cannot be written to.
     """
-    mpl = _matplotlib()
+    mpl = need()
     paths = tuple(folder / f"{name}.{kind}" for kind in FORMATS)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -146,5 +151,5 @@ def save(figure: Any, folder: Path, name: str) -> tuple[Path, ...]:
                 about = {"Date": None} if path.suffix == ".svg" else {"Software": None}
                 figure.savefig(path, dpi=DPI, metadata=about)
     except OSError as error:
-        raise InputError(f"{folder}: cannot write there: {error.strerror}; choose another folder with --out") from error
+        raise InputError(f"{folder}: cannot write there: {error.strerror}; choose another folder") from error
     return paths

@@ -23,6 +23,10 @@ class InputError(EmbersError):
     exit_code: ClassVar[int] = 3
 
 
+class MissingPackageError(InputError):
+    """A package of an extra is not installed; the message names the extra."""
+
+
 class SettingsError(InputError):
     """A setting from embers.toml, the environment or a flag has an impossible value."""
 

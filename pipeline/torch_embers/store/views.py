@@ -112,15 +112,17 @@ def _temporary(statement: str) -> str:
 
 
 def _funnel(stages: list[dict[str, Any]]) -> str:
-    selects, conditions = [], []
+    """Build the query of the view `funnel`: all stages from one pass over the items."""
+    conditions: list[str] = []
+    rows = []
     for place, stage in enumerate(stages, start=1):
         conditions.append(f"({stage['where']})")
-        selects.append(
-            f"SELECT {place} AS stage, {quoted(stage['name'])} AS name, count(*) AS items, "
-            f"{int(stage[STUDY_NAME])} AS study, {quoted(stage['reason'])} AS definition "
-            f"FROM judged_items WHERE {' AND '.join(conditions)}"
+        rows.append(
+            f"{{'stage': {place}, 'name': {quoted(stage['name'])}, "
+            f"'items': count(*) FILTER ({' AND '.join(conditions)}), "
+            f"'study': {int(stage[STUDY_NAME])}, 'definition': {quoted(stage['reason'])}}}"
         )
-    return " UNION ALL ".join(selects) + " ORDER BY stage"
+    return f"FROM (SELECT unnest([{', '.join(rows)}], recursive := true) FROM judged_items) ORDER BY stage"
 
 
 def refresh(connection: duckdb.DuckDBPyConnection) -> None:

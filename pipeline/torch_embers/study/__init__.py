@@ -258,8 +258,9 @@ def newest_day(store: Store) -> date | None:
         StoreError: the database is missing or cannot be read.
     """
     query = """
-        SELECT greatest((SELECT max(facts_as_of) FROM catalog), max(fetched_at) FILTER (WHERE source <> 'catalog'))::DATE
-        FROM items
+        SELECT greatest(
+            (SELECT max(facts_as_of) FROM catalog), max(fetched_at) FILTER (WHERE source <> 'catalog')
+        )::DATE FROM items
     """
     with store.read() as connection:
         [(day,)] = connection.execute(query).fetchall()

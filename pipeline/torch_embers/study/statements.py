@@ -78,7 +78,7 @@ def _decided(study: Study, statement: Statement) -> Outcome:
     table = study.table(statement.exhibit)
     rows = table.of(**statement.where)
     if not rows:
-        return Outcome(statement, "", f"no rows; missing: {table.exhibit.empty}")
+        return Outcome(statement, "", table.notes[-1] if not table.rows else "no row is about it")
     numbers, refused = TESTS[statement.test](statement, rows, table, study.plan.limits.least_statement)
     if not refused and statement.scope == "tracker" and not study.frame.census:
         refused = f"{study.frame.words}; what was collected decides it"

@@ -1,7 +1,6 @@
 """Pictures of an evaluation: is a probability to be believed, what does abstaining buy, what is taken for what.
 
-Each is written as SVG (for papers; the same numbers give the same bytes) and PNG. Colours are Okabe and Ito's, which
-people with any kind of colour vision can tell apart; lines also differ by their dashes and points by their shape.
+Each is written as SVG and PNG in the style of ``drawing.py``.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torch_embers import drawing
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,14 +19,8 @@ if TYPE_CHECKING:
 
     from torch_embers.classify.evaluation.evaluate import Report, Score
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-DASHES = ("solid", (0, (5, 2)), (0, (2, 1.5)), "dashdot", (0, (1, 1)), "solid")
-SHAPES = ("o", "s", "^", "D", "v", "P")
-GREY = "#666666"
 LEAST_IN_BIN = 5
 """A share of fewer answers is not drawn: it would jump from 0 to 1."""
-FORMATS = ("svg", "png")
-DPI = 150
 
 
 def write(report: Report, folder: Path) -> list[Path]:
@@ -38,37 +32,18 @@ def write(report: Report, folder: Path) -> list[Path]:
     Raises:
         InputError: Matplotlib is not installed, or the folder cannot be written.
     """
-    figure = figures()
     name = re.sub(r"[^A-Za-z0-9_]+", "-", report.task).strip("-") or "evaluation"
-    made = []
+    made: list[Path] = []
+    for what, draw in (("reliability", _reliability), ("coverage", _coverage), ("confusion", _confusion)):
+        with drawing.styled():
+            picture, axes = drawing.new(*_size(report, what))
+            draw(axes, report)
+        made += drawing.save(picture, folder, f"{name}-{what}")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for what, draw in (("reliability", _reliability), ("coverage", _coverage), ("confusion", _confusion)):
-            picture = figure(figsize=_size(report, what), layout="constrained")
-            draw(picture.subplots(), report)
-            for kind in FORMATS:
-                path = folder / f"{name}-{what}.{kind}"
-                picture.savefig(path, dpi=DPI, metadata={"Date": None} if kind == "svg" else {"Software": None})
-                made.append(path)
         made.append(_confusion_csv(report, folder / f"{name}-confusion.csv"))
     except OSError as error:
         raise InputError(f"--plots {folder}: {error.strerror}") from error
     return made
-
-
-def figures() -> Any:
-    """Matplotlib's figure, without any window, set to write text as text and the same bytes each time.
-
-    Raises:
-        InputError: it is not installed.
-    """
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("--plots needs matplotlib: pip install 'torch-embers[classify]'") from error
-    mpl.rcParams.update({"svg.hashsalt": "embers", "svg.fonttype": "none", "font.size": 9})
-    return Figure
 
 
 def _size(report: Report, what: str) -> tuple[float, float]:
@@ -82,7 +57,7 @@ def _size(report: Report, what: str) -> tuple[float, float]:
 def _shown(report: Report) -> list[tuple[Score, str, Any, str]]:
     """Learners that say how sure they are, the last one first, each with its colour, dashes and shape."""
     told = [score for score in reversed(report.scores) if score.name != "majority"]
-    return list(zip(told, COLOURS, DASHES, SHAPES, strict=False))
+    return list(zip(told, drawing.colours(), drawing.DASHES, drawing.SHAPES, strict=False))
 
 
 def _legend(axes: Any) -> None:
@@ -97,7 +72,7 @@ def _title(axes: Any, report: Report, text: str) -> None:
 
 def _reliability(axes: Any, report: Report) -> None:
     """Share of right answers over what the learner thought it would be; on the diagonal it can be believed."""
-    axes.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=(0, (1, 2)))
+    axes.plot([0, 1], [0, 1], color=drawing.GREY, linewidth=1, linestyle=(0, (1, 2)))
     for place, (score, colour, dashes, shape) in enumerate(_shown(report)):
         bins = [bar for bar in score.reliability if bar.count >= LEAST_IN_BIN * report.rounds]
         sure, right = [bar.confidence for bar in bins], [bar.accuracy for bar in bins]
@@ -143,7 +118,7 @@ def _confusion(axes: Any, report: Report) -> None:
     score, names = report.scores[-1], list(report.classes)
     counts = np.array(score.confusion) / report.rounds
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    axes.imshow(shares, cmap=drawing.shades(), vmin=0, vmax=1)
     for row, column in np.argwhere(counts >= 0.5):
         ink = "white" if shares[row, column] > 0.5 else "black"
         axes.text(column, row, f"{counts[row, column]:.0f}", ha="center", va="center", size=8, color=ink)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.errors import MissingPackageError
 from torch_embers.study.exhibits.table import Row, Table
 from torch_embers.study.statistics import intervals
 from torch_embers.study.statistics.refusal import Refusal
@@ -24,14 +25,13 @@ ALL = "all"
 
 
 def derive(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
-    """Turn the rows of a query into those that are shown.
-
-    Raises:
-        InputError: SciPy is needed and missing, or a row lacks what its kind needs.
-    """
+    """Turn the rows of a query into those that are shown; where a package is missing for that, a note says so."""
     if not found:
         return Table(exhibit, (), (), (f"nothing to show; missing: {exhibit.empty}",))
-    return METHODS[exhibit.derive](exhibit, found, limits)
+    try:
+        return METHODS[exhibit.derive](exhibit, found, limits)
+    except MissingPackageError as error:
+        return Table(exhibit, (), tuple(found), (f"not computed: {error}",))
 
 
 def _plain(exhibit: Exhibit, found: Sequence[Row], _limits: Limits) -> Table:

@@ -31,11 +31,12 @@ SECTORS = 6
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The random numbers of one pass of a batch through the chain: pixels, factors, a turn as a (1, 2, 3) matrix."""
+    """The random numbers of a batch on its way through the chain: pixels, factors, an angle and its (1, 2, 3) matrix."""
 
     first: tuple[int, int]
     vertical: bool
     horizontal: bool
+    degrees: float
     turn: Tensor
     brightness: float
     contrast: float
@@ -54,13 +55,15 @@ def draws(chain: Chain, count: int, seed: int, device: str) -> tuple[Draw, ...]:
     for _ in range(count):
         a, b, c, d, e, f, g, h, i, j, k = torch.rand(11, generator=source, dtype=torch.float64).tolist()
         low, high = 2 * chain.padding + 1, chain.first_size - chain.second_size + 1
-        angle = math.radians((2 * e - 1) * chain.degrees)
+        degrees = (2 * e - 1) * chain.degrees
+        angle = math.radians(degrees)
         turn = [[math.cos(angle), -math.sin(angle), 0.0], [math.sin(angle), math.cos(angle), 0.0]]
         made.append(
             Draw(
                 first=(int(a * low), int(b * low)),
                 vertical=c < chain.flip,
                 horizontal=d < chain.flip,
+                degrees=degrees,
                 turn=torch.tensor([turn], dtype=torch.float32, device=device),
                 brightness=1 + (2 * f - 1) * chain.jitter,
                 contrast=1 + (2 * g - 1) * chain.jitter,

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from torch_embers.study.experiments import augmentation, devices
-from torch_embers.study.experiments.measured import AUGMENTATION, AWARE, CHAIN, COPYING, DEFAULT, Measured
+from torch_embers.study.experiments import augmentation, devices, vision
+from torch_embers.study.experiments.measured import AUGMENTATION, AWARE, CHAIN, COPYING, DEFAULT, VISION, Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from torch import Tensor
 
@@ -24,36 +24,37 @@ LEAST = 6
 
 
 class Series:
-    """The same images in batches of one size on one device.
+    """The same images through one chain, in batches of one size, on one device.
 
     Args:
+        name: how it is told apart from others on the device.
         images: uint8 in (images, height, width, channel), on the device.
         size: images in a batch; the last batch may be smaller.
-        chain: the chain's numbers.
+        steps: the operations.
+        draws: random numbers, one for each batch of a pass.
         device: where to measure.
-        seed: of the draws.
         threads: how many torch may use; as many as it likes where None, as on a GPU.
-        rounds: how often a pass goes over the images, each time with other draws.
     """
 
     def __init__(
         self,
+        name: str,
         images: Tensor,
         size: int,
-        chain: Chain,
+        steps: Sequence[Step],
+        draws: Sequence[Draw],
         device: Device,
-        seed: int,
         threads: int | None = None,
-        rounds: int = 1,
     ) -> None:
-        self.threads = threads or torch.get_num_threads()
         told = f", {threads} thread{'s' * (threads > 1)}" if threads else ""
-        self.name = f"batch {size}{told}"
+        self.name = f"{name}{told}"
+        self.threads = threads or torch.get_num_threads()
         self.device = device
-        self.amount = rounds * len(images)
-        self.batches: tuple[Tensor, ...] = torch.split(images, size) * rounds
-        self.draws: tuple[Draw, ...] = augmentation.draws(chain, len(self.batches), seed, device.name)
-        self.steps: tuple[Step, ...] = augmentation.steps(chain, device.name)
+        self.steps = tuple(steps)
+        self.draws = tuple(draws)
+        batches = torch.split(images, size)
+        self.batches: tuple[Tensor, ...] = batches * (len(self.draws) // len(batches))
+        self.amount = sum(map(len, self.batches))
 
     def compare(self) -> tuple[float, dict[str, str]]:
         """Greatest difference between the results of both arms, and the layouts that the default arm goes through."""
@@ -110,6 +111,21 @@ class Series:
                     batch = batch.contiguous()
                     spent[COPYING + name] += now() - middle
         return spent
+
+
+def all_series(images: Tensor, plan: Plan, chain: Chain, device: Device, seed: int) -> Iterator[Series]:
+    """The series of a device: our chain in batches of each size, torchvision's one image at a time on the CPU."""
+    ours = augmentation.steps(chain, device.name)
+    for size in plan.batches:
+        # a pass in larger batches goes over the images several times, each time with other numbers
+        count = -(-len(images) // size) * (1 if size == 1 else plan.rounds)
+        draws = augmentation.draws(chain, count, seed, device.name)
+        for threads in thread_counts(device.name):
+            yield Series(f"batch {size}", images, size, ours, draws, device, threads)
+    functional = vision.functions() if device.name == "cpu" else None
+    if functional is not None:
+        draws = augmentation.draws(chain, len(images), seed, device.name)
+        yield Series(f"{VISION}, batch 1", images, 1, vision.steps(chain, functional), draws, device, 1)
 
 
 def thread_counts(device: str) -> tuple[int | None, ...]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COPIES = 3
 """Tensors that are held at once: the source, the copy into fresh memory, the target that was there before."""
-LEAST = 2
+LEAST = 3
 """Rounds that are measured, however long they take."""
 SMALLEST = 2
 """Side below which no order moves anything."""

@@ -23,6 +23,8 @@ FRESH = "fresh"
 PLACED = "placed"
 """Into memory that was there and written to before: the movement alone."""
 YARDSTICK = "plain copy"
+VISION = "torchvision"
+"""What the names of series of torchvision's chain begin with."""
 
 
 @dataclass(frozen=True, slots=True)

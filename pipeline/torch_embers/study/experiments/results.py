@@ -38,7 +38,7 @@ def results(found: Sequence[Measured], facts: Facts) -> Results:
         steps=tuple(summary.step_times(found)),
         orders=tuple(times),
         yardsticks=tuple(summary.yardsticks(found)),
-        explained=tuple(summary.explained(times)),
+        explained=tuple(summary.explained(found)),
         finding=(),
     )
     said = (*_on_augmentation(without, facts), *_on_permutation(without))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from torch_embers.errors import InputError
 from torch_embers.study.experiments import devices as known
 from torch_embers.study.experiments import machine, orders, plan
-from torch_embers.study.experiments.measured import Facts, Measured
+from torch_embers.study.experiments.measured import VISION, Facts, Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -143,21 +143,20 @@ def _images(path: Path | None, count: int, seed: int) -> tuple[Any, str]:
 
 
 def _chain_tasks(torch: Any, device: Device, wanted: Plan, facts: Facts, pixels: Any) -> Iterator[_Task]:
-    """Figure 8 on one device: one series for each size of batch and number of threads."""
+    """Figure 8 on one device: one series for each chain, size of batch and number of threads."""
     from torch_embers.study.experiments import chain_times
 
     tensor = torch.from_numpy(pixels).to(device.name)
-    kinds = [(size, threads) for size in wanted.batches for threads in chain_times.thread_counts(device.name)]
-    for place, (size, threads) in enumerate(kinds):
-        rounds = 1 if size == 1 else wanted.rounds
-        series = chain_times.Series(tensor, size, plan.chain(), device, facts.seed, threads, rounds)
+    every = list(chain_times.all_series(tensor, wanted, plan.chain(), device, facts.seed))
+    if device.name == "cpu" and not any(one.name.startswith(VISION) for one in every):
+        facts.notes.append("torchvision is not installed, or not for this torch: its chain is left out of figure 8")
+    for series in every:
 
         def measure(advanced: Callable[[int], None], one: chain_times.Series = series) -> Iterator[Measured]:
             facts.differences[device.name, one.name], facts.layouts[one.name] = one.compare()
             yield from one.measure(wanted, advanced)
 
-        name = f"figure 8, {device.name}, {series.name}"
-        yield _Task(name, 2 * wanted.repeats, measure, last=place == len(kinds) - 1)
+        yield _Task(f"figure 8, {device.name}, {series.name}", 2 * wanted.repeats, measure, last=series is every[-1])
 
 
 def _order_tasks(torch: Any, device: Device, wanted: Plan, facts: Facts, dimension: int | None) -> Iterator[_Task]:

@@ -138,6 +138,8 @@ class Explained:
         adjusted: the same, less what so many groups would explain by chance; None with too few orders.
         orders: that copy something.
         groups: of the description.
+        repeatable: share of the variance of single times that lies between orders at all, adjusted: where it is low,
+            repeats of one order differ as orders do, and nothing can be explained.
     """
 
     device: str
@@ -148,6 +150,7 @@ class Explained:
     adjusted: float | None
     orders: int
     groups: int
+    repeatable: float
 
 
 def faster(ratio: float) -> float:
@@ -267,20 +270,32 @@ def _order_time(key: tuple[str, str, str], steps: Mapping[str, list[float]], pla
     )
 
 
-def explained(times: Sequence[OrderTime]) -> list[Explained]:
+def explained(found: Iterable[Measured]) -> list[Explained]:
     """How much each description explains of the times of the orders that copy, size by size."""
+    rows = [row for row in found if row.experiment == PERMUTATION]
+    times = order_times(rows)
     results = []
     for device, series in dict.fromkeys((t.device, t.series) for t in times):
         moving = [t for t in times if (t.device, t.series) == (device, series) and t.placed is not None]
+        here = [row for row in rows if (row.device, row.series) == (device, series)]
         for step in (FRESH, PLACED):
             values = [log(t.fresh if step == FRESH else t.placed or t.fresh) for t in moving]
+            repeatable = _repeatable(here, step, {t.order for t in moving})
             for description in DESCRIPTIONS:
                 groups = [getattr(t.geometry, description) for t in moving]
                 share, adjusted = r_squared(values, groups)
                 results.append(
-                    Explained(device, series, step, description, share, adjusted, len(moving), len(set(groups)))
+                    Explained(
+                        device, series, step, description, share, adjusted, len(moving), len(set(groups)), repeatable
+                    )
                 )
     return results
+
+
+def _repeatable(rows: Iterable[Measured], step: str, wanted: set[str]) -> float:
+    single = [row for row in rows if row.step == step and row.variant in wanted]
+    _, adjusted = r_squared([log(row.seconds) for row in single], [row.variant for row in single])
+    return adjusted or 0.0
 
 
 def r_squared(values: Sequence[float], groups: Sequence[object]) -> tuple[float, float | None]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DISTURBED = 1.5
 """Operations that take so many times the chain's time, or the other way round, were not timed under like conditions."""
+REPEATABLE = 0.7
+"""Share of the variance of single times that must lie between orders for an explanation to be told."""
 SIZES = ("B", "kB", "MB", "GB")
 NAMES = {
     "moved": "the number of moved dimensions",
@@ -150,6 +152,11 @@ def on_explanations(found: Sequence[Explained]) -> str:
     told = "; ".join(f"{NAMES[e.description]} {e.share:.0%} ({e.groups} groups)" for e in fresh)
     by = {e.description: e.share for e in fresh}
     less = by["moved"] < by["place"]
+    if fresh[0].repeatable < REPEATABLE:
+        return (
+            f"{_series(fresh[0])}: repeats of one order differ almost as orders do (only {fresh[0].repeatable:.0%} of "
+            f"the variance lies between orders): the machine was too busy to explain anything."
+        )
     return (
         f"{_series(fresh[0])}: of the differences in time between {fresh[0].orders} orders (R squared of the "
         f"logarithm), these explain: {told}. The number explains {'less' if less else 'no less'} than the place."
