@@ -12,7 +12,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-classify setup-study mine classify study study-datasets repro recheck doctor model evaluation status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
+.PHONY: help setup setup-classify setup-study mine classify study study-datasets notebook repro recheck doctor model evaluation status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,6 +50,9 @@ study-datasets: setup-classify setup-study ## the study on published datasets of
 	for file in $(PUBLIC); do $(EMBERS) mine --source jsonl $(DATA)/$$file --database .venv/datasets.duckdb || exit; done
 	$(EMBERS) classify --database .venv/datasets.duckdb
 	$(EMBERS) study tables figures $(STUDY) --out analysis/results/datasets --database .venv/datasets.duckdb
+
+notebook: setup-study ## execute notebooks/study.ipynb on the embedded catalog
+	$(BIN)/python tools/notebook.py $(NOTEBOOK)
 
 repro: mine setup-classify ## extract, link, and run every case against the current build
 	$(EMBERS) link-repros

@@ -29,7 +29,7 @@ CRASH, SILENT, BUG = "module: crash", "module: correctness (silent)", "module: r
 ITEMS: list[tuple[Any, ...]] = [
     # number, kind, state, created, closed, labels, title
     (1, "issue", "closed", "2016-12-01", "2017-02-01", [CRASH], "x"),  # before the study's first day
-    (10, "issue", "closed", "2019-03-01", "2019-04-10", [CRASH], "x"),
+    (10, "issue", "closed", "2019-03-01", "2019-04-10", [CRASH, "module: cuda"], "x"),
     (11, "pull", "closed", "2019-03-11", "2019-04-10", [], "Fix wrong result"),  # reports nothing of its own
     (20, "issue", "closed", "2020-05-01", None, [CRASH], "x"),  # nobody knows when it was closed; no patch
     (25, "issue", "closed", "2020-06-01", "2020-07-01", ["triaged"], "x"),  # closed, but nobody calls it a bug
@@ -45,11 +45,11 @@ ITEMS: list[tuple[Any, ...]] = [
     (80, "pull", "closed", "2024-01-01", "2024-01-20", [], "Wrong strides"),  # a pull request that reports a bug
     (90, "issue", "closed", "2024-07-01", "2024-07-10", [CRASH], "x"),  # annotated as no bug
     (91, "pull", "closed", "2024-07-05", "2024-07-10", [], "x"),
-    (100, "issue", "closed", "2024-07-30", "2024-10-15", [CRASH], "x"),  # closed after the study's time
+    (100, "issue", "closed", "2024-07-30", "2024-10-15", [CRASH, "Module: CUDA"], "x"),  # closed after the study's time
     (101, "pull", "closed", "2024-08-10", "2024-10-15", [], "x"),
     (110, "issue", "open", "2025-03-01", None, [BUG], "x"),  # the catalog looked it up on 31 March 2025
-    (115, "issue", "open", "2025-06-01", None, [CRASH], "x"),
-    (120, "issue", "closed", "2025-09-01", "2025-09-11", [BUG], "x"),  # no patch
+    (115, "issue", "open", "2025-06-01", None, [CRASH, "oncall: pt2"], "x"),
+    (120, "issue", "closed", "2025-09-01", "2025-09-11", [BUG, "module: mps"], "x"),  # no patch
     (130, "issue", "closed", "2026-08-01", "2026-08-05", [CRASH], "x"),  # after today's study
 ]
 DELETED = 45
@@ -146,15 +146,11 @@ GOLD: dict[int, dict[str, dict[tuple[str, str], str]]] = {
     110: {"bug_type": {ONE: "logical", TWO: "logical"}},
     130: {"bug_type": {ONE: "memory"}},
 }
-CATALOG = [(10, ["cpu", "cuda"], None), (110, ["cuda", "inductor"], "2025-03-31")]
-WEAK = [
-    # number, backend, kind
-    (10, "cuda", "label"),  # said twice, counted once
-    (50, "cuda", "text"),  # words do not state a backend
-    (100, "cuda", "label"),
-    (115, "inductor", "label"),
-    (120, "mps", "label"),
+CATALOG = [  # number, backends, day; labels of 10 100 115 120 name backends, too
+    (10, ["cpu", "cuda"], None),
+    (110, ["cuda", "inductor"], "2025-03-31"),
 ]
+BACKEND_LABELS = [("module: cuda", "cuda"), ("oncall: pt2", "inductor"), ("module: mps", "mps")]
 PREDICTIONS = [
     # number, scheme, likeliest, provenance
     (10, "bug_type", "logical", "model"),  # has a label
@@ -322,8 +318,6 @@ def database(*, clone: bool = False) -> duckdb.DuckDBPyConnection:
     add_gold(connection, {OTHER_REPO[1]: {"bug_type": {ONE: "memory"}}}, OTHER_REPO[0])
     rows = [(REPO, number, "x", backends, [], [], day) for number, backends, day in CATALOG]
     insert(connection, "catalog", "repo number summary backends affected_versions fixed_versions facts_as_of", rows)
-    weak = [(REPO, number, "backend", value, "f", kind, FETCHED) for number, value, kind in WEAK]
-    insert(connection, "weak_labels", "repo number scheme value function kind labelled_at", weak)
     said = [(REPO, *row, 0.5, False, "m", "title", "", "", FETCHED) for row in PREDICTIONS]
     columns = "repo number scheme likeliest provenance probability abstained model variant text_hash votes_hash"
     insert(connection, "predictions", f"{columns} predicted_at", said)
@@ -338,20 +332,26 @@ def database(*, clone: bool = False) -> duckdb.DuckDBPyConnection:
 
 
 def _add_runs(connection: duckdb.DuckDBPyConnection) -> None:
-    cases = [(h, name, origin, current, "", "", [], [], [], "self", 1.0, FETCHED) for h, name, origin, current, _ in CASES]
+    cases = [
+        (h, name, origin, current, "", "", [], [], [], "self", 1.0, FETCHED) for h, name, origin, current, _ in CASES
+    ]
     columns = "case_hash name origin current code summary requires known_bad signature oracle timeout saved_at"
     insert(connection, "cases", columns, cases)
     insert(connection, "case_items", "case_hash repo number", [(c[0], REPO, n) for c in CASES for n in c[4]])
     builds = [(build, build, version, "release", "linux", "3.12", FETCHED) for build, version in BUILDS]
     insert(connection, "builds", "build name version channel platform python seen_at", builds)
-    verdicts = [(h, b, "cpu", "whole", 1, verdict, False, 1, 1, "none", 0, 0, "", day) for h, b, verdict, day in VERDICTS]
-    columns = "case_hash build environment profile batch verdict flaky k n control control_k control_n detail decided_at"
+    verdicts = [
+        (h, b, "cpu", "whole", 1, verdict, False, 1, 1, "none", 0, 0, "", day) for h, b, verdict, day in VERDICTS
+    ]
+    columns = (
+        "case_hash build environment profile batch verdict flaky k n control control_k control_n detail decided_at"
+    )
     insert(connection, "verdicts", columns, verdicts)
 
 
 @contextmanager
 def small_facts() -> Iterator[None]:
-    """While this lasts, releases, lines, classes and the shipped matrix are those of this file."""
+    """While this lasts, releases, lines, classes, labels of backends and the shipped matrix are those of this file."""
     places: dict[str, int] = {}
     classes = []
     for scheme, name, parent in CLASSES:
@@ -363,9 +363,10 @@ def small_facts() -> Iterator[None]:
     )
     matrix = [(name, REPO, number, version, verdict) for name, number, version, verdict in MATRIX]
     with (
-        mock.patch.object(population, "_classes", lambda: classes),
-        mock.patch.object(population, "_shipped_matrix", lambda: matrix),
-        mock.patch.object(wheel_lines, "measured", lambda: lines),
+        mock.patch.object(population, "_backend_labels", return_value=BACKEND_LABELS),
+        mock.patch.object(population, "_classes", return_value=classes),
+        mock.patch.object(population, "_shipped_matrix", return_value=matrix),
+        mock.patch.object(wheel_lines, "measured", return_value=lines),
     ):
         yield
 

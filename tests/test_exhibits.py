@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.study.exhibits.definitions import Exhibit
     from torch_embers.study.exhibits.table import Row
 
 ANALYSIS = Path(__file__).resolve().parent.parent / "analysis"
@@ -40,6 +39,18 @@ NOTHING: tuple[Any, ...] = ()
 
 NC, SF, MF = "non_contiguous", "segment_fault", "memory_format"
 SILENT, RUNTIME, NESTED = "silent_correctness", "runtime_error", "nested or distributed tensors"
+
+
+def _halves(scheme: str, whole: str, **classes: str) -> list[tuple[Any, ...]]:
+    """Rows of trends: each half year with its items in all, then those of each class."""
+    periods = [(int(year), int(half), int(n)) for year, half, n in (text.split(".") for text in whole.split())]
+    return [
+        (scheme, name, year, half, int(k), n)
+        for name, counts in classes.items()
+        for (year, half, n), k in zip(periods, counts.split(), strict=True)
+    ]
+
+
 EXPECTED: dict[str, list[tuple[Any, ...]]] = {
     # closed issues of the data path to July 2024: 10 25 26 40 50 60 70 90, later 100 120; by their labels bugs:
     # 10 40 50 60 70, later 100 120 (25 is only triaged, 26 has no label, 90 was declined); with a patch all but 50, 120
@@ -234,6 +245,38 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
         ("memory_type", SF, 2, 7, 0, 0),
         ("memory_type", MF, 1, 7, 0, 0),
     ],
+    # half years with a label of the scheme, each with its candidates (year.half.candidates)
+    "trends": [
+        *_halves(
+            "backend",
+            "2019.1.1 2024.2.1 2025.1.2 2025.2.1",  # 10, 100, 110 115, 120
+            cpu="1 0 0 0",
+            cuda="1 1 1 0",
+            inductor="0 0 2 0",
+            mps="0 0 0 1",
+        ),
+        *_halves(
+            "bug_type",
+            "2019.1.1 2020.1.2 2021.1.1 2022.2.1 2023.1.1 2023.2.1 2024.1.1 2024.2.1 2025.1.1",
+            data_type="0 1 0 0 0 0 0 0 0",
+            logical="0 0 0 0 1 0 0 0 1",
+            memory="1 1 1 1 0 1 1 1 0",
+        ),
+        *_halves(
+            "consequence",
+            "2019.1.1 2020.1.1 2021.1.1 2022.2.1 2023.1.1 2023.2.1 2024.1.1 2024.2.1",
+            crash="1 1 0 1 0 0 0 1",
+            runtime_error="0 0 0 0 1 0 0 0",
+            silent_correctness="0 0 1 0 0 1 1 0",
+        ),
+        *_halves(
+            "memory_type",
+            "2019.1.1 2020.1.1 2021.1.1 2022.2.1 2023.2.1 2024.1.1 2024.2.1",
+            memory_format="0 0 0 0 0 1 0",
+            non_contiguous="1 1 1 0 1 0 0",
+            segment_fault="0 0 0 1 0 0 1",
+        ),
+    ],
     "backends": [
         ("candidates", 2019, 1, "cpu", 1, 1),  # 10
         ("candidates", 2019, 1, "cuda", 1, 1),
@@ -321,15 +364,23 @@ def test_lines_of_a_clone_go_before_those_of_wheels() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_a_query_on_an_empty_database_finds_nothing_and_does_not_fail(name: str) -> None:
-    connection = mini_study.empty()
-    population.prepare(connection, population.load(mini_study.AS_OF))
-    found = derive(EXHIBITS[name], tables.query(connection, EXHIBITS[name]), LIMITS)
-    if name in ("figure_1", "releases"):  # lines of wheels and the matrix come with embers
-        assert found.rows
-    elif name not in ("funnel", "prevalence"):
-        assert (found.rows, found.notes) == ((), (f"nothing to show; missing: {EXHIBITS[name].empty}",))
+def test_an_empty_database_has_no_rows_and_every_exhibit_names_what_is_missing() -> None:
+    with mini_study.small_facts():
+        study = make.make(mini_study.empty(), population.load(mini_study.AS_OF))
+    for made in study.tables:
+        if made.exhibit.id in ("figure_1", "releases"):  # lines of wheels and the matrix come with embers
+            assert made.rows
+        elif made.exhibit.id == "funnel":
+            assert [row["k"] for row in made.rows] == [0] * 6
+        elif made.exhibit.id == "prevalence":
+            assert made.rows == ()
+            assert made.notes[2:] == tuple(
+                f"{scheme}: refused: 0 predictions, 30 are needed"
+                for scheme in ("bug_type", "consequence", "memory_type")
+            )
+        else:
+            assert made.rows == ()
+            assert made.notes[-1] == f"nothing to show; missing: {made.exhibit.empty}"
 
 
 def test_a_query_that_fails_is_named() -> None:
@@ -343,7 +394,7 @@ def test_all_exhibits_of_the_database_at_once_say_how_many_and_how_selected() ->
     assert study.sizes == {"paper": 4, "today": 5, "candidates": 13}
     # the numbers 1 to 120 of the tracker: all items but 130, of them 45 deleted and so not the last
     assert (study.frame.known, study.frame.numbers, study.frame.census) == (22, 120, False)
-    assert study.verdicts == (8, 15)
+    assert study.verdicts == (8, 17)
     assert [table.exhibit.id for table in study.tables] == list(EXHIBITS)
     for table in study.tables:
         if table.exhibit.counts in ("samples", "candidates"):
@@ -353,6 +404,184 @@ def test_all_exhibits_of_the_database_at_once_say_how_many_and_how_selected() ->
         if table.exhibit.counts == "candidates":
             assert table.notes[0] == "13 candidates"
         if table.exhibit.counts == "cases":
-            assert table.notes[0].endswith(": 8 verdicts of this database, 15 of the shipped matrix")
+            assert table.notes[0].endswith(": 8 verdicts of this database, 17 of the shipped matrix")
     with pytest.raises(KeyError):
         study.table("figure_99")
+
+
+# ---- what is computed from rows ---------------------------------------------------------------------------------------
+
+
+def computed(kind: str, rows: list[Row], **changes: Any) -> tables.Table:
+    """Rows through the method of a kind of exhibits."""
+    return derive(replace(EXHIBITS["table_1"], derive=kind, **changes), rows, LIMITS)
+
+
+def test_a_share_stands_with_its_interval_and_not_below_the_limit() -> None:
+    made = computed("shares", [{"class": "a", "k": 2, "n": 5}, {"class": "b", "k": 2, "n": 4}])
+    # Wilson: (0.4 + 0.3841 +- 1.96 sqrt(0.048 + 0.0384)) / 1.7683
+    assert made.rows[0] == {"class": "a", "k": 2, "n": 5, "share": 40.0} | {
+        "low": pytest.approx(11.76, abs=0.01),
+        "high": pytest.approx(76.93, abs=0.01),
+    }
+    assert made.rows[1] == {"class": "b", "k": 2, "n": 4, "share": None, "low": None, "high": None}
+    assert made.notes == ("1 of 2 rows: fewer than 5 items, no share",)
+
+
+def test_the_share_of_a_type_is_that_of_the_type_and_not_of_its_part() -> None:
+    made = computed("shares", [{"class": "a", "part": "x", "k": 1, "type_k": 4, "n": 10}])
+    assert made.rows[0]["share"] == 40.0
+    assert (made.rows[0]["k"], made.notes) == (1, ())
+
+
+def pairs(counts: dict[tuple[str, str], int], other: str = "two") -> list[Row]:
+    """Answers of two annotators as agreement.sql gives them."""
+    return [
+        {"scheme": "bug_type", "one": "one", "other": other, "first": a, "second": b, "k": k}
+        for (a, b), k in counts.items()
+    ]
+
+
+def test_kappa_of_two_annotators() -> None:
+    # agreement 16 of 20; by chance 12/20 * 12/20 + 8/20 * 8/20 = 0.52; (0.8 - 0.52) / 0.48
+    rows = pairs({("a", "a"): 10, ("b", "b"): 6, ("a", "b"): 2, ("b", "a"): 2})
+    made = computed("kappa", rows + pairs({("a", "a"): 19}, "third"))
+    assert len(made.rows) == 1
+    [row] = made.rows
+    assert (row["n"], row["same"], row["kappa"]) == (20, 16, pytest.approx(0.5833, abs=1e-4))
+    assert row["low"] < row["kappa"] < row["high"]
+    assert made.notes == ("1 pairs of annotators share fewer than 20 items: no kappa",)
+    assert len(made.items) == 5
+
+
+def test_a_difference_of_shares_stands_only_where_both_sides_are_large_enough() -> None:
+    counts = {"k": 10, "n": 40, "later_k": 30, "later_n": 60}
+    made = computed("differences", [{"class": "a", **counts}, {"class": "b", **counts, "later_n": 19, "later_k": 9}])
+    row, few = made.rows
+    assert (row["share"], row["later_share"], row["difference"]) == (25.0, 50.0, 25.0)
+    # Wilson 10/40: 0.1419 to 0.4019, 30/60: 0.3774 to 0.6226; 0.25 - sqrt(0.1226^2 + 0.1519^2), + sqrt(0.1226^2 + 0.1081^2)
+    assert row["difference_low"] == pytest.approx(5.48, abs=0.02)
+    assert row["difference_high"] == pytest.approx(41.35, abs=0.02)
+    assert {few[name] for name in ("later_share", "difference", "difference_low", "difference_high")} == {None}
+    assert few["share"] == 25.0
+
+
+def fake_confusion(scheme: str) -> Confusion:
+    return Confusion(scheme, ("a", "b"), ((80.0, 20.0), (10.0, 90.0)), 200, 200, "l", {}, "s")
+
+
+def test_predictions_are_corrected_by_the_errors_of_the_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prevalence, "load", fake_confusion)
+    rows = [
+        {"scheme": "x", "class": "a", "predicted": 60, "labelled": 3},
+        {"scheme": "x", "class": "b", "predicted": 40, "labelled": 4},
+        {"scheme": "y", "class": "a", "predicted": 29, "labelled": 0},
+    ]
+    made = computed("corrected", rows)
+    a, b = made.rows
+    # rates with one item spread over each row: 80.5 and 10.5 of 101; 0.6 = p 80.5/101 + (1 - p) 10.5/101
+    assert (a["raw"], a["corrected"]) == (60.0, pytest.approx(100 * (60.6 - 10.5) / 70))
+    assert a["corrected"] + b["corrected"] == pytest.approx(100)
+    assert a["corrected_low"] < a["corrected"] < a["corrected_high"]
+    assert (a["n"], a["predicted"], a["labelled"], b["labelled"]) == (100, 60, 3, 4)
+    assert made.notes == ("y: refused: 29 predictions, 30 are needed",)
+
+
+def test_classes_that_cannot_be_told_apart_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = Confusion(
+        "x", ("a", "b", "c", "d"), ((80, 20, 0, 0), (10, 90, 0, 0), (0, 0, 4, 0), (0, 0, 0, 5)), 209, 1, "l", {}, "s"
+    )
+    monkeypatch.setattr(prevalence, "load", lambda _: few)
+    rows = [{"scheme": "x", "class": c, "predicted": 20, "labelled": 1} for c in "abcd"]
+    made = computed("corrected", rows)
+    assert [row["class"] for row in made.rows] == ["a", "b", "rest"]
+    assert made.notes == ("x: in `rest`: c, d",)
+
+
+def durations(group: str | None, ended: range, lost: tuple[int, ...]) -> list[Row]:
+    """Items that ended on these days, and items lost from sight on those."""
+    return [{"bug_type": group, "days": day, "patched": day in ended} for day in (*ended, *lost)]
+
+
+def test_survival_with_items_that_have_not_ended() -> None:
+    rows = [
+        *durations("quick", range(1, 7), (7, 8)),
+        *durations("slow", range(11, 17), (17, 18)),
+        *durations("rare", range(0), (20, 20)),
+        *durations(None, range(0), (0,)),
+    ]
+    made = computed("survival", rows, group="bug_type", event="patched")
+    assert [(r["bug_type"], r["n"], r["patched"], r["median_days"]) for r in made.rows] == [
+        # 18 are left after day 0; 12/18 after day 6; two lost; 9/10, 8/9, 7/8 of it after days 11, 12, 13: 0.467
+        ("all", 19, 12, 13.0),
+        ("quick", 8, 6, 4.0),  # 4/8
+        ("slow", 8, 6, 14.0),
+        ("rare", 2, 0, None),
+    ]
+    # of the quick ones 8/16 + 7/15 + 6/14 + 5/13 + 4/12 + 3/11 = 2.386 were to end by chance, variance 1.401: 3.614^2 / 1.401
+    assert made.facts["p"] == pytest.approx(0.00226, abs=1e-5)
+    assert made.notes == ("log-rank test of quick, slow: chi-squared 9.3, 1 degrees of freedom, p = 0.0023",)
+    assert len(made.items) == 19
+
+
+def test_survival_of_too_few_is_counted_and_not_estimated() -> None:
+    made = computed("survival", durations("a", range(1, 8), ()), group="bug_type", event="patched")
+    assert [row["median_days"] for row in made.rows] == [None, None]
+    assert made.notes == ("no test of the groups: 1 groups with 6 or more ends, 2 are needed",)
+    assert computed("survival", durations(None, range(1, 9), ()), group="bug_type", event="patched").notes == (
+        "no test of the groups: no groups",
+    )
+
+
+def test_a_trend_of_shares_by_half_years() -> None:
+    rising, flat = (2, 4, 6, 8, 10), (1, 1, 1, 1, 1)
+    halves = [(2020, 1), (2020, 2), (2021, 1), (2021, 2), (2022, 1)]
+    rows: list[Row] = [
+        {"scheme": "s", "class": name, "year": year, "half": half, "k": k, "n": 20}
+        for name, counts in (("a", rising), ("b", flat))
+        for (year, half), k in zip(halves, counts, strict=True)
+    ]
+    made = computed("trends", rows)
+    [row] = made.rows  # b has 5 items
+    assert (row["class"], row["k"], row["n"], row["first"], row["last"]) == ("a", 30, 100, "2020 H1", "2022 H1")
+    assert row["points_per_year"] == pytest.approx(20)  # 10 points each half year
+    # sum of k (x - 2021) = 10; variance 0.3 * 0.7 * 20 * (1 + 1/4 + 0 + 1/4 + 1) = 10.5; z = 10 / sqrt(10.5)
+    assert row["p"] == pytest.approx(math.erfc(10 / math.sqrt(10.5) / math.sqrt(2)), rel=1e-6)
+    assert row["p_adjusted"] == row["p"]
+    assert made.notes[1] == "1 classes have too few items for a trend"
+
+
+# ---- data/exhibits.toml -----------------------------------------------------------------------------------------------
+
+
+def malformed(monkeypatch: pytest.MonkeyPatch, *entries: dict[str, Any]) -> str:
+    monkeypatch.setattr(resources, "load_toml", lambda _: {"exhibit": list(entries)})
+    with pytest.raises(InputError) as error:
+        definitions.load()
+    return str(error.value)
+
+
+ENTRY: dict[str, Any] = next(e for e in resources.load_toml("exhibits.toml")["exhibit"] if e["id"] == "table_1")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"title": ""}, "`title` is missing"),
+        ({"kind": "poem"}, "`kind` is none of table, figure"),
+        ({"counts": "sheep"}, "`counts` is none of"),
+        ({"derive": "luck"}, "`derive` is none of"),
+        ({"draw": "freely"}, "`draw` is none of"),
+        ({"kind": "figure"}, "figures, and only they, are drawn"),
+        ({"draw": "shares"}, "figures, and only they, are drawn"),
+        ({"derive": "survival"}, "`event` is missing"),
+    ],
+)
+def test_a_malformed_exhibit_is_named(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], said: str) -> None:
+    message = malformed(monkeypatch, {**ENTRY, **changes})
+    assert message.startswith("data/exhibits.toml: exhibit 'table_1': ")
+    assert said in message
+
+
+def test_two_exhibits_with_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert malformed(monkeypatch, ENTRY, ENTRY).endswith("more than one exhibit is called table_1")

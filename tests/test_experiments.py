@@ -448,13 +448,43 @@ def test_operations_that_get_the_same_in_both_arms_bound_what_can_be_saved() -> 
     found = [
         *arm(DEFAULT, [10.0] * 6),
         *arm(AWARE, [9.0] * 6),
-        *(m for n, d in (("rotation", 4.0), ("jitter", 6.0)) for m in arm(DEFAULT, [d], n) + arm(AWARE, [d / 2], n)),
+        *(
+            m
+            for n, d in (("to tensor", 0.5), ("rotation", 3.5), ("jitter", 6.0))
+            for m in arm(DEFAULT, [d], n) + arm(AWARE, [d / 2], n)
+        ),
     ]
     (one,) = summary.compared(found, 0.95)
     steps = summary.step_times(found)
     text = words.on_steps(one, steps, {"rotation": "contiguous", "jitter": "contiguous"}, plan.printed())
-    assert "Jitter get a contiguous tensor" in text.replace("gets", "get")
-    assert "could not save more than 40%, less than the printed 42.5 %" in text
+    assert "To tensor and jitter get a contiguous tensor" in text
+    assert "could not save more than 35%, less than the printed 42.5 %" in text
+
+
+def test_the_order_is_set_against_the_number() -> None:
+    found = [
+        *copies(YARDSTICK, [1], [1]),
+        *copies("0 2 1 3 4 5", [1], [1]),
+        *copies("0 5 2 3 4 1", [4], [1]),
+        *copies("0 2 3 1 4 5", [2], [1]),
+    ]
+    text = words.on_permutation(summary.order_times(found))
+    assert "that move 2 dimensions the slowest takes 4 times as long" in text
+    assert "differ by a factor of 1.2" in text
+    assert "that moves 2 takes 4 s, the quickest that moves 3 2 s" in text
+
+
+def test_repeats_that_do_not_agree_explain_nothing() -> None:
+    steady = [*copies(YARDSTICK, [1, 1], [1, 1])]
+    noisy = list(steady)
+    for place, order in enumerate(orders.sample(3, 0)[1:], start=1):
+        steady += copies(orders.name(order), [place, place + 0.01], [place, place])
+        noisy += copies(orders.name(order), [1 + place % 2, 2 - place % 2], [1, 1])
+    assert {e.repeatable > 0.99 for e in summary.explained(steady) if e.step == FRESH} == {True}
+    shaky = [e for e in summary.explained(noisy) if e.step == FRESH]
+    assert {e.repeatable < 0.1 for e in shaky} == {True}
+    assert "too busy" in words.on_explanations(shaky)
+    assert "The number explains" in words.on_explanations(summary.explained(steady))
 
 
 def test_disturbed_operations_explain_nothing() -> None:
@@ -731,12 +761,12 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("tiny")
-def test_a_run_writes_every_file(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+def test_a_run_writes_every_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch_embers.study.experiments.pictures.write", lambda *_: ())
     heard = Heard()
     out = tmp_path / "new" / "results"
     found = run.run(out, count=3, repeats=2, dimension=3, devices=["cpu"], profile="quick", progress=heard)
-    names = {f"figure_{n}{tail}" for n in (8, 9) for tail in (".csv", "_raw.csv", ".svg", ".png")}
+    names = {f"figure_{n}{tail}" for n in (8, 9) for tail in (".csv", "_raw.csv")}
     names |= {"figure_8_steps.csv", "figure_9_explained.csv", "experiments.json"}
     assert {path.name for path in out.iterdir()} == names
     assert heard.done == heard.total
@@ -752,6 +782,17 @@ def test_a_run_writes_every_file(tmp_path: Path) -> None:
     assert len(rows(out / "figure_8_raw.csv")) + len(rows(out / "figure_9_raw.csv")) == len(found)
     assert {row["series"] for row in rows(out / "figure_8.csv")} == {"batch 1, 1 thread", "batch 2, 1 thread"}
     assert len(rows(out / "figure_9.csv")) == 125
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tiny")
+def test_a_run_draws_both_figures(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    run.run(tmp_path, count=3, repeats=2, dimension=3, devices=["cpu"], profile="quick")
+    for name in ("figure_8", "figure_9"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 @pytest.mark.usefixtures("tiny")

@@ -166,6 +166,14 @@ def test_another_number_is_told_with_its_cell(tool: ModuleType) -> None:
     assert tool.differences(old, new) == ["cell 2:", "@@ -1 +1 @@", "-44 %", "+45 %"]
 
 
+def test_times_that_were_measured_may_differ(tool: ModuleType) -> None:
+    old = small(tool, "1")
+    old.cells[0].metadata["tags"] = [tool.MEASURED]
+    new = copy.deepcopy(tool.tidy(old))
+    new.cells[0].outputs = [nbformat.v4.new_output("stream", text="3 s")]
+    assert tool.differences(old, new) == []
+
+
 def test_an_output_that_is_gone_is_told(tool: ModuleType) -> None:
     old = small(tool, "1")
     old.cells[0].outputs = [nbformat.v4.new_output("stream", text="said\n")]

@@ -3,9 +3,9 @@
 Usage: python tools/notebook.py [--check]
 
 Without options the notebook is executed and written back with its outputs. With ``--check`` it stays as it is: the tool
-fails where a cell fails, or where it says something else than the outputs that it was committed with; pictures are not
-compared. Either way it sees no settings and no database of the user, so that it rests on the embedded catalog alone and
-gives everybody the same numbers.
+fails where a cell fails, or where it says something else than the outputs that it was committed with; pictures, and
+times that were measured, are not compared. Either way it sees no settings and no database of the user, so that it rests
+on the embedded catalog alone and gives everybody the same numbers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": NATIVE_KERNEL_NAME},
     "language_info": {"name": "python"},
 }
-KEPT_VARIABLES = ("EMBERS_REQUIRE_SERVERS",)
+MEASURED = "measured"
+"""Tag of cells whose text tells of a machine: it is not compared."""
 
 
 class NotebookError(Exception):
@@ -70,7 +71,7 @@ def execute(notebook: Any) -> Any:
 
 def environment(folder: Path) -> dict[str, str]:
     """The variables of the kernel: the user's without settings of embers, and with an empty home for IPython."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("EMBERS_") or k in KEPT_VARIABLES}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("EMBERS_")}
     return kept | {"EMBERS_DATABASE": str(folder / "none.duckdb"), "IPYTHONDIR": str(folder / "ipython")}
 
 
@@ -78,7 +79,8 @@ def tidy(notebook: Any) -> Any:
     """Take out what differs from run to run or from machine to machine; counts are 1, 2, 3 ... already."""
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
-        cell.metadata = nbformat.from_dict({})
+        tags = cell.metadata.get("tags", [])
+        cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
         for output in cell.get("outputs", []):
             output.pop("transient", None)
             if "metadata" in output:
@@ -101,10 +103,10 @@ def failures(cell: Any) -> list[Any]:
 
 
 def differences(committed: Any, executed: Any) -> list[str]:
-    """Lines that cells say differently, the first few of each cell."""
+    """Lines that cells say differently, the first few of each cell; cells with the tag MEASURED may."""
     found: list[str] = []
     for place, (old, new) in enumerate(zip(committed.cells, executed.cells, strict=True), start=1):
-        if texts(old) != texts(new):
+        if MEASURED not in old.metadata.get("tags", []) and texts(old) != texts(new):
             was, now = ("\n".join(texts(cell)).splitlines() for cell in (old, new))
             changed = list(difflib.unified_diff(was, now, n=0, lineterm=""))
             found += [f"cell {place}:", *changed[2:10]]

@@ -18,6 +18,7 @@ from torch_embers import resources
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import date
 
     import pandas as pd
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from torch_embers.store.store import Store
     from torch_embers.study.claims.judge import Report
     from torch_embers.study.exhibits.make import Study
-    from torch_embers.study.exhibits.table import Table
+    from torch_embers.study.exhibits.table import Row, Table
     from torch_embers.study.statements import Outcome
 
 EXPERIMENTS = "experiments.json"
@@ -34,6 +35,7 @@ DPI = 100
 COLOURS = 64
 """Colours that a picture keeps: flat areas and lines need no more, and a notebook stays a quarter of the size."""
 NOTHING = "-"
+NO_ROWS = "no rows"
 ORIGIN = "the catalog that comes with embers, read into a temporary database"
 
 
@@ -63,6 +65,8 @@ class Shown:
     frame: pd.DataFrame
 
     def _repr_html_(self) -> str:
+        if self.frame.empty:
+            return f"<p>{NO_ROWS}</p>"
         import pandas as pd
 
         with pd.option_context("display.max_colwidth", None):
@@ -70,7 +74,7 @@ class Shown:
 
     def __repr__(self) -> str:
         """Aligned text, for terminals."""
-        return self.frame.to_string(index=False, max_colwidth=60) if len(self.frame) else "no rows"
+        return self.frame.to_string(index=False, max_colwidth=60) if len(self.frame) else NO_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +183,8 @@ class Reading:
     def claims(self) -> pd.DataFrame:
         """The paper's statements in numbers, a row each: printed, ours, verdict, why, what the checks found.
 
-        ``impossible`` says that a check by itself shows the printed number to be impossible; ``consistent`` that no
-        check failed.
+        ``kind`` says of what the number is (count, share, loc, ratio, time, year, size). ``impossible`` says that a
+        check by itself shows the printed number to be impossible; ``consistent`` that no check failed.
         """
         import pandas as pd
 
@@ -190,6 +194,8 @@ class Reading:
         results = self.report.results
         return words.assign(
             section=[result.claim.section for result in results],
+            place=[result.claim.place for result in results],
+            kind=[result.claim.kind for result in results],
             states=[result.claim.states for result in results],
             explains=[result.claim.explains for result in results],
             impossible=[any(f.decides for f in checks.failed(result.findings)) for result in results],
@@ -311,16 +317,18 @@ def quick_experiments() -> Experiments | None:
         return experiments_in(Path(folder))
 
 
-def as_shown(frame: pd.DataFrame, decimals: int = 1) -> Shown:
-    """A frame in ready text.
+def as_shown(table: pd.DataFrame | Sequence[Row], decimals: int = 1, leave_out: Sequence[str] = ()) -> Shown:
+    """A frame or rows in ready text.
 
     Args:
-        frame: any table of values.
+        table: any values; rows as ``Reading.table`` has them.
         decimals: of columns with numbers that are not whole; counts that pandas made floats of are shown as counts.
+        leave_out: columns that are not shown.
     """
     import pandas as pd
 
-    ready = {str(name): _words(list(frame[name]), decimals) for name in frame.columns}
+    frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(list(table))
+    ready = {str(name): _words(list(frame[name]), decimals) for name in frame.columns if name not in leave_out}
     return Shown(pd.DataFrame(ready, dtype=object))
 
 
@@ -341,6 +349,9 @@ def _word(value: Any) -> str:
 
 def _small(png: bytes, dpi: int) -> bytes:
     """A PNG of some dots per inch with DPI of them, and with few colours."""
+    from torch_embers import drawing
+
+    drawing.need()  # Pillow comes with Matplotlib
     from PIL import Image
 
     picture = Image.open(BytesIO(png)).convert("RGB")

@@ -31,7 +31,7 @@ SECTORS = 6
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The random numbers of a batch on its way through the chain: pixels, factors, an angle and its (1, 2, 3) matrix."""
+    """The random numbers of a batch in the chain: pixels, factors, an angle and its (1, 2, 3) matrix."""
 
     first: tuple[int, int]
     vertical: bool

@@ -61,13 +61,15 @@ def _on_augmentation(found: Results, facts: Facts) -> list[str]:
 
 
 def _on_permutation(found: Results) -> list[str]:
-    said = []
+    said: list[str] = []
     for yardstick in found.yardsticks:
         key = (yardstick.device, yardstick.series)
         times = [t for t in found.orders if (t.device, t.series) == key]
         explained = [e for e in found.explained if (e.device, e.series) == key]
         if not any(t.placed is not None for t in times):
             continue
+        if explained[0].orders >= orders.ALL_MOVING:
+            said.insert(0, words.on_permutation(times))
         said += [words.on_untouched(times), words.on_orders(times, yardstick)]
         if explained[0].orders >= orders.ALL_MOVING:
             said.append(words.on_explanations(explained))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DISTURBED = 1.5
 """Operations that take so many times the chain's time, or the other way round, were not timed under like conditions."""
 REPEATABLE = 0.7
-"""Share of the variance of single times that must lie between orders for an explanation to be told."""
+"""Agreement of two halves of the repeats without which no explanation is told."""
 SIZES = ("B", "kB", "MB", "GB")
 NAMES = {
     "moved": "the number of moved dimensions",
@@ -110,9 +110,29 @@ def on_steps(one: Compared, steps: Sequence[StepTime], layouts: Mapping[str, str
 
 
 def alike_in_both(steps: Sequence[StepTime], layouts: Mapping[str, str]) -> list[str]:
-    """Operations that get a contiguous tensor in the default arm already, so that both arms do the same in them."""
+    """Operations that get a contiguous tensor in the default arm, too, so that both arms do the same in them.
+
+    The first is one of them: it gets the images as they are.
+    """
     names = [s.step for s in steps]
-    return [after for before, after in pairwise(names) if layouts.get(before) == "contiguous"]
+    return names[:1] + [after for before, after in pairwise(names) if layouts.get(before) == "contiguous"]
+
+
+def on_permutation(times: Sequence[OrderTime]) -> str:
+    """Whether the order or the number of moved dimensions matters more, at one size."""
+    groups: dict[int, list[float]] = {}
+    for one in times:
+        if one.placed is not None:
+            groups.setdefault(one.geometry.moved, []).append(one.fresh)
+    few, many = min(groups), max(groups)
+    widest = max(groups, key=lambda count: max(groups[count]) / min(groups[count]))
+    medians = [median(found) for found in groups.values()]
+    return (
+        f"Figure 9 ({_series(times[0])}): among orders that move {widest} dimensions the slowest takes "
+        f"{max(groups[widest]) / min(groups[widest]):.2g} times as long as the quickest; the medians of the numbers of "
+        f"moved dimensions differ by a factor of {max(medians) / min(medians):.2g}. The slowest order that moves {few} takes "
+        f"{time_text(max(groups[few]))}, the quickest that moves {many} {time_text(min(groups[many]))}."
+    )
 
 
 def on_untouched(times: Sequence[OrderTime]) -> str:
@@ -154,8 +174,8 @@ def on_explanations(found: Sequence[Explained]) -> str:
     less = by["moved"] < by["place"]
     if fresh[0].repeatable < REPEATABLE:
         return (
-            f"{_series(fresh[0])}: repeats of one order differ almost as orders do (only {fresh[0].repeatable:.0%} of "
-            f"the variance lies between orders): the machine was too busy to explain anything."
+            f"{_series(fresh[0])}: two halves of the repeats agree by {fresh[0].repeatable:.0%} only (share of the "
+            f"variance between orders): the machine was too busy to explain anything."
         )
     return (
         f"{_series(fresh[0])}: of the differences in time between {fresh[0].orders} orders (R squared of the "
