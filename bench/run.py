@@ -2,7 +2,8 @@
 
 Every figure of a source comes with its ratio to one naive baseline measured in the same run: a PyGithub loop over the
 issue list that asks for the comments of every item and writes item by item. The part about classification comes from bench/classify.json, which
-bench/classify.py writes (it needs data that is not part of the project).
+bench/classify.py writes (it needs data that is not part of the project); those about runs and the study from what bench/runs.py and
+bench/study.py wrote.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "RESULTS.md"
 CLASSIFIED = ROOT / "bench" / "classify.json"
 RUNS = ROOT / "bench" / "runs.json"
+STUDY = ROOT / "bench" / "study.json"
 CLASSIFICATION = "## Classification"
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
 
@@ -218,7 +220,7 @@ def report(figures: list[Figure], baseline: Figure, mean_bytes: float) -> str:
         shown = "0" if again else f"{f.items:,}"
         lines.append(f"| {f.name} | {shown} | {f.seconds:,.2f} | {rate} | {ratio} | {f.peak_mb:,.0f} | {cost} |")
     lines += ["", *aims(figures)]
-    return "\n".join(lines) + "\n" + classification() + reproduction()
+    return "\n".join(lines) + "\n" + classification() + reproduction() + study()
 
 
 def aims(figures: list[Figure]) -> list[str]:
@@ -322,10 +324,53 @@ def reproduction() -> str:
     return "\n".join(lines) + "\n"
 
 
+def study() -> str:
+    """The part about the study, from what bench/study.py measured last; empty where it never ran."""
+    if not STUDY.exists():
+        return ""
+    told = json.loads(STUDY.read_text(encoding="utf-8"))
+    ways, steps = told["ways"], told["steps_s"]
+    whole = ways["exhibits"]
+    met = "yes" if whole["seconds"] < told["aim_s"] else "**no**"
+    names = {
+        "exhibits": f"all {told['tables']} tables and {told['figures']} figures, as SVG and PNG",
+        "pandas": "five counts, pandas",
+        "sql": "the same counts, the views",
+    }
+    lines = [
+        "",
+        "## Study",
+        "",
+        f"Written by `python bench/study.py` on {told['date']}: {told['machine']}, load {told['load']:.1f} at the start. A made-up database of",
+        f"{told['items']:,} items and {told['comments']:,} comments ({told['database_mb']:,} MB; tests/synthetic.py); whole processes from start to",
+        f"end, medians of {told['rounds']} rounds in turn. The five counts (funnel, signals, types per half year, type x consequence, days to",
+        "close) are equal both ways; pandas reads the same tables into frames.",
+        "",
+        "| what | seconds | best | CPU seconds | peak MB | ratio |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for way, name in names.items():
+        row = ways[way]
+        ratio = f"{ways['pandas']['seconds'] / row['seconds']:.1f}" if way != "exhibits" else ""
+        lines.append(
+            f"| {name} | {row['seconds']:.2f} | {row['best_s']:.2f} | {row['cpu_s']:.2f} | {row['peak_mb']:,} | {ratio} |"
+        )
+    parts = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in steps.items())
+    lines += [
+        "",
+        f"Of the first row: {parts}; the rest is the start of the process.",
+        "",
+        "| aim | here | met |",
+        "|---|---|---|",
+        f"| tables and figures in under {told['aim_s']} s | {whole['seconds']:.1f} s | {met} |",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def rewrite_parts() -> None:
-    """Put the newest figures of classification and of runs into bench/RESULTS.md, and leave the rest."""
+    """Put the newest figures of classification, of runs and of the study into bench/RESULTS.md, and leave the rest."""
     before = RESULTS.read_text(encoding="utf-8").partition(f"\n{CLASSIFICATION}\n")[0].rstrip()
-    RESULTS.write_text(before + "\n" + classification() + reproduction(), encoding="utf-8")
+    RESULTS.write_text(before + "\n" + classification() + reproduction() + study(), encoding="utf-8")
 
 
 def main() -> None:

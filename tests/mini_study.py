@@ -21,6 +21,7 @@ from torch_embers.study.wheel_lines import WheelLines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
 REPO = "pytorch/pytorch"
 AS_OF = date(2026, 6, 30)
@@ -261,9 +262,9 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: str, rows
     connection.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", rows)
 
 
-def empty() -> duckdb.DuckDBPyConnection:
-    """A database in memory with schema and views, and nothing in it."""
-    connection = duckdb.connect()
+def empty(path: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """A database with schema and views, and nothing in it; in memory where no file is given."""
+    connection = duckdb.connect(str(path or ":memory:"))
     schema.upgrade(connection, "2000-01-01T00:00:00", __version__)
     views.refresh(connection)
     return connection
@@ -301,13 +302,14 @@ def add_gold(
     insert(connection, "gold_labels", "repo number scheme value annotator_kind annotator", rows)
 
 
-def database(*, clone: bool = False) -> duckdb.DuckDBPyConnection:
-    """The made-up tracker in memory.
+def database(*, clone: bool = False, path: Path | None = None) -> duckdb.DuckDBPyConnection:
+    """The made-up tracker.
 
     Args:
         clone: with lines of code of a clone.
+        path: file to make; in memory where none is given.
     """
-    connection = empty()
+    connection = empty(path)
     add_items(connection, ITEMS)
     add_items(connection, [OTHER_REPO[1:]], OTHER_REPO[0])
     connection.execute("UPDATE items SET deleted_at = '2022-01-01' WHERE number = ?", [DELETED])

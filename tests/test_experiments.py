@@ -435,13 +435,19 @@ def test_the_finding_follows_the_numbers(default: float, aware: float, said: str
 
 
 def test_no_difference_is_said_where_the_interval_holds_one() -> None:
-    (one,) = summary.compared([*arm(DEFAULT, [1, 2, 1, 2, 1, 2]), *arm(AWARE, [2, 1, 2, 1, 2, 1])], 0.95)
+    (one,) = summary.compared([*arm(DEFAULT, [4, 5, 4, 5, 4, 5]), *arm(AWARE, [5, 4, 5, 4, 5, 4])], 0.95)
     text = words.on_arms(one, plan.printed())
     assert "no difference" in text
-    assert "inside" in text
-    assert "in 0 of 1 series is staying contiguous faster than the default, in 0 slower" in words.on_augmentation(
-        [one], plan.printed()
-    )
+    assert "above this interval" in text
+    said = words.on_augmentation([one], plan.printed())
+    assert "of 1 series, 0 show staying contiguous to be faster than the default, 0 slower, 1 no difference." in said
+
+
+def test_an_interval_that_holds_everything_decides_nothing() -> None:
+    (one,) = summary.compared([*arm(DEFAULT, [1, 2, 1, 2, 1, 2]), *arm(AWARE, [2, 1, 2, 1, 2, 1])], 0.95)
+    assert "too disturbed" in words.on_arms(one, plan.printed())
+    said = words.on_augmentation([one], plan.printed())
+    assert said.endswith("0 no difference, 1 cannot tell. The printed 73.9 % lies within the interval of 0.")
 
 
 def test_operations_that_get_the_same_in_both_arms_bound_what_can_be_saved() -> None:

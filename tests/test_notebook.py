@@ -252,7 +252,7 @@ def test_a_database_that_was_named_must_be_there(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_without_a_database_the_embedded_catalog_is_read_and_that_is_said(tmp_path: Path) -> None:
     found = study.read()
-    assert found.origin == study.ORIGIN
+    assert found.origin == study.reading.ORIGIN
     assert list(tmp_path.iterdir()) == []
 
 

@@ -80,3 +80,13 @@ def test_the_view_of_signals_finds_what_one_query_per_pattern_finds(made: Store)
         viewed = f"SELECT number FROM signals WHERE signal = {quoted(signal['id'])} AND consequence = {quoted(signal['consequence'])} ORDER BY ALL"
         assert numbers(made, viewed) == plain, signal["id"]
         assert plain
+
+
+def test_the_funnel_counts_in_one_pass_what_its_stages_count_one_by_one(made: Store) -> None:
+    conditions: list[str] = []
+    for stage, (name, items) in zip(
+        resources.load_toml("candidates.toml")["stage"], numbers(made, "SELECT name, items FROM funnel"), strict=True
+    ):
+        conditions.append(f"({stage['where']})")
+        plain = numbers(made, f"SELECT count(*) FROM judged_items WHERE {' AND '.join(conditions)}")
+        assert (name, [(items,)]) == (stage["name"], plain)

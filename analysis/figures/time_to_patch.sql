@@ -8,7 +8,7 @@ WITH first AS (
     SELECT s.repo, s.number, s.reported_at, f.patched_at,
            CASE WHEN f.patched_at IS NOT NULL THEN f.patched_at
                 WHEN s.state = 'open' THEN least((SELECT before_day FROM study_time)::TIMESTAMP, coalesce(c.facts_as_of::TIMESTAMP, i.fetched_at))
-                ELSE s.closed_at END AS end_at
+                WHEN s.closed_at IS NOT NULL THEN least((SELECT before_day FROM study_time)::TIMESTAMP, s.closed_at) END AS end_at
     FROM study_sample s
     JOIN main.items i USING (repo, number)
     LEFT JOIN first f USING (repo, number) LEFT JOIN catalog c USING (repo, number)

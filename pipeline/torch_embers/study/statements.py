@@ -121,7 +121,8 @@ def _share(_: Statement, rows: Sequence[Row], __: Table, least: int) -> tuple[st
 def _median(_: Statement, rows: Sequence[Row], table: Table, least: int) -> tuple[str, str]:
     row = rows[0]
     if row["median_days"] is None:
-        return f"{row[table.exhibit.event]} of {row['n']} {table.exhibit.event}", "half of them are not through"
+        numbers = f"{row[table.exhibit.event]} of {row['n']} {table.exhibit.event}"
+        return numbers, _few(int(row["n"]), least) or "half of them are not through"
     high = "open" if row["high"] is None else f"{row['high']:.0f}"
     low = "open" if row["low"] is None else f"{row['low']:.0f}"
     return f"{row['median_days']:.0f} days [{low}, {high}], {row['n']} bugs", _few(int(row["n"]), least)

@@ -66,10 +66,12 @@ def _figure_8(arms: Sequence[Compared], found: Sequence[Measured], results: Resu
     axes[0][0].set_ylabel("time per image (µs)")
     figure.legend(*axes[1][0].get_legend_handles_labels(), loc="outside upper left", ncols=3, frameon=False)
     worst = max((d for (device, _), d in facts.differences.items() if device == arms[0].device), default=0.0)
+    counts = sorted({one.pairs for one in arms})
+    pairs = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
     lines = (
         f"{facts.images}. Above: each point is one pass, bars are medians, triangles lie further up;",
-        f"the numbers are the ratio default : contiguity-aware with its interval of {arms[0].ratio.confidence:.0%} "
-        f"from {arms[0].pairs} pairs of passes.",
+        f"the numbers are the ratio default : contiguity-aware with its interval of at least "
+        f"{facts.settings.confidence:.0%}, from {pairs} pairs of passes.",
         f"Below: each operation by itself, least of its times. The arms' results differ by at most {worst:.1g}.",
         _on(arms[0].device, facts),
     )
@@ -93,7 +95,7 @@ def _draw_passes(axes: Any, one: Compared, found: Sequence[Measured]) -> None:
         axes.hlines(1e6 * median.value, place - 0.3, place + 0.3, color="black", linewidth=1.2)
     ratio = one.ratio
     axes.set_title(f"{one.series}\n{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]", fontsize=8.5)
-    axes.set_xticks(range(len(ARMS)), ARMS)
+    axes.set_xticks(range(len(ARMS)), [arm.replace("-", "-\n") for arm in ARMS])
     axes.set_xlim(-0.5, len(ARMS) - 0.5)
     axes.set_ylim(0, limit * 1.03)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING
@@ -46,16 +47,29 @@ def bytes_text(count: float) -> str:
     return f"{count:.3g} {SIZES[place]}"
 
 
+def verdict(one: Compared, printed: Printed) -> str:
+    """What an interval says: ``faster``, ``slower``, ``the same``, or ``unclear``.
+
+    It is unclear where it holds no difference and the printed one alike: such a measurement was too disturbed to decide.
+    """
+    said = printed.default_seconds / printed.aware_seconds
+    if one.ratio.low > 1:
+        return "faster"
+    if one.ratio.high < 1:
+        return "slower"
+    return "the same" if one.ratio.high < said else "unclear"
+
+
 def on_augmentation(found: Sequence[Compared], printed: Printed) -> str:
     """How many series speak for the contiguity-aware arm."""
-    quicker = sum(one.ratio.low > 1 for one in found)
-    slower = sum(one.ratio.high < 1 for one in found)
+    verdicts = Counter(verdict(one, printed) for one in found)
     said = printed.default_seconds / printed.aware_seconds
-    around = sum(one.ratio.low <= said <= one.ratio.high for one in found)
+    around = sum(one.ratio.low <= said <= one.ratio.high for one in found if verdict(one, printed) != "unclear")
+    unclear = f", {verdicts['unclear']} cannot tell" if verdicts["unclear"] else ""
     return (
-        f"Figure 8: in {quicker} of {len(found)} series is staying contiguous faster than the default, in {slower} "
-        f"slower, in {len(found) - quicker - slower} no difference is shown; the printed {faster(said):.1f} % lies "
-        f"within the interval of {around}."
+        f"Figure 8: of {len(found)} series, {verdicts['faster']} show staying contiguous to be faster than the default, "
+        f"{verdicts['slower']} slower, {verdicts['the same']} no difference{unclear}. The printed "
+        f"{faster(said):.1f} % lies within the interval of {around}."
     )
 
 
@@ -63,14 +77,14 @@ def on_arms(one: Compared, printed: Printed) -> str:
     """Which arm is faster, in both conventions, and how the printed times stand to it."""
     ratio = one.ratio
     said = printed.default_seconds / printed.aware_seconds
-    if ratio.low > 1:
-        verdict = f"staying contiguous is {one.faster:.1f} % faster, or saves {one.saved:.1f} % of the time"
-    elif ratio.high < 1:
-        verdict = f"staying contiguous is slower: it takes {faster(1 / ratio.value):.1f} % more time"
-    else:
-        verdict = "no difference between the arms is shown"
+    told = {
+        "faster": f"staying contiguous is {one.faster:.1f} % faster, or saves {one.saved:.1f} % of the time",
+        "slower": f"staying contiguous is slower: it takes {faster(1 / ratio.value):.1f} % more time",
+        "the same": "no difference between the arms is shown",
+        "unclear": "too disturbed to tell the arms apart or not",
+    }[verdict(one, printed)]
     return (
-        f"{_series(one)}: {verdict}. The default takes {ratio.value:.3f} times as long ({ratio.low:.3f} to "
+        f"{_series(one)}: {told}. The default takes {ratio.value:.3f} times as long ({ratio.low:.3f} to "
         f"{ratio.high:.3f} at {ratio.confidence:.1%}, {one.pairs} pairs), {time_text(one.default.value)} against "
         f"{time_text(one.aware.value)} an image. {_beside(ratio, said)}"
     )
@@ -127,11 +141,12 @@ def on_permutation(times: Sequence[OrderTime]) -> str:
     few, many = min(groups), max(groups)
     widest = max(groups, key=lambda count: max(groups[count]) / min(groups[count]))
     medians = [median(found) for found in groups.values()]
+    spread = max(groups[widest]) / min(groups[widest])
     return (
-        f"Figure 9 ({_series(times[0])}): among orders that move {widest} dimensions the slowest takes "
-        f"{max(groups[widest]) / min(groups[widest]):.2g} times as long as the quickest; the medians of the numbers of "
-        f"moved dimensions differ by a factor of {max(medians) / min(medians):.2g}. The slowest order that moves {few} takes "
-        f"{time_text(max(groups[few]))}, the quickest that moves {many} {time_text(min(groups[many]))}."
+        f"Figure 9 ({_series(times[0])}): among orders that move {widest} dimensions the slowest takes {spread:.2g} times "
+        f"as long as the quickest; the medians of the numbers of moved dimensions differ by a factor of "
+        f"{max(medians) / min(medians):.2g}. The slowest order that moves {few} takes {time_text(max(groups[few]))}, the "
+        f"quickest that moves {many} {time_text(min(groups[many]))}."
     )
 
 

@@ -1,0 +1,360 @@
+"""What a notebook reads: every table, figure, claim and statement of one database.
+
+What a function needs is imported when it is called, so that ``from torch_embers import study`` stays cheap.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from torch_embers import resources
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import date
+
+    import pandas as pd
+
+    from torch_embers.store.store import Store
+    from torch_embers.study.claims.judge import Report
+    from torch_embers.study.exhibits.make import Study
+    from torch_embers.study.exhibits.table import Row, Table
+    from torch_embers.study.statements import Outcome
+
+EXPERIMENTS = "experiments.json"
+RESULTS = ("analysis", "results")
+DPI = 100
+COLOURS = 64
+"""Colours that a picture keeps: flat areas and lines need no more, and a notebook stays a quarter of the size."""
+NOTHING = "-"
+NO_ROWS = "no rows"
+ORIGIN = "the catalog that comes with embers, read into a temporary database"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that notebooks show inline: a PNG, or an SVG where ``png`` is empty."""
+
+    name: str
+    png: bytes = b""
+    svg: str = ""
+
+    def _repr_png_(self) -> bytes | None:
+        return self.png or None
+
+    def _repr_svg_(self) -> str | None:
+        return self.svg or None
+
+    def __repr__(self) -> str:
+        """Say what it shows."""
+        return f"picture of {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A table of ready text that notebooks show whole; everything in it is escaped."""
+
+    frame: pd.DataFrame
+
+    def _repr_html_(self) -> str:
+        if self.frame.empty:
+            return f"<p>{NO_ROWS}</p>"
+        import pandas as pd
+
+        with pd.option_context("display.max_colwidth", None):
+            return self.frame.to_html(index=False, border=0, justify="left", max_rows=len(self.frame))
+
+    def __repr__(self) -> str:
+        """Aligned text, for terminals."""
+        return self.frame.to_string(index=False, max_colwidth=60) if len(self.frame) else NO_ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class Experiments:
+    """Figures 8 and 9 as they were measured: the finding in sentences, notes, the machine, and the pictures."""
+
+    finding: tuple[str, ...]
+    notes: tuple[str, ...]
+    machine: dict[str, Any]
+    pictures: tuple[Picture, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Everything that the study counts in one database, and that a notebook can show.
+
+    Attributes:
+        origin: which database it was, in words.
+        study: samples, and a table per exhibit of data/exhibits.toml.
+        report: the claims of the paper with verdicts.
+        outcomes: statements with whether the data carry them.
+    """
+
+    origin: str
+    study: Study
+    report: Report
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def as_of(self) -> date:
+        """The last day that is counted."""
+        return self.study.plan.today.last
+
+    def table(self, name: str, **where: Any) -> Table:
+        """A table or figure as it was computed.
+
+        Args:
+            name: id of the exhibit, as ``figure_3``.
+            where: values of columns; only rows that have them are kept.
+
+        Raises:
+            InputError: there is no exhibit or no column of this name; the message lists those there are.
+        """
+        names = [made.exhibit.id for made in self.study.tables]
+        if name not in names:
+            raise InputError(f"no table or figure is called {name!r}: one of {', '.join(names)}")
+        made = self.study.table(name)
+        if made.rows and (unknown := sorted(set(where) - set(made.columns))):
+            raise InputError(f"{name} has no column {unknown[0]!r}: one of {', '.join(made.columns)}")
+        return replace(made, rows=made.of(**where)) if where else made
+
+    def frame(self, name: str, *, items: bool = False, **where: Any) -> pd.DataFrame:
+        """The rows of a table or figure: shares in percent, times in days, ends of 95 % intervals as low and high.
+
+        Args:
+            name: id of the exhibit.
+            items: instead what the rows were computed from, where that is something else (survival, agreement).
+            where: values of columns; only rows that have them are kept.
+
+        Raises:
+            InputError: there is no exhibit or no column of this name.
+        """
+        import pandas as pd
+
+        made = self.table(name, **where)
+        return pd.DataFrame(list(made.items)) if items else pd.DataFrame(list(made.rows), columns=list(made.columns))
+
+    def shown(self, name: str, **where: Any) -> Shown:
+        """A table or figure in ready text: samples side by side, shares with counts and intervals in one cell.
+
+        Raises:
+            InputError: there is no exhibit or no column of this name.
+        """
+        import pandas as pd
+
+        from torch_embers.study.exhibits.display import display
+
+        columns, rows = display(self.table(name, **where), self.study.plan)
+        return Shown(pd.DataFrame(rows, columns=list(columns), dtype=object))
+
+    def notes(self, name: str) -> str:
+        """What must stand under a table or figure: how many items, how they were selected, what was left out.
+
+        Raises:
+            InputError: there is no exhibit of this name.
+        """
+        return "; ".join(self.table(name).notes)
+
+    def picture(self, name: str) -> Picture:
+        """The picture of a figure.
+
+        Raises:
+            InputError: there is no figure of this name, or Matplotlib is not installed.
+        """
+        made = self.table(name)
+        if not made.exhibit.draw:
+            raise InputError(f"{name} is a table and has no picture: use shown({name!r})")
+        from torch_embers import drawing
+        from torch_embers.study.exhibits.pictures.draw import draw
+
+        figure, written = draw(made, self.study.plan), BytesIO()
+        with drawing.styled():
+            figure.savefig(written, format="png", dpi=DPI, metadata={"Software": None})
+        return Picture(name, _small(written.getvalue(), DPI))
+
+    def claims(self) -> pd.DataFrame:
+        """The paper's statements in numbers, a row each: printed, ours, verdict, why, what the checks found.
+
+        ``kind`` says of what the number is (count, share, loc, ratio, time, year, size). ``impossible`` says that a
+        check by itself shows the printed number to be impossible; ``consistent`` that no check failed.
+        """
+        import pandas as pd
+
+        from torch_embers.study.claims import checks, claims_table
+
+        words = pd.DataFrame(claims_table.rows(self.report), columns=list(claims_table.COLUMNS))
+        results = self.report.results
+        return words.assign(
+            section=[result.claim.section for result in results],
+            place=[result.claim.place for result in results],
+            kind=[result.claim.kind for result in results],
+            states=[result.claim.states for result in results],
+            explains=[result.claim.explains for result in results],
+            impossible=[any(f.decides for f in checks.failed(result.findings)) for result in results],
+            consistent=[not checks.failed(result.findings) for result in results],
+        )
+
+    def claims_by_basis(self) -> pd.DataFrame:
+        """How many claims have each verdict, by what our figure rests on."""
+        import pandas as pd
+
+        from torch_embers.study.claims import claims_table
+        from torch_embers.study.claims.judge import VERDICTS
+
+        rows = [(basis, *counts) for basis, counts in claims_table.by_basis(self.report)]
+        return pd.DataFrame(rows, columns=["our figure rests on", *VERDICTS])
+
+    def statements(self) -> pd.DataFrame:
+        """What one would like to say, what the data show, and whether they carry it."""
+        import pandas as pd
+
+        rows = [(o.statement.says, o.numbers, o.carried, o.refused) for o in self.outcomes]
+        return pd.DataFrame(rows, columns=["statement", "here", "carried", "refused"])
+
+
+def read(database: Path | None = None, *, as_of: date | None = None) -> Reading:
+    """Count everything in a database.
+
+    Without a database, in the settings or as an argument, the catalog that comes with embers is read into a temporary
+    one; that takes two seconds and no network. ``Reading.origin`` tells which it was.
+
+    Args:
+        database: the file; the one of the settings where None.
+        as_of: last day that is counted; where None, the newest day that the database tells of, so that the same
+            database gives the same numbers tomorrow.
+
+    Raises:
+        InputError: the day lies outside of the study's time.
+        StoreError: the database is missing or cannot be read.
+    """
+    from torch_embers import settings
+    from torch_embers.store.store import Store
+
+    store = Store(settings.load(database=database).database)
+    if database is not None or store.exists():
+        return _read(store, f"the database {store.path.name}", as_of)
+    from torch_embers.mine.runner import mine_catalog
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "catalog.duckdb")
+        mine_catalog(store, settings.DEFAULT_REPO)
+        return _read(store, ORIGIN, as_of)
+
+
+def _read(store: Store, origin: str, as_of: date | None) -> Reading:
+    from torch_embers.study import command, statements
+    from torch_embers.study.claims import judge
+
+    study = command.counted(store, as_of or newest_day(store))
+    return Reading(origin, study, judge.on_store(store), statements.decide(study))
+
+
+def newest_day(store: Store) -> date | None:
+    """The newest day that a database tells of: when facts of the catalog were looked up, or items fetched.
+
+    Raises:
+        StoreError: the database is missing or cannot be read.
+    """
+    query = """
+        SELECT greatest(
+            (SELECT max(facts_as_of) FROM catalog), max(fetched_at) FILTER (WHERE source <> 'catalog')
+        )::DATE FROM items
+    """
+    with store.read() as connection:
+        [(day,)] = connection.execute(query).fetchall()
+    return None if day is None else cast("date", day)
+
+
+def experiments_in(folder: Path | None = None) -> Experiments | None:
+    """Figures 8 and 9 as ``embers study experiments`` wrote them; None where they were not measured.
+
+    Args:
+        folder: where they were written to; analysis/results where None.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    homes = [home.joinpath(*RESULTS) for home in (resources.CHECKOUT_DIR, resources.SHIPPED_DIR)]
+    found = next((home for home in ([folder] if folder else homes) if (home / EXPERIMENTS).is_file()), None)
+    if found is None:
+        return None
+    try:
+        told = json.loads((found / EXPERIMENTS).read_text(encoding="utf-8"))
+        pictures = tuple(_kept(found, path.stem) for path in sorted(found.glob("figure_[89].svg")))
+        return Experiments(tuple(told["finding"]), tuple(told["notes"]), told["machine"], pictures)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{EXPERIMENTS}: {error!r}: run `embers study experiments` again") from error
+
+
+def _kept(folder: Path, name: str) -> Picture:
+    """A picture from a folder: its PNG, which renders alike everywhere, else its SVG."""
+    from torch_embers import drawing
+
+    raster = folder / f"{name}.png"
+    if raster.is_file():
+        return Picture(name, png=_small(raster.read_bytes(), drawing.DPI))
+    return Picture(name, svg=(folder / f"{name}.svg").read_text(encoding="utf-8"))
+
+
+def quick_experiments() -> Experiments | None:
+    """Measure figures 8 and 9 on this machine, for some seconds and with wide intervals; nothing is kept.
+
+    Raises:
+        InputError: torch is not installed, or memory does not suffice.
+    """
+    from torch_embers.study.experiments import run
+
+    with tempfile.TemporaryDirectory() as folder:
+        run.run(Path(folder), profile="quick")
+        return experiments_in(Path(folder))
+
+
+def as_shown(table: pd.DataFrame | Sequence[Row], decimals: int = 1, leave_out: Sequence[str] = ()) -> Shown:
+    """A frame or rows in ready text.
+
+    Args:
+        table: any values; rows as ``Reading.table`` has them.
+        decimals: of columns with numbers that are not whole; counts that pandas made floats of are shown as counts.
+        leave_out: columns that are not shown.
+    """
+    import pandas as pd
+
+    frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(list(table))
+    ready = {str(name): _words(list(frame[name]), decimals) for name in frame.columns if name not in leave_out}
+    return Shown(pd.DataFrame(ready, dtype=object))
+
+
+def _words(values: list[Any], decimals: int) -> list[str]:
+    """A column in ready text."""
+    import pandas as pd
+
+    there = [value for value in values if not pd.isna(value)]
+    if there and all(isinstance(value, float) for value in there):
+        places = 0 if all(value.is_integer() for value in there) else decimals
+        return [NOTHING if pd.isna(value) else f"{value:,.{places}f}" for value in values]
+    return [NOTHING if pd.isna(value) else _word(value) for value in values]
+
+
+def _word(value: Any) -> str:
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
+
+
+def _small(png: bytes, dpi: int) -> bytes:
+    """A PNG of some dots per inch with DPI of them, and with few colours."""
+    from torch_embers import drawing
+
+    drawing.need()  # Pillow comes with Matplotlib
+    from PIL import Image
+
+    picture = Image.open(BytesIO(png)).convert("RGB")
+    if dpi != DPI:
+        picture = picture.resize((picture.width * DPI // dpi, picture.height * DPI // dpi))
+    written = BytesIO()
+    picture.quantize(COLOURS).save(written, "PNG", optimize=True)
+    return written.getvalue()
