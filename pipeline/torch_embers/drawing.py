@@ -150,6 +150,7 @@ def save(figure: Any, folder: Path, name: str) -> tuple[Path, ...]:
             for path in paths:
                 about = {"Date": None} if path.suffix == ".svg" else {"Software": None}
                 figure.savefig(path, dpi=DPI, metadata=about)
+                figure.set_layout_engine("none")  # placed once, for both files
     except OSError as error:
         raise InputError(f"{folder}: cannot write there: {error.strerror}; choose another folder") from error
     return paths

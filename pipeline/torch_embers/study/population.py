@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 DEFINITIONS = "study.toml"
 FOLDER = "population"
 SHIPPED_MATRIX = "matrix.csv"
+MEMORY = "512MB"
+"""What DuckDB may use for the samples. The store's own limit is made for a writer; 200,000 items do not fit into it."""
 SAMPLE_COLUMNS = (
     "sample VARCHAR, repo VARCHAR, number INTEGER, kind VARCHAR, state VARCHAR, state_reason VARCHAR, "
     "reported_at TIMESTAMP, dated BOOLEAN, closed_at TIMESTAMP"
@@ -120,6 +122,7 @@ def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
 
     The connection may be read-only: all tables are temporary. Those of an earlier call are replaced.
     """
+    connection.execute(f"SET memory_limit = '{MEMORY}'")
     before = time.last + timedelta(days=1)
     connection.execute("CREATE OR REPLACE TEMP TABLE study_time (first_day DATE, before_day DATE)")
     connection.execute("INSERT INTO study_time VALUES (?, ?)", [time.first, before])
@@ -208,8 +211,8 @@ def _facts(connection: duckdb.DuckDBPyConnection) -> None:
 def _fill(connection: duckdb.DuckDBPyConnection, table: str, columns: str, rows: list[Any]) -> None:
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} ({columns})")
     if rows:
-        names = ", ".join("?" for _ in rows[0])
-        connection.executemany(f"INSERT INTO {table} VALUES ({names})", rows)
+        values = [list(column) for column in zip(*rows, strict=True)]  # row by row takes a second
+        connection.execute(f"INSERT INTO {table} SELECT {', '.join('unnest(?)' for _ in values)}", values)
 
 
 def _backend_labels() -> list[tuple[str, str]]:

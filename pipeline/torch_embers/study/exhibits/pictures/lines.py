@@ -11,11 +11,15 @@ from torch_embers.study.statistics import survival
 from torch_embers.study.statistics.survival import Survival
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch_embers.study.exhibits.table import Table
     from torch_embers.study.population import Plan
 
 MOST_LINES = 6
 YEAR = 365.25
+LEAST_STEP = 0.001
+"""Share by which a curve must have fallen for another step to be drawn: a third of a pixel."""
 LABEL_GAP = 200
 """Days between two releases that are named under a line."""
 
@@ -118,15 +122,19 @@ def curves(table: Table, plan: Plan) -> Any:
         curve = survival.kaplan_meier([float(i["days"]) for i in members], [bool(i[event]) for i in members])
         if not isinstance(curve, Survival):
             continue
-        years = [d / YEAR for d in curve.days]
+        kept = _visible(curve.share)
+        years = [curve.days[i] / YEAR for i in kept]
+        share, low, high = ([100 * band[i] for i in kept] for band in (curve.share, curve.low, curve.high))
         colour = "black" if name == ALL else drawing.look(str(name), place).colour
-        style = "solid" if name == ALL else drawing.DASHES[(place + 1) % len(drawing.DASHES)]
-        label = f"{words.name(str(name))} ({row[event]} of {row['n']})"
-        axes.step(years, [100 * s for s in curve.share], where="post", color=colour, linestyle=style, label=label,
-                  linewidth=1.8 if name == ALL else 1.3)  # fmt: skip
+        look = {
+            "color": colour,
+            "linestyle": "solid" if name == ALL else drawing.DASHES[(place + 1) % len(drawing.DASHES)],
+            "linewidth": 1.8 if name == ALL else 1.3,
+            "label": f"{words.name(str(name))} ({row[event]} of {row['n']})",
+        }
+        axes.step(years, share, where="post", **look)
         if name == ALL:
-            axes.fill_between(years, [100 * s for s in curve.low], [100 * s for s in curve.high], step="post",
-                              color=colour, alpha=0.1, linewidth=0)  # fmt: skip
+            axes.fill_between(years, low, high, step="post", color=colour, alpha=0.1, linewidth=0)
         place += name != ALL
     axes.set_ylim(0, 100)
     axes.set_xlim(left=0)
@@ -137,3 +145,12 @@ def curves(table: Table, plan: Plan) -> Any:
     axes.set_title(table.exhibit.heading)
     drawing.note(figure, words.under(table, "Kaplan-Meier estimates; the band is the 95 % interval of all."))
     return figure
+
+
+def _visible(share: Sequence[float]) -> list[int]:
+    """The steps of a curve that can be told apart in a picture, and its end: more would make files of megabytes."""
+    kept = [0]
+    for place, value in enumerate(share):
+        if share[kept[-1]] - value >= LEAST_STEP:
+            kept.append(place)
+    return kept if kept[-1] == len(share) - 1 else [*kept, len(share) - 1]
