@@ -50,7 +50,7 @@ def bytes_text(count: float) -> str:
 def verdict(one: Compared, printed: Printed) -> str:
     """What an interval says: ``faster``, ``slower``, ``the same``, or ``unclear``.
 
-    It is unclear where it holds no difference and the printed one alike: such a measurement was too disturbed to decide.
+    It is unclear where it holds no difference and the printed one alike: too disturbed a measurement to decide.
     """
     said = printed.default_seconds / printed.aware_seconds
     if one.ratio.low > 1:
@@ -67,8 +67,8 @@ def on_augmentation(found: Sequence[Compared], printed: Printed) -> str:
     around = sum(one.ratio.low <= said <= one.ratio.high for one in found if verdict(one, printed) != "unclear")
     unclear = f", {verdicts['unclear']} cannot tell" if verdicts["unclear"] else ""
     return (
-        f"Figure 8: of {len(found)} series, {verdicts['faster']} show staying contiguous to be faster than the default, "
-        f"{verdicts['slower']} slower, {verdicts['the same']} no difference{unclear}. The printed "
+        f"Figure 8: of {len(found)} series, {verdicts['faster']} show staying contiguous to be faster than the "
+        f"default, {verdicts['slower']} slower, {verdicts['the same']} no difference{unclear}. The printed "
         f"{faster(said):.1f} % lies within the interval of {around}."
     )
 
@@ -143,10 +143,10 @@ def on_permutation(times: Sequence[OrderTime]) -> str:
     medians = [median(found) for found in groups.values()]
     spread = max(groups[widest]) / min(groups[widest])
     return (
-        f"Figure 9 ({_series(times[0])}): among orders that move {widest} dimensions the slowest takes {spread:.2g} times "
-        f"as long as the quickest; the medians of the numbers of moved dimensions differ by a factor of "
-        f"{max(medians) / min(medians):.2g}. The slowest order that moves {few} takes {time_text(max(groups[few]))}, the "
-        f"quickest that moves {many} {time_text(min(groups[many]))}."
+        f"Figure 9 ({_series(times[0])}): among orders that move {widest} dimensions the slowest takes {spread:.2g} "
+        f"times as long as the quickest; the medians of the numbers of moved dimensions differ by a factor of "
+        f"{max(medians) / min(medians):.2g}. The slowest order that moves {few} takes {time_text(max(groups[few]))}, "
+        f"the quickest that moves {many} {time_text(min(groups[many]))}."
     )
 
 
