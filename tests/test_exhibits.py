@@ -19,7 +19,7 @@ from torch_embers import resources
 from torch_embers.classify.evaluation.confusions import Confusion
 from torch_embers.errors import InputError
 from torch_embers.study import population
-from torch_embers.study.exhibits import definitions, make
+from torch_embers.study.exhibits import definitions, display, make
 from torch_embers.study.exhibits import table as tables
 from torch_embers.study.exhibits.derive import derive
 from torch_embers.study.statistics import prevalence
@@ -205,11 +205,11 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
     "agreement": [
         ("bug_type", "guide-1", "guide-2", "logical", "data_type", 1),  # 20
         ("bug_type", "guide-1", "guide-2", "logical", "logical", 2),  # 40 110
+        ("bug_type", "guide-1", "guide-2", "memory", "logical", 1),  # 70
         ("bug_type", "guide-1", "guide-2", "memory", "memory", 3),  # 10 30 60
-        ("bug_type", "guide-1", "guide-2", "memory", "other", 1),  # 70
         ("bug_type", "guide-1", "guide-3", "memory", "memory", 1),  # 70
         ("bug_type", "guide-1", "person", "logical", "memory", 1),
-        ("bug_type", "guide-2", "guide-3", "other", "memory", 1),  # 70
+        ("bug_type", "guide-2", "guide-3", "logical", "memory", 1),  # 70
         ("bug_type", "guide-2", "person", "logical", "memory", 1),
         ("consequence", "guide-1", "guide-2", "crash", "crash", 1),  # 10
         ("consequence", "guide-1", "guide-2", SILENT, SILENT, 1),  # 40
@@ -289,7 +289,7 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
     "releases": [
         ("1.13.1", date(2022, 12, 15), "memory", 4, 5),  # 10 30 40 70, not 50
         ("1.13.1", date(2022, 12, 15), "rest", 1, 2),  # 120, not 60
-        ("2.1.2", date(2023, 12, 14), "memory", 2, 5),  # 40 100, not 10 30 70
+        ("2.1.2", date(2023, 12, 14), "memory", 2, 6),  # 40 100, not 10 30 50 70
         ("2.1.2", date(2023, 12, 14), "rest", 0, 1),
         ("2.9.1", date(2025, 11, 12), "memory", 0, 3),  # not 40 80 100
         ("2.9.1", date(2025, 11, 12), "rest", 1, 1),  # 110
@@ -394,7 +394,7 @@ def test_all_exhibits_of_the_database_at_once_say_how_many_and_how_selected() ->
     assert study.sizes == {"paper": 4, "today": 5, "candidates": 13}
     # the numbers 1 to 120 of the tracker: all items but 130, of them 45 deleted and so not the last
     assert (study.frame.known, study.frame.numbers, study.frame.census) == (22, 120, False)
-    assert study.verdicts == (8, 17)
+    assert study.verdicts == (8, 18)
     assert [table.exhibit.id for table in study.tables] == list(EXHIBITS)
     for table in study.tables:
         if table.exhibit.counts in ("samples", "candidates"):
@@ -404,9 +404,12 @@ def test_all_exhibits_of_the_database_at_once_say_how_many_and_how_selected() ->
         if table.exhibit.counts == "candidates":
             assert table.notes[0] == "13 candidates"
         if table.exhibit.counts == "cases":
-            assert table.notes[0].endswith(": 8 verdicts of this database, 17 of the shipped matrix")
+            assert table.notes[0].endswith(": 8 verdicts of this database, 18 of the shipped matrix")
     with pytest.raises(KeyError):
         study.table("figure_99")
+    names, rows = display.display(study.table("table_1"), study.plan)
+    assert names == ("class", "paper_name", "patched bugs to July 2024", "patched bugs to today", "all candidates")
+    assert rows[0][2:] == ("3 of 4", "4 of 5 (80.0 % [37.6, 96.4])", "7 of 10 (70.0 % [39.7, 89.2])")
 
 
 # ---- what is computed from rows ---------------------------------------------------------------------------------------
@@ -494,7 +497,7 @@ def test_classes_that_cannot_be_told_apart_are_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(prevalence, "load", lambda _: few)
     rows = [{"scheme": "x", "class": c, "predicted": 20, "labelled": 1} for c in "abcd"]
     made = computed("corrected", rows)
-    assert [row["class"] for row in made.rows] == ["a", "b", "rest"]
+    assert [(row["class"], row["labelled"]) for row in made.rows] == [("a", 1), ("b", 1), ("rest", 2)]
     assert made.notes == ("x: in `rest`: c, d",)
 
 

@@ -154,11 +154,12 @@ COUNTED: dict[str, list[tuple[str, list[tuple[Any, ...]]]]] = {
                 (40, "2.9.1", False, 1, False),
                 (40, "2.10.0", True, 2, False),  # one of two cases
                 (50, "1.13.1", False, 1, True),
+                (50, "2.1.2", False, 1, False),  # the matrix, where this database has none
                 (50, "2.10.0", True, 1, True),
             ],
         ),
         ("SELECT count(*) FROM study_verdicts WHERE version = '2.3.0'", [(0,)]),
-        ("SELECT count(*), count(*) FILTER (WHERE own) FROM study_verdicts", [(25, 8)]),
+        ("SELECT count(*), count(*) FILTER (WHERE own) FROM study_verdicts", [(26, 8)]),
     ],
 }
 

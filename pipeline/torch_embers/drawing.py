@@ -29,6 +29,7 @@ DPI = 150
 RESET: Any = {
     "svg.hashsalt": "embers",
     "svg.fonttype": "none",
+    "text.parse_math": False,  # class names and tags come from outside: a dollar is a dollar
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.titlesize": 10,

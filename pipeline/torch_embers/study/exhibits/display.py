@@ -31,8 +31,22 @@ def display(table: Table, plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, 
         return (), []
     if "sample" in table.columns:
         return _by_sample(table, plan)
-    names = [name for name in table.columns if not _inside(name, table.columns)]
-    return tuple(names), [tuple(_text(row, name) for name in names) for row in table.rows]
+    if "later_k" in table.columns:
+        return _before_and_after(table)
+    shares = {"k", "n", "share"} <= set(table.columns)
+    names = [name for name in table.columns if not _inside(name, table.columns) and not (shares and name in SHARE)]
+    rows = [[_text(row, name) for name in names] + ([_share(row)] if shares else []) for row in table.rows]
+    return (*names, *([table.exhibit.event or "share"] if shares else [])), [tuple(row) for row in rows]
+
+
+def _before_and_after(table: Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Shares of two times side by side, with their difference in points."""
+    rows = []
+    for row in table.rows:
+        later = {"k": row["later_k"], "n": row["later_n"], "share": row["later_share"], "low": None, "high": None}
+        points = _text(row, "difference")
+        rows.append((str(row["scheme"]), str(row["class"]), _share(row), _share(later), points))
+    return ("scheme", "class", "before", "after", "difference in points"), rows
 
 
 def _inside(name: str, columns: Sequence[str]) -> bool:
@@ -81,5 +95,8 @@ def _share(row: Row | None) -> str:
         return NONE
     if "n" not in row:
         return f"{row['k']:,}"
-    spread = f" ({row['share']:.1f} % [{row['low']:.1f}, {row['high']:.1f}])" if row["share"] is not None else ""
+    if row["share"] is None:
+        return f"{row['k']:,} of {row['n']:,}"
+    ends = f" [{row['low']:.1f}, {row['high']:.1f}]" if row["low"] is not None else ""
+    spread = f" ({row['share']:.1f} %{ends})"
     return f"{row['k']:,} of {row['n']:,}{spread}"

@@ -9,6 +9,7 @@ from torch_embers.study.exhibits.pictures import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import date
 
     from torch_embers.study.exhibits.table import Row, Table
     from torch_embers.study.population import Plan
@@ -29,12 +30,15 @@ def shares(table: Table, plan: Plan) -> Any:
     names = _samples(table, plan)
     group = table.exhibit.group
     order = _order([r for r in rows if r["sample"] == names[-1]], group, list(table.exhibit.printed))
-    figure, axes = drawing.new(6.8, 1.3 + 0.42 * len(order) + 0.13 * len(table.notes))
+    figure, axes = drawing.new(8.4, 1.3 + 0.42 * len(order) + 0.13 * len(table.notes))
     height = 0.8 / len(names)
     for place, sample in enumerate(names):
         colour, hatch = SAMPLE_LOOKS.get(sample, (drawing.GREY, ""))
         found = {row[group]: row for row in rows if row["sample"] == sample and row["share"] is not None}
         total = max((row["n"] for row in rows if row["sample"] == sample), default=0)
+        if not found:
+            axes.plot([], [], " ", label=f"{plan.sample(sample).label} (n = {total:,}: too few)")
+            continue
         spots = [i + (place - (len(names) - 1) / 2) * height for i, c in enumerate(order) if c in found]
         drawn = [found[c] for c in order if c in found]
         label = f"{plan.sample(sample).label} (n = {total:,})"
@@ -47,11 +51,11 @@ def shares(table: Table, plan: Plan) -> Any:
     if marks:
         axes.plot(*zip(*marks, strict=True), "D", color="black", markersize=5, label="printed in the paper", zorder=5)
     axes.set_yticks(range(len(order)), [words.name(c) for c in order])
-    axes.invert_yaxis()
+    axes.set_ylim(len(order) - 0.5, -0.5)
     axes.set_xlim(0, 100)
     axes.set_xlabel("share in percent")
     axes.xaxis.grid(visible=True, color=drawing.PALE)
-    axes.legend(loc="lower right")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
     axes.set_title(table.exhibit.heading)
     drawing.note(figure, words.under(table, "Whiskers: Wilson's 95 % intervals."))
     return figure
@@ -72,6 +76,7 @@ def stacked(table: Table, plan: Plan) -> Any:
     order = _order([r for r in table.rows if r["sample"] == panels[-1]], group)
     shown, rest = order[:MOST_CLASSES], set(order[MOST_CLASSES:])
     halves = _halves(table.rows)
+    unit, more = ("items", "") if group == "class" else ("patches by part", " A patch counts once for each part.")
     figure, grid = drawing.new(7.2, 1.4 + 2.0 * len(panels) + 0.13 * len(table.notes), rows=len(panels), sharex=True)
     every = list(grid) if len(panels) > 1 else [grid]
     for axes, sample in zip(every, panels, strict=True):
@@ -87,20 +92,25 @@ def stacked(table: Table, plan: Plan) -> Any:
             axes.bar(range(len(halves)), counts, 0.85, bottom, color=look.colour, hatch=look.hatch, label=words.name(c),
                      edgecolor="white", linewidth=0.3)  # fmt: skip
             bottom = [b + k for b, k in zip(bottom, counts, strict=True)]
-        cut = (plan.paper.last.year - halves[0][0]) * 2 + (plan.paper.last.month > 6) - (halves[0][1] - 1)
+        axes.yaxis.get_major_locator().set_params(integer=True)
+        cut = _place(plan.paper.last, halves[0])
         axes.axvline(cut, color="black", linestyle=(0, (4, 2)), linewidth=0.9)
         axes.annotate("end of the study", (cut, 1), xycoords=("data", "axes fraction"), xytext=(3, 1),
                       textcoords="offset points", ha="left", va="bottom", fontsize=7)  # fmt: skip
-        unit = "patches" if table.exhibit.id == "figure_4" else "items"
-        axes.set_ylabel(f"{unit} in half a year")
+        axes.set_ylabel(f"{unit.split()[0]} in half a year")
         axes.set_title(f"{plan.sample(sample).label}: {sum(bottom):,} {unit}", fontsize=9)
     every[-1].set_xticks(
         [i for i, (_, half) in enumerate(halves) if half == 1], [str(y) for y, half in halves if half == 1]
     )
     figure.suptitle(table.exhibit.heading, x=0.01, ha="left", fontsize=10)
     every[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), title=None)
-    drawing.note(figure, words.under(table, "Heights follow what was collected in each half year."))
+    drawing.note(figure, words.under(table, "Heights follow what was collected in each half year." + more))
     return figure
+
+
+def _place(day: date, first: tuple[int, int]) -> float:
+    """Where the end of a month lies among bars of half years, the first of which stands around 0."""
+    return 2 * (day.year - first[0]) + day.month / 6 - (first[1] - 1) - 0.5
 
 
 def _by_place(place: int) -> drawing.Look:
@@ -120,6 +130,8 @@ def breakdown(table: Table, plan: Plan) -> Any:
     rows = [row for row in table.rows if row["sample"] == sample]
     group = table.exhibit.group
     n = rows[0]["n"]
+    most = max([100 * row["type_k"] / n for row in rows] + [row["high"] or 0 for row in rows])
+    most = max([most, *table.exhibit.printed.values()])
     order = _order([{group: r[group], "k": r["k"]} for r in rows], group, list(table.exhibit.printed))
     figure, axes = drawing.new(7.6, 1.6 + 0.36 * len(order) + 0.13 * len(table.notes))
     for place, c in enumerate(order):
@@ -130,14 +142,15 @@ def breakdown(table: Table, plan: Plan) -> Any:
             shade = look.colour if row["part"] else drawing.PALE
             axes.barh(place, width, 0.8, left, color=shade, alpha=1 - 0.55 * min(1.0, depth / 4), edgecolor="white",
                       linewidth=0.8)  # fmt: skip
-            if width > 5.5 and row["part"]:
-                axes.text(left + width / 2, place, _short(words.name(row["part"]), width), ha="center", va="center",
-                          fontsize=6.5, color="white" if depth < 2 else "black")  # fmt: skip
+            if width > 0.13 * most and row["part"]:
+                axes.text(left + width / 2, place, _short(words.name(row["part"]), width / most), ha="center",
+                          va="center", fontsize=6.5, color=_readable(shade, depth))  # fmt: skip
             left += width
         if parts and parts[0]["low"] is not None:
             ends = [[left - parts[0]["low"]], [parts[0]["high"] - left]]
             axes.errorbar([left], [place], xerr=ends, color="#333333", elinewidth=0.9, capsize=1.5)
-            axes.annotate(f"{parts[0]['type_k']}", (parts[0]["high"], place), xytext=(4, 0),
+            end = max(parts[0]["high"], table.exhibit.printed.get(c, 0))  # right of the diamond, too
+            axes.annotate(f"{parts[0]['type_k']}", (end, place), xytext=(6, 0),
                           textcoords="offset points", va="center", fontsize=7)  # fmt: skip
     marks = [(value, order.index(c)) for c, value in table.exhibit.printed.items() if c in order]
     if marks:
@@ -154,7 +167,13 @@ def breakdown(table: Table, plan: Plan) -> Any:
     return figure
 
 
+def _readable(colour: str, depth: int) -> str:
+    """White on dark colours, black on bright or faded ones: by luminance, as of Rec. 709."""
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return "white" if depth < 2 and 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5 else "black"
+
+
 def _short(text: str, width: float) -> str:
-    """The text, cut where its part of the bar is narrow."""
-    fits = int(width * 1.55)
+    """The text, cut where its part of the bar is narrow; ``width`` is its share of the axis."""
+    fits = int(width * 62)
     return text if len(text) <= fits else text[: max(3, fits - 1)].rstrip() + "."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
-from torch_embers.study.exhibits.pictures import bars, grids, lines
+from torch_embers.study.exhibits.pictures import bars, blank, grids, lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,13 +33,7 @@ def draw(table: Table, plan: Plan) -> Any:
         InputError: Matplotlib is not installed.
     """
     with drawing.styled():
-        if table.rows:
-            return PICTURES[table.exhibit.draw](table, plan)
-        figure, axes = drawing.new(5, 1.6)
-        axes.set_axis_off()
-        axes.text(0, 0.5, "\n".join(table.notes), fontsize=8, color=drawing.GREY, transform=axes.transAxes)
-        axes.set_title(table.exhibit.heading)
-        return figure
+        return PICTURES[table.exhibit.draw](table, plan) if table.rows else blank.blank(table)
 
 
 def write(table: Table, plan: Plan, folder: Path) -> tuple[Path, ...]:

@@ -39,7 +39,9 @@ def heat(table: Table, plan: Plan) -> Any:
         axes.spines[:].set_visible(False)
         axes.set_title(f"{plan.sample(sample).label}: {sum(map(sum, matrix)):,}", fontsize=9)
     figure.suptitle(table.exhibit.heading, x=0.01, ha="left", fontsize=10)
-    drawing.note(figure, words.under(table, "Darker: more bugs, by the square root of the count within a panel."))
+    drawing.note(
+        figure, words.under(table, "Darker: more bugs, by the square root of the count within a panel. Empty: none.")
+    )
     return figure
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
-from torch_embers.study.exhibits.derive import ALL
-from torch_embers.study.exhibits.pictures import words
+from torch_embers.study.exhibits.derive import ALL, with_share
+from torch_embers.study.exhibits.pictures import blank, words
 from torch_embers.study.statistics import survival
 from torch_embers.study.statistics.survival import Survival
 
@@ -20,6 +20,8 @@ MOST_LINES = 6
 YEAR = 365.25
 LEAST_STEP = 0.001
 """Share by which a curve must have fallen for another step to be drawn: a third of a pixel."""
+GAP = dict.fromkeys(("share", "low", "high"), float("nan"))
+"""A moment with too few items. Comparing it is always false."""
 LABEL_GAP = 200
 """Days between two releases that are named under a line."""
 
@@ -28,17 +30,50 @@ def _moments(table: Table) -> dict[Any, tuple[float, str]]:
     """Where each release or half year stands on the axis, with its name: releases side by side, half years by date."""
     if "release" in table.columns:
         ordered = sorted({(row["released"], row["release"]) for row in table.rows})
-        return {release: (float(place), release) for place, (_, release) in enumerate(ordered)}
-    return {(r["year"], r["half"]): (r["year"] + (r["half"] - 1) / 2 + 0.25, "") for r in table.rows}
+        return {release: (float(place), words.plain(release)) for place, (_, release) in enumerate(ordered)}
+    seen = sorted({(r["year"], r["half"]) for r in table.rows})
+    years = range(seen[0][0], seen[-1][0] + 1)
+    every = [(y, h) for y in years for h in (1, 2) if seen[0] <= (y, h) <= seen[-1]]
+    return {(y, h): (y + (h - 1) / 2 + 0.25, "") for y, h in every}
 
 
 def _key(row: dict[str, Any]) -> Any:
     return row["release"] if "release" in row else (row["year"], row["half"])
 
 
+def _series(table: Table, c: str, least: int) -> list[dict[str, Any]]:
+    """The shares of a class at every moment in time; gaps where there are too few items.
+
+    Rows of half years have only classes that occur. A class that does not, in a half year with items enough, has a
+    share of 0; to leave it out would draw a line from one time of its occurring to the next. Its line begins with the
+    last 0 before it is first seen.
+    """
+    there = {_key(row): row for row in table.rows if row[table.exhibit.group] == c}
+    items = {} if "release" in table.columns else {_key(row): row["n"] for row in table.rows}
+    made = []
+    for moment, (place, _) in _moments(table).items():
+        row = there.get(moment) or (with_share({"k": 0, "n": items[moment]}, least) if moment in items else {})
+        made.append({"place": place} | {n: worst if row.get(n) is None else row[n] for n, worst in GAP.items()})
+    seen = next((i for i, values in enumerate(made) if values["share"] > 0), 0)
+    return made[max(0, seen - 1) :]
+
+
+def _draw(axes: Any, rows: list[dict[str, Any]], place: int, *, color: str, label: str) -> None:
+    """A line with its band; a point between two gaps has no band, but a whisker."""
+    days, low, high = ([r[name] for r in rows] for name in ("place", "low", "high"))
+    axes.plot(days, [r["share"] for r in rows], linestyle=drawing.DASHES[place % len(drawing.DASHES)], color=color,
+              marker=drawing.SHAPES[place % len(drawing.SHAPES)], markersize=4, label=label)  # fmt: skip
+    axes.fill_between(days, low, high, color=color, alpha=0.13, linewidth=0)
+    there = [False, *(r["share"] >= 0 for r in rows), False]
+    alone = [row for place, row in enumerate(rows) if there[place : place + 3] == [False, True, False]]
+    axes.vlines(*([r[name] for r in alone] for name in ("place", "low", "high")), color=color, alpha=0.3)
+
+
 def lines(table: Table, plan: Plan) -> Any:
-    """Shares of the classes over time, with Wilson bands; moments with too few items are left out."""
+    """Shares of the classes over time, with Wilson bands; where there are too few items, a line has a gap."""
     group = table.exhibit.group
+    if all(row["share"] is None for row in table.rows):
+        return blank.blank(table, "Nothing is drawn: too few items.")
     totals: dict[str, int] = {}
     for row in table.rows:
         totals[row[group]] = totals.get(row[group], 0) + row["k"]
@@ -46,25 +81,21 @@ def lines(table: Table, plan: Plan) -> Any:
     moments = _moments(table)
     figure, axes = drawing.new(7.2, 3.4 + 0.13 * len(table.notes))
     for place, c in enumerate(order):
-        rows = [r for r in table.rows if r[group] == c and r["share"] is not None]
-        rows.sort(key=lambda r: moments[_key(r)])
-        if not rows:
+        rows = _series(table, c, plan.limits.least_share)
+        if not any(r["share"] >= 0 for r in rows):
             continue
-        look, days = drawing.look(c, place), [moments[_key(r)][0] for r in rows]
-        colour = drawing.GREY if c == "rest" else look.colour
-        axes.plot(days, [r["share"] for r in rows], linestyle=drawing.DASHES[place % len(drawing.DASHES)], color=colour,
-                  marker=drawing.SHAPES[place % len(drawing.SHAPES)], markersize=4, label=words.name(c))  # fmt: skip
-        axes.fill_between(
-            days, [r["low"] for r in rows], [r["high"] for r in rows], color=colour, alpha=0.13, linewidth=0
-        )
+        colour = drawing.GREY if c == "rest" else drawing.look(c, place).colour
+        _draw(axes, rows, place, color=colour, label=words.name(c))
     if "release" in table.columns:
         axes.set_xticks([x for x, _ in moments.values()], [name for _, name in moments.values()], rotation=60)
         axes.set_ylabel("share that occurs, in percent")
     else:
-        axes.axvline(
-            plan.paper.last.year + plan.paper.last.month / 12, color="black", linestyle=(0, (4, 2)), linewidth=0.9
-        )
+        cut = plan.paper.last.year + plan.paper.last.month / 12
+        axes.axvline(cut, color="black", linestyle=(0, (4, 2)), linewidth=0.9)
+        axes.annotate("end of the study", (cut, 1), xycoords=("data", "axes fraction"), xytext=(3, 1),
+                      textcoords="offset points", ha="left", va="bottom", fontsize=7)  # fmt: skip
         axes.set_ylabel("share of the half year's items, in percent")
+        axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(0, 100)
     axes.yaxis.grid(visible=True, color=drawing.PALE)
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
@@ -74,13 +105,13 @@ def lines(table: Table, plan: Plan) -> Any:
 
 
 def _sizes(table: Table) -> str:
-    sizes = [row["n"] for row in table.rows]
+    sizes = [row["n"] for row in table.rows if row["share"] is not None]
     return f" Each point stands for {min(sizes):,} to {max(sizes):,} items." if sizes else ""
 
 
 def sizes(table: Table, _plan: Plan) -> Any:
     """Lines of code by release and component."""
-    figure, axes = drawing.new(7.2, 3.4 + 0.13 * len(table.notes))
+    figure, axes = drawing.new(8.4, 3.4 + 0.13 * len(table.notes))
     basis = table.rows[0]["basis"]
     for place, component in enumerate(sorted({row["component"] for row in table.rows})):
         rows = [row for row in table.rows if row["component"] == component]
@@ -98,21 +129,26 @@ def sizes(table: Table, _plan: Plan) -> Any:
     for row in sorted({r["release"]: r for r in table.rows}.values(), key=lambda r: r["released"]):
         if last is None or (row["released"] - last).days > LABEL_GAP:
             last = row["released"]
-            axes.annotate(row["release"], (last, 0), xycoords=("data", "axes fraction"), xytext=(0, 3),
-                          textcoords="offset points", fontsize=6.5, color=drawing.GREY, ha="center")  # fmt: skip
-    axes.set_ylabel(f"thousand {'lines' if basis == 'clone' else basis}")
+            top = max(r["lines"] for r in table.rows if r["release"] == row["release"]) / 1000
+            axes.annotate(words.plain(row["release"]), (last, top), xytext=(2, 6), textcoords="offset points",
+                          fontsize=6.5, color=drawing.GREY, ha="right")  # fmt: skip
+    dates = axes.xaxis.get_major_locator()
+    dates.maxticks = dict.fromkeys(dates.maxticks, 8)
+    axes.set_ylabel(f"thousand {'lines' if basis == 'clone' else basis.replace('python', 'Python')}")
     axes.set_ylim(bottom=0)
     axes.yaxis.grid(visible=True, color=drawing.PALE)
-    axes.legend(loc="upper left")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
     axes.set_title(table.exhibit.heading)
     said = "" if basis == "clone" else "Python only: not to be compared with the paper's totals, which count C++ too. "
-    drawing.note(figure, words.under(table, f"Basis: {basis}. {said}".strip()))
+    drawing.note(figure, words.under(table, f"Basis: {basis.replace('python', 'Python')}. {said}".strip()))
     return figure
 
 
 def curves(table: Table, plan: Plan) -> Any:
-    """Kaplan-Meier curves of all and of each group that is large enough, with bands and the numbers at risk."""
+    """Kaplan-Meier curves of all, with its band, and of each group that is large enough; with how many ended."""
     group, event = table.exhibit.group, table.exhibit.event
+    if all(row["n"] < plan.limits.least_group or row[event] < survival.LEAST_EVENTS for row in table.rows):
+        return blank.blank(table, "Nothing is drawn: too few items.")
     figure, axes = drawing.new(7.6, 3.6 + 0.13 * len(table.notes))
     shown = [row for row in table.rows if row["n"] >= plan.limits.least_group][: MOST_LINES + 1]
     place = 0

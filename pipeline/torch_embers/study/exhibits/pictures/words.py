@@ -11,10 +11,13 @@ from torch_embers import resources
 if TYPE_CHECKING:
     from torch_embers.study.exhibits.table import Table
 
+LONGEST = 40
+"""Characters of a name; classes are words of data files, but labels and tags can be anybody's."""
 WIDTH = 118
 """Characters of the lines under a picture, at its usual width."""
-UPPER = {"cpu": "CPU", "cuda": "CUDA", "mps": "MPS", "rocm": "ROCm", "xpu": "XPU", "nan_inf": "NaN or infinity"}
+UPPER = {"cpu": "CPU", "cuda": "CUDA", "mps": "MPS", "onnx": "ONNX", "rocm": "ROCm", "xpu": "XPU"}
 OWN = {
+    "nan_inf": "NaN or infinity",
     "data_path": "data path, wide",
     "data_path_strict": "data path, the study's modules",
     "inductor": "compiler (inductor)",
@@ -33,15 +36,21 @@ def _paper_names() -> dict[str, str]:
     }
 
 
+def plain(text: str) -> str:
+    """Foreign text that an SVG may hold: in one line, without control characters, cut where it is long."""
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+
+
 def name(value: str) -> str:
     """A class as people write it."""
-    return (
-        UPPER.get(value)
-        or OWN.get(value)
-        or _paper_names().get(value, value.replace("_", " ")).lower().replace("onnx", "ONNX").replace("cuda", "CUDA")
-    )
+    value = plain(value)
+    known = UPPER.get(value) or OWN.get(value)
+    parts = _paper_names().get(value, value.replace("_", " ")).lower().split(" ")
+    return known or " ".join(UPPER.get(part, part) for part in parts)
 
 
 def under(table: Table, *more: str) -> list[str]:
     """The lines under a picture: who was counted and what the marks mean, wrapped."""
-    return [line for text in (*more, *table.notes) for line in textwrap.wrap(text, WIDTH)]
+    said = ["".join(c if c.isprintable() else " " for c in text) for text in (*more, *table.notes)]
+    return [line for text in said for line in textwrap.wrap(text, WIDTH)]

@@ -1,0 +1,324 @@
+"""Pictures of the study: each kind against a picture that somebody looked at, and SVG that is safe to open.
+
+The baselines in tests/baselines are made by the same code with Matplotlib's version of constraints.txt; with another
+version, which may place text elsewhere, they are not compared. To remake them after a wanted change, and then to look
+at every one of them before committing it::
+
+    EMBERS_BASELINES=1 pytest tests/test_pictures.py
+"""
+
+from __future__ import annotations
+
+import os
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import mini_study
+from torch_embers import drawing
+from torch_embers.errors import InputError
+from torch_embers.study import population
+from torch_embers.study.exhibits import definitions
+from torch_embers.study.exhibits.derive import derive
+from torch_embers.study.exhibits.make import make
+from torch_embers.study.exhibits.pictures import draw, words
+
+matplotlib = pytest.importorskip("matplotlib")
+
+if TYPE_CHECKING:
+    from torch_embers.study.exhibits.make import Study
+    from torch_embers.study.exhibits.table import Row, Table
+
+ROOT = Path(__file__).resolve().parent.parent
+BASELINES = ROOT / "tests" / "baselines"
+REMAKE = "EMBERS_BASELINES"
+remaking = os.environ.get(REMAKE) == "1"  # read here: no test sees the variables of embers
+DPI = 60
+TOLERANCE = 4.0
+"""Root of the mean squared difference of two pictures, of 255. Rounding of edges on another processor stays below 1; a
+single bar that is one item higher gives more than 10 (test_a_changed_count_is_seen)."""
+EXHIBITS = {exhibit.id: exhibit for exhibit in definitions.load()}
+FIGURES = [exhibit.id for exhibit in EXHIBITS.values() if exhibit.draw]
+LIMITS = population.load(mini_study.AS_OF).limits
+PLAN = population.load(mini_study.AS_OF)
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    """The exhibits of the database counted by hand."""
+    with mini_study.small_facts():
+        return make(mini_study.database(), PLAN)
+
+
+def many() -> dict[str, list[Row]]:
+    """Rows that the small database is too small for: lines by half year and curves of several groups."""
+    halves = [(year, half) for year in range(2022, 2026) for half in (1, 2)]
+    shown = {"cpu": (9, 8, 8, 7, 6, 7, 5, 6), "inductor": (0, 0, 2, 0, 3, 1, 4, 5), "mps": (1, 2, 0, 1, 0, 2, 0, 3)}
+    whole = (10, 10, 10, 4, 10, 12, 10, 10)  # too few in the second half of 2023
+    backends = [
+        {"sample": "candidates", "year": year, "half": half, "class": name, "k": counts[place], "n": whole[place]}
+        for place, (year, half) in enumerate(halves)
+        for name, counts in shown.items()
+        if counts[place]
+    ]
+    times = {"memory": range(10, 700, 60), "logical": range(100, 1500, 100), "onnx": range(5, 60, 10)}
+    patched = [
+        {"number": place, "bug_type": name, "days": float(days), "patched": place % 4 != 3}
+        for name, every in times.items()
+        for place, days in enumerate(every)
+    ]
+    return {"backends": backends, "time_to_patch": patched}
+
+
+def pictured(study: Study, name: str) -> Table:
+    """The table behind a baseline."""
+    if not name.startswith("many_"):
+        return study.table(name)
+    exhibit = EXHIBITS[name.removeprefix("many_")]
+    return replace(derive(exhibit, many()[exhibit.id], LIMITS), notes=("made-up rows",))
+
+
+def png(table: Table, path: Path) -> Path:
+    """The picture of a table, small."""
+    with drawing.styled():
+        draw.draw(table, PLAN).savefig(path, dpi=DPI, metadata={"Software": None})
+    return path
+
+
+# ---- as they were when somebody looked at them ---------------------------------------------------------------------------
+
+
+def pinned() -> str:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return next(line.partition("==")[2] for line in lines if line.startswith("matplotlib=="))
+
+
+@pytest.mark.parametrize("name", [*FIGURES, "many_backends", "many_time_to_patch"])
+def test_a_picture_is_as_it_was_when_somebody_looked_at_it(study: Study, tmp_path: Path, name: str) -> None:
+    if matplotlib.__version__ != pinned():
+        pytest.skip(f"the baselines are of Matplotlib {pinned()}, this is {matplotlib.__version__}")
+    from matplotlib.testing.compare import compare_images
+
+    baseline = BASELINES / f"{name}.png"
+    if remaking:
+        png(pictured(study, name), baseline)
+    found = compare_images(str(baseline), str(png(pictured(study, name), tmp_path / "now.png")), TOLERANCE)
+    assert found is None, found
+    assert baseline.stat().st_size < 60_000
+
+
+def test_there_is_no_baseline_that_nobody_compares() -> None:
+    assert {path.stem for path in BASELINES.glob("*.png")} == {*FIGURES, "many_backends", "many_time_to_patch"}
+
+
+def test_a_changed_count_is_seen(study: Study, tmp_path: Path) -> None:
+    from matplotlib.image import imread
+    from matplotlib.testing.compare import calculate_rms
+
+    table = study.table("figure_2")
+    changed = [row | {"k": row["k"] + (row == table.rows[0])} for row in table.rows]
+    one, other = (
+        imread(png(made, tmp_path / f"{place}.png"))
+        for place, made in enumerate((table, replace(table, rows=tuple(changed))))
+    )
+    assert calculate_rms(255 * one, 255 * other) > 2.5 * TOLERANCE
+
+
+# ---- what is drawn -------------------------------------------------------------------------------------------------------
+
+
+def texts(figure: Any) -> list[str]:
+    """All words of a figure."""
+    from matplotlib.text import Text
+
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_says_how_many_and_which_selection(study: Study, name: str) -> None:
+    said = " ".join(texts(draw.draw(study.table(name), PLAN))).replace("\n", " ")
+    assert study.table(name).exhibit.heading in said
+    for note in study.table(name).notes:
+        assert " ".join(note.split()) in said
+
+
+def test_a_figure_without_rows_says_what_is_missing(study: Study) -> None:
+    table = derive(EXHIBITS["figure_3"], [], LIMITS)
+    assert "nothing to show; missing: items with a bug type" in texts(draw.draw(table, PLAN))
+
+
+@pytest.mark.parametrize("name", ["backends", "first_fixed_release"])
+def test_too_few_items_for_any_line_are_told_and_not_drawn(study: Study, name: str) -> None:
+    figure = draw.draw(study.table(name), PLAN)
+    assert "Nothing is drawn: too few items." in " ".join(texts(figure))
+    assert not figure.axes[0].lines
+
+
+def test_a_sample_that_is_too_small_is_named_and_has_no_bar(study: Study) -> None:
+    figure = draw.draw(study.table("figure_3"), PLAN)
+    assert "patched bugs to July 2024 (n = 4: too few)" in texts(figure)
+    widths = sorted(round(float(bar.get_width()), 6) for bar in figure.axes[0].patches)
+    assert widths == [10, 20, 20, 70, 80]  # 1, 2, 7 of 10 and 1, 4 of 5
+
+
+def test_the_end_of_the_study_lies_within_its_half_year(study: Study) -> None:
+    [line, *_] = draw.draw(study.table("figure_2"), PLAN).axes[0].lines
+    # the first bar is of the first half of 2019; 31 July 2024 lies a sixth into the twelfth
+    assert line.get_xdata()[0] == pytest.approx(11 - 0.5 + 1 / 6)
+
+
+def test_a_class_that_does_not_occur_in_a_half_year_is_at_zero_there(study: Study) -> None:
+    axes = draw.draw(pictured(study, "many_backends"), PLAN).axes[0]
+    drawn = {line.get_label(): [round(float(y), 1) for y in line.get_ydata()] for line in axes.lines}
+    compiler = drawn["compiler (inductor)"]
+    assert compiler[:2] == [0, 20]  # from the last half year before it was first seen
+    assert compiler[2] != compiler[2]  # too few items: a gap
+    assert compiler[3:] == [30, 8.3, 40, 50]
+
+
+def test_bars_of_a_stack_add_up_to_the_counts(study: Study) -> None:
+    table = study.table("figure_2")
+    for axes, sample in zip(draw.draw(table, PLAN).axes, ("today", "candidates"), strict=True):
+        heights = sum(bar.get_height() for bar in axes.patches)
+        assert heights == sum(row["k"] for row in table.of(sample=sample))
+
+
+def test_rare_classes_of_a_stack_are_one_part_and_none_is_lost() -> None:
+    rows = [{"sample": "candidates", "year": 2020, "half": 1, "class": f"c{k}", "k": k, "n": 78} for k in range(1, 13)]
+    figure = draw.draw(derive(EXHIBITS["figure_2"], rows, LIMITS), PLAN)
+    heights = [bar.get_height() for bar in figure.axes[0].patches]
+    assert heights == [12, 11, 10, 9, 8, 7, 6, 5, 4 + 3 + 2 + 1]
+
+
+# ---- text from outside -----------------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "$x^2$",
+    "$\\frac{1}{",
+    "a&b]]>\"'",
+    "bell\x07 escape\x1b[31m null\x00",
+    "two\nlines",
+    "_hidden",
+    "\u202eright to left",
+    "long " * 100,
+]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def hostile(kind: str) -> tuple[str, list[Row]]:
+    """An exhibit and rows with names that nobody checked."""
+    base = {"sample": "candidates", "n": 50}
+    if kind == "curves":
+        rows = [{"bug_type": name, "days": float(day), "patched": True} for name in HOSTILE for day in range(1, 9)]
+        return "time_to_patch", rows
+    if kind == "sizes":
+        days = [date(2020 + place, 1, 1) for place in range(len(HOSTILE))]
+        return "figure_1", [
+            {"basis": "clone", "release": name, "released": day, "component": "data_path", "lines": 10}
+            for name, day in zip(HOSTILE, days, strict=True)
+        ]
+    if kind == "releases":
+        return "releases", [
+            {"release": name, "released": date(2020, 1, 1 + place), "class": name, "k": 5, "n": 10}
+            for place, name in enumerate(HOSTILE)
+        ]
+    named = {
+        "shares": ("figure_3", {}),
+        "stacked": ("figure_2", {"year": 2020, "half": 1}),
+        "lines": ("backends", {"year": 2020, "half": 1}),
+        "breakdown": ("figure_5", {"part": "", "type_k": 5}),
+        "heat": ("figure_6", {"consequence": ""}),
+    }
+    name, more = named[kind]
+    rows = [base | more | {"class": text, "k": 5} for text in HOSTILE]
+    return name, [row | {key: row["class"] for key in ("part", "consequence") if key in row} for row in rows]
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize("kind", ["shares", "stacked", "lines", "breakdown", "heat", "curves", "sizes", "releases"])
+def test_names_from_outside_stay_text(tmp_path: Path, kind: str) -> None:
+    name, rows = hostile(kind)
+    table = derive(EXHIBITS[name], rows, LIMITS)
+    draw.write(replace(table, notes=(*HOSTILE, *table.notes)), PLAN, tmp_path)
+    root = ET.fromstring((tmp_path / f"{name}.svg").read_text(encoding="utf-8"))
+    tags = {element.tag for element in root.iter() if element.tag.startswith(SVG)}
+    assert tags <= {
+        f"{SVG}{tag}"
+        for tag in [
+            "svg",
+            "defs",
+            "style",
+            "g",
+            "path",
+            "text",
+            "tspan",
+            "use",
+            "clipPath",
+            "rect",
+            "pattern",
+            "image",
+            "metadata",
+            "title",
+        ]
+    }
+    said = " ".join("".join(element.itertext()) for element in root.iter(f"{SVG}text"))
+    for text in ("<script>alert(1)</script>", "$x^2$", "$\\frac{1}{", "a&b]]>\"'"):
+        assert text in said, text
+    assert not [c for c in said if ord(c) < 32 and c not in "\n "]
+    assert all(
+        value.startswith(("#", "data:image/png"))
+        for element in root.iter()
+        for key, value in element.attrib.items()
+        if key.endswith("href")
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_name_is_one_short_printable_line(text: str) -> None:
+    shown = words.name(text)
+    assert shown.isprintable()
+    assert len(shown) <= words.LONGEST
+
+
+def test_names_of_classes_are_as_people_write_them() -> None:
+    assert [
+        words.name(name)
+        for name in ("cuda", "nan_inf", "silent_correctness", "onnx", "non_contiguous", "rest", "native_cpu")
+    ] == [
+        "CUDA",
+        "NaN or infinity",
+        "silent correctness",
+        "ONNX",
+        "non-contiguity",
+        "others",
+        "native CPU",
+    ]
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_same_table_gives_the_same_bytes(study: Study, tmp_path: Path, name: str) -> None:
+    one, other = (draw.write(study.table(name), PLAN, tmp_path / folder) for folder in ("one", "other"))
+    assert [path.name for path in one] == [f"{name}.svg", f"{name}.png"]
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in other]
+    assert "<text" in one[0].read_text(encoding="utf-8")
+
+
+def test_settings_of_the_caller_s_matplotlib_come_back(study: Study) -> None:
+    with matplotlib.rc_context({"font.size": 33}):
+        draw.draw(study.table("figure_3"), PLAN)
+        assert matplotlib.rcParams["font.size"] == 33
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(study: Study, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(InputError, match="cannot write there"):
+        draw.write(study.table("figure_3"), PLAN, tmp_path / "file")
