@@ -218,6 +218,7 @@ MATRIX = [
     ("c110", 110, "2.10.0", "not_seen"),
     ("c120", 120, "1.13.1", "occurs"),
     ("c120", 120, "2.1.2", "absent"),  # gone before it was reported
+    ("c90", 90, "2.10.0", "occurs"),  # an annotator called it no bug
     ("c999", 999, "2.10.0", "occurs"),  # not in the database
 ]
 RELEASES = {

@@ -400,7 +400,7 @@ def test_all_exhibits_of_the_database_at_once_say_how_many_and_how_selected() ->
         if table.exhibit.counts in ("samples", "candidates"):
             assert table.notes[1] == "selected sample: 22 of 120 numbers of the tracker up to June 2026"
         if table.exhibit.counts == "samples":
-            assert table.notes[0] == "patched bugs to July 2024: 4; patched bugs to today: 5; all candidates: 13"
+            assert table.notes[0] == "patched bugs to July 2024: 4; patched bugs to June 2026: 5; all candidates: 13"
         if table.exhibit.counts == "candidates":
             assert table.notes[0] == "13 candidates"
         if table.exhibit.counts == "cases":
@@ -408,7 +408,7 @@ def test_all_exhibits_of_the_database_at_once_say_how_many_and_how_selected() ->
     with pytest.raises(KeyError):
         study.table("figure_99")
     names, rows = display.display(study.table("table_1"), study.plan)
-    assert names == ("class", "paper_name", "patched bugs to July 2024", "patched bugs to today", "all candidates")
+    assert names == ("class", "paper_name", "patched bugs to July 2024", "patched bugs to June 2026", "all candidates")
     assert rows[0][2:] == ("3 of 4", "4 of 5 (80.0 % [37.6, 96.4])", "7 of 10 (70.0 % [39.7, 89.2])")
 
 

@@ -171,6 +171,27 @@ def test_the_population_is_the_one_counted_by_hand(
     assert prepared.execute(query).fetchall() == rows
 
 
+def test_a_commit_that_closed_an_issue_is_a_patch_on_its_own_day_or_that_of_the_closing() -> None:
+    connection = mini_study.database()
+    columns = "repo number relation target_repo target_sha evidence found_in stated_at"
+    closings = [(50, "abc", "2024-05-05"), (110, "unknown", "2025-03-03"), (115, "later", "2026-12-01")]
+    rows = [(mini_study.REPO, n, "closed_by", mini_study.REPO, sha, "event", "event", day) for n, sha, day in closings]
+    mini_study.insert(connection, "links", columns, rows)
+    population.at(connection, population.Time(date(2017, 1, 1), date(2026, 6, 30)))
+    found = connection.execute(
+        "SELECT number, sha, patched_at FROM study_patches WHERE sha IS NOT NULL ORDER BY number"
+    ).fetchall()
+    assert found == [(50, "abc", at("2023-01-31")), (60, "abc", at("2023-01-31")), (110, "unknown", at("2025-03-03"))]
+
+
+def test_releases_after_the_day_have_no_verdicts_yet() -> None:
+    connection = mini_study.database()
+    with mini_study.small_facts():
+        population.prepare(connection, population.load(date(2025, 12, 31)))
+    found = connection.execute("SELECT DISTINCT version FROM study_verdicts ORDER BY ALL").fetchall()
+    assert found == [("1.13.1",), ("2.1.2",), ("2.9.1",)]  # 2.10.0 came out in January 2026
+
+
 def test_every_file_of_the_population_was_counted_by_hand_and_says_what_it_does() -> None:
     assert set(POPULATION) == set(COUNTED) | {"rewound"}  # rewound: the next section
     for name, path in POPULATION.items():
@@ -563,7 +584,8 @@ def study(mini: Path, tmp_path: Path) -> Iterator[Callable[..., int]]:
     """The command on that file; writes to the folder ``out``."""
 
     def call(*arguments: str, out: str = "out") -> int:
-        return run("study", *arguments, "--database", str(mini), "--out", str(tmp_path / out), "--as-of", "2026-06-30")
+        day = () if arguments == ("claims",) else ("--as-of", "2026-06-30")
+        return run("study", *arguments, "--database", str(mini), "--out", str(tmp_path / out), *day)
 
     with mini_study.small_facts():
         yield call
@@ -636,6 +658,21 @@ def test_a_folder_that_cannot_be_written_to_is_one_clean_line(
     error = capsys.readouterr().err
     assert "choose another folder with --out" in error
     assert error.count("\n") == 1
+
+
+def test_a_day_goes_with_tables_and_figures_only(
+    mini: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Claims are about the paper's own time, experiments about this machine."""
+    where = ("--database", str(mini), "--out", str(tmp_path))
+    assert run("study", "claims", "--as-of", "2024-01-01", *where) == 3
+    assert "--as-of goes with tables and figures" in capsys.readouterr().err
+
+
+def test_before_the_end_of_the_paper_s_time_both_samples_end_on_the_day() -> None:
+    plan = population.load(date(2023, 3, 31))
+    assert plan.paper.last == plan.today.last == date(2023, 3, 31)
+    assert {sample.label for sample in plan.samples} == {"patched bugs to March 2023", "all candidates"}
 
 
 @pytest.mark.parametrize("part", ["tables", "claims", "figures"])

@@ -1,4 +1,4 @@
-"""Make `.venv` and install the project into it: `python3 tools/setup_venv.py [base|classify|study] ...`; needs no package.
+"""Make `.venv` and install the project into it: `python3 tools/setup_venv.py [base|classify|study]`; needs no package.
 
 base      the package in editable form with what tests and lint need, at the versions of constraints.txt
 classify  what classification needs, first of all PyTorch without CUDA: from PyTorch's own CPU index when that answers

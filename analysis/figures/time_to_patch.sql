@@ -10,7 +10,7 @@ WITH first AS (
                 WHEN s.state = 'open' THEN least((SELECT before_day FROM study_time)::TIMESTAMP, coalesce(c.facts_as_of::TIMESTAMP, i.fetched_at))
                 WHEN s.closed_at IS NOT NULL THEN least((SELECT before_day FROM study_time)::TIMESTAMP, s.closed_at) END AS end_at
     FROM study_sample s
-    JOIN main.items i USING (repo, number)
+    JOIN items i USING (repo, number)
     LEFT JOIN first f USING (repo, number) LEFT JOIN catalog c USING (repo, number)
     WHERE s.sample = 'candidates' AND s.kind = 'issue' AND s.reported_at IS NOT NULL
 )

@@ -24,7 +24,12 @@ WHERE l.relation = 'closed_by' AND l.target_number <= (SELECT number FROM study_
 UNION
 SELECT l.target_repo, l.target_number, NULL, l.sha, c.committed_at
 FROM links l JOIN commits c ON c.repo = l.repo AND c.sha = l.sha
-WHERE l.relation = 'fixes' AND l.target_number IS NOT NULL AND c.committed_at < (SELECT before_day FROM study_time);
+WHERE l.relation = 'fixes' AND l.target_number IS NOT NULL AND c.committed_at < (SELECT before_day FROM study_time)
+UNION -- closed by a commit: dated by the commit, and where it is not at hand by the closing
+SELECT l.repo, l.number, NULL, l.target_sha, coalesce(c.committed_at, l.stated_at)
+FROM links l LEFT JOIN commits c ON c.repo = l.target_repo AND c.sha = l.target_sha
+WHERE l.relation = 'closed_by' AND l.number IS NOT NULL AND l.target_number IS NULL AND l.target_sha IS NOT NULL
+  AND coalesce(c.committed_at, l.stated_at) < (SELECT before_day FROM study_time);
 
 -- Closed in time. Where the day is not known, as for most of the catalog, only a patch speaks for it.
 CREATE OR REPLACE TEMP TABLE study_closed AS

@@ -1,6 +1,6 @@
 -- What did cases show on the releases? The newest verdict of every current case and release in this database; a release that this
 -- database has not run a case on is taken from the matrix that comes with embers (study_shipped_matrix). What could not be
--- tested says nothing and is left out.
+-- tested says nothing and is left out, and so are releases that came out after the time, and items that an annotator called no bug.
 CREATE OR REPLACE TEMP TABLE study_verdicts AS
 WITH own AS (
     SELECT c.name, i.repo, i.number, split_part(split_part(b.version, '+', 1), '@', 1) AS version, v.verdict, 'this database' AS source
@@ -18,5 +18,7 @@ WITH own AS (
 SELECT r.repo, r.number, r.version, l.released, l.place, bool_or(verdict = 'occurs') AS occurs,
        count(DISTINCT r.name) AS cases, bool_or(source = 'this database') AS own
 FROM rows r JOIN study_releases l USING (version)
-WHERE verdict IN ('occurs', 'absent', 'not_seen')
+WHERE verdict IN ('occurs', 'absent', 'not_seen') AND l.released < (SELECT before_day FROM study_time)
+  AND NOT EXISTS (SELECT 1 FROM study_labels b WHERE b.repo = r.repo AND b.number = r.number
+                  AND b.scheme = 'bug_type' AND b.value = 'not_a_bug')
 GROUP BY ALL;

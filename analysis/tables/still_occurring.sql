@@ -5,7 +5,7 @@ WITH newest AS (
 ), tested AS (
     SELECT v.repo, v.number, v.version, v.occurs, i.state, c.scheme, c.value AS class
     FROM newest v
-    JOIN main.items i USING (repo, number)
+    JOIN items i USING (repo, number)
     JOIN (SELECT repo, number, scheme, value FROM study_labels WHERE scheme IN ('bug_type', 'memory_type', 'consequence')
           UNION ALL SELECT repo, number, 'all', 'all' FROM newest) c USING (repo, number)
 )

@@ -89,7 +89,8 @@ def frames() -> str:
         found = _record(folder)
         frame = found["frame"]
         share = f"{frame['known'] / frame['numbers']:.1%}"
-        rows.append((name, found["as_of"], f"{found['items']:,}", f"{frame['known']:,}", f"{frame['numbers']:,}", share))
+        counts = (f"{count:,}" for count in (found["items"], frame["known"], frame["numbers"]))
+        rows.append((name, found["as_of"], *counts, share))
     return table(("database", "as of", "items:", "numbers known:", "numbers of the tracker:", "share:"), rows)
 
 

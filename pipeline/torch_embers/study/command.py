@@ -89,6 +89,8 @@ def run(
         StoreError: the database cannot be read.
     """
     wanted = parts(what)
+    if as_of is not None and not {"tables", "figures"} & set(wanted):
+        raise InputError(f"--as-of goes with tables and figures, not with {' and '.join(wanted)} alone")
     made: dict[str, Any] = {"paths": []}
     if {"tables", "figures"} & set(wanted):
         _exhibits(store, wanted, out, as_of, made)

@@ -95,7 +95,10 @@ def load(as_of: date | None = None) -> Plan:
     last = as_of or present
     try:
         first, paper_last = data["time"]["first"], data["time"]["paper_last"]
-        samples = tuple(Sample(s["name"], s["label"], s["reason"]) for s in data["sample"])
+        ends = {"paper": min(paper_last, last)}
+        samples = tuple(
+            Sample(s["name"], s["label"].format(last=ends.get(s["name"], last)), s["reason"]) for s in data["sample"]
+        )
         limits = data["limits"]
         found = Limits(limits["least_share"], limits["least_group"], limits["least_statement"])
     except KeyError as error:

@@ -99,7 +99,7 @@ def _corrected(exhibit: Exhibit, found: Sequence[Row], _limits: Limits) -> Table
                 row |= {name: 100 * interval.value, f"{name}_low": 100 * interval.low}
                 row |= {f"{name}_high": 100 * interval.high}
             members = [share.name] if share.name in counted else [name for name, _ in done.merged]
-            rows.append(row | {"labelled": sum(int(counted[name]["labelled"]) for name in members)})
+            rows.append(row | {"labelled": sum(int(counted[name]["labelled"]) for name in members if name in counted)})
         if done.merged:
             notes.append(f"{scheme}: in `rest`: {', '.join(name for name, _ in done.merged)}")
     return Table(exhibit, tuple(rows), tuple(found), tuple(notes))

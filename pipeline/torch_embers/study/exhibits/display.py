@@ -41,7 +41,7 @@ def display(table: Table, plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, 
 
 def _before_and_after(table: Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Shares of two times side by side, with their difference in points."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for row in table.rows:
         later = {"k": row["later_k"], "n": row["later_n"], "share": row["later_share"], "low": None, "high": None}
         points = _text(row, "difference")

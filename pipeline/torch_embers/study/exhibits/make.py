@@ -64,7 +64,7 @@ def make(connection: duckdb.DuckDBPyConnection, plan: Plan) -> Study:
     sizes = dict.fromkeys((sample.name for sample in plan.samples), 0)
     sizes |= dict(connection.execute("SELECT sample, count(*) FROM study_sample GROUP BY ALL").fetchall())
     known = frame(connection, claims.load().census)
-    [(items,)] = connection.execute("SELECT count(*) FROM main.items").fetchall()
+    [(items,)] = connection.execute("SELECT count(*) FROM items").fetchall()
     [(own, shipped)] = connection.execute(
         "SELECT count(*) FILTER (WHERE own), count(*) FILTER (WHERE NOT own) FROM study_verdicts"
     ).fetchall()

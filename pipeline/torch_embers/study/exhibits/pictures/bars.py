@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
-from torch_embers.study.exhibits.pictures import words
+from torch_embers.study.exhibits.pictures import marks, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,10 +93,7 @@ def stacked(table: Table, plan: Plan) -> Any:
                      edgecolor="white", linewidth=0.3)  # fmt: skip
             bottom = [b + k for b, k in zip(bottom, counts, strict=True)]
         axes.yaxis.get_major_locator().set_params(integer=True)
-        cut = _place(plan.paper.last, halves[0])
-        axes.axvline(cut, color="black", linestyle=(0, (4, 2)), linewidth=0.9)
-        axes.annotate("end of the study", (cut, 1), xycoords=("data", "axes fraction"), xytext=(3, 1),
-                      textcoords="offset points", ha="left", va="bottom", fontsize=7)  # fmt: skip
+        marks.end_of_study(axes, _place(plan.paper.last, halves[0]), plan)
         axes.set_ylabel(f"{unit.split()[0]} in half a year")
         axes.set_title(f"{plan.sample(sample).label}: {sum(bottom):,} {unit}", fontsize=9)
     every[-1].set_xticks(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
 from torch_embers.study.exhibits.derive import ALL, with_share
-from torch_embers.study.exhibits.pictures import blank, words
+from torch_embers.study.exhibits.pictures import blank, marks, words
 from torch_embers.study.statistics import survival
 from torch_embers.study.statistics.survival import Survival
 
@@ -90,10 +90,7 @@ def lines(table: Table, plan: Plan) -> Any:
         axes.set_xticks([x for x, _ in moments.values()], [name for _, name in moments.values()], rotation=60)
         axes.set_ylabel("share that occurs, in percent")
     else:
-        cut = plan.paper.last.year + plan.paper.last.month / 12
-        axes.axvline(cut, color="black", linestyle=(0, (4, 2)), linewidth=0.9)
-        axes.annotate("end of the study", (cut, 1), xycoords=("data", "axes fraction"), xytext=(3, 1),
-                      textcoords="offset points", ha="left", va="bottom", fontsize=7)  # fmt: skip
+        marks.end_of_study(axes, plan.paper.last.year + plan.paper.last.month / 12, plan)
         axes.set_ylabel("share of the half year's items, in percent")
         axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(0, 100)
