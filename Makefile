@@ -6,6 +6,7 @@
 # Targets name what they need, so any order and `make -j` are fine.
 
 PYTHON ?= python3
+WORKERS ?= 2 # test processes; the tests of a file stay together
 BIN := .venv/bin
 EMBERS := $(BIN)/embers
 SHELL := /bin/bash
@@ -88,7 +89,7 @@ funnel: mine ## the study's stages, counted here
 	$(EMBERS) funnel
 
 test: setup-study ## the quick tests
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS) --dist loadfile
 
 test-slow: setup-study ## kill tests, fault tests, whole mines against stand-in servers
 	$(BIN)/python -m pytest -q -m slow
