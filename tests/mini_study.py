@@ -16,7 +16,7 @@ import duckdb
 
 from torch_embers import __version__
 from torch_embers.store import schema, views
-from torch_embers.study import population, wheel_lines
+from torch_embers.study import facts, population, wheel_lines
 from torch_embers.study.wheel_lines import WheelLines
 
 if TYPE_CHECKING:
@@ -367,9 +367,9 @@ def small_facts() -> Iterator[None]:
     )
     matrix = [(name, REPO, number, version, verdict) for name, number, version, verdict in MATRIX]
     with (
-        mock.patch.object(population, "_backend_labels", return_value=BACKEND_LABELS),
-        mock.patch.object(population, "_classes", return_value=classes),
-        mock.patch.object(population, "_shipped_matrix", return_value=matrix),
+        mock.patch.object(facts, "backend_labels", return_value=BACKEND_LABELS),
+        mock.patch.object(facts, "classes", return_value=classes),
+        mock.patch.object(facts, "shipped_matrix", return_value=matrix),
         mock.patch.object(wheel_lines, "measured", return_value=lines),
     ):
         yield

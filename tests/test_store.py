@@ -809,3 +809,19 @@ def test_the_lock_note_is_valid_json_that_names_process_and_purpose(store: Store
         note = json.loads(lock.lock_path(store.path).read_text())
     assert note["pid"] == os.getpid()
     assert note["purpose"] == "embers mine --source jsonl"
+
+
+def test_ctrl_c_while_the_file_is_opened_is_ctrl_c(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB makes a bare RuntimeError of it, in whatever statement it strikes."""
+    store = Store(database)
+    with store.writer("test"):
+        pass
+
+    def struck(*_: Any) -> None:
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr("torch_embers.store.schema.check_version", struck)
+    with pytest.raises(KeyboardInterrupt), store.read():
+        pass
+    with pytest.raises(KeyboardInterrupt), store.writer("test"):
+        pass

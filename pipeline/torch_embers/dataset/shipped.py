@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from torch_embers.dataset.encode import unguarded
 from torch_embers.errors import InputError
+from torch_embers.repro.bank import case_row
 from torch_embers.repro.case import shipped
 from torch_embers.study import sql
 
@@ -41,7 +42,7 @@ def cases() -> dict[str, pa.Table]:
     """
     known = _known()
     links = [{"case_hash": c.hash, "repo": repo, "number": number} for c in known for repo, number in c.issues]
-    return {"cases": pa.Table.from_pylist([_case_row(c) for c in known], _case_schema()), "case_items": _table(links)}
+    return {"cases": pa.Table.from_pylist([case_row(c) for c in known], _case_schema()), "case_items": _table(links)}
 
 
 def matrix() -> dict[str, pa.Table]:
@@ -83,24 +84,6 @@ def _table(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 def _texts(*names: str) -> pa.Schema:
     return pa.schema([(name, pa.string()) for name in names])
-
-
-def _case_row(case: Case) -> dict[str, Any]:
-    return {
-        "case_hash": case.hash,
-        "name": case.name,
-        "origin": case.origin,
-        "current": True,
-        "code": case.code,
-        "summary": case.summary,
-        **case.labels,
-        "requires": [str(need) for need in case.needs],
-        "known_bad": list(case.known_bad),
-        "fixed_in": case.fixed_in,
-        "signature": list(case.signature_texts),
-        "oracle": case.oracle,
-        "timeout": case.timeout,
-    }
 
 
 def _case_schema() -> pa.Schema:

@@ -44,7 +44,9 @@ def save(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> int:
     fresh = [case for case in cases if (case.name, case.code) not in known]
     for case in fresh:
         connection.execute("UPDATE cases SET current = false WHERE name = ?", [case.name])
-    rows.replace(connection, "cases", ("case_hash", "name"), [_row(case) for case in fresh])
+    rows.replace(
+        connection, "cases", ("case_hash", "name"), [case_row(case) | {"saved_at": now_utc()} for case in fresh]
+    )
     for case in fresh:
         connection.execute("DELETE FROM case_items WHERE case_hash = ?", [case.hash])
     items = {(case.hash, repo, number) for case in fresh for repo, number in case.issues}
@@ -52,7 +54,8 @@ def save(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> int:
     return len(fresh)
 
 
-def _row(case: Case) -> dict[str, Any]:
+def case_row(case: Case) -> dict[str, Any]:
+    """A case as a row of the table ``cases``, but for the time at which it is saved."""
     return {
         "case_hash": case.hash,
         "name": case.name,
@@ -67,7 +70,6 @@ def _row(case: Case) -> dict[str, Any]:
         "signature": list(case.signature_texts),
         "oracle": case.oracle,
         "timeout": case.timeout,
-        "saved_at": now_utc(),
     }
 
 

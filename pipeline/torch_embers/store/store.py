@@ -98,6 +98,15 @@ def explain(error: duckdb.Error, path: Path) -> StoreError:
     return StoreError(f"{path}: {text}")
 
 
+@contextmanager
+def ctrl_c() -> Iterator[None]:
+    """Make what DuckDB raises on Ctrl-C, also while it opens a file, what Python raises."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise (KeyboardInterrupt if str(error) == INTERRUPTED else error) from error
+
+
 class Writer:
     """The only one who changes the database; made by ``Store.writer``."""
 
@@ -116,7 +125,7 @@ class Writer:
         Raises:
             StoreError: one of its kinds; nothing of the block is kept.
         """
-        with self._guard:
+        with self._guard, ctrl_c():
             connection = self._store.connect(read_only=False, patience=WRITE_PATIENCE, bulk=bulk)
             try:
                 connection.execute("BEGIN")
@@ -124,8 +133,6 @@ class Writer:
                 connection.execute("COMMIT")
             except duckdb.Error as error:
                 raise explain(error, self._store.path) from error
-            except RuntimeError as error:
-                raise (KeyboardInterrupt if str(error) == INTERRUPTED else error) from error
             finally:
                 self._close(connection)
 
@@ -240,7 +247,7 @@ class Store:
                 time.sleep(RETRY_PAUSE)
         try:
             schema.check_version(connection, self.path)
-        except (duckdb.Error, StoreVersionError) as error:
+        except (duckdb.Error, StoreVersionError, RuntimeError) as error:
             connection.close()
             if isinstance(error, duckdb.Error):
                 raise explain(error, self.path) from error
@@ -250,15 +257,14 @@ class Store:
     @contextmanager
     def read(self, patience: float = READ_PATIENCE) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open for reading while the block runs; keep the block short while a mine is running."""
-        connection = self.connect(read_only=True, patience=patience)
-        try:
-            yield connection
-        except duckdb.Error as error:
-            raise explain(error, self.path) from error
-        except RuntimeError as error:
-            raise (KeyboardInterrupt if str(error) == INTERRUPTED else error) from error
-        finally:
-            connection.close()
+        with ctrl_c():
+            connection = self.connect(read_only=True, patience=patience)
+            try:
+                yield connection
+            except duckdb.Error as error:
+                raise explain(error, self.path) from error
+            finally:
+                connection.close()
 
     @contextmanager
     def writer(self, purpose: str) -> Iterator[Writer]:

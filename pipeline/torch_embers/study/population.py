@@ -8,24 +8,21 @@ is rewound to that day.
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
-
-from packaging.version import Version
+from typing import TYPE_CHECKING
 
 from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.store import views
-from torch_embers.study import sql, wheel_lines
+from torch_embers.study import facts, sql
+from torch_embers.study.facts import FactTable
 
 if TYPE_CHECKING:
     import duckdb
 
 DEFINITIONS = "study.toml"
 FOLDER = "population"
-SHIPPED_MATRIX = "matrix.csv"
 MEMORY = "512MB"
 """What DuckDB may use for the samples. The store's own limit is made for a writer; 200,000 items do not fit into it."""
 SAMPLE_COLUMNS = (
@@ -130,7 +127,7 @@ def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
     connection.execute("CREATE OR REPLACE TEMP TABLE study_time (first_day DATE, before_day DATE)")
     connection.execute("INSERT INTO study_time VALUES (?, ?)", [time.first, before])
     if not _has(connection, "study_dates"):
-        _fill(connection, "study_backend_labels", "label VARCHAR, backend VARCHAR", _backend_labels())
+        _facts(connection)
         connection.execute(sql.read(FOLDER, "clock.sql"))
     [(later,)] = connection.execute("SELECT count(*) FROM main.events WHERE created_at >= ?", [before]).fetchall()
     rewound = _has(connection, "items")
@@ -180,69 +177,19 @@ def prepare(connection: duckdb.DuckDBPyConnection, plan: Plan) -> None:
             connection.execute(statement, {"sample": sample})
     where = resources.load_toml(views.DEFINITIONS)["candidate"]["where"]
     connection.execute(sql.read(FOLDER, "candidates.sql").replace("{where}", where))
-    _fill(connection, "study_ends", "paper_before DATE", [(plan.paper.last + timedelta(days=1),)])
-    _facts(connection)
-
-
-def _facts(connection: duckdb.DuckDBPyConnection) -> None:
-    _fill(
-        connection,
-        "study_classes",
-        "scheme VARCHAR, class VARCHAR, parent VARCHAR, place INTEGER, paper_name VARCHAR, definition VARCHAR",
-        _classes(),
-    )
-    lines = wheel_lines.measured()
-    days = {r.version: r.released for r in lines}
-    rows = [(version, days[version], place) for place, version in enumerate(sorted(days, key=Version))]
-    _fill(connection, "study_releases", "version VARCHAR, released DATE, place INTEGER", rows)
-    _fill(
-        connection,
-        "study_shipped_matrix",
-        "name VARCHAR, repo VARCHAR, number INTEGER, version VARCHAR, verdict VARCHAR",
-        _shipped_matrix(),
-    )
-    _fill(
-        connection,
-        "study_wheel_lines",
-        "version VARCHAR, module VARCHAR, component VARCHAR, subcomponent VARCHAR, strict BOOLEAN, "
-        "files INTEGER, lines INTEGER",
-        [(r.version, r.module, r.component, r.subcomponent, r.strict, r.files, r.lines) for r in lines],
-    )
+    _fill(connection, FactTable("study_ends", "paper_before DATE", [(plan.paper.last + timedelta(days=1),)]))
     connection.execute(sql.read(FOLDER, "verdicts.sql"))
 
 
-def _fill(connection: duckdb.DuckDBPyConnection, table: str, columns: str, rows: list[Any]) -> None:
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} ({columns})")
-    if rows:
-        values = [list(column) for column in zip(*rows, strict=True)]  # row by row takes a second
-        connection.execute(f"INSERT INTO {table} SELECT {', '.join('unnest(?)' for _ in values)}", values)
+def _facts(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the tables that come from files."""
+    for table in facts.tables():
+        _fill(connection, table)
 
 
-def _backend_labels() -> list[tuple[str, str]]:
-    """Maintainers' labels that name a backend, in lower case."""
-    return [
-        (label.lower(), function["value"])
-        for function in resources.load_toml("labelling.toml")["function"]
-        if function["scheme"] == "backend" and function["kind"] == "label"
-        for label in function["labels"]
-    ]
-
-
-def _classes() -> list[tuple[Any, ...]]:
-    rows = []
-    for scheme in resources.load_toml("taxonomy.toml")["scheme"]:
-        for place, entry in enumerate(scheme["class"]):
-            parent = entry.get("parent_class")
-            rows.append((scheme["name"], entry["name"], parent, place, entry.get("paper_name"), entry["definition"]))
-    return rows
-
-
-def _shipped_matrix() -> list[tuple[Any, ...]]:
-    """Case, item, release and verdict of the matrix that comes with embers."""
-    text = sql.read("results", SHIPPED_MATRIX)
-    rows = []
-    for row in csv.DictReader(text.splitlines()):
-        for item in row["issue"].split():
-            repo, _, number = item.partition("#")
-            rows.append((row["case"], repo, int(number), row["build"], row["verdict"]))
-    return rows
+def _fill(connection: duckdb.DuckDBPyConnection, table: FactTable) -> None:
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {table.name} ({table.columns})")
+    if table.rows:
+        values = [list(column) for column in zip(*table.rows, strict=True)]  # row by row takes a second
+        places = ", ".join("unnest(?)" for _ in values)
+        connection.execute(f"INSERT INTO {table.name} SELECT {places}", values)

@@ -8,9 +8,9 @@ from dataclasses import asdict, fields
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.errors import InputError
 from torch_embers.study.experiments.measured import AUGMENTATION, PERMUTATION, Measured
 from torch_embers.study.experiments.results import as_json
+from torch_embers.study.results import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,18 +38,7 @@ def write(out: Path, found: Sequence[Measured], results: Results, facts: Facts) 
     }
     texts = {name: _csv(rows) for name, rows in tables.items() if rows}
     texts["experiments.json"] = json.dumps(as_json(results, facts), indent=2, ensure_ascii=False) + "\n"
-    return tuple(_whole(out / name, text) for name, text in texts.items())
-
-
-def _whole(path: Path, text: str) -> Path:
-    draft = path.with_name(f".{path.name}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}; choose another folder with --out") from error
-    return path
+    return tuple(put(out / name, text) for name, text in texts.items())
 
 
 def _csv(rows: Sequence[dict[str, Any]]) -> str:
