@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import StoreMissingError
 
@@ -15,20 +15,8 @@ if TYPE_CHECKING:
     from torch_embers.classify.explain import Explanation
     from torch_embers.classify.labels.suspects import Suspect
     from torch_embers.classify.stage import Labelled
+    from torch_embers.progress import Progress
     from torch_embers.store.store import Store, Writer
-
-
-class Progress(Protocol):
-    """Who watches the stage."""
-
-    def expects(self, total: int) -> None:
-        """How many items there are to do."""
-
-    def advanced(self, count: int) -> None:
-        """So many more are done."""
-
-    def said(self, text: str) -> None:
-        """Something worth a line."""
 
 
 def own_folder(store: Store) -> Path:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.mine.pages import now_utc
@@ -23,6 +23,7 @@ from torch_embers.store import rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from torch_embers.progress import Progress
     from torch_embers.store.store import Store, Writer
 
 BATCH = 200
@@ -33,16 +34,6 @@ STATED = "stated"
 REFUSED = "fragment"
 """Reason where a script was found, but makes no valid case."""
 CURATED, EXTRACTED, NOT_POSSIBLE = "curated", "extracted", "not_possible"
-
-
-class Watcher(Protocol):
-    """Somebody who wants to see how it goes."""
-
-    def expects(self, total: int | None) -> None:
-        """How many items there are."""
-
-    def advanced(self, count: int) -> None:
-        """Items that are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +53,7 @@ class Linked:
     read: int
 
 
-def link_repros(store: Store, repo: str | None, watcher: Watcher) -> Linked:
+def link_repros(store: Store, repo: str | None, watcher: Progress) -> Linked:
     """Bring the table ``extractions`` up to date with the candidates.
 
     Args:

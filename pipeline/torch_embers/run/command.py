@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
-    from torch_embers.run.executor import Watcher
     from torch_embers.run.ledger import Cell
     from torch_embers.run.reduction import Reduction
     from torch_embers.settings import Settings
@@ -81,7 +81,7 @@ def run_cases(
     wanted: Settings,
     cases: Sequence[str],
     names: Sequence[str],
-    watcher: Watcher,
+    watcher: Progress,
     told: Callable[[Cell], None],
     *,
     jobs: int,
@@ -139,7 +139,7 @@ def _outcome(store: Store, cells: Sequence[Cell], newest: Build) -> RunOutcome:
 def run_recheck(
     store: Store,
     wanted: Settings,
-    watcher: Watcher,
+    watcher: Progress,
     *,
     only: str,
     names: Sequence[str],

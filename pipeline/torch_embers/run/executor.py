@@ -11,7 +11,7 @@ from collections import defaultdict
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from torch_embers.run.ledger import Cell, Ledger
 from torch_embers.run.runner import Attempt, Runner
@@ -21,6 +21,7 @@ from torch_embers.run.verdict import Control, Observation, Rules, judge
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.builds import Build, Registry
     from torch_embers.store.store import Store, Writer
@@ -28,19 +29,6 @@ if TYPE_CHECKING:
 
 LEAST_MEMORY = 4 << 30
 """Bytes that every run may take; a case that says that it needs more gets more."""
-
-
-class Watcher(Protocol):
-    """Somebody who wants to see how it goes."""
-
-    def expects(self, total: int | None) -> None:
-        """How many verdicts there will be."""
-
-    def advanced(self, count: int) -> None:
-        """Verdicts that were reached."""
-
-    def said(self, text: str) -> None:
-        """One line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +64,7 @@ class Executor:
     """
 
     def __init__(
-        self, store: Store, writer: Writer, registry: Registry, watcher: Watcher, rules: Rules | None = None
+        self, store: Store, writer: Writer, registry: Registry, watcher: Progress, rules: Rules | None = None
     ) -> None:
         self.ledger = Ledger(store, writer)
         self._registry = registry

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.builds import Build, Registry
-    from torch_embers.run.executor import Watcher
     from torch_embers.run.ledger import Cell
     from torch_embers.store.store import Store, Writer
 
@@ -101,7 +101,7 @@ class Recheck:
 
 
 def recheck(
-    store: Store, writer: Writer, registry: Registry, cases: Sequence[Case], request: Request, watcher: Watcher
+    store: Store, writer: Writer, registry: Registry, cases: Sequence[Case], request: Request, watcher: Progress
 ) -> Recheck:
     """Run what is due, derive statuses, write what changed, and say it.
 

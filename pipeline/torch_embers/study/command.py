@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from datetime import date
     from pathlib import Path
 
+    from torch_embers.progress import Progress
     from torch_embers.store.store import Store
     from torch_embers.study.claims.judge import Report
     from torch_embers.study.exhibits.make import Study
     from torch_embers.study.experiments.measured import Measured
-    from torch_embers.study.experiments.run import Progress
     from torch_embers.study.statements import Outcome
 
 PARTS = {

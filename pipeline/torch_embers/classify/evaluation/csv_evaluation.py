@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torch_embers.classify.command import Progress
+    from torch_embers.progress import Progress
 
 
 @dataclass(frozen=True)

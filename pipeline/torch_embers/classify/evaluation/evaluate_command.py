@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from torch_embers.classify.command import Progress
     from torch_embers.classify.evaluation.gold_evaluation import Evaluated
     from torch_embers.classify.evaluation.learners import Learner
+    from torch_embers.progress import Progress
     from torch_embers.store.store import Store
 
 

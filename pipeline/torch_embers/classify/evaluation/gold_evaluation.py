@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torch_embers.classify.command import Progress
     from torch_embers.classify.evaluation.splits import Split
     from torch_embers.classify.labels.agreement import Agreement
     from torch_embers.classify.labels.gold import GoldItem
     from torch_embers.classify.labels.weak import WeakLabel
     from torch_embers.classify.questions import Question
+    from torch_embers.progress import Progress
     from torch_embers.store.store import Store
 
     Embed = Callable[[Sequence[str]], NDArray[np.float32]]

@@ -66,6 +66,8 @@ def made(count: int, seed: int) -> NDArray[np.uint8]:
 
 
 def _read(path: Path, count: int) -> NDArray[np.uint8]:
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder; {HOW}")
     if path.is_dir():
         return _folder(path, count)
     if path.suffix == ".bin":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
+from torch_embers.progress import Silent
 from torch_embers.study.experiments import devices as known
 from torch_embers.study.experiments import machine, orders, plan
 from torch_embers.study.experiments.measured import VISION, Facts, Measured
@@ -14,34 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from torch_embers.progress import Progress
     from torch_embers.study.experiments.devices import Device
     from torch_embers.study.experiments.plan import Plan
-
-
-class Progress(Protocol):
-    """What is told while measuring; ``console.Counting`` is one."""
-
-    def expects(self, total: int | None) -> None:
-        """Measurements there will be."""
-
-    def advanced(self, count: int) -> None:
-        """Measurements more that are done."""
-
-    def said(self, text: str) -> None:
-        """A line for the reader."""
-
-
-class Silent:
-    """Progress that nobody watches."""
-
-    def expects(self, total: int | None) -> None:
-        """Tell nobody."""
-
-    def advanced(self, count: int) -> None:
-        """Tell nobody."""
-
-    def said(self, text: str) -> None:
-        """Tell nobody."""
 
 
 def run(
