@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers import resources
-from torch_embers.classify.text import Cleaner, bracket_tags, clean, frame_text, model_text, title_text
+from torch_embers.classify.cleaning.reading import frame_text
+from torch_embers.classify.text import Cleaner, bracket_tags, clean, model_text, title_text
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:

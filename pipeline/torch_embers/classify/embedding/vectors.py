@@ -74,7 +74,8 @@ def text_hash(text: str) -> str:
 def rules_hash() -> str:
     """Names the cleaning: changes with its patterns and with its code."""
     digest = hashlib.blake2b(digest_size=8)
-    for path in (resources.data_file("text_cleaning.toml"), resources.package_file("classify", "text.py")):
+    code = [("text.py",), *(("cleaning", f"{name}.py") for name in ("blocks", "reading", "rules"))]
+    for path in (resources.data_file("text_cleaning.toml"), *(resources.package_file("classify", *p) for p in code)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
