@@ -21,7 +21,7 @@ from mini_study import CRASH, REPO
 from torch_embers import cli, resources
 from torch_embers.errors import InputError
 from torch_embers.store.store import Store
-from torch_embers.study import population, results, statements
+from torch_embers.study import command, population, results, statements
 from torch_embers.study.claims.judge import Frame
 from torch_embers.study.exhibits import definitions
 from torch_embers.study.exhibits.make import Study
@@ -737,3 +737,18 @@ def test_on_the_catalog_every_statement_is_decided_and_none_is_made_about_the_tr
         if outcome.statement.scope == "tracker":
             assert outcome.refused
     assert any(outcome.carried for outcome in outcomes)
+
+
+def test_ctrl_c_says_where_the_finished_parts_are(
+    study: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not that the same command goes on: times of two runs are never put together."""
+
+    def struck(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "run", struck)
+    assert study("tables") == 130
+    error = capsys.readouterr().err
+    assert "the same command begins anew" in error
+    assert "goes on from there" not in error

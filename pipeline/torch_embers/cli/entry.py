@@ -9,10 +9,9 @@ import typer
 
 from torch_embers import console
 from torch_embers.cli.application import app
+from torch_embers.cli.options import INTERRUPTED
 from torch_embers.errors import EmbersError
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
 PIPE_CLOSED = 141
 """Exit code after the reader of a pipe went away, as shells have it."""
 

@@ -8,6 +8,8 @@ import typer
 from torch_embers import settings
 from torch_embers.store.store import Store
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
 DatabaseOption = Annotated[
     Path | None,
     typer.Option("--database", "-d", help="The DuckDB file.", show_default="data/embers.duckdb, or EMBERS_DATABASE"),

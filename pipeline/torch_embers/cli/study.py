@@ -1,12 +1,13 @@
 """The command `embers study`: the paper rebuilt from this database, checked claim by claim, and carried on."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from torch_embers import console
-from torch_embers.cli.options import DatabaseOption, store_at
+from torch_embers.cli.options import INTERRUPTED, DatabaseOption, store_at
 from torch_embers.errors import InputError
 
 
@@ -41,14 +42,18 @@ def study(
     asked = [f"--{'device' if name == 'devices' else name}" for name, value in experiment.items() if value]
     if "experiments" not in command.parts(what or ()) and (asked or quick):
         raise InputError(f"{', '.join(asked) or '--quick'}: goes with `embers study experiments`")
-    with console.Counting("study", unit="steps") as progress:
-        done = command.run(
-            store_at(database),
-            what or (),
-            out,
-            progress,
-            as_of=parse_day(as_of) if as_of else None,
-            profile="quick" if quick else "default",
-            **experiment,
-        )
+    try:
+        with console.Counting("study", unit="steps") as progress:
+            done = command.run(
+                store_at(database),
+                what or (),
+                out,
+                progress,
+                as_of=parse_day(as_of) if as_of else None,
+                profile="quick" if quick else "default",
+                **experiment,
+            )
+    except KeyboardInterrupt:
+        show.print_interrupted(out)
+        sys.exit(INTERRUPTED)  # typer.Exit would have the usual words said as well
     show.print_done(done, out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from torch_embers.console import plain, stdout, table
+from torch_embers.console import plain, stderr, stdout, table
 from torch_embers.study.claims import claims_table
 from torch_embers.study.claims.judge import VERDICTS
 from torch_embers.study.exhibits.display import display
@@ -36,6 +36,12 @@ def print_done(done: Done, out: Path) -> None:
         print_findings(out)
     console = stdout()
     console.print(f"\n{len(done.paths)} files in {plain(out)}", soft_wrap=True)
+
+
+def print_interrupted(out: Path) -> None:
+    """Say what Ctrl-C left: whole files of the finished parts. Times are never put together from two runs."""
+    said = f"interrupted: what was finished is in {plain(out)}; the same command begins anew"
+    stderr().print(said, soft_wrap=True)
 
 
 def print_study(study: Study, outcomes: Sequence[Outcome]) -> None:
