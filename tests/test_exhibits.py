@@ -64,30 +64,30 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
     ],
     # memory: 10 40 70 (paper), and 100 (today), and 30 50 80; logical: 60, and 110; data type: 20; 26 115 120: no label
     "table_1": [
-        ("candidates", "memory", "MEMORY", 7, 10),
-        ("candidates", "logical", "LOGICAL", 2, 10),
-        ("candidates", "data_type", "DATA_TYPE", 1, 10),
-        ("candidates", "other", "OTHER", 0, 10),
-        ("paper", "memory", "MEMORY", 3, 4),
-        ("paper", "logical", "LOGICAL", 1, 4),
-        ("paper", "data_type", "DATA_TYPE", 0, 4),
-        ("paper", "other", "OTHER", 0, 4),
-        ("today", "memory", "MEMORY", 4, 5),
-        ("today", "logical", "LOGICAL", 1, 5),
-        ("today", "data_type", "DATA_TYPE", 0, 5),
-        ("today", "other", "OTHER", 0, 5),
+        ("candidates", "memory", "MEMORY", "x", 7, 10),
+        ("candidates", "logical", "LOGICAL", "x", 2, 10),
+        ("candidates", "data_type", "DATA_TYPE", "x", 1, 10),
+        ("candidates", "other", "OTHER", "x", 0, 10),
+        ("paper", "memory", "MEMORY", "x", 3, 4),
+        ("paper", "logical", "LOGICAL", "x", 1, 4),
+        ("paper", "data_type", "DATA_TYPE", "x", 0, 4),
+        ("paper", "other", "OTHER", "x", 0, 4),
+        ("today", "memory", "MEMORY", "x", 4, 5),
+        ("today", "logical", "LOGICAL", "x", 1, 5),
+        ("today", "data_type", "DATA_TYPE", "x", 0, 5),
+        ("today", "other", "OTHER", "x", 0, 5),
     ],
     # of the non-contiguity bugs 10 30 40 70 only 10 has a sub-type, of the faults 50 100 only 50, and 80 has none
     "table_2": [
-        ("candidates", MF, "channel_management", "CHANNEL_MANAGEMENT", 0, 0),
-        ("candidates", NC, "cuda_limitation", "CUDA_LIMITATION", 1, 1),
-        ("candidates", NC, "channel_management", "CHANNEL_MANAGEMENT", 0, 1),
-        ("candidates", SF, "invalid_memory_address", "INVALID_MEMORY_ADDRESS", 1, 1),
-        ("paper", NC, "cuda_limitation", "CUDA_LIMITATION", 1, 1),
-        ("paper", NC, "channel_management", "CHANNEL_MANAGEMENT", 0, 1),
-        ("today", NC, "cuda_limitation", "CUDA_LIMITATION", 1, 1),
-        ("today", NC, "channel_management", "CHANNEL_MANAGEMENT", 0, 1),
-        ("today", SF, "invalid_memory_address", "INVALID_MEMORY_ADDRESS", 0, 0),
+        ("candidates", MF, "channel_management", "CHANNEL_MANAGEMENT", "x", 0, 0),
+        ("candidates", NC, "cuda_limitation", "CUDA_LIMITATION", "x", 1, 1),
+        ("candidates", NC, "channel_management", "CHANNEL_MANAGEMENT", "x", 0, 1),
+        ("candidates", SF, "invalid_memory_address", "INVALID_MEMORY_ADDRESS", "x", 1, 1),
+        ("paper", NC, "cuda_limitation", "CUDA_LIMITATION", "x", 1, 1),
+        ("paper", NC, "channel_management", "CHANNEL_MANAGEMENT", "x", 0, 1),
+        ("today", NC, "cuda_limitation", "CUDA_LIMITATION", "x", 1, 1),
+        ("today", NC, "channel_management", "CHANNEL_MANAGEMENT", "x", 0, 1),
+        ("today", SF, "invalid_memory_address", "INVALID_MEMORY_ADDRESS", "x", 0, 0),
     ],
     # strict parts count twice: as data path, and by themselves; 2.1.2 and 2.9.1 hold nothing but other lines
     "figure_1": [
@@ -407,7 +407,8 @@ def test_all_exhibits_of_the_database_at_once_say_how_many_and_how_selected() ->
             assert table.notes[0].endswith(": 8 verdicts of this database, 18 of the shipped matrix")
     with pytest.raises(KeyError):
         study.table("figure_99")
-    names, rows = display.display(study.table("table_1"), study.plan)
+    assert display.display(study.table("table_1"), study.plan)[0][:3] == ("class", "paper_name", "definition")
+    names, rows = display.display(study.table("table_1"), study.plan, ["definition"])
     assert names == ("class", "paper_name", "patched bugs to July 2024", "patched bugs to June 2026", "all candidates")
     assert rows[0][2:] == ("3 of 4", "4 of 5 (80.0 % [37.6, 96.4])", "7 of 10 (70.0 % [39.7, 89.2])")
 

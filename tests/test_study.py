@@ -605,7 +605,14 @@ def test_tables_are_written_and_printed(
     assert expected <= set(made)
     with (tmp_path / "out" / "table_1.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert rows[0] == {"sample": "candidates", "class": "memory", "paper_name": "MEMORY", "k": "7", "n": "10"} | {
+    assert rows[0] == {
+        "sample": "candidates",
+        "class": "memory",
+        "paper_name": "MEMORY",
+        "definition": "x",
+        "k": "7",
+        "n": "10",
+    } | {
         "share": "70.0",
         "low": "39.68",
         "high": "89.22",

@@ -1,6 +1,6 @@
--- Table II: the memory types and their sub-types, and how many memory bugs of each sample have each. `n` counts those of the type that
--- have a sub-type at all.
-SELECT s.sample, c.parent AS memory_type, c.class AS memory_subtype, c.paper_name,
+-- Table II: what are the memory types and their sub-types (in the words of data/taxonomy.toml), and how many memory bugs of each sample
+-- have each? `n` counts those of the type that have a sub-type at all.
+SELECT s.sample, c.parent AS memory_type, c.class AS memory_subtype, c.paper_name, c.definition,
        count(*) FILTER (WHERE t.value = c.class) AS k, count(t.value) AS n
 FROM study_classes c
 JOIN study_labels m ON m.scheme = 'memory_type' AND m.value = c.parent

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from torch_embers.study.statements import Outcome
 
 
+LONG = ("definition", "paper_name")
+"""Columns that are too long for a terminal; the CSV has them."""
 MOST_ROWS = 15
 """Rows of a table that are printed; the CSV has them all."""
 
@@ -63,7 +65,7 @@ def print_study(study: Study, outcomes: Sequence[Outcome]) -> None:
 def print_table(made: Table, plan: Plan) -> None:
     """Print the first rows of a table with its notes."""
     out = stdout()
-    names, rows = display(made, plan)
+    names, rows = display(made, plan, LONG)
     columns = [(name, False) for name in names]
     out.print(table(f"\n{made.exhibit.heading}", columns, rows[:MOST_ROWS]))
     if len(rows) > MOST_ROWS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.study.results import cell
@@ -25,10 +26,19 @@ RANGES = {
 """Numbers that stand in one cell with the ends of their intervals."""
 
 
-def display(table: Table, plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Columns and rows of ready text; empty for a table without rows."""
+def display(table: Table, plan: Plan, leave_out: Sequence[str] = ()) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Columns and rows of ready text; empty for a table without rows.
+
+    Args:
+        table: an exhibit.
+        plan: its samples.
+        leave_out: columns that are not shown.
+    """
     if not table.rows:
         return (), []
+    if leave_out:
+        short = tuple({name: value for name, value in row.items() if name not in leave_out} for row in table.rows)
+        return display(replace(table, rows=short), plan)
     if "sample" in table.columns:
         return _by_sample(table, plan)
     if "later_k" in table.columns:
