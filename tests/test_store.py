@@ -811,6 +811,13 @@ def test_the_lock_note_is_valid_json_that_names_process_and_purpose(store: Store
     assert note["purpose"] == "embers mine --source jsonl"
 
 
+def test_ctrl_c_while_rows_are_handed_over_is_ctrl_c(database: Path) -> None:
+    """DuckDB wraps what strikes while it reads an object of Python's into an error of its own."""
+    store = Store(database)
+    with store.writer("test") as writer, pytest.raises(KeyboardInterrupt), writer.transaction():
+        raise duckdb.InvalidInputException("counting the rows of 'stage' failed: KeyboardInterrupt: ")
+
+
 def test_ctrl_c_while_the_file_is_opened_is_ctrl_c(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DuckDB makes a bare RuntimeError of it, in whatever statement it strikes."""
     store = Store(database)

@@ -68,6 +68,8 @@ slower."""
 PAGE_LEVEL = 1
 INTERRUPTED = "Query interrupted"
 """What DuckDB makes of Ctrl-C while it runs a statement: a bare RuntimeError."""
+STRUCK = "KeyboardInterrupt"
+"""What stands in DuckDB's own error when Ctrl-C strikes while it reads a frame of Python's."""
 
 _BUSY = ("Could not set lock", "Conflicting lock", "different configuration", "nique file handle")
 _FULL = ("No space left", "Disk quota", "File too large")
@@ -84,7 +86,13 @@ _CORRUPT = (
 
 
 def explain(error: duckdb.Error, path: Path) -> StoreError:
-    """Turn DuckDB's error into ours, with advice."""
+    """Turn DuckDB's error into ours, with advice.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C struck while DuckDB read an object of Python's; it wraps that like any other error.
+    """
+    if STRUCK in str(error):
+        raise KeyboardInterrupt from error
     text = str(error).strip().splitlines()[0][:300]
     said = text.replace(str(path), "")
     if any(mark in said for mark in _BUSY):
