@@ -20,7 +20,8 @@ def describe(torch: Any, devices: tuple[str, ...]) -> dict[str, str | int | floa
         "cores": cores(),
         "threads": torch.get_num_threads(),
         "memory_gb": round(total_bytes() / 1e9, 1),
-        "system": f"{platform.system()} {platform.release()}",
+        # the rest of a release names one machine's own kernel
+        "system": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
         "python": platform.python_version(),
         "torch": str(torch.__version__),
         "capability": str(torch.backends.cpu.get_cpu_capability()),
