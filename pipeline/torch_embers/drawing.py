@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from torch_embers import resources
-from torch_embers.errors import InputError, MissingPackageError
+from torch_embers import packages, resources
+from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -96,11 +96,7 @@ def need() -> Any:
     Raises:
         InputError: it is not installed.
     """
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise MissingPackageError("pictures need matplotlib: pip install 'torch-embers[study]'") from error
-    return mpl
+    return packages.need("matplotlib", "pictures need", "study")
 
 
 def new(width: float = 6.4, height: float = 3.6, *, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Any, Any]:

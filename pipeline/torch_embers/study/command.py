@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
 from torch_embers.study import population, results, statements
-from torch_embers.study.claims import claims_table, judge
+from torch_embers.study.claims import claims_table, definitions, judge
 from torch_embers.study.exhibits.make import make
 
 if TYPE_CHECKING:
@@ -70,6 +70,18 @@ def counted(store: Store, as_of: date | None = None) -> Study:
         return make(connection, plan)
 
 
+def counted_and_judged(store: Store, as_of: date | None = None) -> tuple[Study, Report]:
+    """Tables, figures and claims from one reading of the database: what both stand on is made once.
+
+    Raises:
+        InputError: the day, a definition or a query is malformed.
+        StoreError: the database cannot be read.
+    """
+    plan = population.load(as_of)
+    with store.read() as connection:
+        return make(connection, plan), judge.evaluate(connection, definitions.load())
+
+
 def run(
     store: Store, what: Sequence[str], out: Path, progress: Progress, *, as_of: date | None = None, **experiment: Any
 ) -> Done:
@@ -92,10 +104,16 @@ def run(
     if as_of is not None and not {"tables", "figures"} & set(wanted):
         raise InputError(f"--as-of goes with tables and figures, not with {' and '.join(wanted)} alone")
     made: dict[str, Any] = {"paths": []}
-    if {"tables", "figures"} & set(wanted):
-        _exhibits(store, wanted, out, as_of, made)
-    if "claims" in wanted:
+    exhibits = bool({"tables", "figures"} & set(wanted))
+    if exhibits and "claims" in wanted:
+        made["study"], made["report"] = counted_and_judged(store, as_of)
+    elif exhibits:
+        made["study"] = counted(store, as_of)
+    elif "claims" in wanted:
         made["report"] = judge.on_store(store)
+    if exhibits:
+        _exhibits(made["study"], wanted, out, made)
+    if "claims" in wanted:
         made["paths"] += claims_table.write(made["report"], out)
     if "figures" in wanted:
         _pictures(made["study"], out, progress, made["paths"])
@@ -109,9 +127,8 @@ def run(
     return Done(**made)
 
 
-def _exhibits(store: Store, wanted: tuple[str, ...], out: Path, as_of: date | None, made: dict[str, Any]) -> None:
-    study = counted(store, as_of)
-    made["study"], made["outcomes"] = study, statements.decide(study)
+def _exhibits(study: Study, wanted: tuple[str, ...], out: Path, made: dict[str, Any]) -> None:
+    made["outcomes"] = statements.decide(study)
     for table in study.tables:
         if f"{table.exhibit.kind}s" in wanted:
             made["paths"] += results.write_table(table, out)

@@ -249,10 +249,9 @@ def read(database: Path | None = None, *, as_of: date | None = None) -> Reading:
 
 def _read(store: Store, origin: str, as_of: date | None) -> Reading:
     from torch_embers.study import command, statements
-    from torch_embers.study.claims import judge
 
-    study = command.counted(store, as_of or newest_day(store))
-    return Reading(origin, study, judge.on_store(store), statements.decide(study))
+    study, report = command.counted_and_judged(store, as_of or newest_day(store))
+    return Reading(origin, study, report, statements.decide(study))
 
 
 def newest_day(store: Store) -> date | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 from typing import Any
 
-from torch_embers.errors import InputError
+from torch_embers import packages
 
 INSTALL = "pip install 'torch-embers[classify]'"
 
@@ -15,12 +14,9 @@ def need(module: str) -> Any:
     """Import an optional package.
 
     Raises:
-        InputError: it is not installed.
+        MissingPackageError: it is not installed.
     """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise InputError(f"embeddings need {error.name or module}: {INSTALL}") from error
+    return packages.need(module, "embeddings need", "classify")
 
 
 def installed(*modules: str) -> bool:

@@ -11,13 +11,13 @@ and weights from its own rows of the counts.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 
+from torch_embers import packages
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -228,11 +228,6 @@ def need(module: str) -> Any:
     """Import a module of scikit-learn, which only the classifier needs.
 
     Raises:
-        InputError: it is not installed.
+        MissingPackageError: it is not installed.
     """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise InputError(
-            f"the classifier needs {error.name or module}: pip install 'torch-embers[classify]'"
-        ) from error
+    return packages.need(module, "the classifier needs", "classify")

@@ -182,7 +182,8 @@ def _survival(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
             f"p = {test.p:.2g}"
         )
         facts["p"] = test.p
-    return Table(exhibit, tuple(rows), tuple(found), tuple(notes), facts)
+    drawn = {name: curve for name, curve in curves.items() if not isinstance(curve, Refusal)}
+    return Table(exhibit, tuple(rows), tuple(found), tuple(notes), facts, drawn)
 
 
 METHODS: dict[str, Callable[[Exhibit, Sequence[Row], Limits], Table]] = {

@@ -12,6 +12,7 @@ from torch_embers.study import sql
 
 if TYPE_CHECKING:
     from torch_embers.study.exhibits.definitions import Exhibit
+    from torch_embers.study.statistics.survival import Survival
 
 Row = dict[str, Any]
 
@@ -24,6 +25,7 @@ class Table:
         rows: what is shown and written.
         items: what it was computed from, where that is something else: one row per item or per pair of answers.
         notes: how many, which selection, what was left out.
+        curves: what pictures of survival draw, by group; a group without one is too small.
         facts: numbers about the whole that statements ask for, as ``p`` of a test.
     """
 
@@ -32,6 +34,7 @@ class Table:
     items: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
     facts: dict[str, float] = field(default_factory=dict)
+    curves: dict[str, Survival] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from torch_embers import packages
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,11 +48,7 @@ def torch_or_refuse() -> Any:
     Raises:
         InputError: it is not installed.
     """
-    try:
-        import torch
-    except ImportError as error:
-        raise InputError("the experiments need torch: pip install 'torch-embers[study]'") from error
-    return torch
+    return packages.need("torch", "the experiments need", "study")
 
 
 def present(torch: Any) -> tuple[str, ...]:

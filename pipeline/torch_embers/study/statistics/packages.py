@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
-from torch_embers.errors import MissingPackageError
+from torch_embers import packages
 
 
 def need(module: str) -> Any:
@@ -14,9 +13,4 @@ def need(module: str) -> Any:
     Raises:
         MissingPackageError: it is not installed.
     """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingPackageError(
-            f"the study's statistics need {error.name or module}: pip install 'torch-embers[study]'"
-        ) from error
+    return packages.need(module, "the study's statistics need", "study")

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import drawing
 from torch_embers.study.exhibits.derive import ALL, with_share
 from torch_embers.study.exhibits.pictures import blank, marks, words
-from torch_embers.study.statistics import survival
-from torch_embers.study.statistics.survival import Survival
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,16 +142,15 @@ def sizes(table: Table, _plan: Plan) -> Any:
 def curves(table: Table, plan: Plan) -> Any:
     """Kaplan-Meier curves of all, with its band, and of each group that is large enough; with how many ended."""
     group, event = table.exhibit.group, table.exhibit.event
-    if all(row["n"] < plan.limits.least_group or row[event] < survival.LEAST_EVENTS for row in table.rows):
+    shown = [row for row in table.rows if row["n"] >= plan.limits.least_group][: MOST_LINES + 1]
+    if not any(row[group] in table.curves for row in shown):
         return blank.blank(table, "Nothing is drawn: too few items.")
     figure, axes = drawing.new(7.6, 3.6 + 0.13 * len(table.notes))
-    shown = [row for row in table.rows if row["n"] >= plan.limits.least_group][: MOST_LINES + 1]
     place = 0
     for row in shown:
         name = row[group]
-        members = [i for i in table.items if name in (ALL, i[group])]
-        curve = survival.kaplan_meier([float(i["days"]) for i in members], [bool(i[event]) for i in members])
-        if not isinstance(curve, Survival):
+        curve = table.curves.get(name)
+        if curve is None:
             continue
         kept = _visible(curve.share)
         years = [curve.days[i] / YEAR for i in kept]
