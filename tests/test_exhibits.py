@@ -201,20 +201,32 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
         (115, None, None, None, False, 395.0),  # open: to the end of the study, 365 + 30 of June 2026
         (120, None, None, None, False, 10.0),
     ],
-    # pairs that both labelled; the paper's labels were known to the others; 40: a person against both
+    # items that two or more labelled; the paper's labels were known to the others; 40: a person, too; 70: a third
     "agreement": [
-        ("bug_type", "guide-1", "guide-2", "logical", "data_type", 1),  # 20
-        ("bug_type", "guide-1", "guide-2", "logical", "logical", 2),  # 40 110
-        ("bug_type", "guide-1", "guide-2", "memory", "logical", 1),  # 70
-        ("bug_type", "guide-1", "guide-2", "memory", "memory", 3),  # 10 30 60
-        ("bug_type", "guide-1", "guide-3", "memory", "memory", 1),  # 70
-        ("bug_type", "guide-1", "person", "logical", "memory", 1),
-        ("bug_type", "guide-2", "guide-3", "logical", "memory", 1),  # 70
-        ("bug_type", "guide-2", "person", "logical", "memory", 1),
-        ("consequence", "guide-1", "guide-2", "crash", "crash", 1),  # 10
-        ("consequence", "guide-1", "guide-2", SILENT, SILENT, 1),  # 40
-        ("memory_type", "guide-1", "guide-2", NC, NC, 1),  # 10
-        ("memory_type", "guide-1", "guide-2", SF, NC, 1),  # 40
+        ("bug_type", "guide-1", mini_study.REPO, 10, "memory"),
+        ("bug_type", "guide-2", mini_study.REPO, 10, "memory"),
+        ("bug_type", "guide-1", mini_study.REPO, 20, "logical"),
+        ("bug_type", "guide-2", mini_study.REPO, 20, "data_type"),
+        ("bug_type", "guide-1", mini_study.REPO, 30, "memory"),
+        ("bug_type", "guide-2", mini_study.REPO, 30, "memory"),
+        ("bug_type", "guide-1", mini_study.REPO, 40, "logical"),
+        ("bug_type", "guide-2", mini_study.REPO, 40, "logical"),
+        ("bug_type", "person", mini_study.REPO, 40, "memory"),
+        ("bug_type", "guide-1", mini_study.REPO, 60, "memory"),
+        ("bug_type", "guide-2", mini_study.REPO, 60, "memory"),
+        ("bug_type", "guide-1", mini_study.REPO, 70, "memory"),
+        ("bug_type", "guide-2", mini_study.REPO, 70, "logical"),
+        ("bug_type", "guide-3", mini_study.REPO, 70, "memory"),
+        ("bug_type", "guide-1", mini_study.REPO, 110, "logical"),
+        ("bug_type", "guide-2", mini_study.REPO, 110, "logical"),
+        ("consequence", "guide-1", mini_study.REPO, 10, "crash"),
+        ("consequence", "guide-2", mini_study.REPO, 10, "crash"),
+        ("consequence", "guide-1", mini_study.REPO, 40, SILENT),
+        ("consequence", "guide-2", mini_study.REPO, 40, SILENT),
+        ("memory_type", "guide-1", mini_study.REPO, 10, NC),
+        ("memory_type", "guide-2", mini_study.REPO, 10, NC),
+        ("memory_type", "guide-1", mini_study.REPO, 40, SF),
+        ("memory_type", "guide-2", mini_study.REPO, 40, NC),
     ],
     # predicted: candidates without a label (26 115 120); labelled: the other candidates
     "prevalence": [
@@ -438,24 +450,29 @@ def test_the_share_of_a_type_is_that_of_the_type_and_not_of_its_part() -> None:
     assert (made.rows[0]["k"], made.notes) == (1, ())
 
 
-def pairs(counts: dict[tuple[str, str], int], other: str = "two") -> list[Row]:
-    """Answers of two annotators as agreement.sql gives them."""
+def pairs(counts: dict[tuple[str, str], int], other: str = "two", start: int = 0) -> list[Row]:
+    """Answers of two annotators on items of their own, as agreement.sql gives them."""
+    answers = [pair for pair, k in counts.items() for _ in range(k)]
     return [
-        {"scheme": "bug_type", "one": "one", "other": other, "first": a, "second": b, "k": k}
-        for (a, b), k in counts.items()
+        {"scheme": "bug_type", "annotator": who, "repo": mini_study.REPO, "number": number, "value": value}
+        for number, pair in enumerate(answers, start)
+        for who, value in zip(("one", other), pair, strict=True)
     ]
 
 
 def test_kappa_of_two_annotators() -> None:
     # agreement 16 of 20; by chance 12/20 * 12/20 + 8/20 * 8/20 = 0.52; (0.8 - 0.52) / 0.48
     rows = pairs({("a", "a"): 10, ("b", "b"): 6, ("a", "b"): 2, ("b", "a"): 2})
-    made = computed("kappa", rows + pairs({("a", "a"): 19}, "third"))
+    made = computed("kappa", rows + pairs({("a", "a"): 19}, "third", start=100))
     assert len(made.rows) == 1
     [row] = made.rows
     assert (row["n"], row["same"], row["kappa"]) == (20, 16, pytest.approx(0.5833, abs=1e-4))
     assert row["low"] < row["kappa"] < row["high"]
-    assert made.notes == ("1 pairs of annotators share fewer than 20 items: no kappa",)
-    assert len(made.items) == 5
+    # alpha over all 39 items and 78 labels, a: 24 + 38 = 62, b: 16; unlike pairs 4 * 2 = 8; expected 2 * 62 * 16 / 77
+    assert row["alpha"] == pytest.approx(1 - 8 / (2 * 62 * 16 / 77), abs=1e-4)
+    # the third shares 19 with the first, none with the second
+    assert made.notes[-1] == "2 pairs of annotators share fewer than 20 items: no kappa"
+    assert len(made.items) == 2 * (20 + 19)
 
 
 def test_a_difference_of_shares_stands_only_where_both_sides_are_large_enough() -> None:

@@ -27,6 +27,8 @@ class Agreement:
     other: str
     kappa: Interval
     items: int
+    same: int
+    """Items to which both gave the same class."""
 
 
 def between(said: Iterable[tuple[str, str, Hashable, str]], least: int = LEAST_SHARED) -> list[Agreement]:
@@ -45,7 +47,8 @@ def between(said: Iterable[tuple[str, str, Hashable, str]], least: int = LEAST_S
         both = [item for item in first if item in second]
         if one_scheme == other_scheme and len(both) >= max(1, least):
             chance_free = kappa([first[item] for item in both], [second[item] for item in both], both)
-            found.append(Agreement(one_scheme, one, other, chance_free, len(both)))
+            same = sum(first[item] == second[item] for item in both)
+            found.append(Agreement(one_scheme, one, other, chance_free, len(both), same))
     return found
 
 

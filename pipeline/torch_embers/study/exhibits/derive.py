@@ -7,6 +7,7 @@ none, and a note says so.
 from __future__ import annotations
 
 from itertools import groupby
+from math import comb
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import MissingPackageError
@@ -60,24 +61,25 @@ def _shares(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
 
 
 def _kappa(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
-    from torch_embers.classify.evaluation.metrics import kappa
+    from torch_embers.study.statistics import agreement
 
+    said = [(str(r["scheme"]), str(r["annotator"]), (r["repo"], r["number"]), str(r["value"])) for r in found]
     rows: list[Row] = []
     few = 0
-    pairs = sorted(found, key=lambda r: (r["scheme"], r["one"], r["other"]))
-    for (scheme, one, other), group in groupby(pairs, key=lambda r: (r["scheme"], r["one"], r["other"])):
-        answers = [(r["first"], r["second"]) for r in group for _ in range(r["k"])]
-        if len(answers) < limits.least_statement:
-            few += 1
-            continue
-        first, second = zip(*answers, strict=True)
-        value = kappa(first, second, list(range(len(answers))))
-        same = sum(a == b for a, b in answers)
-        rows.append(
-            {"scheme": scheme, "one": one, "other": other, "n": len(answers), "same": same}
-            | {"kappa": value.value, "low": value.low, "high": value.high}
-        )
-    notes = [f"{few} pairs of annotators share fewer than {limits.least_statement} items: no kappa"] if few else []
+    for agreed in agreement.by_scheme(said, least=limits.least_statement):
+        few += comb(len(agreed.annotators), 2) - len(agreed.pairs)
+        whole = None if isinstance(agreed.alpha, Refusal) else agreed.alpha
+        for pair in agreed.pairs:
+            row: Row = {"scheme": agreed.scheme, "one": pair.one, "other": pair.other, "n": pair.items}
+            row |= {"same": pair.same, "kappa": pair.kappa.value, "low": pair.kappa.low, "high": pair.kappa.high}
+            row |= {
+                "alpha": whole and whole.value,
+                "alpha_low": whole and whole.low,
+                "alpha_high": whole and whole.high,
+            }
+            rows.append(row)
+    notes = ["alpha: Krippendorff's, of all annotators of the scheme"] if rows else []
+    notes += [f"{few} pairs of annotators share fewer than {limits.least_statement} items: no kappa"] if few else []
     return Table(exhibit, tuple(rows), tuple(found), tuple(notes))
 
 

@@ -18,6 +18,7 @@ SHARE = {"k", "n", "share", "low", "high"}
 RANGES = {
     "share": ("low", "high"),
     "kappa": ("low", "high"),
+    "alpha": ("alpha_low", "alpha_high"),
     "median_days": ("low", "high"),
     "raw": ("raw_low", "raw_high"),
     "corrected": ("corrected_low", "corrected_high"),
