@@ -97,9 +97,10 @@ test-slow: setup-study ## kill tests, fault tests, whole mines against stand-in 
 test-all: setup-study ## everything
 	$(BIN)/python -m pytest -q
 
-lint: setup ## ruff
+lint: setup ## ruff, and which package may import which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 types: setup-study ## mypy, strict
 	$(BIN)/mypy

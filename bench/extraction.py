@@ -22,22 +22,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.builds.registry import Registry
 from torch_embers.mine.jsonl import JsonlSource
 from torch_embers.mine.runner import mine
 from torch_embers.repro.case import Case, CaseError
 from torch_embers.repro.extract import Extraction, ItemText, extract
 from torch_embers.repro.link import case_of, rules_hash
-from torch_embers.run.builds import Registry
-from torch_embers.run.runner import Attempt, Runner
 from torch_embers.run.series import cannot_run_here
 from torch_embers.run.verdict import USABLE, judge
+from torch_embers.sandbox import doctor
+from torch_embers.sandbox.runner import Attempt, Runner
 from torch_embers.settings import DEFAULT_REPO, load
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torch_embers.run.builds import Build
+    from torch_embers.builds.registry import Build
 
 RESULTS = Path(__file__).parent / "extraction.json"
 SETS = {"mhnurf": "mhnurf_pytorch.csv.gz", "recent": "recent_issues_text.jsonl.gz"}
@@ -141,7 +142,7 @@ def run_all(name: str, entries: Sequence[Entry], build: Build, registry: Registr
     """Make the runs that are lacking on one build, one after the other."""
     cases = [(one.item.number, one.case) for one in entries if one.case is not None and one.on_cpu]
     possible = [(number, case) for number, case in cases if cannot_run_here(case, build) is None]
-    with registry.using(build), Runner(build.python, "hostile") as runner:
+    with registry.using(build), Runner(build.python, "hostile", doctor.prove()) as runner:
         for place, (number, case) in enumerate(possible, 1):
             while (seen := log.of(case, build)) == [] or (len(seen) == 1 and seen[0].outcome == "reproduced"):
                 attempt = Attempt(str(number), case.code, f"{case.name}.py", seed=len(seen), timeout=log.timeout)

@@ -23,20 +23,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from extraction import SETS, entry, texts
+from torch_embers.builds.registry import Registry
 from torch_embers.repro.minimize import GENERAL, MOST_TESTS, MinimizeError, minimize
 from torch_embers.repro.shortcuts import invents
 from torch_embers.repro.shrink import PASSES
-from torch_embers.run.builds import Registry
 from torch_embers.run.reduction import Trial, lines, reduce_case
-from torch_embers.run.runner import Runner
+from torch_embers.sandbox import doctor
+from torch_embers.sandbox.runner import Runner
 from torch_embers.settings import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from extraction import Entry
+    from torch_embers.builds.registry import Build
     from torch_embers.repro.case import Case
-    from torch_embers.run.builds import Build
 
     Test = Callable[[str], bool]
     Way = Callable[[str, Test], tuple[str, int, bool]]
@@ -113,7 +114,7 @@ def compared(
     """The same script by each way."""
     for name, way in ways.items():
         started = time.monotonic()
-        with registry.using(build), Runner(build.python, "hostile") as runner:
+        with registry.using(build), Runner(build.python, "hostile", doctor.prove()) as runner:
             trial = Trial(case, one.found.script, build, runner)
             code, tests, stopped = way(one.found.script, trial.is_interesting)
         keep(scratch, case, name.partition(" ")[0], code)

@@ -26,25 +26,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from torch_embers.classify.embedding.embed import load_embedder, usable_cores
-from torch_embers.classify.embedding.tune import Tuned
-from torch_embers.classify.evaluation import protocols
-from torch_embers.classify.evaluation.evaluate import Report, compare, held_out
-from torch_embers.classify.evaluation.gold_evaluation import LEAST_PER_CLASS, time_notes
-from torch_embers.classify.evaluation.learners import Answers, Hybrid, TfidfBaseline, usual
-from torch_embers.classify.evaluation.metrics import macro_f1
-from torch_embers.classify.evaluation.protocols import (
+import published as protocols
+from published import (
     MHNURF_PUBLISHED,
     MHNURF_SETTINGS,
     NLBSE_PUBLISHED,
     NLBSE_SETTINGS,
 )
-from torch_embers.classify.evaluation.splits import Split, grouped_folds, near_duplicates, time_split
+from torch_embers.classify.embedding.embed import load_embedder, usable_cores
 from torch_embers.classify.learning.features import Inputs
 from torch_embers.classify.learning.linear import View
 from torch_embers.classify.learning.model import Settings
 from torch_embers.classify.text import model_text
+from torch_embers.evaluate.compare import Report, compare, held_out
+from torch_embers.evaluate.gold_evaluation import LEAST_PER_CLASS, time_notes
+from torch_embers.evaluate.learners import Answers, Hybrid, TfidfBaseline, usual
+from torch_embers.evaluate.tune import Tuned
 from torch_embers.resources import data_file
+from torch_embers.statistics.metrics import macro_f1
+from torch_embers.statistics.splits import Split, grouped_folds, near_duplicates, time_split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence

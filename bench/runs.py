@@ -21,7 +21,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_embers.run.runner import Attempt, Runner
+from torch_embers.sandbox import doctor
+from torch_embers.sandbox.runner import Attempt, Runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,8 +82,8 @@ def measure(python: Path, rounds: int) -> dict[str, object]:
         script.write_text(SCRIPT, encoding="utf-8")
         command = [str(python), str(script)]
         wrapped = ["bwrap", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--unshare-all", *command]
-        free = outside(stack.enter_context(Runner(python, "reviewed")))
-        caged = stack.enter_context(Runner(python, "hostile"))
+        free = outside(stack.enter_context(Runner(python, "reviewed", doctor.prove())))
+        caged = stack.enter_context(Runner(python, "hostile", doctor.prove()))
         [version] = {result.versions["torch"] for result in (*free.run(attempts(1)), *caged.run(attempts(JOBS), JOBS))}
         ways: dict[str, tuple[Callable[[], None], int]] = {
             "plain python": (lambda: plain(command), 1),

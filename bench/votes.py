@@ -20,14 +20,14 @@ import numpy as np
 
 from torch_embers.classify.embedding.embed import load_embedder
 from torch_embers.classify.embedding.vectors import stored_vectors
-from torch_embers.classify.evaluation.metrics import accuracy, calibration_error, macro_f1, paired_difference
-from torch_embers.classify.evaluation.splits import grouped_folds, join_groups, near_duplicates
 from torch_embers.classify.labels.voting import Cast
 from torch_embers.classify.labels.weak import Use
 from torch_embers.classify.labels.weak_table import label_items
 from torch_embers.classify.learning.features import Inputs
 from torch_embers.classify.questions import questions
 from torch_embers.classify.train import Lessons, fit, learnable, lessons_of, linked, teachable
+from torch_embers.statistics.metrics import accuracy, calibration_error, macro_f1, paired_difference
+from torch_embers.statistics.splits import grouped_folds, join_groups, near_duplicates
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

@@ -23,21 +23,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from torch_embers.classify.labelling import active, keyboard
-from torch_embers.classify.labelling import journal as journals
-from torch_embers.classify.labelling import session as sessions
-from torch_embers.classify.labelling.active import Candidate, Opinion
-from torch_embers.classify.labelling.journal import Journal
-from torch_embers.classify.labelling.keyboard import split_keys
-from torch_embers.classify.labelling.label_console import Summary, label_session
-from torch_embers.classify.labelling.label_table import restore
-from torch_embers.classify.labelling.session import Answer, Session
-from torch_embers.classify.labels.suspects import likely_errors
-from torch_embers.classify.taxonomy import Taxonomy, TaxonomyError
+from torch_embers.annotate import active, keyboard
+from torch_embers.annotate import journal as journals
+from torch_embers.annotate import session as sessions
+from torch_embers.annotate.active import Candidate, Opinion
+from torch_embers.annotate.command import Summary, label_session
+from torch_embers.annotate.journal import Journal
+from torch_embers.annotate.keyboard import split_keys
+from torch_embers.annotate.session import Answer, Session
+from torch_embers.annotate.table import restore
+from torch_embers.classify.suspects import likely_errors
 from torch_embers.errors import InputError, StoreFullError, StoreMissingError
 from torch_embers.store import lock
 from torch_embers.store.records import Batch, Comment, GoldLabel, Item
 from torch_embers.store.store import Store
+from torch_embers.taxonomy import Taxonomy, TaxonomyError
 
 if TYPE_CHECKING:
     import random
@@ -748,8 +748,8 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from rich.console import Console
-from torch_embers.classify.labelling.keyboard import read_keys
-from torch_embers.classify.labelling.label_console import label_session
+from torch_embers.annotate.keyboard import read_keys
+from torch_embers.annotate.command import label_session
 from torch_embers.store.store import Store
 summary = label_session(Store(Path(sys.argv[1])), ["bug_type"], None, 10, read_keys(sys.stdin), Console())
 print("labelled", summary.labelled, "by", summary.annotator)

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torch_embers.run import doctor, sandbox
-from torch_embers.run.runner import Attempt, Runner, RunResult
+from torch_embers.sandbox import doctor, policy
+from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ ENDS = re.compile(r"^Ends: (?P<how>\w+)(?: (?P<code>\d+))?(?: within (?P<timeout
 MEMORY = 256 << 20
 
 pytestmark = [
-    pytest.mark.skipif(not sandbox.bubblewrap(), reason="bubblewrap is not installed"),
+    pytest.mark.skipif(not policy.bubblewrap(), reason="bubblewrap is not installed"),
     pytest.mark.slow,  # every attack runs in a sandbox of its own, twice
 ]
 
@@ -77,7 +77,7 @@ def bait(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bait]:
 @pytest.fixture(scope="module")
 def runner(bait: Bait) -> Iterator[Runner]:
     assert doctor.prove().complete, doctor.prove().missing
-    with Runner(Path(sys.executable), "hostile", preload=()) as runner:
+    with Runner(Path(sys.executable), "hostile", doctor.prove(), preload=()) as runner:
         yield runner
 
 
@@ -197,8 +197,9 @@ def test_the_sandbox_ends_with_its_driver(tmp_path: Path) -> None:
     code = """
 import sys, threading, time
 from pathlib import Path
-from torch_embers.run.runner import Attempt, Runner
-with Runner(Path(sys.executable), "hostile", preload=()) as runner:
+from torch_embers.sandbox import doctor
+from torch_embers.sandbox.runner import Attempt, Runner
+with Runner(Path(sys.executable), "hostile", doctor.prove(), preload=()) as runner:
     list(runner.run([Attempt("warm", "", "x.py")]))
     print(*runner.first_pids(), flush=True)
     list(runner.run([Attempt("long", "import time; time.sleep(600)", "x.py", timeout=900)]))

@@ -32,9 +32,9 @@ from torch_embers.classify.embedding import embed
 from torch_embers.classify.judge import Judge
 from torch_embers.classify.learning.model import HybridClassifier
 from torch_embers.classify.learning.sealed import FORMAT, ModelError, json_bytes, seal
-from torch_embers.classify.taxonomy import Taxonomy
 from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

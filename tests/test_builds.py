@@ -15,8 +15,8 @@ import pytest
 
 from support import FAKE_TORCH, fake_python
 from torch_embers import settings as settings_room
-from torch_embers.run import install
-from torch_embers.run.builds import CURRENT, PARTIAL, Build, BuildError, Registry, ask, look
+from torch_embers.builds import install
+from torch_embers.builds.registry import CURRENT, PARTIAL, Build, BuildError, Registry, ask, look
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,7 +106,7 @@ def test_a_program_that_is_no_python_with_torch_is_named(
     path = tmp_path / "python"
     path.write_text(script)
     path.chmod(0o755)
-    monkeypatch.setattr("torch_embers.run.builds.ask.__defaults__", (1.0,))
+    monkeypatch.setattr("torch_embers.builds.registry.ask.__defaults__", (1.0,))
     with pytest.raises(BuildError, match=message):
         look(path)
 

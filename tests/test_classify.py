@@ -14,8 +14,8 @@ from torch_embers import resources
 from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
 from torch_embers.classify.learning.sealed import ModelError
 from torch_embers.classify.questions import NOT, questions
-from torch_embers.classify.taxonomy import Taxonomy
 from torch_embers.store.store import Store
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

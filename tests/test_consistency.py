@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torch_embers.statistics.intervals import wilson
 from torch_embers.study.claims import consistency, geometry
 from torch_embers.study.claims.consistency import counts, printed, wholes
-from torch_embers.study.statistics.intervals import wilson
 
 MEMORY_TYPES = [printed(p) for p in (30.2, 20.9, 14, 11.6, 4.7)]
 SHAPE = (1, 101, 101, 101, 101, 101)

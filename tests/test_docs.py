@@ -20,10 +20,10 @@ from packaging.version import Version
 
 from torch_embers import cli
 from torch_embers.repro.case import KEYS, shipped
-from torch_embers.run.doctor import GUARANTEES
 from torch_embers.run.reports import NEWS
 from torch_embers.run.status import STATUSES
 from torch_embers.run.verdict import OUTCOMES, VERDICTS
+from torch_embers.sandbox.doctor import GUARANTEES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

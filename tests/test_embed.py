@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from torch_embers.classify.embedding import embed, graph, prepared, weights
 from torch_embers.errors import InputError
-from torch_embers.mine.pages import clean_text
+from torch_embers.normalize import clean_text
 
 if TYPE_CHECKING:
     from pathlib import Path

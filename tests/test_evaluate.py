@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 pytest.importorskip("sklearn")
 
 from labelled import embed, examples
+from published import gold, gold_groups, gold_items, mhnurf_splits, nlbse
 from test_cli import assert_clean_error, embers
-from torch_embers.classify.evaluation import plots
-from torch_embers.classify.evaluation.csv_evaluation import Table, evaluate_tables, read_table
-from torch_embers.classify.evaluation.evaluate import Report, compare, held_out
-from torch_embers.classify.evaluation.evaluate_console import confusion_lines
-from torch_embers.classify.evaluation.gold_evaluation import Item, Wanted, evaluate, groups_of, items, usable
-from torch_embers.classify.evaluation.judged import PLACE, Judged
-from torch_embers.classify.evaluation.learners import Hybrid, Majority, TfidfBaseline, usual
-from torch_embers.classify.evaluation.protocols import gold, gold_groups, gold_items, mhnurf_splits, nlbse
-from torch_embers.classify.evaluation.splits import Split
-from torch_embers.classify.labels.agreement import between
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.learning import regression
 from torch_embers.classify.learning.features import ANALYZERS, Inputs, Texts, Vectorizer
 from torch_embers.classify.questions import Question, questions
-from torch_embers.classify.taxonomy import Taxonomy
 from torch_embers.errors import InputError
+from torch_embers.evaluate import plots
+from torch_embers.evaluate.compare import Report, compare, held_out
+from torch_embers.evaluate.csv_evaluation import Table, evaluate_tables, read_table
+from torch_embers.evaluate.gold_evaluation import Item, Wanted, evaluate, groups_of, items, usable
+from torch_embers.evaluate.judged import PLACE, Judged
+from torch_embers.evaluate.learners import Hybrid, Majority, TfidfBaseline, usual
+from torch_embers.evaluate.show import confusion_lines
+from torch_embers.statistics.agreement import between
+from torch_embers.statistics.splits import Split
 from torch_embers.store.store import Store
+from torch_embers.taxonomy import Taxonomy
 
 
 def test_baselines_and_model_are_compared_on_the_same_texts() -> None:
@@ -271,8 +271,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def test_each_question_is_measured_or_it_is_said_why_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     watcher = Quiet()
-    monkeypatch.setattr("torch_embers.classify.evaluation.gold_evaluation.usual", lambda: (Majority(),))
-    monkeypatch.setattr("torch_embers.classify.evaluation.gold_evaluation.Judged", lambda *_: TfidfBaseline())
+    monkeypatch.setattr("torch_embers.evaluate.gold_evaluation.usual", lambda: (Majority(),))
+    monkeypatch.setattr("torch_embers.evaluate.gold_evaluation.Judged", lambda *_: TfidfBaseline())
     found = evaluate(store, Wanted("title"), lambda: embed, watcher)
     measured = {report.task for report in found.reports}
     assert {"bug_type", "memory_type", "consequence"} <= measured
@@ -296,8 +296,8 @@ def test_by_time_nothing_is_learned_from_the_future(store: Store, monkeypatch: p
             assert not set(test.fields["text"]) & known
             return super().answer(train, labels, groups, test)
 
-    monkeypatch.setattr("torch_embers.classify.evaluation.gold_evaluation.usual", lambda: (Spy(),))
-    monkeypatch.setattr("torch_embers.classify.evaluation.gold_evaluation._judged", lambda *_: ())
+    monkeypatch.setattr("torch_embers.evaluate.gold_evaluation.usual", lambda: (Spy(),))
+    monkeypatch.setattr("torch_embers.evaluate.gold_evaluation._judged", lambda *_: ())
     wanted = Wanted("title", cut=cut, schemes=("consequence",))
     [report] = evaluate(store, wanted, lambda: embed, Quiet()).reports
     assert 100 < report.texts < 400
@@ -435,7 +435,7 @@ def test_the_command_prints_writes_and_draws_everything(store: Store, tmp_path: 
 
 @pytest.mark.slow
 def test_a_tuned_embedder_brings_texts_of_a_class_together_and_repeats_itself() -> None:
-    tune = pytest.importorskip("torch_embers.classify.embedding.tune")
+    tune = pytest.importorskip("torch_embers.evaluate.tune")
     texts, labels = examples(8)
     recipe = tune.Recipe(epochs=12, rate=2e-4, frozen=4, tokens=16)
     known, unseen = tune.tuned_vectors(texts, labels, texts[:3], recipe)

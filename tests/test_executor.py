@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support import case_of, case_text, fake_python, rows
-from torch_embers.mine.pages import now_utc
+from torch_embers.builds.registry import Build, BuildError, Registry
+from torch_embers.normalize import now_utc
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
 from torch_embers.run import command
-from torch_embers.run.builds import Build, BuildError, Registry
 from torch_embers.run.executor import Executor, Wish
+from torch_embers.run.item_report import comment, story
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
 from torch_embers.run.recheck import Request, recheck
 from torch_embers.run.reports import as_table, exit_code, markdown
-from torch_embers.run.story import comment, story
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ from pathlib import Path
 sys.path[:0] = {path!r}
 from test_executor import Quiet, builds, fixed_case
 from torch_embers.repro import bank
-from torch_embers.run.builds import Registry
+from torch_embers.builds.registry import Registry
 from torch_embers.run.executor import Executor, Wish
 from torch_embers.store.store import Store
 import torch_embers.run.ledger as ledger

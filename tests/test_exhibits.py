@@ -16,13 +16,12 @@ import pytest
 
 import mini_study
 from torch_embers import resources
-from torch_embers.classify.evaluation.confusions import Confusion
+from torch_embers.classify.confusions import Confusion
 from torch_embers.errors import InputError
-from torch_embers.study import population
+from torch_embers.study import population, prevalence
 from torch_embers.study.exhibits import definitions, display, make
 from torch_embers.study.exhibits import table as tables
 from torch_embers.study.exhibits.derive import derive
-from torch_embers.study.statistics import prevalence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.questions import NOT, Question, questions
-from torch_embers.classify.taxonomy import Taxonomy
 from torch_embers.store.records import Batch, CatalogEntry, GoldLabel
 from torch_embers.store.store import Store
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     import random

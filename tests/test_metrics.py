@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_embers.classify.evaluation import metrics
 from torch_embers.errors import InputError
+from torch_embers.statistics import metrics
 
 NAMES = ("crash", "hang", "nan_inf")
 labels = st.sampled_from(NAMES)

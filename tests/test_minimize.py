@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import case_text, fake_python
+from torch_embers.builds.registry import Registry
 from torch_embers.oracles.signature import Signature
 from torch_embers.repro.case import Case, parse
 from torch_embers.repro.minimize import MinimizeError, minimize
 from torch_embers.repro.shortcuts import called, invents, subjects
 from torch_embers.repro.shrink import PASSES, apply
-from torch_embers.run.builds import Registry
 from torch_embers.run.reduction import is_same, reduce_case
 from torch_embers.run.verdict import Observation
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.run import doctor, layout, sandbox, seccomp
-from torch_embers.run.output import harmless
-from torch_embers.run.runner import Runner
+from torch_embers.sandbox import doctor, layout, policy, seccomp
+from torch_embers.sandbox.output import harmless
+from torch_embers.sandbox.runner import Runner
 
 # --- layout -----------------------------------------------------------------------------------------------------------
 
@@ -103,17 +103,17 @@ def test_a_build_that_only_its_owner_can_read_is_named(tmp_path: Path) -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def wall(**changes: object) -> sandbox.Wall:
+def wall(**changes: object) -> policy.Wall:
     values: dict[str, object] = {
         "layout": layout.Layout(Path("/builds/a/bin/python"), (Path("/builds/a"), Path("/home/u/py"))),
         "profile": "hostile",
         "isolate": True,
     }
-    return sandbox.Wall(**{**values, **changes})  # type: ignore[arg-type]
+    return policy.Wall(**{**values, **changes})  # type: ignore[arg-type]
 
 
 def test_the_command_binds_the_build_read_only_and_nothing_of_the_home() -> None:
-    command = sandbox.bubblewrap_command(wall(), {"/etc/passwd": 9}, 7)
+    command = policy.bubblewrap_command(wall(), {"/etc/passwd": 9}, 7)
     text = " ".join(command)
     for wanted in (
         "--unshare-user",
@@ -137,7 +137,7 @@ def test_the_command_binds_the_build_read_only_and_nothing_of_the_home() -> None
 def test_the_environment_is_only_what_the_rules_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     assert set(wall().environment()) == {
-        *sandbox.rules()["environment"], "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+        *policy.rules()["environment"], "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
     }  # fmt: skip
 
 
@@ -146,26 +146,26 @@ def test_a_build_below_tmp_is_mounted_again_over_the_private_tmp() -> None:
     one = wall(layout=inside)
     [(source, target)] = one.configuration()["rebinds"]
     assert target == "/tmp/env"
-    assert f"--ro-bind /tmp/env {source}" in " ".join(sandbox.bubblewrap_command(one, {}, 7))
+    assert f"--ro-bind /tmp/env {source}" in " ".join(policy.bubblewrap_command(one, {}, 7))
 
 
 def test_devices_of_a_gpu_are_only_for_reviewed_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    binds = {**sandbox.rules()["binds"], "devices": ["/dev/nul*"]}
-    changed = {**sandbox.rules(), "binds": binds}
-    monkeypatch.setattr(sandbox, "rules", lambda: changed)
-    assert "/dev/null" not in sandbox.bubblewrap_command(wall(), {}, 7)
-    assert "/dev/null" in sandbox.bubblewrap_command(wall(profile="reviewed"), {}, 7)
+    binds = {**policy.rules()["binds"], "devices": ["/dev/nul*"]}
+    changed = {**policy.rules(), "binds": binds}
+    monkeypatch.setattr(policy, "rules", lambda: changed)
+    assert "/dev/null" not in policy.bubblewrap_command(wall(), {}, 7)
+    assert "/dev/null" in policy.bubblewrap_command(wall(profile="reviewed"), {}, 7)
 
 
 def test_every_private_folder_is_bounded() -> None:
-    limits = sandbox.rules()["limits"]
+    limits = policy.rules()["limits"]
     for _, options in wall().configuration()["covers"]:
         assert f"size={limits['disk']}" in options
         assert f"nr_inodes={limits['inodes']}" in options
 
 
 def test_the_profile_for_macos_allows_the_build_and_the_scratch_folder_and_no_network() -> None:
-    text = sandbox.macos_profile(wall(scratch='/private/var/x"y'))
+    text = policy.macos_profile(wall(scratch='/private/var/x"y'))
     assert text.startswith("(version 1)\n(deny default)\n")
     assert "(deny network*)" in text
     assert '(subpath "/builds/a")' in text
@@ -184,12 +184,12 @@ def missing(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 def test_hostile_scripts_are_refused_where_one_guarantee_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     missing(monkeypatch, "no_network")
     with pytest.raises(SandboxError, match="no_network does not hold"):
-        Runner(Path(sys.executable), "hostile")
+        Runner(Path(sys.executable), "hostile", doctor.prove())
 
 
 def test_reviewed_scripts_run_with_what_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     missing(monkeypatch, "no_network")
-    with Runner(Path(sys.executable), "reviewed", preload=()) as runner:
+    with Runner(Path(sys.executable), "reviewed", doctor.prove(), preload=()) as runner:
         assert "no_network" not in runner.guarantees
         assert "time_cap" in runner.guarantees
 
@@ -245,7 +245,7 @@ class TestFilter:
     def test_denied_calls_get_their_error_and_all_others_pass(
         self, machine: str, architecture: int, column: int
     ) -> None:
-        rules = sandbox.rules()["seccomp"]
+        rules = policy.rules()["seccomp"]
         program = seccomp.program(rules, machine)
         denied = {numbers[column] for numbers in rules["denied"].values()}
         lost = {numbers[column] for numbers in rules["missing"].values()}
@@ -256,7 +256,7 @@ class TestFilter:
             assert answer(program, architecture, number) == expected, number
 
     def test_only_some_socket_families_can_be_opened(self, machine: str, architecture: int, column: int) -> None:
-        rules = sandbox.rules()["seccomp"]
+        rules = policy.rules()["seccomp"]
         program = seccomp.program(rules, machine)
         for family in range(64):
             expected = 0 if family in rules["families"] else errno.EAFNOSUPPORT
@@ -265,19 +265,19 @@ class TestFilter:
     def test_clone_makes_processes_and_threads_but_no_namespaces(
         self, machine: str, architecture: int, column: int
     ) -> None:
-        program = seccomp.program(sandbox.rules()["seccomp"], machine)
+        program = seccomp.program(policy.rules()["seccomp"], machine)
         clone = seccomp.NUMBERS["clone"][column]
         assert answer(program, architecture, clone, 17) == 0
         assert answer(program, architecture, clone, 0x3D0F00) == 0  # pthread_create
         assert answer(program, architecture, clone, 0x10000000 | 17) == errno.EPERM
 
     def test_terminal_requests_are_refused(self, machine: str, architecture: int, column: int) -> None:
-        program = seccomp.program(sandbox.rules()["seccomp"], machine)
+        program = seccomp.program(policy.rules()["seccomp"], machine)
         assert answer(program, architecture, seccomp.NUMBERS["ioctl"][column], 1, 0x5412) == errno.EPERM
         assert answer(program, architecture, seccomp.NUMBERS["ioctl"][column], 1, 0x5401) == 0
 
     def test_another_architecture_is_killed(self, machine: str, architecture: int, column: int) -> None:
-        program = seccomp.program(sandbox.rules()["seccomp"], machine)
+        program = seccomp.program(policy.rules()["seccomp"], machine)
         assert answer(program, 0x40000003, 20) == -1
         assert answer(program, architecture, 0x40000000 + 39) == errno.ENOSYS
 

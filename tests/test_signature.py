@@ -140,7 +140,7 @@ def test_a_megabyte_of_output_is_looked_at_from_its_end() -> None:
     assert from_traceback("x" * 1_000_000 + "\n" + TRACEBACK) == from_traceback(TRACEBACK)
 
 
-@pytest.mark.parametrize("name", ["oracles/signature.py", "oracles/__init__.py", "run/inside/facts.py"])
+@pytest.mark.parametrize("name", ["oracles/signature.py", "oracles/__init__.py", "sandbox/inside/facts.py"])
 def test_what_runs_inside_builds_keeps_to_python_3_8(name: str) -> None:
     package = Path(signature.__file__).parent.parent
     ast.parse((package / name).read_text(encoding="utf-8"), feature_version=(3, 8))

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torch_embers.classify.evaluation.splits import (
+from torch_embers.errors import InputError
+from torch_embers.statistics.splits import (
     grouped_folds,
     jaccard,
     join_groups,
@@ -20,7 +21,6 @@ from torch_embers.classify.evaluation.splits import (
     parse_split,
     time_split,
 )
-from torch_embers.errors import InputError
 
 REPORT = "conv2d gives a wrong gradient for channels_last input on cuda when the weight is not contiguous"
 labelled = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 12)), min_size=2, max_size=60)

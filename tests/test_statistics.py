@@ -12,20 +12,21 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+from torch_embers.classify import confusions
 from torch_embers.classify.bundle import shipped_folder
-from torch_embers.classify.evaluation import confusions
-from torch_embers.classify.evaluation.confusions import Confusion
-from torch_embers.classify.evaluation.metrics import Interval
+from torch_embers.classify.confusions import Confusion
 from torch_embers.errors import InputError
-from torch_embers.study.statistics import agreement, bootstrap, packages, prevalence, trend
-from torch_embers.study.statistics.corrections import holm
-from torch_embers.study.statistics.durations import Durations
-from torch_embers.study.statistics.intervals import newcombe, wilson
-from torch_embers.study.statistics.log_rank import LogRank, log_rank, pairwise
-from torch_embers.study.statistics.prevalence import Prevalence
-from torch_embers.study.statistics.refusal import Refusal
-from torch_embers.study.statistics.survival import Survival, by_group, kaplan_meier
-from torch_embers.study.statistics.trend import CountTrend, ShareTrend
+from torch_embers.statistics import agreement, bootstrap, packages, trend
+from torch_embers.statistics.corrections import holm
+from torch_embers.statistics.durations import Durations
+from torch_embers.statistics.intervals import newcombe, wilson
+from torch_embers.statistics.log_rank import LogRank, log_rank, pairwise
+from torch_embers.statistics.metrics import Interval
+from torch_embers.statistics.refusal import Refusal
+from torch_embers.statistics.survival import Survival, by_group, kaplan_meier
+from torch_embers.statistics.trend import CountTrend, ShareTrend
+from torch_embers.study import prevalence
+from torch_embers.study.prevalence import Prevalence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

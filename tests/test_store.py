@@ -33,7 +33,8 @@ from torch_embers.errors import (
     StoreMissingError,
     StoreVersionError,
 )
-from torch_embers.mine.pages import REPLACEMENT, clean_text, make_page
+from torch_embers.mine.pages import make_page
+from torch_embers.normalize import REPLACEMENT, clean_text
 from torch_embers.store import lock, schema, tables
 from torch_embers.store.records import Batch, Comment, Event, Item, Page, SyncState
 from torch_embers.store.store import Store

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers import resources
-from torch_embers.classify.taxonomy import Taxonomy, TaxonomyError, parse
 from torch_embers.errors import InputError
+from torch_embers.taxonomy import Taxonomy, TaxonomyError, parse
 
 SHIPPED = Taxonomy.load()
 CATALOG = [json.loads(line) for line in resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()]

@@ -15,16 +15,16 @@ from support import rows
 from test_search import Words
 from torch_embers.classify import opinions, stage, train
 from torch_embers.classify.bundle import Bundle, HeldOut, Row, training_card
-from torch_embers.classify.evaluation.splits import grouped_folds
 from torch_embers.classify.explain import explain
 from torch_embers.classify.judge import Judge, with_votes
 from torch_embers.classify.labels import weak_table
-from torch_embers.classify.labels.suspects import suspects
 from torch_embers.classify.labels.voting import Cast, Voting
 from torch_embers.classify.labels.weak import Labeller, Use, WeakLabel
 from torch_embers.classify.learning.model import HybridClassifier
 from torch_embers.classify.opinions import Opinions
+from torch_embers.classify.suspects import suspects
 from torch_embers.errors import InputError
+from torch_embers.statistics.splits import grouped_folds
 from torch_embers.store.records import Batch, GoldLabel, Item
 from torch_embers.store.store import Store
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import case_of
+from torch_embers.builds.registry import Build
 from torch_embers.oracles.signature import Signature, parse_family
-from torch_embers.run.builds import Build
 from torch_embers.run.series import Series, cannot_run_here, control_builds
 from torch_embers.run.verdict import (
     OUTCOMES,

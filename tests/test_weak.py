@@ -19,10 +19,10 @@ from torch_embers import resources
 from torch_embers.classify.labels import label_model, voting, weak, weak_table
 from torch_embers.classify.labels.label_model import Accuracy
 from torch_embers.classify.labels.weak import Labeller, Shown, WeakLabel
-from torch_embers.classify.taxonomy import Taxonomy
 from torch_embers.errors import InputError
 from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -229,26 +229,6 @@ def test_of_several_functions_that_see_a_run_the_narrowest_speak() -> None:
 
 
 # ---- accuracy on gold ----------------------------------------------------------------------------------------------
-
-
-def test_the_wilson_interval_is_the_known_one() -> None:
-    low, high = label_model.wilson(8, 10)
-    assert (round(low, 3), round(high, 3)) == (0.490, 0.943)
-    assert label_model.wilson(0, 0) == (0.0, 1.0)
-    assert label_model.wilson(0, 5)[0] == 0.0
-    assert label_model.wilson(5, 5)[1] == 1.0
-
-
-@given(st.integers(0, 300), st.integers(0, 300))
-def test_the_interval_holds_the_rate_and_narrows_with_more_votes(right: int, wrong: int) -> None:
-    total = right + wrong
-    low, high = label_model.wilson(right, total)
-    assert 0 <= low <= high <= 1
-    if total:
-        assert low <= right / total + 1e-12
-        assert right / total <= high + 1e-12
-        wider = label_model.wilson(right * 4, total * 4)
-        assert wider[1] - wider[0] <= high - low
 
 
 def test_a_function_without_gold_keeps_the_assumed_accuracy_of_its_kind() -> None:

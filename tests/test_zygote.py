@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_embers import resources
-from torch_embers.run import doctor, sandbox
-from torch_embers.run.runner import Attempt, Runner, RunResult
+from torch_embers.sandbox import doctor, policy
+from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-INSIDE = sorted(sandbox.own_code().glob("*.py"))
-needs_bubblewrap = pytest.mark.skipif(not sandbox.bubblewrap(), reason="bubblewrap is not installed")
+INSIDE = sorted(policy.own_code().glob("*.py"))
+needs_bubblewrap = pytest.mark.skipif(not policy.bubblewrap(), reason="bubblewrap is not installed")
 
 
 @pytest.fixture(scope="module")
 def runner() -> Iterator[Runner]:
-    with Runner(Path(sys.executable), "hostile", preload=()) as runner:
+    with Runner(Path(sys.executable), "hostile", doctor.prove(), preload=()) as runner:
         yield runner
 
 
@@ -37,9 +37,9 @@ def any_runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "plain":
             patch.setattr(doctor, "prove", lambda **_: doctor.Proof(dict.fromkeys(doctor.GUARANTEES, "no"), "host"))
-        elif not sandbox.bubblewrap():
+        elif not policy.bubblewrap():
             pytest.skip("bubblewrap is not installed")
-        runner = Runner(Path(sys.executable), "reviewed", preload=())
+        runner = Runner(Path(sys.executable), "reviewed", doctor.prove(), preload=())
     with runner:
         yield runner
 
@@ -48,7 +48,7 @@ def one(runner: Runner, code: str, **more: object) -> RunResult:
     return next(iter(runner.run([Attempt("key", code, "case.py", **more)])))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("path", [*INSIDE, resources.package_file("run", "probes.py")], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*INSIDE, resources.package_file("sandbox", "probes.py")], ids=lambda path: path.name)
 def test_code_that_runs_inside_a_build_keeps_to_python_38(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
     for node in ast.walk(tree):
@@ -138,7 +138,7 @@ def test_only_the_end_of_a_long_output_is_kept(any_runner: Runner) -> None:
     result = one(any_runner, "print('a' * 100000)\nprint('b' * 100000)\nprint('last line')")
     assert result.exit_code == 0
     assert result.stdout.endswith("b\nlast line\n")
-    assert len(result.stdout) == sandbox.rules()["limits"]["tail"]
+    assert len(result.stdout) == policy.rules()["limits"]["tail"]
     assert "stdout cut to its last 64 KiB" in result.detail
 
 
@@ -185,20 +185,20 @@ def test_attempts_are_taken_only_when_there_is_room(runner: Runner) -> None:
 
 @needs_bubblewrap
 def test_a_restart_gives_another_zygote_and_a_fresh_run_has_none(runner: Runner) -> None:
-    with Runner(Path(sys.executable), "hostile", preload=("json",)) as loaded:
+    with Runner(Path(sys.executable), "hostile", doctor.prove(), preload=("json",)) as loaded:
         first = one(loaded, "").zygote
         assert first
         assert one(loaded, "").zygote == first
         loaded.restart()
         assert one(loaded, "").zygote not in ("", first)
         assert one(loaded, "", fresh=True).zygote == ""
-    with Runner(Path(sys.executable), "hostile", zygote=False, preload=("json",)) as without:
+    with Runner(Path(sys.executable), "hostile", doctor.prove(), zygote=False, preload=("json",)) as without:
         assert one(without, "").zygote == ""
 
 
 @needs_bubblewrap
 def test_a_zygote_that_is_killed_costs_one_run_which_is_repeated_fresh() -> None:
-    with Runner(Path(sys.executable), "hostile", preload=("json",)) as runner:
+    with Runner(Path(sys.executable), "hostile", doctor.prove(), preload=("json",)) as runner:
         assert one(runner, "").zygote
         [first] = runner.first_pids()
         threading.Timer(0.3, os.kill, (first, signal.SIGKILL)).start()
@@ -210,9 +210,9 @@ def test_a_zygote_that_is_killed_costs_one_run_which_is_repeated_fresh() -> None
 
 @needs_bubblewrap
 def test_a_zygote_that_is_stuck_costs_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = sandbox.rules()
-    monkeypatch.setattr(sandbox, "rules", lambda: {**rules, "limits": {**rules["limits"], "grace": 0.5}})
-    with Runner(Path(sys.executable), "hostile", preload=("json",)) as runner:
+    rules = policy.rules()
+    monkeypatch.setattr(policy, "rules", lambda: {**rules, "limits": {**rules["limits"], "grace": 0.5}})
+    with Runner(Path(sys.executable), "hostile", doctor.prove(), preload=("json",)) as runner:
         one(runner, "")
         os.kill(runner.first_pids()[0], signal.SIGSTOP)
         result = one(runner, "print('done')", timeout=1)
@@ -222,7 +222,7 @@ def test_a_zygote_that_is_stuck_costs_one_run(monkeypatch: pytest.MonkeyPatch) -
 
 @needs_bubblewrap
 def test_a_sandbox_that_breaks_twice_is_told_and_the_next_run_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    with Runner(Path(sys.executable), "hostile", preload=()) as runner:
+    with Runner(Path(sys.executable), "hostile", doctor.prove(), preload=()) as runner:
         one(runner, "")
         stop = threading.Event()
 
@@ -253,7 +253,7 @@ def test_a_build_without_torch_is_told_for_each_run() -> None:
         or subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0
     ):
         pytest.skip("needs a system Python without torch")
-    with Runner(python, "hostile") as runner:
+    with Runner(python, "hostile", doctor.prove()) as runner:
         for _ in range(2):
             result = one(runner, "print(1)")
             assert result.ended == "sandbox_error"
@@ -269,7 +269,7 @@ print(Path({str(tmp_path)!r}, "data").read_text())
 Path({str(tmp_path)!r}, "more").touch()
 """
     tmp_path.chmod(0o755)
-    with Runner(Path(sys.executable), "hostile", preload=(), read_only=[tmp_path]) as runner:
+    with Runner(Path(sys.executable), "hostile", doctor.prove(), preload=(), read_only=[tmp_path]) as runner:
         result = one(runner, code)
     assert result.stdout == "read me\n"
     assert "Read-only file system" in result.stderr
@@ -338,7 +338,7 @@ TORCH = {
 def test_torch_behaves_in_a_fork_as_in_a_process_of_its_own(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     environment = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "HOME": str(tmp_path)}
-    with Runner(Path(sys.executable), "hostile") as runner:
+    with Runner(Path(sys.executable), "hostile", doctor.prove()) as runner:
         for name, code in TORCH.items():
             script = tmp_path / "case.py"
             script.write_text(code, encoding="utf-8")

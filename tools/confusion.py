@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from torch_embers.classify import confusions
 from torch_embers.classify.bundle import shipped_folder
-from torch_embers.classify.evaluation import confusions
 from torch_embers.errors import EmbersError
 
 EVALUATION = Path(__file__).resolve().parent.parent / "bench" / "evaluation.json"

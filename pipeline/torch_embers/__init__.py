@@ -1,8 +1,5 @@
-"""embers: mine PyTorch's tracker, link bugs to fixes and repros, and keep re-checking them."""
+"""embers: mine PyTorch's issues and pull requests, link bugs to fixes and repros, and keep re-checking them."""
 
-from importlib.metadata import PackageNotFoundError, version
+from torch_embers.version import __version__
 
-try:
-    __version__ = version("torch-embers")
-except PackageNotFoundError:  # a source tree on sys.path, never installed
-    __version__ = "0.0.0+source"
+__all__ = ["__version__"]

@@ -15,12 +15,6 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torch_embers.classify.embedding.search import Hit
-    from torch_embers.mine.client import GitHubClient
-    from torch_embers.mine.runner import Report
-    from torch_embers.store.export import Exported
-    from torch_embers.store.status import Status
-    from torch_embers.store.store import Prepared
 
 CONTROL = {c: None for c in (*range(32), 127, *range(128, 160)) if chr(c) not in "\n\t"}
 """Control characters of foreign text could move the cursor or recolour a terminal."""
@@ -71,97 +65,6 @@ def table(title: str, columns: Iterable[tuple[str, bool]], rows: Iterable[Iterab
     for row in rows:
         made.add_row(*(f"{cell:,}" if isinstance(cell, int) else plain(cell) for cell in row))
     return made
-
-
-def print_status(found: Status) -> None:
-    """Print what `embers status` shows."""
-    out = stdout()
-    out.print(f"{plain(found.path)}: {size_text(found.size)}, schema version {found.version}")
-    out.print(f"newest change in the tracker: {found.newest_change or 'unknown'} ({age(found.newest_change)})\n")
-    out.print(table("Rows", [("table", False), ("rows", True)], found.counts.items()))
-    columns = [("repository", False), ("kind", False), ("state", False), ("items", True)]
-    out.print(table("\nItems", columns, found.kinds))
-    rows = [
-        (s.repo, s.source, s.pages, size_text(s.bytes), f"{s.last_fetched} ({age(s.last_fetched)})")
-        for s in found.sources
-    ]
-    columns = [
-        ("repository", False),
-        ("source", False),
-        ("pages", True),
-        ("stored", True),
-        ("last fetched (UTC)", False),
-    ]
-    out.print(table("\nSources", columns, rows))
-    cursors = [(s.repo, s.source, s.stream, s.cursor[:80]) for s in found.streams]
-    columns = [("repository", False), ("source", False), ("stream", False), ("cursor", False)]
-    out.print(table("\nCursors", columns, cursors))
-
-
-def print_export(done: list[Exported]) -> None:
-    """Print which files were written."""
-    rows = [(e.table, e.rows, str(e.path)) for e in done]
-    stdout().print(table("", [("table", False), ("rows", True), ("file", False)], rows))
-
-
-def print_funnel(rows: list[tuple[Any, ...]], candidates: int) -> None:
-    """Print the funnel beside the study's numbers."""
-    out = stdout()
-    columns = [("stage", False), ("here", True), ("study", True), ("what is counted", False)]
-    out.print(table("", columns, [(name, here, study, text) for _, name, here, study, text in rows]))
-    out.print(f"\ncandidates (open or closed, data path, wrong behaviour): {candidates:,}")
-
-
-def print_report(report: Report) -> None:
-    """Print what a mine did, with what to do about what it could not do."""
-    out = stdout()
-    counted = [
-        (report.items, "items"),
-        (report.comments, "comments"),
-        (report.events, "events"),
-        (report.commits, "commits"),
-    ]
-    parts = [f"{n:,} {what}" for n, what in counted if n] or ["nothing new"]
-    rate = f", {report.items / report.seconds:,.0f} items/s" if report.items > 1 and report.seconds > 0.5 else ""
-    out.print(f"{plain(report.source)}: {', '.join(parts)} in {report.seconds:,.1f} s{rate}")
-    if report.links is not None:
-        found = report.links
-        out.print(f"links: {found.links:,} and {found.components:,} components in the database")
-    if report.rejects:
-        out.print(f"{report.rejects:,} records were set aside, see `embers export --table rejects`")
-    for note in report.notes:
-        out.print(f"note: {plain(note)}")
-    if report.stopped:
-        out.print(f"stopped: {plain(report.stopped)}")
-
-
-def print_hits(hits: list[Hit]) -> None:
-    """Print found items."""
-    rows = [(f"{h.score:.2f}", str(h.number), h.title) for h in hits]
-    stdout().print(table("", [("score", True), ("number", True), ("title", False)], rows))
-
-
-class _Quota(ProgressColumn):
-    """Requests used, quota left, cost to finish, time to the next reset."""
-
-    def __init__(self, client: GitHubClient | None) -> None:
-        super().__init__()
-        self._client = client
-
-    def render(self, task: Any) -> Text:
-        """Draw the column."""
-        if self._client is None:
-            return Text("")
-        used = self._client.usage.requests
-        parts = [f"{used} requests"]
-        if (left := self._client.quota_left()) is not None:
-            parts.append(f"{left:,} left")
-        if task.total and task.completed and used > 1:
-            rest = max(task.total - task.completed, 0) * used / task.completed
-            parts.append(f"~{rest:,.0f} to finish")
-        if (reset := self._client.next_reset()) is not None:
-            parts.append(f"reset in {reset / 60:,.0f} min")
-        return Text(" · ".join(parts), style="dim")
 
 
 class _Rate(ProgressColumn):
@@ -216,14 +119,3 @@ class Counting:
     def said(self, text: str) -> None:
         """Print a line above the bar."""
         self._progress.console.print(plain(text), style="dim")
-
-
-class MineProgress(Counting):
-    """The progress line of a mine, with the quota where there is one."""
-
-    def __init__(self, client: GitHubClient | None = None) -> None:
-        super().__init__("mining", _Quota(client))
-
-    def committed(self, batch: Prepared) -> None:
-        """Count a committed batch."""
-        self.advanced(batch.count("items") + batch.count("commits"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import Any
 
 from torch_embers.errors import MissingPackageError
@@ -23,3 +24,25 @@ def need(module: str, who: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingPackageError(f"{who} {error.name or module}: pip install 'torch-embers[{extra}]'") from error
+
+
+EXTRAS = {
+    "classify": ("numpy", "sklearn", "onnxruntime", "tokenizers", "safetensors"),
+    "study": ("numpy", "scipy", "matplotlib"),
+}
+"""Packages whose presence shows that an extra is installed."""
+
+
+def require(extra: str, who: str) -> None:
+    """Check, without importing anything, that an extra is installed.
+
+    Args:
+        extra: its name in pyproject.toml.
+        who: the beginning of the message, as ``classification needs``.
+
+    Raises:
+        MissingPackageError: a package of it is missing; the message says how to install it.
+    """
+    for package in EXTRAS[extra]:
+        if importlib.util.find_spec(package) is None:
+            raise MissingPackageError(f"{who} {package}: pip install 'torch-embers[{extra}]'")

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from torch_embers.classify.embedding.embed import Embedder
     from torch_embers.classify.embedding.search import Hit
     from torch_embers.classify.explain import Explanation
-    from torch_embers.classify.labels.suspects import Suspect
     from torch_embers.classify.stage import Labelled
+    from torch_embers.classify.suspects import Suspect
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store, Writer
 
@@ -98,8 +98,8 @@ def suspects(store: Store, schemes: Sequence[str], model: Path | None) -> list[S
     Raises:
         EmbersError: no database, no model, an unknown scheme.
     """
+    from torch_embers.classify import suspects as suspecting
     from torch_embers.classify.bundle import Bundle
-    from torch_embers.classify.labels import suspects as suspecting
 
     return suspecting.suspects(store, Bundle.load(folder_of(store, model)), schemes)
 

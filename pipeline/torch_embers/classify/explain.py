@@ -12,9 +12,9 @@ from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.weak import EXECUTION
 from torch_embers.classify.labels.weak_table import read_votes
 from torch_embers.classify.questions import questions
-from torch_embers.classify.taxonomy import Taxonomy
 from torch_embers.classify.text import model_text
 from torch_embers.errors import InputError
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

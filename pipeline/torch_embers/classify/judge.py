@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from torch_embers.classify.evaluation.metrics import threshold_for
 from torch_embers.classify.labels.voting import Cast, Voting
 from torch_embers.classify.learning.linear import TINY, softmax
 from torch_embers.classify.learning.model import best_temperature
 from torch_embers.errors import InputError
+from torch_embers.statistics.metrics import threshold_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from torch_embers.classify.evaluation.splits import Split
     from torch_embers.classify.learning.model import HybridClassifier
+    from torch_embers.statistics.splits import Split
 
     Floats: TypeAlias = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import numpy as np
 from torch_embers.classify.labels.voting import Cast
 from torch_embers.classify.labels.weak import EXECUTION, Labeller
 from torch_embers.classify.questions import NOT, questions
-from torch_embers.classify.taxonomy import Taxonomy
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

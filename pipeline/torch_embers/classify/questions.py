@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torch_embers.classify.taxonomy import ANY
+from torch_embers.taxonomy import ANY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torch_embers.classify.labels.gold import GoldItem
-    from torch_embers.classify.taxonomy import Taxonomy
+    from torch_embers.taxonomy import Taxonomy
 
 NOT = "-"
 """The answer no; no class of the taxonomy can have this name."""

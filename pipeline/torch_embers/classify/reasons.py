@@ -13,7 +13,7 @@ import numpy as np
 
 from torch_embers.classify.embedding.vectors import stored_vectors
 from torch_embers.classify.questions import questions
-from torch_embers.classify.taxonomy import Taxonomy
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -21,7 +21,7 @@ from torch_embers.classify.learning.jointly import Together
 from torch_embers.classify.opinions import Opinions
 from torch_embers.classify.reasons import Explainer
 from torch_embers.errors import InputError
-from torch_embers.mine.pages import now_utc
+from torch_embers.normalize import now_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.classify.bundle import Bundle, HeldOut, Row, weights_of
 from torch_embers.classify.embedding.vectors import embed_items, stored_vectors, text_batches
-from torch_embers.classify.evaluation.splits import grouped_folds, join_groups, near_duplicates
 from torch_embers.classify.judge import Judge, with_votes
 from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.label_model import class_priors, combine, estimate
@@ -23,8 +22,9 @@ from torch_embers.classify.labels.weak_table import read_votes
 from torch_embers.classify.learning.features import Inputs
 from torch_embers.classify.learning.model import HybridClassifier
 from torch_embers.classify.questions import questions
-from torch_embers.classify.taxonomy import Taxonomy
 from torch_embers.errors import InputError
+from torch_embers.statistics.splits import grouped_folds, join_groups, near_duplicates
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from torch_embers import __version__
 from torch_embers.cli import builds, classify, runs, study, tracker
+from torch_embers.version import __version__
 
 app = typer.Typer(
     name="embers",

@@ -26,7 +26,8 @@ def builds_add(
     ] = False,
 ) -> None:
     """Add a build: install a release without CUDA packages, a nightly or a wheel, or register an interpreter."""
-    from torch_embers.run import install, show
+    from torch_embers.builds import install
+    from torch_embers.run import show
 
     wanted = settings.load()
     with console.Counting("installing") as progress:

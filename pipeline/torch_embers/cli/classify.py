@@ -27,15 +27,16 @@ def classify(
     database: DatabaseOption = None,
 ) -> None:
     """Label every item with the study's taxonomy; says nothing where it is not sure enough."""
-    from torch_embers.classify import classify_console, command
+    from torch_embers.classify import command
+    from torch_embers.classify import show as classify_show
 
     wanted = settings.load(database=database, repo=repo)
     store = Store(wanted.database)
     if explain is not None:
-        classify_console.print_explanation(command.explain(store, wanted.repo, explain, model), wanted.repo, explain)
+        classify_show.print_explanation(command.explain(store, wanted.repo, explain, model), wanted.repo, explain)
         return
     with console.Counting("classifying", unit="steps") as progress:
-        classify_console.print_labelled(command.run(store, model, variant, progress, train=train))
+        classify_show.print_labelled(command.run(store, model, variant, progress, train=train))
 
 
 def evaluate(
@@ -60,7 +61,8 @@ def evaluate(
     database: DatabaseOption = None,
 ) -> None:
     """Measure the classifier beside plain baselines, with intervals: on the gold labels, or on any CSV files."""
-    from torch_embers.classify.evaluation import evaluate_command, evaluate_console
+    from torch_embers.evaluate import command as evaluate_command
+    from torch_embers.evaluate import show as evaluate_console
 
     if train is None and (test is not None or text_col or group_col or date_col):
         raise InputError("--test, --text-col, --group-col and --date-col go with --train FILE")
@@ -107,12 +109,13 @@ def label(
     database: DatabaseOption = None,
 ) -> None:
     """Label items by hand, the most informative first; every answer is kept at once, quit at any time."""
-    from torch_embers.classify import classify_console, command
-    from torch_embers.classify.labelling.keyboard import read_keys
-    from torch_embers.classify.labelling.label_console import label_session
+    from torch_embers.annotate.command import label_session
+    from torch_embers.annotate.keyboard import read_keys
+    from torch_embers.classify import command
+    from torch_embers.classify import show as classify_show
 
     if errors:
-        classify_console.print_suspects(command.suspects(store_at(database), scheme or (), model), limit)
+        classify_show.print_suspects(command.suspects(store_at(database), scheme or (), model), limit)
         return
     if model is not None:
         raise InputError("--model goes with --errors")
@@ -129,9 +132,10 @@ def similar(
 ) -> None:
     """List the items whose text is nearest in meaning to that of one item."""
     from torch_embers.classify import command
+    from torch_embers.classify import show as classify_show
 
     wanted = settings.load(database=database, repo=repo)
-    console.print_hits(command.similar(Store(wanted.database), wanted.repo, number, k))
+    classify_show.print_hits(command.similar(Store(wanted.database), wanted.repo, number, k))
 
 
 def search(
@@ -141,5 +145,6 @@ def search(
 ) -> None:
     """List the items whose text is nearest in meaning to some words."""
     from torch_embers.classify import command
+    from torch_embers.classify import show as classify_show
 
-    console.print_hits(command.search(store_at(database), text, k))
+    classify_show.print_hits(command.search(store_at(database), text, k))

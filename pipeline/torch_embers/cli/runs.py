@@ -13,7 +13,7 @@ from torch_embers.store.store import Store
 
 def doctor() -> None:
     """Prove on this machine every guarantee that the sandbox gives, and say what is missing."""
-    from torch_embers.run import doctor as examining
+    from torch_embers.sandbox import doctor as examining
 
     proof = examining.prove(again=True)
     for line in examining.report(proof):
@@ -113,7 +113,7 @@ def show_item(
 ) -> None:
     """Print the whole story of an item: facts, labels, links, cases, verdict per build."""
     from torch_embers.run import show
-    from torch_embers.run.story import story
+    from torch_embers.run.item_report import story
 
     wanted = settings.load(database=database, repo=repo)
     show.print_story(story(Store(wanted.database), wanted.repo, number))
@@ -125,8 +125,8 @@ def comment(
     database: DatabaseOption = None,
 ) -> None:
     """Print a table of versions with environment and command, to paste into the item. It is never posted."""
-    from torch_embers.run.story import comment as written
-    from torch_embers.run.story import story
+    from torch_embers.run.item_report import comment as written
+    from torch_embers.run.item_report import story
 
     wanted = settings.load(database=database, repo=repo)
     typer.echo(written(story(Store(wanted.database), wanted.repo, number)))

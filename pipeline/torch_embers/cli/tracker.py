@@ -8,6 +8,7 @@ import typer
 from torch_embers import console, settings
 from torch_embers.cli.options import DatabaseOption, NumberArgument, RepoOption, store_at
 from torch_embers.errors import InputError
+from torch_embers.store import show as store_show
 from torch_embers.store.store import Store
 
 
@@ -35,6 +36,7 @@ def mine(
     where none is, and the embedded catalog where GitHub cannot be reached.
     """
     from torch_embers.mine import plan
+    from torch_embers.mine import show as mine_show
 
     wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
     request = plan.Request(
@@ -48,15 +50,15 @@ def mine(
         budget=budget,
         replay=replay,
     )
-    for report in plan.run(wanted, request, console.MineProgress):
-        console.print_report(report)
+    for report in plan.run(wanted, request, mine_show.MineProgress):
+        mine_show.print_report(report)
 
 
 def status(database: DatabaseOption = None) -> None:
     """Show what the database holds, how fresh it is, and where each stream stands."""
     from torch_embers.store.status import status as read_status
 
-    console.print_status(read_status(store_at(database)))
+    store_show.print_status(read_status(store_at(database)))
 
 
 def export(
@@ -82,7 +84,7 @@ def export(
     if to is None:
         raise typer.BadParameter("name the folder to write to, or --dataset with a folder", param_hint="--to")
     chosen = tuple(tables) if tables else exporting.TABLES
-    console.print_export(exporting.export(store_at(database), to, form or "parquet", chosen))
+    store_show.print_export(exporting.export(store_at(database), to, form or "parquet", chosen))
 
 
 def chain(
@@ -103,4 +105,4 @@ def funnel(database: DatabaseOption = None) -> None:
     with store_at(database).read() as connection:
         rows = connection.execute("SELECT stage, name, items, study, definition FROM funnel").fetchall()
         [(candidates,)] = connection.execute("SELECT count(*) FROM candidates").fetchall()
-    console.print_funnel(rows, candidates)
+    store_show.print_funnel(rows, candidates)

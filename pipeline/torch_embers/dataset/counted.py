@@ -7,8 +7,8 @@ import tomllib
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.classify.labels import agreement
 from torch_embers.dataset import collect, definitions
+from torch_embers.statistics import agreement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torch_embers import __version__
+from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

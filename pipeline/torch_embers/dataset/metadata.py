@@ -7,8 +7,8 @@ import json
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from torch_embers import __version__
 from torch_embers.dataset import definitions, encode
+from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from torch_embers import resources
-from torch_embers.classify.taxonomy import Taxonomy
 from torch_embers.dataset import definitions
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

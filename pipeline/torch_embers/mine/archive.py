@@ -32,8 +32,9 @@ from torch_embers.mine.archive_events import (
     read_archive,
     repo_name,
 )
-from torch_embers.mine.pages import clean_text, iso_utc, make_page, now_utc
+from torch_embers.mine.pages import make_page
 from torch_embers.mine.scope import Scope
+from torch_embers.normalize import clean_text, iso_utc, now_utc
 from torch_embers.store.records import Batch, Page, SyncState
 
 if TYPE_CHECKING:

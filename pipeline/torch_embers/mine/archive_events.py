@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from torch_embers.mine.pages import clean_text, iso_utc
+from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Batch, Comment, Event, Item, Page, Reject
 
 if TYPE_CHECKING:

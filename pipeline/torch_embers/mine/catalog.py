@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.mine.graphql_records import reject
-from torch_embers.mine.pages import iso_utc, make_page
+from torch_embers.mine.pages import make_page
 from torch_embers.mine.rest_records import BadRecordError, labels_of, number_of, text, whole
+from torch_embers.normalize import iso_utc
 from torch_embers.store.records import (
     Batch,
     CatalogEntry,

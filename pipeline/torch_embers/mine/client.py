@@ -21,9 +21,9 @@ import requests
 from github import Auth, Github
 from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester, RequestsResponse
 
-from torch_embers import __version__
 from torch_embers.errors import AuthenticationError, NotReachableError, RateLimitError, SourceError
 from torch_embers.mine.retry import Action, Decision, decide, decide_graphql, growing_pause
+from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

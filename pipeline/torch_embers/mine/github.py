@@ -23,7 +23,8 @@ from torch_embers.mine.cursor import (
     sweep,
     whole_second,
 )
-from torch_embers.mine.pages import make_page, now_utc
+from torch_embers.mine.pages import make_page
+from torch_embers.normalize import now_utc
 from torch_embers.store.records import Batch, Page, SyncState
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
 from torch_embers.mine.gitrepo import Clone
-from torch_embers.mine.pages import clean_text, iso_utc, make_page, now_utc
+from torch_embers.mine.pages import make_page
 from torch_embers.mine.scope import Scope
+from torch_embers.normalize import clean_text, iso_utc, now_utc
 from torch_embers.store.records import Batch, CodeSize, Commit, CommitFile, Page, Reject, SyncState
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 from torch_embers.errors import InputError
-from torch_embers.mine.pages import clean_text
+from torch_embers.normalize import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

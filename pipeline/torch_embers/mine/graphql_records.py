@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
-from torch_embers.mine.pages import clean_text, iso_utc
 from torch_embers.mine.rest_records import BadRecordError, login, number_of, text, whole
+from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Batch, Comment, Event, Item, PullFile, Reject, StatedLink
 
 if TYPE_CHECKING:

@@ -27,8 +27,9 @@ from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.mine import rest_records
 from torch_embers.mine.graphql_records import reject
-from torch_embers.mine.pages import clean_text, iso_utc, make_page, now_utc
+from torch_embers.mine.pages import make_page
 from torch_embers.mine.rest_records import BadRecordError
+from torch_embers.normalize import clean_text, iso_utc, now_utc
 from torch_embers.store.records import Batch, Comment, Page, PullFile, StatedLink, SyncState
 
 if TYPE_CHECKING:

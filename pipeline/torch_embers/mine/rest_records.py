@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine.pages import clean_text, iso_utc
+from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Comment, Event, Item
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 
 from torch_embers.errors import InputError
-from torch_embers.mine.pages import iso_utc
+from torch_embers.normalize import iso_utc
 
 STATES = ("all", "open", "closed")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.mine.pages import now_utc
+from torch_embers.normalize import now_utc
 from torch_embers.repro.case import Case, parse, shipped
 from torch_embers.store import rows
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from packaging.version import InvalidVersion, Version
 
 from torch_embers import resources
-from torch_embers.classify.taxonomy import Taxonomy, TaxonomyError
 from torch_embers.errors import InputError
 from torch_embers.oracles.signature import Family, SignatureError, parse_family
+from torch_embers.taxonomy import Taxonomy, TaxonomyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
-from torch_embers.mine.pages import now_utc
+from torch_embers.normalize import now_utc
 from torch_embers.repro import bank, rules
 from torch_embers.repro.case import DEVICES, UNCOVERED, Case, CaseError, metadata_lines, parse, uncovered
 from torch_embers.repro.extract import Extraction, ItemText, extract

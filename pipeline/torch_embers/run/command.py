@@ -6,14 +6,15 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.errors import InputError
 from torch_embers.repro import bank
-from torch_embers.run import doctor, matrix, reduction, reports
-from torch_embers.run.builds import CURRENT, Build, BuildError, Registry
+from torch_embers.run import matrix, reduction, reports
 from torch_embers.run.executor import Executor, Wish
 from torch_embers.run.recheck import Recheck, Request, recheck
-from torch_embers.run.sandbox import HOSTILE
 from torch_embers.run.series import PROFILES
+from torch_embers.sandbox import doctor
+from torch_embers.sandbox.policy import HOSTILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

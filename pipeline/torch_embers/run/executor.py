@@ -14,16 +14,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from torch_embers.run.ledger import Cell, Ledger
-from torch_embers.run.runner import Attempt, Runner
 from torch_embers.run.series import Series, cannot_run_here, control_builds
 from torch_embers.run.verdict import Control, Observation, Rules, judge
+from torch_embers.sandbox import doctor
+from torch_embers.sandbox.runner import Attempt, Runner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from torch_embers.builds.registry import Build, Registry
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
-    from torch_embers.run.builds import Build, Registry
     from torch_embers.store.store import Store, Writer
 
 
@@ -179,7 +180,7 @@ class Executor:
         with ExitStack() as stack:
             stack.enter_context(self._registry.using(build))
             for profile, members in by_profile.items():
-                runner = stack.enter_context(Runner(build.python, profile))
+                runner = stack.enter_context(Runner(build.python, profile, doctor.prove()))
                 self._turns(runner, members, wish.jobs)
         self.ledger.commit()
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine.pages import now_utc
+from torch_embers.builds.registry import environment_of
+from torch_embers.normalize import now_utc
 from torch_embers.oracles.signature import Signature
-from torch_embers.run.builds import environment_of
 from torch_embers.run.verdict import Control, Decision, Observation
 from torch_embers.store import rows
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
+    from torch_embers.builds.registry import Build
     from torch_embers.repro.case import Case
-    from torch_embers.run.builds import Build
-    from torch_embers.run.runner import Attempt, RunResult
     from torch_embers.run.series import Series
+    from torch_embers.sandbox.runner import Attempt, RunResult
     from torch_embers.store.store import Store, Writer
 
 COMMIT_SECONDS = 2.0

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.mine.pages import now_utc
+from torch_embers.normalize import now_utc
 from torch_embers.run.executor import Executor, Wish
 from torch_embers.run.status import ANNOUNCED, CONFIRMED, Status, Tracked, expected_false, status_of
 from torch_embers.run.verdict import Rules
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from torch_embers.builds.registry import Build, Registry
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
-    from torch_embers.run.builds import Build, Registry
     from torch_embers.run.ledger import Cell
     from torch_embers.store.store import Store, Writer
 

@@ -12,19 +12,20 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine.pages import now_utc
+from torch_embers.normalize import now_utc
 from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
 from torch_embers.repro.shortcuts import called, subjects
-from torch_embers.run.runner import Attempt, Runner
 from torch_embers.run.verdict import USABLE, Observation, judge, last_line
+from torch_embers.sandbox import doctor
+from torch_embers.sandbox.runner import Attempt, Runner
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from torch_embers.builds.registry import Build, Registry
     from torch_embers.repro.case import Case
-    from torch_embers.run.builds import Build, Registry
-    from torch_embers.run.runner import RunResult
+    from torch_embers.sandbox.runner import RunResult
     from torch_embers.store.store import Writer
 
 BASELINE_RUNS = 3
@@ -128,7 +129,7 @@ def reduce_case(
             f"{case.name} judges itself: only scripts that are judged by their failure can be minimised"
         )
     started = time.monotonic()
-    with registry.using(build), Runner(build.python, "hostile") as runner:
+    with registry.using(build), Runner(build.python, "hostile", doctor.prove()) as runner:
         trial = Trial(case, script, build, runner)
         said(f"{case.name} on {build.name}: {trial.wanted.detail}")
         found = minimize(script, trial.is_interesting)

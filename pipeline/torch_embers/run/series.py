@@ -18,8 +18,8 @@ from torch_embers.run.verdict import Control, Decision, Observation, Rules, deci
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from torch_embers.builds.registry import Build
     from torch_embers.repro.case import Case
-    from torch_embers.run.builds import Build
 
 PROFILES = {"curated": "reviewed", "extracted": "hostile", "synthesized": "hostile"}
 """Profile of the sandbox by the origin of a case: only what was read before may run with less than every guarantee."""

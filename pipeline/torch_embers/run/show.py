@@ -16,14 +16,14 @@ from torch_embers.run.status import ANNOUNCED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torch_embers.builds.registry import Build
     from torch_embers.repro.link import Linked
-    from torch_embers.run.builds import Build
     from torch_embers.run.command import RunOutcome
+    from torch_embers.run.item_report import Story
     from torch_embers.run.ledger import Cell
     from torch_embers.run.matrix import Entry
     from torch_embers.run.recheck import Recheck
     from torch_embers.run.reduction import Reduction
-    from torch_embers.run.story import Story
 
 STYLES = {
     "occurs": ("X", "bold red"),

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import StoreBusyError, StoreError
-from torch_embers.mine.pages import now_utc
+from torch_embers.normalize import now_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import zstandard
 
-from torch_embers import __version__, resources
+from torch_embers import resources
 from torch_embers.errors import (
     StoreBusyError,
     StoreCorruptError,
@@ -25,7 +25,7 @@ from torch_embers.errors import (
     StoreMissingError,
     StoreVersionError,
 )
-from torch_embers.mine.pages import now_utc
+from torch_embers.normalize import now_utc
 from torch_embers.store import lock, schema, sql, views
 from torch_embers.store.records import Batch, Page
 from torch_embers.store.tables import (
@@ -37,6 +37,7 @@ from torch_embers.store.tables import (
     pages_to_arrow,
     to_arrow,
 )
+from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,10 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
+from torch_embers.study.exhibits.table import cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from torch_embers.study.exhibits.make import Study
     from torch_embers.study.exhibits.table import Row, Table
     from torch_embers.study.statements import Outcome
-
-DIGITS = 4
-"""Significant digits of computed numbers in files; more would only make them differ between machines."""
-
-
-def cell(value: Any) -> Any:
-    """A value as it stands in a file."""
-    if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}") if abs(value) < 10**DIGITS else round(value)
-    if isinstance(value, date | datetime):
-        return value.isoformat()
-    return value
 
 
 def as_csv(rows: Sequence[Row]) -> str:

@@ -26,7 +26,7 @@ from torch_embers.classify.embedding.graph import bert_of
 from torch_embers.classify.embedding.packages import installed, line, need
 from torch_embers.classify.embedding.weights import WEIGHTS, model_folder, sha256
 from torch_embers.errors import InputError
-from torch_embers.mine.pages import clean_text
+from torch_embers.normalize import clean_text
 
 if TYPE_CHECKING:
     from torch_embers.classify.embedding.graph import Bert

@@ -9,12 +9,14 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torch_embers.classify.taxonomy import Taxonomy
+from torch_embers.statistics import agreement
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
+    from torch_embers.statistics.agreement import Agreement
     from torch_embers.store.store import Store
 
 ORDER = {"human": 0, "paper": 1, "automated": 2}
@@ -112,3 +114,16 @@ def _item(
         created,
         {scheme: answer.values for scheme, answer in decided.items()},
     )
+
+
+def agreements(store: Store) -> list[Agreement]:
+    """Agreement of the annotators of a database.
+
+    Raises:
+        StoreError: the database cannot be read.
+    """
+    with store.read() as connection:
+        rows = connection.execute(
+            "SELECT scheme, annotator_kind || ':' || annotator, repo, number, value FROM gold_labels ORDER BY ALL"
+        ).fetchall()
+    return agreement.between((scheme, who, (repo, number), value) for scheme, who, repo, number, value in rows)

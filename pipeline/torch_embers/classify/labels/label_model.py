@@ -10,12 +10,12 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeVar
 
 from torch_embers.classify.labels.weak import EXECUTION, Labeller, WeakLabel
-from torch_embers.classify.taxonomy import Taxonomy
 from torch_embers.errors import InputError
+from torch_embers.statistics.intervals import wilson
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -46,17 +46,6 @@ class Accuracy:
 
 
 # ---- accuracy on gold ----------------------------------------------------------------------------------------------
-
-
-def wilson(right: int, total: int, share: float = 0.95) -> tuple[float, float]:
-    """Wilson interval of a proportion: (lower, upper); (0, 1) where nothing was counted."""
-    if total <= 0:
-        return 0.0, 1.0
-    z = NormalDist().inv_cdf(0.5 + share / 2)
-    rate, spread = right / total, z * z / total
-    middle = (rate + spread / 2) / (1 + spread)
-    half = z * math.sqrt(rate * (1 - rate) / total + spread / (4 * total)) / (1 + spread)
-    return 0.0 if right == 0 else middle - half, 1.0 if right == total else middle + half
 
 
 def estimate(
@@ -99,7 +88,8 @@ def _accuracy(labeller: Labeller, kind: str, votes: tuple[int, int], gold: tuple
     measured = log_odds((right + 0.5) / (total + 1)) - log_odds(base)
     trust = total / (total + labeller.gold_weight)
     weight = trust * measured + (1 - trust) * log_odds(labeller.assumed[kind])
-    return Accuracy(right, total, wilson(right, total, labeller.interval), base, max(0.0, weight))
+    interval = wilson(right, total, labeller.interval) if total else (0.0, 1.0)
+    return Accuracy(right, total, interval, base, max(0.0, weight))
 
 
 def class_priors(gold: Mapping[ItemKey, Gold], scheme: str, taxonomy: Taxonomy | None = None) -> dict[str, float]:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import resources
 from torch_embers.classify import text as cleaning
 from torch_embers.classify.embedding.vectors import rules_hash
-from torch_embers.classify.taxonomy import ANY, Taxonomy, TaxonomyError
 from torch_embers.errors import InputError
 from torch_embers.link.relations import contains_any, unbounded
+from torch_embers.taxonomy import ANY, Taxonomy, TaxonomyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from torch_embers.classify.labels.weak import EXECUTION, Labeller, Shown, WeakLabel
-from torch_embers.mine.pages import now_utc
+from torch_embers.normalize import now_utc
 from torch_embers.oracles import signature as signatures
 
 if TYPE_CHECKING:

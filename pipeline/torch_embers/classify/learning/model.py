@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from torch_embers.classify.evaluation.metrics import threshold_for
-from torch_embers.classify.evaluation.splits import grouped_folds, join_groups, near_duplicates
 from torch_embers.classify.learning import linear, sealed
 from torch_embers.classify.learning.features import Inputs, Terms, Vectorizer
 from torch_embers.classify.learning.linear import TINY, Linear, View, softmax
 from torch_embers.classify.learning.sealed import ModelError
 from torch_embers.errors import InputError
+from torch_embers.statistics.metrics import threshold_for
+from torch_embers.statistics.splits import grouped_folds, join_groups, near_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from torch_embers.errors import InputError
+from torch_embers.statistics import intervals
 from torch_embers.study import population, sql
 from torch_embers.study.claims import checks, definitions, formulas
-from torch_embers.study.statistics import intervals
 
 if TYPE_CHECKING:
     from torch_embers.store.store import Store

@@ -11,9 +11,9 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import MissingPackageError
+from torch_embers.statistics import intervals
+from torch_embers.statistics.refusal import Refusal
 from torch_embers.study.exhibits.table import Row, Table
-from torch_embers.study.statistics import intervals
-from torch_embers.study.statistics.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,7 +61,7 @@ def _shares(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
 
 
 def _kappa(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
-    from torch_embers.study.statistics import agreement
+    from torch_embers.statistics import agreement
 
     said = [(str(r["scheme"]), str(r["annotator"]), (r["repo"], r["number"]), str(r["value"])) for r in found]
     rows: list[Row] = []
@@ -84,7 +84,7 @@ def _kappa(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
 
 
 def _corrected(exhibit: Exhibit, found: Sequence[Row], _limits: Limits) -> Table:
-    from torch_embers.study.statistics import prevalence
+    from torch_embers.study import prevalence
 
     rows: list[Row] = []
     notes: list[str] = []
@@ -123,8 +123,8 @@ def _differences(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Tabl
 
 
 def _trends(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
-    from torch_embers.study.statistics import trend
-    from torch_embers.study.statistics.corrections import holm
+    from torch_embers.statistics import trend
+    from torch_embers.statistics.corrections import holm
 
     rows: list[Row] = []
     few = 0
@@ -152,7 +152,7 @@ def _trends(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
 
 
 def _survival(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
-    from torch_embers.study.statistics import log_rank, survival
+    from torch_embers.statistics import log_rank, survival
 
     def of(rows: Sequence[Row]) -> tuple[list[float], list[bool]]:
         return [float(r["days"]) for r in rows], [bool(r[exhibit.event]) for r in rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.study.results import cell
+from torch_embers.study.exhibits.table import cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

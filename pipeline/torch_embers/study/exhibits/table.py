@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -11,8 +12,8 @@ from torch_embers.errors import InputError
 from torch_embers.study import sql
 
 if TYPE_CHECKING:
+    from torch_embers.statistics.survival import Survival
     from torch_embers.study.exhibits.definitions import Exhibit
-    from torch_embers.study.statistics.survival import Survival
 
 Row = dict[str, Any]
 
@@ -58,3 +59,16 @@ def query(connection: duckdb.DuckDBPyConnection, exhibit: Exhibit) -> tuple[Row,
         return tuple(dict(zip(columns, row, strict=True)) for row in cursor.fetchall())
     except duckdb.Error as error:
         raise InputError(f"analysis/{'/'.join(exhibit.query)}: {error}") from error
+
+
+DIGITS = 4
+"""Significant digits of computed numbers in files; more would only make them differ between machines."""
+
+
+def cell(value: Any) -> Any:
+    """A value as it stands in a file."""
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if abs(value) < 10**DIGITS else round(value)
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    return value

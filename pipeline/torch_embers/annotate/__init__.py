@@ -1,0 +1,1 @@
+"""Labelling by hand at the terminal."""

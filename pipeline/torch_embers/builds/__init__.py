@@ -1,0 +1,1 @@
+"""The registry of PyTorch builds, and their installation."""

@@ -1,0 +1,278 @@
+"""Installs builds: isolated environments, made aside and moved into place when they work.
+
+An environment is made in a folder whose name starts with ``.new-`` and renamed as the last step, so that a kill leaves
+nothing that counts as a build; what dead processes left is removed by the next installation. CPU builds only, unless
+the user asks for PyTorch's CUDA packages, which are several GB.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from torch_embers import resources
+from torch_embers.builds.registry import ENVIRONMENT, PARTIAL, Build, BuildError, Registry, look
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch_embers.settings import Settings
+
+FILE = "builds.toml"
+NIGHTLY = "nightly"
+GB = 1_000_000_000
+INSTALL_SECONDS = 3_600
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to hand to pip or uv.
+
+    Attributes:
+        requirement: torch as pip wants it.
+        index: index to take torch from; None for the configured one.
+        pre: whether pre-releases count.
+    """
+
+    requirement: str
+    index: str | None
+    pre: bool = False
+
+
+def add(
+    wanted: Settings,
+    *,
+    version: str | None,
+    python: Path | None,
+    wheel: Path | None,
+    name: str,
+    allow_cuda_packages: bool,
+    said: Callable[[str], None],
+) -> Build:
+    """Register an interpreter, or install a release, a nightly or a wheel.
+
+    Raises:
+        BuildError: nothing to add, not what it should be, not reachable, not installable, no room.
+    """
+    registry = Registry(wanted.builds_dir)
+    if python is not None:
+        if wheel is not None:
+            raise BuildError("--python registers what is there, --wheel installs: give one of them")
+        return registry.register(python, name, version or "")
+    if version is None and wheel is None:
+        raise BuildError("nothing to add: name a version such as 2.5.1 or nightly, or give --python or --wheel")
+    chosen = _of_wheel(wheel) if wheel is not None else _of_version(version or "", said, cuda=allow_cuda_packages)
+    if wheel is not None and version is not None:
+        said(f"version {version} is checked against what the wheel says")
+    cap = int(wanted.builds_cap * GB)
+    for gone in registry.evict(cap, room=GB):
+        said(f"removed {gone.name}, the least recently used, to keep within {wanted.builds_cap:g} GB")
+    expected = version if version not in (None, NIGHTLY) else ""
+    return _install(registry, chosen, name, expected or "", said)
+
+
+# ---- what to install -----------------------------------------------------------------------------------------------
+
+
+def _of_wheel(wheel: Path) -> Plan:
+    if not wheel.is_file():
+        raise BuildError(f"{wheel}: no such file")
+    if not re.fullmatch(r"torch-[^-]+(-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl", wheel.name):
+        raise BuildError(f"{wheel.name} is no wheel of torch: its name must be torch-VERSION-PYTHON-ABI-PLATFORM.whl")
+    return Plan(str(wheel.absolute()), None)
+
+
+def _of_version(version: str, said: Callable[[str], None], *, cuda: bool) -> Plan:
+    index = resources.load_toml(FILE)["index"]
+    if version == NIGHTLY:
+        if not _answers(index["nightly"], index["patience_seconds"]):
+            raise BuildError("PyTorch's index of nightlies does not answer: download a wheel and give it with --wheel")
+        return Plan("torch", index["nightly"], pre=True)
+    try:
+        Version(version)
+    except InvalidVersion as error:
+        raise BuildError(f"{version!r} is no version: use one such as 2.5.1, or nightly") from error
+    if _answers(index["cpu"], index["patience_seconds"]):
+        return Plan(f"torch=={version}", index["cpu"])
+    said("PyTorch's CPU index does not answer: looking where pip looks")
+    if not cuda:
+        _refuse_cuda(version)
+    return Plan(f"torch=={version}", None)
+
+
+def _answers(index: str, patience: float) -> bool:
+    try:
+        with urllib.request.urlopen(f"{index}/torch/", timeout=patience) as answer:  # noqa: S310
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError, ValueError):
+        return False
+
+
+def _refuse_cuda(version: str) -> None:
+    """Make sure that pip would take a build without CUDA packages; it can tell without downloading.
+
+    Raises:
+        BuildError: it would not, or there is no such version.
+    """
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--dry-run"]
+    command += ["--ignore-installed", "--no-deps", "--report", "-", f"torch=={version}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, stdin=subprocess.DEVNULL)
+    advice = "give an interpreter that has it (--python), a wheel (--wheel), or --allow-cuda-packages"
+    if done.returncode:
+        raise BuildError(_pip_error(version, done.stderr))
+    try:
+        report = json.loads(done.stdout)
+        [found] = [part for part in report["install"] if part["metadata"]["name"].lower() == "torch"]
+        needs = found["metadata"].get("requires_dist", [])
+    except (ValueError, KeyError) as error:
+        raise BuildError(f"pip does not say which torch {version} it would install: {advice}") from error
+    if any(re.match(r"(nvidia|triton|pytorch-triton)\b", need) for need in needs):
+        raise BuildError(f"only a build with several GB of CUDA packages is reachable for torch {version}: {advice}")
+
+
+def _pip_error(version: str, text: str) -> str:
+    """What pip's complaint means."""
+    known = re.search(r"from versions: ([^)]*)\)", text)
+    if known and known[1].strip() not in ("", "none"):
+        near = _nearest(version, [part.strip() for part in known[1].split(",")])
+        return f"there is no torch {version} for this Python: nearest are {', '.join(near)}"
+    last = next((line for line in reversed(text.splitlines()) if "ERROR" in line), "pip failed")
+    return f"torch {version} cannot be had: {last.removeprefix('ERROR: ')[:200]}"
+
+
+def _nearest(version: str, known: Sequence[str], count: int = 4) -> list[str]:
+    """The known versions around one that does not exist."""
+    wanted = Version(version)
+    ordered = sorted({Version(v) for v in known if re.fullmatch(r"[\d.]+", v)})
+    place = sum(v < wanted for v in ordered)
+    return [str(v) for v in ordered[max(0, place - count // 2) : place + count // 2]]
+
+
+# ---- installing ----------------------------------------------------------------------------------------------------
+
+
+def _install(registry: Registry, plan: Plan, name: str, expected: str, said: Callable[[str], None]) -> Build:
+    registry.folder.mkdir(parents=True, exist_ok=True)
+    sweep_up(registry.folder)
+    home = registry.folder / f"{PARTIAL}{os.getpid()}"
+    try:
+        python = _environment(home / ENVIRONMENT)
+        said(f"installing {plan.requirement}")
+        _pip(home, python, plan)
+        found = look(python, name)
+        companions = companions_of(found.public_version)
+        said(f"installing {', '.join(companions)}")
+        _pip(home, python, *[Plan(package, None) for package in companions])
+        if expected and expected not in (found.version, found.public_version):
+            raise BuildError(f"what was installed says it is torch {found.version}, not {expected}: it was removed")
+        if (registry.folder / found.name).exists():
+            raise BuildError(f"there is a build {found.name} already: give another name with --name")
+        final = registry.folder / found.name
+        done = replace(found, managed=True, disk_bytes=disk_use(home), python=final / ENVIRONMENT / "bin" / "python")
+        home.rename(final)
+        return registry.check(registry.save(done))
+    except OSError as error:
+        raise BuildError(f"{registry.folder}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def companions_of(version: str) -> list[str]:
+    """What must be installed beside a torch: (requirement) by data/builds.toml."""
+    entries = resources.load_toml(FILE)["companion"]
+    own = Version(version)
+    fitting = [e for e in entries if SpecifierSet(e["torch"], prereleases=True).contains(own)]
+    return [package for entry in fitting for package in entry["packages"]]
+
+
+def _environment(folder: Path) -> Path:
+    """Make an empty environment; with uv where it is present."""
+    uv = shutil.which("uv")
+    command = [uv, "venv", "-q", "--python", sys.executable, str(folder)] if uv else None
+    _run(command or [sys.executable, "-m", "venv", str(folder)], folder.parent)
+    return folder / "bin" / "python"
+
+
+def _pip(home: Path, python: Path, *plans: Plan) -> None:
+    for plan in plans:
+        options = (["--index-url", plan.index] if plan.index else []) + (["--pre"] if plan.pre else [])
+        uv = shutil.which("uv")
+        # uv does not look into local folders of wheels that pip is configured with
+        if uv and plan.index:
+            command = [uv, "pip", "install", "-q", "--python", str(python), *options, plan.requirement]
+        else:
+            command = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-q", *options]
+            command.append(plan.requirement)
+            _with_pip(home, python)
+        _run(command, home)
+
+
+def _with_pip(home: Path, python: Path) -> None:
+    """An environment made by uv has no pip."""
+    if subprocess.run([str(python), "-c", "import pip"], check=False, capture_output=True).returncode:
+        _run([str(python), "-m", "ensurepip"], home)
+
+
+def _run(command: Sequence[str], home: Path) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired as error:
+        raise BuildError(f"{Path(command[0]).name} took longer than {INSTALL_SECONDS} s: try again") from error
+    if done.returncode:
+        text = done.stderr.strip() or done.stdout.strip()
+        if "No space left" in text:
+            raise BuildError("no room on the disk for this build: `embers builds remove` one")
+        wanted = command[-1].partition("==")[2]
+        if wanted and "from versions" in text:
+            raise BuildError(_pip_error(wanted, text))
+        last = next((line for line in reversed(text.splitlines()) if "ERROR" in line or "error" in line), text[-200:])
+        raise BuildError(f"installing {Path(command[-1]).name} failed: {last[:300]}")
+
+
+def sweep_up(folder: Path) -> list[Path]:
+    """Remove what installations of dead processes left; return it."""
+    gone = []
+    for path in folder.glob(f"{PARTIAL}*"):
+        owner = path.name.rpartition("-")[2]
+        if not owner.isdecimal() or not _alive(int(owner)) or int(owner) == os.getpid():
+            shutil.rmtree(path, ignore_errors=True)
+            gone.append(path)
+    return gone
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def disk_use(folder: Path) -> int:
+    """Bytes that a folder takes on disk; hard links within it count once."""
+    seen: set[tuple[int, int]] = set()
+    total = 0
+    for root, _, files in os.walk(folder):
+        for file in files:
+            facts: Any = os.lstat(os.path.join(root, file))  # noqa: PTH118
+            if (facts.st_dev, facts.st_ino) not in seen:
+                seen.add((facts.st_dev, facts.st_ino))
+                total += facts.st_blocks * 512
+    return total

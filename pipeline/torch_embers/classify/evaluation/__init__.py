@@ -1,1 +1,0 @@
-"""How good the labels are: splits, scores, baselines, published protocols, pictures."""

@@ -1,0 +1,297 @@
+"""Prove on this host, by trying, that the sandbox holds. What is not proven here is not promised anywhere.
+
+Every guarantee has probes: small scripts that try what it forbids, run as a fork of a zygote and as a fresh process.
+The proof is kept until the machine boots anew or bubblewrap, the kernel, the user or the sandbox's own code changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import socket
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import platformdirs
+
+from torch_embers import resources
+from torch_embers.errors import EmbersError
+from torch_embers.sandbox import policy
+from torch_embers.sandbox.proof import GUARANTEES, Proof
+from torch_embers.sandbox.runner import Attempt, Runner, RunResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MEMORY = 96 << 20
+"""Bytes that a probe may take: small, so that the proof is quick."""
+
+SOURCES = ("layout.py", "policy.py", "runner.py", "seccomp.py", "probes.py", "doctor.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One attempt to break a guarantee, and how its run has to end."""
+
+    guarantee: str
+    name: str
+    arguments: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ("exited",)
+    exit_code: int | None = 0
+    timeout: float = 20.0
+    memory: int = MEMORY
+
+
+@dataclass(frozen=True, slots=True)
+class Bait:
+    """Things on the host that a probe must not reach."""
+
+    port: int
+    abstract: str
+    path: str
+    secrets: tuple[str, ...]
+    value: str
+
+
+def prove(*, again: bool = False) -> Proof:
+    """Return the proof for this host, from the cache or by trying (some seconds). Never raises.
+
+    Args:
+        again: try even where a proof is kept.
+    """
+    if not again and (kept := _kept()) is not None:
+        return kept
+    if not policy.bubblewrap():
+        why = "bubblewrap is not installed" if sys.platform.startswith("linux") else "bubblewrap needs Linux"
+        return Proof(dict.fromkeys(GUARANTEES, why), policy.machine())
+    proof = Proof(_tried(), policy.machine())
+    _keep(proof)
+    return proof
+
+
+def report(proof: Proof) -> list[str]:
+    """The proof as lines of text: the host, each guarantee, and what to do where one is missing."""
+    lines = [proof.host]
+    for name, why in proof.guarantees.items():
+        lines.append(f"MISSING {name}: {why}" if why else f"held    {name}")
+    if proof.complete:
+        lines.append("Scripts from issues can run here (profile hostile).")
+    else:
+        lines.append("Scripts from issues are refused here; reviewed cases run with what holds.")
+        lines += [f"hint: {hint}" for hint in hints()]
+    return lines
+
+
+def hints() -> list[str]:
+    """What on this host may stand in the way, and how to change it."""
+    found = []
+    if sys.platform.startswith("linux") and not policy.bubblewrap():
+        found.append("install bubblewrap: apt install bubblewrap, dnf install bubblewrap")
+    for name, wanted in (("apparmor_restrict_unprivileged_userns", "0"), ("unprivileged_userns_clone", "1")):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/sys/kernel/{name}").read_text(encoding="ascii").strip() != wanted:
+                found.append(f"as root: sysctl kernel.{name}={wanted}")
+    with contextlib.suppress(OSError):
+        if int(Path("/proc/sys/user/max_user_namespaces").read_text(encoding="ascii")) < 16:
+            found.append("as root: sysctl user.max_user_namespaces=1024")
+    return found
+
+
+# --- trying -----------------------------------------------------------------------------------------------------------
+
+
+def _tried() -> dict[str, str]:
+    """Run all probes; guarantee -> empty, or the first thing that was possible."""
+    outcome = dict.fromkeys(GUARANTEES, "")
+    try:
+        with _bait() as bait, Runner(Path(sys.executable), policy.PROVING, preload=()) as runner:
+            for fresh in (False, True):
+                for probe in _probes(bait):
+                    result = next(iter(runner.run([_attempt(probe, fresh=fresh)])))
+                    why = _judge(probe, result) or _left_alive(runner)
+                    outcome[probe.guarantee] = outcome[probe.guarantee] or why
+                    if result.ended == "sandbox_error":
+                        return {name: why or result.detail for name, why in outcome.items()}
+                outcome["sibling_isolation"] = outcome["sibling_isolation"] or _side_by_side(runner, fresh=fresh)
+    except (EmbersError, OSError) as error:
+        return {name: why or str(error) for name, why in outcome.items()}
+    return outcome
+
+
+def _probes(bait: Bait) -> list[Probe]:
+    limits = policy.rules()["limits"]
+    cap, disk = str(limits["processes"]), str(limits["disk"])
+    allowed = (*policy.rules()["environment"], "EMBERS_SEED", "PYTHONHASHSEED", "LC_CTYPE", *_thread_variables())
+    return [
+        Probe("no_network", "network", (str(bait.port), bait.abstract, bait.path)),
+        Probe("private_home", "home", bait.secrets),
+        Probe("clean_environment", "environment", (bait.value, *allowed)),
+        Probe("read_only_build", "build"),
+        Probe("private_tmp", "leave"),
+        Probe("private_tmp", "found", (disk,)),
+        Probe("own_pid_namespace", "processes"),
+        Probe("no_user_namespaces", "namespaces"),
+        Probe("memory_cap", "data", (str(MEMORY + (2 << 30)),)),
+        Probe("memory_cap", "shared", (str(4 * MEMORY),), ("memory",), None),
+        Probe("memory_cap", "many", (str(MEMORY),), ("memory",), None),
+        Probe("process_cap", "bomb", (cap,), ("exited", "processes"), memory=8 * MEMORY),
+        Probe("process_cap", "threads", (cap,), ("exited", "processes"), memory=8 * MEMORY),
+        Probe("output_cap", "flood", (), ("output",), None),
+        Probe("time_cap", "stay", (), ("timeout",), None, 0.5),
+        Probe("no_new_privileges", "rights"),
+        Probe("no_survivors", "outlive"),
+        Probe("sealed_result", "forge", (), ("exited",), 7),
+    ]
+
+
+def _thread_variables() -> tuple[str, ...]:
+    return ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def _attempt(probe: Probe, *, fresh: bool) -> Attempt:
+    code = resources.package_file("sandbox", "probes.py").read_text(encoding="utf-8")
+    arguments = (probe.name, *probe.arguments)
+    return Attempt(probe.name, code, "probe.py", arguments, timeout=probe.timeout, memory=probe.memory, fresh=fresh)
+
+
+def _judge(probe: Probe, result: RunResult) -> str:
+    """Empty where the run ended as it must."""
+    if result.ended in probe.ended and (probe.exit_code in (None, result.exit_code) or result.ended != "exited"):
+        return ""
+    said = (result.stdout or result.stderr).strip().splitlines()
+    return f"{probe.name}: {said[-1] if said and result.exit_code == 1 else result.detail}"
+
+
+def _left_alive(runner: Runner) -> str:
+    """Empty where behind the walls nothing but idle zygotes lives, as the host's own list of processes says."""
+    for first in runner.first_pids():
+        below = _children(first)
+        if below:
+            return f"{len(below)} processes outlived their run"
+    return ""
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += [int(word) for word in task.read_text(encoding="ascii").split()]
+    return found
+
+
+def _side_by_side(runner: Runner, *, fresh: bool) -> str:
+    """Two runs at a time: each looks for the other."""
+    probes = [Probe("sibling_isolation", "processes"), Probe("sibling_isolation", "leave")] * 2
+    attempts = [_attempt(probe, fresh=fresh) for probe in probes]
+    for result in runner.run(attempts, jobs=2):
+        if result.exit_code != 0:
+            return _judge(probes[0], result)
+    return ""
+
+
+@contextlib.contextmanager
+def _bait() -> Iterator[Bait]:
+    """Put out what a probe might reach: servers, secrets in files and in the environment."""
+    value = secrets.token_hex(16)
+    cache = _cache_file().parent
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="embers-bait-")))
+        places = [folder / "secret"]
+        with contextlib.suppress(OSError):
+            cache.mkdir(parents=True, exist_ok=True)
+            places.append(cache / f"secret-{value[:8]}")
+        for place in places:
+            place.write_text(value, encoding="ascii")
+            stack.callback(place.unlink, missing_ok=True)
+        tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        abstract = stack.enter_context(_listening("\0embers-" + value))
+        path = stack.enter_context(_listening(str(folder / "socket")))
+        del abstract, path
+        with _variable("EMBERS_BAIT", value):
+            yield Bait(tcp.getsockname()[1], "embers-" + value, str(folder / "socket"), tuple(map(str, places)), value)
+
+
+@contextlib.contextmanager
+def _listening(address: str) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(address)
+        server.listen()
+        yield server
+
+
+@contextlib.contextmanager
+def _variable(name: str, value: str) -> Iterator[None]:
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
+# --- keeping ----------------------------------------------------------------------------------------------------------
+
+
+def _cache_file() -> Path:
+    return Path(platformdirs.user_cache_dir("embers")) / "sandbox-proof.json"
+
+
+def _identity() -> str:
+    """Changes whenever the proof may no longer hold."""
+    parts: list[Callable[[], str]] = [
+        lambda: Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"),
+        policy.machine,
+        lambda: f"{os.geteuid()} {sys.executable}",
+        lambda: resources.data_file("sandbox.toml").read_text(encoding="utf-8"),
+        *(file.read_text for file in sorted(policy.own_code().glob("*.py"))),
+        *(resources.package_file("sandbox", name).read_text for name in SOURCES),
+    ]
+    digest = hashlib.sha256()
+    for part in parts:
+        with contextlib.suppress(OSError):
+            digest.update(part().encode() + b"\0")
+    return digest.hexdigest()
+
+
+@dataclass(slots=True)
+class _Memory:
+    """The proof of this process: saves the look into the file, and stands in where no file can be written."""
+
+    identity: str = ""
+    proof: Proof | None = None
+
+
+_memory = _Memory()
+
+
+def _kept() -> Proof | None:
+    identity = _identity()
+    if _memory.identity == identity and _memory.proof is not None:
+        return _memory.proof
+    try:
+        text = json.loads(_cache_file().read_text(encoding="utf-8"))
+        if text["identity"] != identity:
+            return None
+        proof = Proof({name: str(text["guarantees"][name]) for name in GUARANTEES}, str(text["host"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not proof.complete:  # what stood in the way may be gone by now
+        return None
+    _memory.identity, _memory.proof = identity, proof
+    return proof
+
+
+def _keep(proof: Proof) -> None:
+    _memory.identity, _memory.proof = _identity(), proof
+    text: dict[str, Any] = {"identity": _memory.identity, "host": proof.host, "guarantees": dict(proof.guarantees)}
+    file = _cache_file()
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new = file.with_suffix(f".{os.getpid()}")
+        new.write_text(json.dumps(text, indent=1), encoding="utf-8")
+        new.replace(file)

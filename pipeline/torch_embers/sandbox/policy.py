@@ -1,0 +1,402 @@
+"""The wall around a build's process: what it may see and do, as a command line, and the process behind that wall.
+
+On Linux bubblewrap makes the outer wall once per zygote; ``zygote.py`` makes the inner one once per run, for which it
+keeps a few capabilities that mean something only inside its own user namespace. On macOS it is ``sandbox-exec``.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import platform
+import secrets
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from torch_embers import resources
+from torch_embers.errors import SandboxError
+from torch_embers.sandbox import seccomp
+from torch_embers.sandbox.layout import is_below
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from torch_embers.sandbox.layout import Layout
+
+HOSTILE, REVIEWED, PROVING = "hostile", "reviewed", "proving"
+PROFILES = (HOSTILE, REVIEWED, PROVING)
+"""Proving is the hostile profile while its guarantees are being proven; for ``doctor`` alone."""
+
+INSIDE = "/embers"
+"""Folder inside the sandbox that holds the zygote's own file and second mounts of builds."""
+
+CAPABILITIES = ("SYS_ADMIN", "SYS_RESOURCE", "SYS_PTRACE", "SETUID", "SETGID", "SETPCAP", "KILL", "DAC_OVERRIDE")
+"""What the zygote and the supervisors keep, in their own user namespace: mounts, limits, changing to the run's user.
+A run itself has none."""
+
+RUN_ID = 1000
+FIRST_HOST_ID = 0x70000000
+"""Where root starts the sandbox, runs get a user of their own in the range that systemd's list of user ids marks as
+unused, because the kernel counts no processes of root (RLIMIT_NPROC)."""
+
+
+@cache
+def rules() -> Mapping[str, Any]:
+    """``data/sandbox.toml``."""
+    return resources.load_toml("sandbox.toml")
+
+
+def bubblewrap() -> str:
+    """The version of bubblewrap; empty where there is none."""
+    found = shutil.which("bwrap")
+    if found is None or not sys.platform.startswith("linux"):
+        return ""
+    answer = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=10)
+    return answer.stdout.strip().removeprefix("bubblewrap ")
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """Everything that decides a sandbox: pure data, from which command line and configuration follow."""
+
+    layout: Layout
+    profile: str
+    isolate: bool
+    preload: tuple[str, ...] = ()
+    read_only: tuple[Path, ...] = ()
+    own_id: bool = False
+    scratch: str = ""
+
+    @property
+    def covers(self) -> list[tuple[str, int]]:
+        """Folders that are empty and private in each run, with their mode."""
+        home = rules()["environment"]["HOME"]
+        return [("/tmp", 0o1777), (home, 0o700), ("/dev/shm", 0o1777)]  # noqa: S108 - inside the sandbox
+
+    @property
+    def bound(self) -> tuple[Path, ...]:
+        """Folders beside the system's that are visible, read-only; the outer ones first."""
+        folders = {Path.cwd() / path: None for path in (*self.layout.prefixes, *self.read_only)}
+        return tuple(sorted(folders, key=lambda path: len(path.parts)))
+
+    def covered(self) -> list[tuple[str, Path]]:
+        """Bound folders that a private folder of the run would hide, with the place of their second mount."""
+        hidden = [path for path in self.bound if any(is_below(path, Path(cover)) for cover, _ in self.covers)]
+        return [(f"{INSIDE}/bound/{place}", path) for place, path in enumerate(hidden)]
+
+    def configuration(self) -> dict[str, Any]:
+        """What the zygote is told."""
+        limits = rules()["limits"]
+        owner = RUN_ID if self.own_id else 0
+        options = f"size={limits['disk']},nr_inodes={limits['inodes']},uid={owner},gid={owner}"
+        use_filter = sys.platform.startswith("linux") and seccomp.supported()
+        return {
+            "isolate": self.isolate,
+            "covers": [(path, f"{options},mode={mode:o}") for path, mode in self.covers],
+            "rebinds": [(source, str(target)) for source, target in self.covered()],
+            "uid": owner,
+            "seccomp": base64.b64encode(seccomp.program(rules()["seccomp"])).decode() if use_filter else "",
+            "limits": dict(limits),
+            "preload": list(self.preload),
+            "scratch": self.scratch,
+        }
+
+    def environment(self) -> dict[str, str]:
+        """The whole environment of the zygote."""
+        variables = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+        variables |= rules()["environment"]
+        variables["PATH"] = f"{self.layout.python.parent}:{variables['PATH']}"
+        if not self.isolate:
+            variables |= {"HOME": self.scratch, "TMPDIR": self.scratch}
+        return variables
+
+
+def bubblewrap_command(wall: Wall, files: Mapping[str, int], descriptor: int, extra: Sequence[str] = ()) -> list[str]:
+    """The command that starts the zygote behind bubblewrap.
+
+    ``files`` maps paths to descriptors with their content; ``descriptor`` is the zygote's socket.
+    """
+    words = ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
+    words += ["--unshare-cgroup-try", "--die-with-parent", "--new-session", "--as-pid-1", "--hostname", "embers"]
+    words += ["--uid", "0", "--gid", "0", *extra, "--cap-drop", "ALL"]
+    for capability in CAPABILITIES:
+        words += ["--cap-add", f"CAP_{capability}"]
+    words.append("--clearenv")
+    for name, value in wall.environment().items():
+        words += ["--setenv", name, value]
+    optional = [Path(path) for path in rules()["binds"]["optional"]]
+    words += _folders([*map(Path, files), *optional, *wall.bound, *(Path(path, "x") for path, _ in wall.covers)])
+    words += _system_binds()
+    words += ["--proc", "/proc", "--dev", "/dev"]
+    if wall.profile == REVIEWED:
+        words += _device_binds()
+    words += ["--perms", "0755", "--dir", "/dev/shm"]  # noqa: S108 - inside the sandbox
+    for path in wall.bound:
+        words += ["--ro-bind", str(path), str(path)]
+    for place, path in wall.covered():
+        words += ["--ro-bind", str(path), place]
+    for inside, number in files.items():
+        words += ["--perms", "0644", "--ro-bind-data", str(number), inside]
+    words += ["--ro-bind", str(own_code()), f"{INSIDE}/inside"]
+    words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
+    return ["bwrap", *words, *zygote_command(wall, INSIDE, descriptor)]
+
+
+def own_code() -> Path:
+    """The folder of the code that runs inside a build."""
+    return resources.package_file("sandbox", "inside", "zygote.py").parent
+
+
+def zygote_command(wall: Wall, above: str, descriptor: int) -> list[str]:
+    """The zygote itself: no user site, no bytecode, and our folder on the path only while it is imported."""
+    steps = f"sys.path[0] = ''; sys.path.append({above!r}); from inside import zygote; del sys.path[-1], sys.path[0]"
+    return [str(wall.layout.python), "-s", "-B", "-c", f"import sys; {steps}; sys.exit(zygote.main({descriptor}))"]
+
+
+def _folders(paths: Sequence[Path]) -> list[str]:
+    """Make what lies above ``paths``, open to the run's user: bubblewrap's own folders may be closed to others."""
+    above = {folder: None for path in paths for folder in reversed(path.parents) if len(folder.parts) > 1}
+    words = []
+    for folder in above:
+        if folder.parts[1] not in {"usr", "dev", "proc"}:
+            words += ["--perms", "0755", "--dir", str(folder)]
+    return words
+
+
+def _system_binds() -> list[str]:
+    binds = rules()["binds"]
+    words = []
+    for path in binds["system"]:
+        words += ["--ro-bind", path, path]
+    for path in map(Path, binds["links"]):
+        if path.is_symlink():
+            words += ["--symlink", str(path.readlink()), str(path)]
+        elif path.is_dir():
+            words += ["--ro-bind", str(path), str(path)]
+    for path in binds["optional"]:
+        words += ["--ro-bind-try", path, path]
+    return words
+
+
+def _device_binds() -> list[str]:
+    binds = rules()["binds"]
+    devices = [path for pattern in binds["devices"] for path in sorted(Path("/").glob(pattern.lstrip("/")))]
+    words = []
+    for device in devices:
+        words += ["--dev-bind", str(device), str(device)]
+    for path in binds["device_binds"] if devices else ():
+        words += ["--ro-bind-try", path, path]
+    return words
+
+
+def identity_files() -> dict[str, str]:
+    """The few files of /etc that name the run's user and its own host; nothing of the real machine."""
+    home = rules()["environment"]["HOME"]
+    return {
+        "/etc/passwd": "".join(f"embers:x:{number}:{number}::{home}:/bin/sh\n" for number in (RUN_ID, 0)),
+        "/etc/group": "".join(f"embers:x:{number}:\n" for number in (RUN_ID, 0)),
+        "/etc/hosts": "127.0.0.1 localhost embers\n::1 localhost embers\n",
+        "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    }
+
+
+def macos_profile(wall: Wall) -> str:
+    """The text for ``sandbox-exec -p``: reads of the system and the build, writes to the scratch folder, no network."""
+    reads = ["/usr", "/bin", "/sbin", "/System", "/Library", "/private/var/db", "/dev", *map(str, wall.bound)]
+    reads.append(str(resources.PACKAGE_DIR / "run"))
+    quoted = " ".join(f"(subpath {json.dumps(path)})" for path in reads)
+    return "\n".join(
+        [
+            "(version 1)",
+            "(deny default)",
+            "(deny network*)",
+            "(allow process-fork process-exec signal sysctl-read mach-lookup iokit-open ipc-posix-shm)",
+            '(allow file-read-metadata) (allow file-read* (literal "/") ' + quoted + ")",
+            f"(allow file-read* file-write* (subpath {json.dumps(wall.scratch)}))",
+            '(allow file-write-data (literal "/dev/null") (literal "/dev/zero"))',
+            "",
+        ]
+    )
+
+
+@dataclass
+class Sandbox:
+    """One running zygote behind its wall. Make it with ``start``; ``stop`` leaves nothing alive."""
+
+    process: subprocess.Popen[bytes]
+    control: socket.socket
+    log: IO[bytes]
+    scratch: str = ""
+    first_pid: int = 0
+    ended: bool = field(default=False)
+
+    def stop(self) -> None:
+        """End every process behind the wall and wait until the kernel has done so."""
+        if self.ended:
+            return
+        self.ended = True
+        self.control.close()
+        # The first process of the pid namespace: with it the kernel ends all others, then bubblewrap sees its end.
+        for pid in (self.first_pid, 0 if self.first_pid else self.process.pid):
+            if pid:
+                _kill(pid)
+        try:
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+        if self.scratch:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def last_words(self) -> str:
+        """The end of what the zygote itself or bubblewrap printed: why it did not start."""
+        return "" if self.log.closed else last_line(self.log)
+
+
+def last_line(log: IO[bytes]) -> str:
+    """The last line of a log, shortened."""
+    log.seek(0)
+    lines = log.read().decode(errors="replace").strip().splitlines()
+    return lines[-1][:500] if lines else ""
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def start(wall: Wall) -> Sandbox:
+    """Start a zygote behind its wall; it still has to say that it is ready.
+
+    Raises:
+        SandboxError: bubblewrap cannot start (the message has its last line).
+    """
+    ours, theirs = socket.socketpair()
+    log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the sandbox
+    with theirs:
+        try:
+            if wall.isolate:
+                return _start_bubblewrap(wall, ours, theirs, log)
+            return _start_plain(wall, ours, theirs, log)
+        except OSError as error:
+            ours.close()
+            words = last_line(log)
+            log.close()
+            raise SandboxError(f"the sandbox cannot start: {words or error} (ask: embers doctor)") from error
+
+
+def _start_plain(wall: Wall, ours: socket.socket, theirs: socket.socket, log: IO[bytes]) -> Sandbox:
+    scratch = tempfile.mkdtemp(prefix="embers-")
+    wall = replace(wall, scratch=os.path.realpath(scratch))
+    command = zygote_command(wall, str(own_code().parent), theirs.fileno())
+    if sys.platform == "darwin" and shutil.which("sandbox-exec"):
+        command = ["sandbox-exec", "-p", macos_profile(wall), *command]
+    process = subprocess.Popen(
+        command,
+        env=wall.environment(),
+        cwd=scratch,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        pass_fds=[theirs.fileno()],
+        start_new_session=True,
+    )
+    send(ours, wall.configuration())
+    return Sandbox(process, ours, log, scratch)
+
+
+def _start_bubblewrap(wall: Wall, ours: socket.socket, theirs: socket.socket, log: IO[bytes]) -> Sandbox:
+    files = {path: _holding(text) for path, text in identity_files().items()}
+    info_out, info_in = os.pipe()
+    go_out, go_in = os.pipe()
+    inherited = [theirs.fileno(), info_in, go_out, *files.values()]
+    extra = ["--info-fd", str(info_in)]
+    extra += ["--userns-block-fd", str(go_out)] if wall.own_id else []
+    try:
+        process = subprocess.Popen(
+            bubblewrap_command(wall, files, theirs.fileno(), extra),
+            env={"PATH": os.environ.get("PATH", os.defpath)},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=inherited,
+        )
+    finally:
+        for number in inherited[1:]:
+            os.close(number)
+    try:
+        first = _first_pid(info_out)
+        if wall.own_id:
+            wall = replace(wall, own_id=_map_ids(first))
+            os.write(go_in, b"1")
+        send(ours, wall.configuration())
+    except OSError:
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        os.close(info_out)
+        os.close(go_in)
+    return Sandbox(process, ours, log, first_pid=first)
+
+
+def _holding(text: str) -> int:
+    """A descriptor from which ``text`` can be read (it fits a pipe)."""
+    out, into = os.pipe()
+    os.write(into, text.encode())
+    os.close(into)
+    return out
+
+
+def _first_pid(descriptor: int) -> int:
+    """The process id, outside, of the sandbox's first process, as bubblewrap says."""
+    data = b""
+    while b"}" not in data:
+        if not select.select([descriptor], [], [], 20)[0]:
+            raise OSError("bubblewrap does not answer")
+        part = os.read(descriptor, 4096)
+        if not part:
+            raise OSError("bubblewrap ended before it started anything")
+        data += part
+    return int(json.loads(data)["child-pid"])
+
+
+def _map_ids(pid: int) -> bool:
+    """Root inside is root outside, for reading the build; runs get an id that owns nothing on this machine.
+
+    Returns whether they do: root of a container may have no further ids to give.
+    """
+    free = FIRST_HOST_ID + secrets.randbelow(1 << 24)
+    only_root = f"0 {os.geteuid()} 1\n"
+    owned = True
+    for name in ("uid_map", "gid_map"):
+        file = Path(f"/proc/{pid}/{name}")
+        try:
+            file.write_text(only_root + (f"{RUN_ID} {free} 1\n" if owned else ""), encoding="ascii")
+        except OSError:
+            owned = False
+            file.write_text(only_root, encoding="ascii")
+    return owned
+
+
+def send(control: socket.socket, message: Mapping[str, Any]) -> None:
+    """Send one message to a zygote."""
+    body = json.dumps(message).encode()
+    control.sendall(len(body).to_bytes(4, "big") + body)
+
+
+def machine() -> str:
+    """One line that names the host as far as the sandbox depends on it."""
+    return f"{platform.system()} {platform.release()} {platform.machine()}, bubblewrap {bubblewrap() or 'none'}"

@@ -1,0 +1,425 @@
+"""Run scripts on one build: the driver's side. It never sees a script's word for how it ended, only the kernel's.
+
+A *lane* runs one script at a time in a sandbox of its own, so that scripts that run together share no process, no
+memory, no folder and no user count. It holds up to two zygotes: one with torch imported, one bare for fresh processes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import secrets
+import select
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from torch_embers.errors import InputError, SandboxError
+from torch_embers.sandbox import layout, policy
+from torch_embers.sandbox.output import harmless
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from torch_embers.sandbox.proof import Proof
+
+PRELOAD = ("numpy", "torch")
+
+PLAIN_GUARANTEES = ("clean_environment", "output_cap", "time_cap")
+"""What holds for reviewed scripts on a host without bubblewrap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One execution of a script that is asked for."""
+
+    key: str
+    """Opaque; comes back with the result."""
+    code: str
+    name: str
+    """Shown as the file's name in tracebacks."""
+    arguments: tuple[str, ...] = ()
+    seed: int = 0
+    """EMBERS_SEED for the script, and the hash seed of a fresh process; no generator is touched."""
+    timeout: float = 60.0
+    """Seconds of wall time."""
+    memory: int = 4 << 30
+    """Bytes above what the preloaded interpreter holds, per process and for all processes of the run."""
+    threads: int = 1
+    plant: bool = False
+    """Ask the script to inject its fault: EMBERS_PLANT=1."""
+    finalise: bool = False
+    """Take the interpreter apart at the end, where some crashes hide."""
+    fresh: bool = False
+    """A new process instead of a fork of the zygote."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What became of an attempt."""
+
+    key: str
+    exit_code: int | None
+    """None where a signal ended it or the sandbox failed."""
+    signal: int | None
+    ended: str
+    """exited | signalled | timeout | memory | output | disk | processes | sandbox_error."""
+    detail: str
+    """One line naming what happened."""
+    stdout: str
+    """The end of it, bounded, control characters written out."""
+    stderr: str
+    duration: float
+    """Seconds of wall time."""
+    cpu: float
+    """Seconds of processor time, of the script and the children that it waited for."""
+    peak_memory: int
+    """Bytes resident at most, as the kernel says; a fork of the zygote starts with what the zygote holds."""
+    zygote: str
+    """Identity of the zygote's process, random; empty for a fresh process."""
+    profile: str
+    guarantees: tuple[str, ...]
+    versions: Mapping[str, str]
+    """python, numpy and torch as imported before the fork; python alone for a fresh process."""
+
+
+class _Server:
+    """A zygote and what the driver knows of it: its buffer, its readiness."""
+
+    def __init__(self, wall: policy.Wall) -> None:
+        self.sandbox = policy.start(wall)
+        self.ident = secrets.token_hex(4) if wall.preload else ""
+        self.ready = False
+        self.versions: Mapping[str, str] = {}
+        self._buffer = bytearray()
+        self.sandbox.control.settimeout(0)
+
+    def receive(self) -> dict[str, Any] | None:
+        """The next whole message, if there is one.
+
+        Raises:
+            ConnectionError: the zygote is gone, or what it says is no message.
+        """
+        while True:
+            try:
+                part = self.sandbox.control.recv(1 << 20)
+            except BlockingIOError:
+                return self._message()
+            if not part:
+                raise ConnectionError("the zygote ended")
+            self._buffer += part
+            if len(self._buffer) > policy.rules()["limits"]["message"]:
+                raise ConnectionError("the zygote's reply is too long")
+
+    def _message(self) -> dict[str, Any] | None:
+        length = int.from_bytes(self._buffer[:4], "big")
+        if len(self._buffer) < 4 or len(self._buffer) < 4 + length:
+            return None
+        body = bytes(self._buffer[4 : 4 + length])
+        del self._buffer[: 4 + length]
+        try:
+            message = json.loads(body)
+        except ValueError as error:
+            raise ConnectionError("the zygote's reply is no JSON") from error
+        if not isinstance(message, dict):
+            raise ConnectionError("the zygote's reply is no message")
+        return message
+
+    def request(self, message: Mapping[str, Any]) -> None:
+        """Send one request; the zygote is waiting for it, so that this does not block for long."""
+        self.sandbox.control.settimeout(policy.rules()["limits"]["grace"])
+        policy.send(self.sandbox.control, message)
+        self.sandbox.control.settimeout(0)
+
+
+@dataclass
+class _Lane:
+    """Runs one attempt at a time; knows the next step whenever its zygote says something or time is over."""
+
+    runner: Runner
+    servers: dict[bool, _Server] = field(default_factory=dict)
+    attempt: Attempt | None = None
+    fresh: bool = False
+    retried: str = ""
+    deadline: float = 0.0
+
+    def begin(self, attempt: Attempt) -> RunResult | None:
+        """Take an attempt; a result at once only where nothing can be started."""
+        self.attempt, self.retried = attempt, ""
+        return self._launch(fresh=attempt.fresh or not self.runner.zygote)
+
+    def descriptor(self) -> int:
+        """The socket to wait for."""
+        return self.servers[self.fresh].sandbox.control.fileno()
+
+    def advance(self) -> RunResult | None:
+        """Take what the zygote says; the result when there is one."""
+        server = self.servers[self.fresh]
+        try:
+            message = server.receive()
+        except (ConnectionError, OSError) as error:
+            return self._failed(server.sandbox.last_words() or str(error))
+        if message is None:
+            return self._failed("it did not answer in time") if time.monotonic() > self.deadline else None
+        if not server.ready:
+            if not message.get("ready"):
+                self.drop()
+                return self._result({"ended": "sandbox_error", "detail": str(message.get("error"))})
+            server.ready, server.versions = True, _texts(message.get("versions"))
+            return self._ask(server)
+        if message.get("ended") == "sandbox_error" and not self.retried:
+            return self._failed(str(message.get("detail")))
+        return self._result(message)
+
+    def _launch(self, *, fresh: bool) -> RunResult | None:
+        self.fresh = fresh
+        server = self.servers.get(fresh)
+        if server is not None and server.ready:
+            return self._ask(server)
+        try:
+            self.servers[fresh] = _Server(self.runner.wall(fresh=fresh))
+        except (SandboxError, OSError) as error:
+            return self._result({"ended": "sandbox_error", "detail": str(error)})
+        self.deadline = time.monotonic() + float(policy.rules()["limits"]["start"])
+        return None
+
+    def _ask(self, server: _Server) -> RunResult | None:
+        attempt = self._current()
+        limits = policy.rules()["limits"]
+        self.deadline = time.monotonic() + attempt.timeout + 2 * limits["grace"]
+        try:
+            server.request(_request(attempt, fresh=self.fresh, allowance=self.runner.allowance))
+        except OSError:
+            return self._failed("the zygote had ended before the run")
+        return None
+
+    def _failed(self, why: str) -> RunResult | None:
+        """The zygote broke: the run is repeated once, in a fresh process and a fresh sandbox."""
+        self.drop()
+        if self.retried:
+            return self._result({"ended": "sandbox_error", "detail": f"{self.retried}; repeated fresh: {why}"})
+        self.retried = why or "the zygote broke"
+        return self._launch(fresh=True)
+
+    def _result(self, message: Mapping[str, Any]) -> RunResult:
+        attempt = self._current()
+        self.attempt = None
+        server = self.servers.get(self.fresh)
+        note = f" (repeated in a fresh process: {self.retried})" if self.retried else ""
+        return RunResult(
+            key=attempt.key,
+            exit_code=_number(message.get("exit_code")),
+            signal=_number(message.get("signal")),
+            ended=str(message.get("ended", "sandbox_error")),
+            detail=harmless((str(message.get("detail", "")) + note).encode(errors="backslashreplace")),
+            stdout=harmless(_bytes(message.get("stdout"))),
+            stderr=harmless(_bytes(message.get("stderr"))),
+            duration=float(message.get("duration") or 0.0),
+            cpu=float(message.get("cpu") or 0.0),
+            peak_memory=int(message.get("peak_memory") or 0),
+            zygote=server.ident if server else "",
+            profile=self.runner.profile,
+            guarantees=self.runner.guarantees,
+            versions=server.versions if server else {},
+        )
+
+    def _current(self) -> Attempt:
+        if self.attempt is None:
+            raise AssertionError("the lane has no attempt")
+        return self.attempt
+
+    def first_pids(self) -> list[int]:
+        """Of the running sandboxes."""
+        return [server.sandbox.first_pid for server in self.servers.values()]
+
+    def drop(self) -> None:
+        """Stop the zygote of the present attempt."""
+        server = self.servers.pop(self.fresh, None)
+        if server is not None:
+            server.sandbox.stop()
+
+    def close(self) -> None:
+        """Stop everything."""
+        for server in self.servers.values():
+            server.sandbox.stop()
+        self.servers.clear()
+
+
+class Runner:
+    """Runs attempts on one build in one profile; a context manager that owns its zygotes.
+
+    Zygotes end with the thread that started them, so that a killed driver leaves nothing alive: use a runner from
+    threads that live as long as it does. One ``run`` at a time.
+
+    Args:
+        python: the build's interpreter, in a virtual environment or not.
+        profile: ``hostile`` (every guarantee proven on this host) or ``reviewed`` (what the host allows).
+        proof: what holds on this host (``doctor.prove()``); without one nothing is taken as proven.
+        zygote: whether to fork runs from a preloaded process; else each run starts Python anew.
+        read_only: further folders that the scripts may read.
+        preload: modules that the zygote imports.
+
+    Raises:
+        InputError: no such profile.
+        SandboxError: no interpreter there; or profile ``hostile`` and a guarantee does not hold on this host.
+    """
+
+    def __init__(
+        self,
+        python: Path,
+        profile: str = policy.HOSTILE,
+        proof: Proof | None = None,
+        *,
+        zygote: bool = True,
+        read_only: Sequence[Path] = (),
+        preload: Sequence[str] = PRELOAD,
+    ) -> None:
+        if profile not in policy.PROFILES:
+            raise InputError(f"no profile {profile!r}: use hostile or reviewed")
+        self.profile = profile
+        # macOS: a fork of a process that has loaded Metal and Accelerate is not to be relied on
+        self.zygote = zygote and sys.platform != "darwin"
+        found = layout.find(python)
+        isolate, self.guarantees = _guarantees(profile, proof)
+        own_id = isolate and os.geteuid() == 0
+        if own_id and (folder := layout.closed_to_others(found)) is not None:
+            raise SandboxError(f"root runs scripts as another user, who cannot read {folder}: chmod -R go+rX {folder}")
+        self._wall = policy.Wall(
+            layout=found,
+            profile=profile,
+            isolate=isolate,
+            preload=tuple(preload),
+            read_only=tuple(read_only),
+            own_id=own_id,
+        )
+        limits = policy.rules()["limits"]
+        self.allowance = int(limits["preload"] if preload else limits["interpreter"])
+        """Bytes that a fresh process may hold beyond an attempt's memory: what a fork of the zygote begins with."""
+        self._lanes: list[_Lane] = []
+
+    def __enter__(self) -> Self:
+        """Ready at once; zygotes start with the first run that needs them."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave nothing alive."""
+        self.close()
+
+    def wall(self, *, fresh: bool) -> policy.Wall:
+        """The sandbox of a zygote, preloaded or bare."""
+        return replace(self._wall, preload=()) if fresh else self._wall
+
+    def run(self, attempts: Iterable[Attempt], jobs: int = 1) -> Iterator[RunResult]:
+        """Yield each attempt's result as it comes, ``jobs`` at a time; never raises for what a script does."""
+        while len(self._lanes) < max(1, jobs):
+            self._lanes.append(_Lane(self))
+        lanes = self._lanes[: max(1, jobs)]
+        source = iter(attempts)
+        try:
+            yield from _drive(lanes, source)
+        finally:
+            for lane in lanes:
+                if lane.attempt is not None:  # the caller stopped early: what still runs ends with its zygote
+                    lane.drop()
+                    lane.attempt = None
+
+    def first_pids(self) -> tuple[int, ...]:
+        """The process ids of the sandboxes' first processes, as the host numbers them."""
+        return tuple(pid for lane in self._lanes for pid in lane.first_pids())
+
+    def restart(self) -> None:
+        """Let the next runs come from freshly started zygotes."""
+        self.close()
+
+    def close(self) -> None:
+        """Stop all zygotes; the runner can still be used."""
+        for lane in self._lanes:
+            lane.close()
+
+
+def _drive(lanes: Sequence[_Lane], source: Iterator[Attempt]) -> Iterator[RunResult]:
+    """Keep every lane busy until the source is dry and the last result is out."""
+    dry = False
+    while True:
+        for lane in lanes:
+            while lane.attempt is None and not dry:
+                attempt = next(source, None)
+                if attempt is None:
+                    dry = True
+                elif (result := lane.begin(attempt)) is not None:
+                    yield result
+        busy = [lane for lane in lanes if lane.attempt is not None]
+        if not busy:
+            return
+        left = max(0.0, min(lane.deadline for lane in busy) - time.monotonic())
+        poll = select.poll()
+        for lane in busy:
+            poll.register(lane.descriptor(), select.POLLIN)
+        spoke = {number for number, _ in poll.poll(left * 1000 + 1)}
+        for lane in busy:
+            if lane.descriptor() in spoke or time.monotonic() > lane.deadline:
+                result = lane.advance()
+                if result is not None:
+                    yield result
+
+
+def _request(attempt: Attempt, *, fresh: bool, allowance: int) -> dict[str, Any]:
+    environment = {"EMBERS_SEED": str(attempt.seed)}
+    if attempt.plant:
+        environment["EMBERS_PLANT"] = "1"
+    if fresh:
+        environment["PYTHONHASHSEED"] = str(attempt.seed % (1 << 32))
+    return {
+        "code": attempt.code,
+        "name": attempt.name,
+        "arguments": list(attempt.arguments),
+        "timeout": attempt.timeout,
+        "memory": attempt.memory,
+        "allowance": allowance,
+        "threads": attempt.threads,
+        "environment": environment,
+        "finalise": attempt.finalise,
+        "mode": "exec" if fresh else "fork",
+    }
+
+
+def _guarantees(profile: str, proof: Proof | None) -> tuple[bool, tuple[str, ...]]:
+    """Whether runs are isolated by bubblewrap here, and which guarantees hold.
+
+    Raises:
+        SandboxError: profile ``hostile`` and not all of them do.
+    """
+    if profile == policy.PROVING:
+        return True, ()
+    if proof is not None and proof.complete:
+        return True, proof.held
+    if profile == policy.HOSTILE:
+        name, why = next(iter(proof.missing.items())) if proof else ("the sandbox", "no proof was given")
+        raise SandboxError(
+            f"scripts from issues are not run here: {name} does not hold ({why}); see embers doctor, "
+            "or run reviewed cases only"
+        )
+    linux = ("no_new_privileges",) if sys.platform.startswith("linux") else ()
+    return False, (*PLAIN_GUARANTEES, *linux)
+
+
+def _texts(value: object) -> dict[str, str]:
+    return {str(name): str(text) for name, text in value.items()} if isinstance(value, dict) else {}
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _bytes(value: object) -> bytes:
+    try:
+        return base64.b64decode(value) if isinstance(value, str) else b""
+    except binascii.Error:
+        return b""

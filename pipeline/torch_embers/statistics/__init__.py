@@ -1,0 +1,1 @@
+"""Pure functions over counts, labels and times: intervals, agreement, splits, metrics, survival, trends."""

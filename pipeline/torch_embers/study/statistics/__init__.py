@@ -1,1 +1,0 @@
-"""Statistics that the study uses: pure functions on plain numbers."""

@@ -1,0 +1,79 @@
+"""Data files as pydantic models: checked whole when they are read, with errors that name file, entry and key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from torch_embers import resources
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+NAMING_KEYS = ("id", "name", "kind")
+"""Keys by which an entry is called in a message; an entry without them is called by its position."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Entry(BaseModel):
+    """Base of every model of a data file: immutable, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def load(model: type[Model], name: str) -> Model:
+    """Read ``data/<name>`` as a model.
+
+    Raises:
+        InputError: the file is missing, is not TOML, or an entry is wrong.
+    """
+    return validate(model, resources.load_toml(name), name)
+
+
+def validate(model: type[Model], data: Mapping[str, Any], name: str) -> Model:
+    """Check parsed TOML against a model.
+
+    Args:
+        model: what the file must hold.
+        data: the parsed file.
+        name: the file's name, for messages.
+
+    Raises:
+        InputError: the first thing that is wrong, as ``data/x.toml: function "crash": kind: Field required``.
+    """
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        message = first["msg"].removeprefix("Value error, ")
+        raise InputError(": ".join([f"data/{name}", *_place(data, first["loc"]), message])) from error
+
+
+def _place(data: Any, location: Sequence[int | str]) -> list[str]:
+    """The way to a value in words: entries by their names, then the keys."""
+    words: list[str] = []
+    for step in location:
+        data = _below(data, step)
+        if isinstance(step, int) and words:
+            words[-1] = f"{words[-1]} {_called(data, step)}"
+        else:
+            words.append(str(step))
+    return words
+
+
+def _below(data: Any, step: int | str) -> Any:
+    try:
+        return data[step]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _called(entry: Any, position: int) -> str:
+    if isinstance(entry, dict):
+        for key in NAMING_KEYS:
+            if isinstance(entry.get(key), str):
+                return f'"{entry[key]}"'
+    return f"number {position + 1}"
