@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers import resources
+from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
+from torch_embers.link import components
 from torch_embers.link.components import Component, Components
 
 SHIPPED = Components.load()
@@ -132,6 +133,10 @@ def test_any_path_is_looked_up_without_error(path: str) -> None:
     SHIPPED.by_path(f"torch/{path}")
 
 
+def text_rule(pattern: str) -> dict[str, str]:
+    return {"id": "t", "sub": "a", "in": "any", "pattern": pattern, "reason": "r"}
+
+
 def broken(**changes: Any) -> dict[str, Any]:
     base: dict[str, Any] = {
         "subcomponent": [{"name": "a", "component": "data_path", "meaning": "m"}],
@@ -143,14 +148,18 @@ def broken(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("data", "complaint"),
     [
-        (broken(subcomponent=[{"name": "a", "component": "other"}]), "unknown component"),
-        (broken(path=[{"path": "x", "sub": "b"}]), "unknown sub-component"),
-        (broken(path=[{"path": "x", "sub": "a"}] * 2), "stands twice"),
-        (broken(path=[{"sub": "a"}]), "lacks the key"),
-        (broken(text=[{"id": "t", "sub": "a", "in": "any", "pattern": "x+"}]), "upper bound"),
-        (broken(text=[{"id": "t", "sub": "a", "in": "any", "pattern": "("}]), "t: "),
+        (
+            broken(subcomponent=[{"name": "a", "component": "other", "meaning": "m"}]),
+            "subcomponent \"a\": component: Input should be 'data_path' or 'computation'",
+        ),
+        (broken(path=[{"path": "x", "sub": "b", "reason": "r"}]), "path \"x\": sub: unknown sub-component 'b'"),
+        (broken(path=[{"path": "x", "sub": "a", "reason": "r"}] * 2), "path 'x': more than one entry"),
+        (broken(path=[{"sub": "a", "reason": "r"}]), "path number 1: path: Field required"),
+        (broken(text=[text_rule("x+")]), 'text "t": pattern: every repetition needs an upper bound: x+'),
+        (broken(text=[text_rule("(")]), 'text "t": pattern: missing ), unterminated subpattern at position 0: ('),
     ],
 )
-def test_a_bad_table_is_refused_with_the_reason(data: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(InputError, match=complaint):
-        Components(data)
+def test_a_bad_table_is_refused_with_file_entry_and_key(data: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        toml_models.validate(Components, data, components.FILE)
+    assert str(caught.value) == f"data/components.toml: {complaint}"

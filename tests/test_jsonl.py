@@ -223,7 +223,11 @@ def test_an_interrupted_run_goes_on_in_the_middle_of_the_file(
         path.write_bytes(b"[" + b",".join(lines) + b"]")
     elif name == "f.csv":
         path.write_text("number,title\n" + "".join(f"{n},t\n" for n in (1, 2, "x", 4, "y", 6, 7, 8)))
-        monkeypatch.setattr(jsonl, "shape_of", lambda _: jsonl.Shape("t", frozenset(), {"number": "number"}))
+        monkeypatch.setattr(
+            jsonl,
+            "shape_of",
+            lambda _: jsonl.Shape(id="t", requires=frozenset(), fields={"number": "number"}, reason="r"),
+        )
     else:
         write(path, *lines)
     first, state = mine([path], stop=stop)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from torch_embers import toml_models
 from torch_embers.errors import InputError
 from torch_embers.link import relations
 from torch_embers.link.markdown import blank_unsaid
@@ -17,7 +18,9 @@ REPO = "pytorch/pytorch"
 SHA = "5b922918d023126ad1f468c68577c9b599ad202d"
 
 
-def said(text: str, *, number: int | None = 900_000, title: bool = False, kind: str | None = "pull") -> set[str]:
+def said(
+    text: str, *, number: int | None = 900_000, title: bool = False, kind: relations.Kind | None = "pull"
+) -> set[str]:
     """References in short: ``relation target``, with ``<`` before an inverse one."""
     return {short(r) for r in parse(text, repo=REPO, number=number, title=title, kind=kind)}
 
@@ -347,17 +350,25 @@ def test_every_shipped_rule_has_a_reason_and_an_own_id() -> None:
         ("x{2,} {target}", "upper bound"),
         ("(?:a|b)* {target}", "upper bound"),
         ("{nothing} {target}", "no fragment"),
-        ("( {target}", "relations.toml"),
+        ("( {target}", "unterminated subpattern"),
         ("no place for a reference", "needs"),
     ],
 )
 def test_a_bad_pattern_is_refused_with_its_name(pattern: str, complaint: str) -> None:
     data = {
         "relation": [
-            {"name": "mentions", "rank": 1, "strength": "weak", "turning": False, "forward": "f", "backward": "b"}
+            {
+                "name": "mentions",
+                "rank": 1,
+                "strength": "weak",
+                "turning": False,
+                "forward": "f",
+                "backward": "b",
+                "meaning": "m",
+            }
         ],
-        "rule": [{"id": "mine", "relation": "mentions", "pattern": pattern}],
+        "rule": [{"id": "mine", "relation": "mentions", "pattern": pattern, "reason": "r"}],
     }
     with pytest.raises(InputError, match=complaint) as caught:
-        relations.build(data)
-    assert "mine" in str(caught.value)
+        toml_models.validate(relations.Rulebook, data, relations.FILE)
+    assert str(caught.value).startswith('data/relations.toml: rule "mine": pattern: ')

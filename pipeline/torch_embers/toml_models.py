@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo
 
 from torch_embers import resources
 from torch_embers.errors import InputError
@@ -12,7 +12,7 @@ from torch_embers.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-NAMING_KEYS = ("id", "name", "kind")
+NAMING_KEYS = ("id", "name", "path", "label", "kind")
 """Keys by which an entry is called in a message; an entry without them is called by its position."""
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -38,18 +38,23 @@ def validate(model: type[Model], data: Mapping[str, Any], name: str) -> Model:
 
     Args:
         model: what the file must hold.
-        data: the parsed file.
+        data: the parsed file; validators of entries see the whole of it as their context.
         name: the file's name, for messages.
 
     Raises:
         InputError: the first thing that is wrong, as ``data/x.toml: function "crash": kind: Field required``.
     """
     try:
-        return model.model_validate(data)
+        return model.model_validate(data, context=data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         message = first["msg"].removeprefix("Value error, ")
         raise InputError(": ".join([f"data/{name}", *_place(data, first["loc"]), message])) from error
+
+
+def names(info: ValidationInfo[Mapping[str, Any]], table: str) -> set[str]:
+    """Names of the entries of a table of the file; for validators of keys that refer to them."""
+    return {entry["name"] for entry in info.context.get(table, ()) if "name" in entry}
 
 
 def _place(data: Any, location: Sequence[int | str]) -> list[str]:

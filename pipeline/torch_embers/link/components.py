@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cache
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from functools import cache, cached_property
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from torch_embers import resources
-from torch_embers.errors import InputError
-from torch_embers.link.relations import contains_any, unbounded
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from torch_embers import toml_models
+from torch_embers.link.relations import bounded_pattern, contains_any
+from torch_embers.toml_models import Entry
 
 FILE = "components.toml"
 MAX_DETAIL = 120
-COMPONENTS = frozenset({"data_path", "computation"})
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(NamedTuple):
     """A part of PyTorch."""
 
     component: str
@@ -31,8 +27,7 @@ class Component:
     """Named by the study as part of its data path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """Why an item belongs to a component."""
 
     component: Component
@@ -42,88 +37,106 @@ class Evidence:
     """The path, the label, or the words that matched."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    component: Component
-    pattern: re.Pattern[str]
-    needs: tuple[str, ...]
-    title_only: bool
+def _known_part(name: str, info: ValidationInfo[dict[str, Any]]) -> str:
+    if name not in toml_models.names(info, "subcomponent"):
+        raise ValueError(f"unknown sub-component {name!r}")
+    return name
 
 
-class Components:
-    """The compiled table; ``Components.load()`` gives the shipped one."""
+class _Subcomponent(Entry):
+    name: str
+    component: Literal["data_path", "computation"]
+    meaning: str
 
-    def __init__(self, data: Mapping[str, Any], digest: str = "") -> None:
-        """Compile the parsed TOML.
 
-        Raises:
-            InputError: an unknown sub-component or component, a path or label given twice, a bad or unbounded pattern.
-        """
-        self.digest = digest
-        try:
-            self._parts = {entry["name"]: entry["component"] for entry in data["subcomponent"]}
-            if unknown := set(self._parts.values()) - COMPONENTS:
-                raise InputError(f"{FILE}: unknown component {sorted(unknown)[0]!r}")
-            self._paths = self._keyed(data.get("path", ()), "path")
-            self._labels = self._keyed(data.get("label", ()), "label")
-            self._words = [self._text_rule(entry) for entry in data.get("text", ())]
-        except KeyError as error:
-            raise InputError(f"{FILE}: an entry lacks the key {error}") from error
-        self._stems: dict[str, list[str]] = {}
-        for path in self._paths:
-            if path.endswith("*"):
-                folder, _, stem = path[:-1].rpartition("/")
-                self._stems.setdefault(folder, []).append(stem)
-        for stems in self._stems.values():
-            stems.sort(key=len, reverse=True)
+class _Rule(Entry):
+    sub: Annotated[str, AfterValidator(_known_part)]
+    strict: bool = False
+    reason: str
+
+
+class _PathRule(_Rule):
+    path: str
+
+
+class _LabelRule(_Rule):
+    label: Annotated[str, AfterValidator(str.lower)]
+
+
+class _TextRule(_Rule):
+    id: str
+    place: Literal["title", "any"] = Field(alias="in")
+    needs: tuple[str, ...] = ()
+    pattern: Annotated[re.Pattern[str], BeforeValidator(bounded_pattern)]
+
+
+class Components(Entry):
+    """Everything in ``data/components.toml``; ``Components.load()`` gives the shipped table."""
+
+    subcomponent: tuple[_Subcomponent, ...]
+    path: tuple[_PathRule, ...] = ()
+    label: tuple[_LabelRule, ...] = ()
+    text: tuple[_TextRule, ...] = ()
 
     @staticmethod
     @cache
     def load() -> Components:
-        """Read the shipped ``data/components.toml`` once.
+        """Read the shipped file once.
 
         Raises:
             InputError: the file is missing or an entry is wrong.
         """
-        text = resources.data_file(FILE).read_bytes()
-        return Components(resources.load_toml(FILE), blake2b(text, digest_size=8).hexdigest())
+        return toml_models.load(Components, FILE)
 
-    def _component(self, entry: Mapping[str, Any]) -> Component:
-        sub = entry["sub"]
-        if sub not in self._parts:
-            raise InputError(f"{FILE}: unknown sub-component {sub!r}")
-        return Component(self._parts[sub], sub, bool(entry.get("strict", False)))
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        counts = Counter(
+            [f"path {rule.path!r}" for rule in self.path] + [f"label {rule.label!r}" for rule in self.label]
+        )
+        if repeated := [name for name, count in counts.items() if count > 1]:
+            raise ValueError(f"{repeated[0]}: more than one entry")
+        return self
 
-    def _keyed(self, entries: Iterable[Mapping[str, Any]], key: str) -> dict[str, Component]:
-        table: dict[str, Component] = {}
-        for entry in entries:
-            name = entry[key].lower() if key == "label" else entry[key]
-            if name in table:
-                raise InputError(f"{FILE}: {key} {entry[key]!r} stands twice")
-            table[name] = self._component(entry)
-        return table
+    def _component(self, rule: _Rule) -> Component:
+        return Component(self._parts[rule.sub], rule.sub, rule.strict)
 
-    def _text_rule(self, entry: Mapping[str, Any]) -> _Words:
-        pattern, name = entry["pattern"], entry["id"]
-        if unbounded(pattern):
-            raise InputError(f"{FILE}: {name}: every repetition needs an upper bound: {pattern}")
-        try:
-            compiled = re.compile(pattern)
-        except re.error as error:
-            raise InputError(f"{FILE}: {name}: {error}: {pattern}") from error
-        return _Words(self._component(entry), compiled, tuple(entry.get("needs", ())), entry["in"] == "title")
+    @cached_property
+    def _parts(self) -> dict[str, str]:
+        return {part.name: part.component for part in self.subcomponent}
+
+    @cached_property
+    def _paths(self) -> dict[str, Component]:
+        return {rule.path: self._component(rule) for rule in self.path}
+
+    @cached_property
+    def _labels(self) -> dict[str, Component]:
+        return {rule.label: self._component(rule) for rule in self.label}
+
+    @cached_property
+    def _words(self) -> list[tuple[_TextRule, Component]]:
+        return [(rule, self._component(rule)) for rule in self.text]
+
+    @cached_property
+    def _stems(self) -> dict[str, list[str]]:
+        """Beginnings of names (entries with a trailing ``*``) by folder, the longest first."""
+        stems: dict[str, list[str]] = {}
+        for path in self._paths:
+            if path.endswith("*"):
+                folder, _, stem = path[:-1].rpartition("/")
+                stems.setdefault(folder, []).append(stem)
+        return {folder: sorted(names, key=len, reverse=True) for folder, names in stems.items()}
 
     def by_path(self, path: str) -> Component | None:
         """Return the component of a file by the longest entry that fits, or ``None``."""
-        if found := self._paths.get(path):
-            return found
+        if component := self._paths.get(path):
+            return component
         folder, _, name = path.rpartition("/")
         while folder:
             for stem in self._stems.get(folder, ()):
                 if name.startswith(stem):
                     return self._paths[f"{folder}/{stem}*"]
-            if found := self._paths.get(folder):
-                return found
+            if component := self._paths.get(folder):
+                return component
             folder, _, name = folder.rpartition("/")
         return None
 
@@ -135,13 +148,9 @@ class Components:
         """Components named by words of the report, at most one piece of evidence per component."""
         lower_title = (title or "").lower()
         whole = f"{lower_title}\n{body.lower()}" if body else lower_title
-        found: dict[Component, Evidence] = {}
-        for words in self._words:
-            text = lower_title if words.title_only else whole
-            if (
-                contains_any(text, words.needs)
-                and words.component not in found
-                and (match := words.pattern.search(text))
-            ):
-                found[words.component] = Evidence(words.component, "text", match[0][:MAX_DETAIL])
-        return list(found.values())
+        evidence: dict[Component, Evidence] = {}
+        for rule, component in self._words:
+            text = lower_title if rule.place == "title" else whole
+            if component not in evidence and contains_any(text, rule.needs) and (match := rule.pattern.search(text)):
+                evidence[component] = Evidence(component, "text", match[0][:MAX_DETAIL])
+        return list(evidence.values())

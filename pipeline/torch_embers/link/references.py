@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers.link import relations
 from torch_embers.link.markdown import blank_unsaid
-from torch_embers.link.relations import COMMIT, KINDS, MENTIONS, TARGET, contains_any
+from torch_embers.link.relations import COMMIT, KINDS, MENTIONS, TARGET, Kind, contains_any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,7 @@ class _Token:
 
 
 def parse(
-    text: str, *, repo: str, number: int | None = None, title: bool = False, kind: str | None = None
+    text: str, *, repo: str, number: int | None = None, title: bool = False, kind: Kind | None = None
 ) -> list[Reference]:
     """Find the references of one text, in order of their first place.
 
@@ -117,7 +117,7 @@ def _lower(text: str) -> str:
     return lower if len(lower) == len(text) else text.replace("\u0130", "i").lower()
 
 
-def _kinds(kind: str | None, number: int | None) -> frozenset[str]:
+def _kinds(kind: Kind | None, number: int | None) -> frozenset[Kind]:
     if kind is not None:
         return frozenset({kind})
     return frozenset({"commit"}) if number is None else KINDS - {"commit"}
@@ -243,7 +243,7 @@ class _Reading:
         self._silent: set[int] = set()
         self._quoted: set[int] = set()
 
-    def references(self, book: Rulebook, kinds: frozenset[str], *, title: bool) -> Iterator[_Finding]:
+    def references(self, book: Rulebook, kinds: frozenset[Kind], *, title: bool) -> Iterator[_Finding]:
         """Apply ignored forms, blocks and rules; what is left over is mentioned."""
         for ignore in book.ignores:
             self._drop(ignore)

@@ -8,15 +8,18 @@ they read has changed.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from torch_embers import resources
-from torch_embers.link import relations
-from torch_embers.link.components import Components
+from torch_embers.link import components, relations
+from torch_embers.link.components import Component, Components
 from torch_embers.link.references import Reference, parse
+from torch_embers.store import rows as table_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,39 +31,7 @@ if TYPE_CHECKING:
 
 BATCH = 5_000
 _SOURCES = ("items", "events", "stated_links", "pull_files", "commit_files", "commits")
-_LINK_COLUMNS: dict[str, pa.DataType] = {
-    "repo": pa.string(),
-    "number": pa.int32(),
-    "sha": pa.string(),
-    "relation": pa.string(),
-    "target_repo": pa.string(),
-    "target_number": pa.int32(),
-    "target_sha": pa.string(),
-    "evidence": pa.string(),
-    "found_in": pa.string(),
-    "found_id": pa.string(),
-    "rule": pa.string(),
-    "snippet": pa.string(),
-    "stated_at": pa.timestamp("us"),
-    "page_id": pa.string(),
-}
-_PART_COLUMNS: dict[str, pa.DataType] = {
-    "repo": pa.string(),
-    "number": pa.int32(),
-    "component": pa.string(),
-    "subcomponent": pa.string(),
-    "strict": pa.bool_(),
-    "evidence": pa.string(),
-    "detail": pa.string(),
-    "page_id": pa.string(),
-}
-_SCAN_COLUMNS = {name: pa.string() for name in ("repo", "origin", "id", "content_hash")}
-_NAMED_COLUMNS: dict[str, pa.DataType] = {
-    "name": pa.string(),
-    "component": pa.string(),
-    "subcomponent": pa.string(),
-    "strict": pa.bool_(),
-}
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +48,8 @@ class LinkCounts:
 
 
 class _Scan(NamedTuple):
+    """A text to parse: its table (item, comment or commit), its key, and whether it was parsed before."""
+
     origin: str
     repo: str
     id: str
@@ -86,8 +59,8 @@ class _Scan(NamedTuple):
 
 @dataclass(slots=True)
 class _Rows:
-    links: list[tuple[Any, ...]] = field(default_factory=list)
-    parts: list[tuple[Any, ...]] = field(default_factory=list)
+    links: list[Row] = field(default_factory=list)
+    components: list[Row] = field(default_factory=list)
 
 
 def link_changed(
@@ -104,82 +77,70 @@ def link_changed(
         StoreError: the database cannot be read or written.
         InputError: data/relations.toml or data/components.toml is wrong.
     """
-    held: AbstractContextManager[Writer] = nullcontext(writer) if writer else store.writer("link")
-    with held as pen:
+    open_writer: AbstractContextManager[Writer] = nullcontext(writer) if writer else store.writer("link")
+    with open_writer as active:
         scans = _changed(store)
         for start in range(0, len(scans), BATCH):
-            _link_batch(store, pen, scans[start : start + BATCH])
+            _link_batch(store, active, scans[start : start + BATCH])
             if progress:
                 progress(min(start + BATCH, len(scans)), len(scans))
-        _link_tables(store, pen, texts_changed=bool(scans))
+        _link_tables(store, active, texts_changed=bool(scans))
     with store.read() as connection:
-        totals = [_count(connection, table) for table in ("links", "components")]
+        query = "SELECT (SELECT count(*) FROM links), (SELECT count(*) FROM components)"
+        [totals] = connection.execute(query).fetchall()
     done = [sum(scan.origin == origin for scan in scans) for origin in ("item", "comment", "commit")]
     return LinkCounts(*done, *totals)
-
-
-def _count(connection: duckdb.DuckDBPyConnection, table: str) -> int:
-    return int(connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0])
 
 
 def _sql(name: str) -> str:
     return resources.package_file("link", name).read_text(encoding="utf-8")
 
 
-def _digest() -> str:
-    return relations.load().digest + Components.load().digest
-
-
-def _table(columns: dict[str, pa.DataType], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
-    data = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
-    arrays = [pa.array(values, kind) for values, kind in zip(data, columns.values(), strict=True)]
-    return pa.table(arrays, names=list(columns))
+@cache
+def _rules_hash() -> str:
+    """Hash of the rules: texts are parsed again when it changes."""
+    texts = (resources.data_file(name).read_bytes() for name in (relations.FILE, components.FILE))
+    return blake2b(b"".join(texts), digest_size=16).hexdigest()
 
 
 def _changed(store: Store) -> list[_Scan]:
-    query = _sql("changed_texts.sql").format(digest=f"'{_digest()}'")
+    query = _sql("changed_texts.sql").format(digest=f"'{_rules_hash()}'")
     with store.read() as connection:
         return [_Scan(*row) for row in connection.execute(query).fetchall()]
 
 
-def _link_batch(store: Store, pen: Writer, scans: list[_Scan]) -> None:
-    """Parse some texts and replace what they gave before."""
-    table = _table(_SCAN_COLUMNS, [(scan.repo, scan.origin, scan.id, scan.content_hash) for scan in scans])
-    origins = {scan.origin for scan in scans}
-    rows = _Rows()
+def _link_batch(store: Store, writer: Writer, scans: list[_Scan]) -> None:
+    """Parse some texts; their rows replace the rows of the previous parse."""
+    names = ("repo", "origin", "id", "content_hash")
+    todo = pa.table({name: [getattr(scan, name) for scan in scans] for name in names})
     with store.read() as base, base.cursor() as connection:  # a fresh cursor has no open result
-        connection.register("todo", table)
-        texts = {origin: connection.execute(_TEXTS[origin]).fetchall() for origin in sorted(origins)}
-    for origin, found in texts.items():
-        _READERS[origin](found, rows)
-    seen = any(scan.seen for scan in scans)
-    with pen.transaction() as connection:
-        connection.register("todo", table)
-        if seen:
+        connection.register("todo", todo)
+        texts = {
+            origin: connection.execute(_TEXTS[origin]).fetchall() for origin in sorted({scan.origin for scan in scans})
+        }
+    rows = _Rows()
+    for origin, records in texts.items():
+        _READERS[origin](records, rows)
+    with writer.transaction() as connection:
+        connection.register("todo", todo)
+        if any(scan.seen for scan in scans):
             for statement in _FORGET:
                 connection.execute(statement)
         connection.execute("INSERT INTO link_scans BY NAME SELECT * FROM todo")
-        _insert(connection, "links", _table(_LINK_COLUMNS, rows.links))
-        _insert(connection, "components", _table(_PART_COLUMNS, rows.parts))
-
-
-def _insert(connection: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
-    if rows.num_rows:
-        connection.register("fresh", rows)
-        connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM fresh")
-        connection.unregister("fresh")
+        table_rows.append(connection, "links", rows.links)
+        table_rows.append(connection, "components", rows.components)
 
 
 _TEXTS = {
     "item": """
-        SELECT i.repo, i.number, i.kind, i.title, i.body, i.created_at, i.page_id
+        SELECT i.repo, i.number, i.kind, i.title, i.body, i.created_at::VARCHAR, i.page_id
         FROM items i JOIN todo t ON t.origin = 'item' AND t.repo = i.repo AND t.id = i.number::VARCHAR ORDER BY 1, 2""",
     "comment": """
-        SELECT c.repo, c.number, c.comment_id, c.body, c.created_at, c.page_id
+        SELECT c.repo, c.number, c.comment_id, c.body, c.created_at::VARCHAR, c.page_id
         FROM comments c JOIN todo t ON t.origin = 'comment' AND t.repo = c.repo AND t.id = c.comment_id
         ORDER BY 1, 2, 3""",
     "commit": """
-        SELECT c.repo, c.sha, c.subject, c.message, c.committed_at, c.page_id
+        SELECT c.repo, c.sha, c.subject, c.message, c.committed_at::VARCHAR, c.page_id
         FROM commits c JOIN todo t ON t.origin = 'commit' AND t.repo = c.repo AND t.id = c.sha ORDER BY 1, 2""",
 }
 
@@ -198,76 +159,60 @@ _FORGET = (
 )
 
 
-class _Place(NamedTuple):
-    """Where a text stands."""
-
-    repo: str
-    number: int | None
-    sha: str | None
-    evidence: str
-    found_in: str
-    found_id: str
-    stated_at: Any
-    page_id: str | None
+_ENDS = ("repo", "number", "sha", "target_repo", "target_number", "target_sha")
 
 
-def _rows_of(references: Iterable[Reference], place: _Place) -> Iterator[tuple[Any, ...]]:
-    """Rows of ``links``; an inverse reference starts at its target."""
-    own = (place.repo, place.number, place.sha)
+def _links(references: Iterable[Reference], number: int | None, sha: str | None, **place: Any) -> Iterator[Row]:
+    """Rows of ``links`` for what one text says; ``place`` holds the columns that say where the text stands."""
     for reference in references:
+        own = (place["repo"], number, sha)
         other = (reference.target_repo, reference.target_number, reference.target_sha)
-        source, target = (other, own) if reference.inverse else (own, other)
-        yield (
-            *source,
-            reference.relation,
-            *target,
-            place.evidence,
-            place.found_in,
-            place.found_id,
-            reference.rule,
-            reference.snippet,
-            place.stated_at,
-            place.page_id,
-        )
+        ends = (*other, *own) if reference.inverse else (*own, *other)
+        statement = {"relation": reference.relation, "rule": reference.rule, "snippet": reference.snippet}
+        yield {**place, **statement, **dict(zip(_ENDS, ends, strict=True))}
 
 
-def _read_items(found: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
-    components = Components.load()
-    for repo, number, kind, title, body, created_at, page_id in found:
+def _read_items(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
+    parts = Components.load()
+    for repo, number, kind, title, body, created_at, page_id in records:
+        origin = {"repo": repo, "found_id": str(number), "stated_at": created_at, "page_id": page_id}
         for place, text in (("title", title), ("body", body)):
             if text:
                 references = parse(text, repo=repo, number=number, title=place == "title", kind=kind or None)
-                where = _Place(repo, number, None, "text", place, str(number), created_at, page_id)
-                rows.links += _rows_of(references, where)
-        for hit in components.by_text(title, body):
-            rows.parts.append((repo, number, *astuple(hit.component), hit.evidence, hit.detail, page_id))
+                rows.links += _links(references, number, None, evidence="text", found_in=place, **origin)
+        for part, evidence, detail in parts.by_text(title, body):
+            rows.components.append(
+                {"repo": repo, "number": number, "evidence": evidence, "detail": detail, "page_id": page_id}
+                | part._asdict()
+            )
 
 
-def _read_comments(found: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
-    for repo, number, comment_id, body, created_at, page_id in found:
+def _read_comments(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
+    for repo, number, comment_id, body, created_at, page_id in records:
         if body:
+            origin = {"repo": repo, "found_id": comment_id, "stated_at": created_at, "page_id": page_id}
             references = parse(body, repo=repo, number=number, kind="comment")
-            where = _Place(repo, number, None, "text", "comment", comment_id, created_at, page_id)
-            rows.links += _rows_of(references, where)
+            rows.links += _links(references, number, None, evidence="text", found_in="comment", **origin)
 
 
-def _read_commits(found: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
-    for repo, sha, subject, message, committed_at, page_id in found:
-        where = _Place(repo, None, sha, "commit", "message", sha, committed_at, page_id)
+def _read_commits(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
+    for repo, sha, subject, message, committed_at, page_id in records:
         first, _, rest = (message or "").partition("\n")
         references = parse(subject or first, repo=repo, title=True, kind="commit")
-        known = {(r.relation, r.target_repo, r.target_number, r.target_sha, r.inverse) for r in references}
-        for reference in parse(rest, repo=repo, kind="commit"):
-            key = (
-                reference.relation,
-                reference.target_repo,
-                reference.target_number,
-                reference.target_sha,
-                reference.inverse,
-            )
-            if key not in known:
-                references.append(reference)
-        rows.links += _rows_of(references, where)
+        known = {_key(reference) for reference in references}
+        references += [r for r in parse(rest, repo=repo, kind="commit") if _key(r) not in known]
+        origin = {"repo": repo, "found_id": sha, "stated_at": committed_at, "page_id": page_id}
+        rows.links += _links(references, None, sha, evidence="commit", found_in="message", **origin)
+
+
+def _key(reference: Reference) -> tuple[object, ...]:
+    return (
+        reference.relation,
+        reference.target_repo,
+        reference.target_number,
+        reference.target_sha,
+        reference.inverse,
+    )
 
 
 _READERS: dict[str, Callable[[Iterable[tuple[Any, ...]], _Rows], None]] = {
@@ -277,7 +222,7 @@ _READERS: dict[str, Callable[[Iterable[tuple[Any, ...]], _Rows], None]] = {
 }
 
 
-def _link_tables(store: Store, pen: Writer, *, texts_changed: bool) -> None:
+def _link_tables(store: Store, writer: Writer, *, texts_changed: bool) -> None:
     """Run the set-based part, unless nothing that it reads has changed."""
     with store.read() as connection:
         mark = _fingerprint(connection)
@@ -286,16 +231,22 @@ def _link_tables(store: Store, pen: Writer, *, texts_changed: bool) -> None:
             return
         paths = _names(connection, "SELECT path FROM pull_files UNION SELECT path FROM commit_files")
         labels = _names(connection, "SELECT DISTINCT name FROM labels WHERE name IS NOT NULL")
-    components = Components.load()
-    path_rows = [(name, *astuple(part)) for name in paths if (part := components.by_path(name))]
-    label_rows = [(name, *astuple(part)) for name in labels if (part := components.by_label(name))]
-    with pen.transaction() as connection:
-        connection.register("path_parts", _table(_NAMED_COLUMNS, path_rows))
-        connection.register("label_parts", _table(_NAMED_COLUMNS, label_rows))
+    parts = Components.load()
+    with writer.transaction() as connection:
+        connection.register("path_parts", _named_parts(paths, parts.by_path))
+        connection.register("label_parts", _named_parts(labels, parts.by_label))
         for script in ("links_of_events.sql", "resolve_commits.sql", "components_of_items.sql"):
             connection.execute(_sql(script))
         connection.execute("DELETE FROM link_scans WHERE origin = 'tables'")
         connection.execute("INSERT INTO link_scans VALUES ('*', 'tables', '*', ?)", [mark])
+
+
+def _named_parts(names: Sequence[str], part_of: Callable[[str], Component | None]) -> pa.Table:
+    """The component of each name that has one."""
+    text = pa.string()
+    schema = pa.schema({"name": text, "component": text, "subcomponent": text, "strict": pa.bool_()})
+    rows = [{"name": name} | part._asdict() for name in names if (part := part_of(name))]
+    return pa.Table.from_pylist(rows, schema)
 
 
 def _names(connection: duckdb.DuckDBPyConnection, query: str) -> list[str]:
@@ -304,7 +255,7 @@ def _names(connection: duckdb.DuckDBPyConnection, query: str) -> list[str]:
 
 def _fingerprint(connection: duckdb.DuckDBPyConnection) -> str:
     """Return a text that changes when any source table of the set-based part does, or the rules do."""
-    marks = [_digest()]
+    marks = [_rules_hash()]
     for table in _SOURCES:
         row = connection.execute(
             f"SELECT count(*), max(fetched_at), coalesce(bit_xor(hash(page_id, fetched_at)), 0) FROM {table}"

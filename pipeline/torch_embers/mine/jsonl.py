@@ -16,14 +16,15 @@ import os
 import re
 import sys
 import zlib
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 import orjson
 
-from torch_embers import resources
+from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.mine import rest_records
 from torch_embers.mine.graphql_records import reject
@@ -31,9 +32,10 @@ from torch_embers.mine.pages import make_page
 from torch_embers.mine.rest_records import BadRecordError
 from torch_embers.normalize import clean_text, iso_utc, now_utc
 from torch_embers.store.records import Batch, Comment, Page, PullFile, StatedLink, SyncState
+from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 KIND = "jsonl.records"
@@ -50,32 +52,31 @@ SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv")
 # ---- shapes -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Entry):
     """How a dataset's record becomes a REST-like object; see data/record_shapes.toml."""
 
     id: str
     requires: frozenset[str]
     fields: Mapping[str, str]
-    constants: Mapping[str, Any] = field(default_factory=dict)
     split_labels: str | None = None
     kind_unknown: bool = False
     title_from_body: bool = False
     comments: str | None = None
-    comments_form: str | None = None
+    comments_form: Literal["python_list", "dated_blocks"] | None = None
     code_blocks: str | None = None
     pull_number: str | None = None
     pull_files: str | None = None
+    reason: str
+
+
+class _Shapes(Entry):
+    shape: tuple[Shape, ...]
 
 
 @cache
 def shapes() -> tuple[Shape, ...]:
     """All declared shapes."""
-    found = []
-    for entry in resources.load_toml("record_shapes.toml")["shape"]:
-        known = {k: v for k, v in entry.items() if k not in {"reason", "requires"}}
-        found.append(Shape(requires=frozenset(entry["requires"]), **known))
-    return tuple(found)
+    return toml_models.load(_Shapes, "record_shapes.toml").shape
 
 
 def shape_of(record: Mapping[str, Any]) -> Shape | None:
@@ -129,10 +130,7 @@ def _labels(value: object, shape: Shape) -> object:
 
 def to_rest(record: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     """Rename the fields of a dataset's record to those of a REST object."""
-    obj: dict[str, Any] = dict(shape.constants)
-    for target, source in shape.fields.items():
-        if source in record:
-            obj[target] = record[source]
+    obj: dict[str, Any] = {target: record[source] for target, source in shape.fields.items() if source in record}
     obj["number"] = _number(obj.get("number"))
     if "labels" in obj:
         obj["labels"] = _labels(obj["labels"], shape)

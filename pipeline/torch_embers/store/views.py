@@ -6,18 +6,85 @@ package), and its texts still go into SQL as quoted literals.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-from torch_embers import resources
-from torch_embers.errors import InputError
+from pydantic import Field
+
+from torch_embers import resources, toml_models
+from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import duckdb
 
-DEFINITIONS = "candidates.toml"
-STUDY_NAME = "study"
 _OPTIONS = {"title": "'i'", "body": "'im'"}
-"""Options of the patterns: neither regards case, and a body has many lines."""
+"""Options of the patterns: case does not matter, and a body has many lines."""
+
+
+class Candidate(Entry):
+    """The definition of a candidate, as a DuckDB expression over ``judged_items``."""
+
+    where: str
+    reason: str
+
+
+class Facts(Entry):
+    """What is derived from the facts of an item, as DuckDB expressions over ``item_facts``."""
+
+    in_data_path: str
+    in_data_path_reason: str
+    wrong_behaviour: str
+    wrong_behaviour_reason: str
+    declined_as_no_bug: str
+    declined_as_no_bug_reason: str
+    gold_data_path_types: tuple[str, ...]
+    gold_data_path_types_reason: str
+
+
+class Signal(Entry):
+    """What marks an item as a report of wrong behaviour: a label, or a pattern in its title or body."""
+
+    id: str
+    consequence: str
+    source: Literal["label", "title", "body"] = Field(alias="from")
+    match: tuple[str, ...]
+    reason: str
+
+    def condition(self) -> str:
+        """The condition on a row of ``items``."""
+        if self.source == "label":
+            return f"list_has_any(labels, {_list(self.match)})"
+        options = _OPTIONS[self.source]
+        return " OR ".join(f"regexp_matches({self.source}, {quoted(m)}, {options})" for m in self.match)
+
+
+class Stage(Entry):
+    """A stage of the study's funnel; each stage keeps the conditions of those before it."""
+
+    name: str
+    study: int
+    """The study's own count."""
+    where: str
+    reason: str
+
+
+class Definitions(Entry):
+    """Everything in ``data/candidates.toml``."""
+
+    candidate: Candidate
+    facts: Facts
+    signal: tuple[Signal, ...]
+    stage: tuple[Stage, ...]
+
+
+def load() -> Definitions:
+    """Read the shipped definitions.
+
+    Raises:
+        InputError: the file is missing, or an entry is wrong.
+    """
+    return toml_models.load(Definitions, "candidates.toml")
 
 
 def quoted(text: str) -> str:
@@ -25,26 +92,27 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _list(values: list[str]) -> str:
-    return "[" + ", ".join(quoted(v) for v in values) + "]"
+def _list(values: Sequence[str]) -> str:
+    return "[" + ", ".join(map(quoted, values)) + "]"
 
 
-def _signals(signals: list[dict[str, Any]]) -> str:
+def _signals(signals: Sequence[Signal]) -> str:
     """Build the query of the view `signals`.
 
-    Bodies are most of a tracker's text, and reading them is most of what the views take: one search for any of the
-    patterns of bodies finds the few that are looked at more closely.
+    Bodies are most of a tracker's text, and reading them takes most of the time of the views. So one search for any of
+    the body patterns selects the few bodies that are searched pattern by pattern.
     """
-    selects, marks, patterns = [], [], []
+    selects, marks = [], []
+    patterns: list[str] = []
     for signal in signals:
-        test = _signal_test(signal)
-        name, consequence = quoted(signal["id"]), quoted(signal["consequence"])
-        if signal["from"] == "body":
-            patterns += signal["match"]
-            marks.append(f"CASE WHEN {test} THEN {{'signal': {name}, 'consequence': {consequence}}} END")
+        name, consequence = quoted(signal.id), quoted(signal.consequence)
+        if signal.source == "body":
+            patterns += signal.match
+            marks.append(f"CASE WHEN {signal.condition()} THEN {{'signal': {name}, 'consequence': {consequence}}} END")
         else:
             selects.append(
-                f"SELECT repo, number, {name} AS signal, {consequence} AS consequence FROM items WHERE {test}"
+                f"SELECT repo, number, {name} AS signal, {consequence} AS consequence "
+                f"FROM items WHERE {signal.condition()}"
             )
     if marks:
         any_of = quoted("|".join(f"(?:{pattern})" for pattern in patterns))
@@ -56,51 +124,40 @@ def _signals(signals: list[dict[str, Any]]) -> str:
     return " UNION ALL ".join(selects)
 
 
-def _signal_test(signal: dict[str, Any]) -> str:
-    place, match = signal["from"], signal["match"]
-    if place == "label":
-        return f"list_has_any(labels, {_list(match)})"
-    if place in _OPTIONS:
-        return " OR ".join(f"regexp_matches({place}, {quoted(m)}, {_OPTIONS[place]})" for m in match)
-    raise InputError(f"data/{DEFINITIONS}: signal {signal['id']!r}: `from` is {place!r}, not label, title or body")
+def _funnel(stages: Sequence[Stage]) -> str:
+    """Build the query of the view `funnel`: all stages from one pass over the items."""
+    conditions: list[str] = []
+    rows = []
+    for place, stage in enumerate(stages, start=1):
+        conditions.append(f"({stage.where})")
+        rows.append(
+            f"{{'stage': {place}, 'name': {quoted(stage.name)}, "
+            f"'items': count(*) FILTER ({' AND '.join(conditions)}), "
+            f"'study': {stage.study}, 'definition': {quoted(stage.reason)}}}"
+        )
+    return f"FROM (SELECT unnest([{', '.join(rows)}], recursive := true) FROM judged_items) ORDER BY stage"
 
 
-def _fact(facts: dict[str, Any], name: str) -> str:
-    return f"({facts[name]})"
-
-
-def statements(definitions: dict[str, Any], *, temporary: bool = False) -> list[str]:
+def statements(definitions: Definitions, *, temporary: bool = False) -> list[str]:
     """Build the statements that create the views.
 
     Args:
-        definitions: data/candidates.toml, parsed.
+        definitions: data/candidates.toml.
         temporary: for this connection alone, and on its temporary tables where they hide stored ones.
-
-    Raises:
-        InputError: an entry of the definitions is malformed.
     """
-    try:
-        facts = definitions["facts"]
-        base = resources.package_file("store", "item_facts.sql").read_text(encoding="utf-8")
-        signals = _signals(definitions["signal"])
-        judged = (
-            f"SELECT *, {_fact(facts, 'in_data_path')} AS in_data_path, "
-            f"{_fact(facts, 'wrong_behaviour')} AS wrong_behaviour, "
-            f"{_fact(facts, 'declined_as_no_bug')} AS declined_as_no_bug FROM item_facts"
-        )
-        stages = _funnel(definitions["stage"])
-        where = definitions["candidate"]["where"]
-    except KeyError as error:
-        raise InputError(f"data/{DEFINITIONS}: entry {error} is missing") from error
+    facts, candidate = definitions.facts, definitions.candidate
+    base = resources.package_file("store", "item_facts.sql").read_text(encoding="utf-8")
     made = [
-        f"CREATE OR REPLACE VIEW signals AS {signals}",
+        f"CREATE OR REPLACE VIEW signals AS {_signals(definitions.signal)}",
         "COMMENT ON VIEW signals IS 'What makes an item a report of wrong behaviour (data/candidates.toml).'",
-        base.replace("{gold_data_path_types}", _list(facts["gold_data_path_types"])),
-        f"CREATE OR REPLACE VIEW judged_items AS {judged}",
+        base.replace("{gold_data_path_types}", _list(facts.gold_data_path_types)),
+        f"CREATE OR REPLACE VIEW judged_items AS SELECT *, ({facts.in_data_path}) AS in_data_path, "
+        f"({facts.wrong_behaviour}) AS wrong_behaviour, ({facts.declined_as_no_bug}) AS declined_as_no_bug "
+        "FROM item_facts",
         "COMMENT ON VIEW judged_items IS 'item_facts with the judgements of data/candidates.toml.'",
-        f"CREATE OR REPLACE VIEW candidates AS SELECT * FROM judged_items WHERE {where}",
-        f"COMMENT ON VIEW candidates IS {quoted(definitions['candidate']['reason'])}",
-        f"CREATE OR REPLACE VIEW funnel AS {stages}",
+        f"CREATE OR REPLACE VIEW candidates AS SELECT * FROM judged_items WHERE {candidate.where}",
+        f"COMMENT ON VIEW candidates IS {quoted(candidate.reason)}",
+        f"CREATE OR REPLACE VIEW funnel AS {_funnel(definitions.stage)}",
         "COMMENT ON VIEW funnel IS 'The stages of the study, counted in this database, beside its own counts.'",
     ]
     return [_temporary(statement) for statement in made if not statement.startswith("COMMENT")] if temporary else made
@@ -111,21 +168,7 @@ def _temporary(statement: str) -> str:
     return (head if comment else statement).replace("CREATE OR REPLACE VIEW", "CREATE OR REPLACE TEMP VIEW", 1)
 
 
-def _funnel(stages: list[dict[str, Any]]) -> str:
-    """Build the query of the view `funnel`: all stages from one pass over the items."""
-    conditions: list[str] = []
-    rows = []
-    for place, stage in enumerate(stages, start=1):
-        conditions.append(f"({stage['where']})")
-        rows.append(
-            f"{{'stage': {place}, 'name': {quoted(stage['name'])}, "
-            f"'items': count(*) FILTER ({' AND '.join(conditions)}), "
-            f"'study': {int(stage[STUDY_NAME])}, 'definition': {quoted(stage['reason'])}}}"
-        )
-    return f"FROM (SELECT unnest([{', '.join(rows)}], recursive := true) FROM judged_items) ORDER BY stage"
-
-
 def refresh(connection: duckdb.DuckDBPyConnection) -> None:
     """Create the views anew (inside the caller's transaction)."""
-    for statement in statements(resources.load_toml(DEFINITIONS)):
+    for statement in statements(load()):
         connection.execute(statement)

@@ -155,7 +155,7 @@ def _rewind(connection: duckdb.DuckDBPyConnection, before: date) -> None:
     connection.execute("DROP TABLE IF EXISTS temp.items")
     for statement in connection.extract_statements(query):
         connection.execute(statement, {"day": end} if "$day" in statement.query else None)
-    for text in views.statements(resources.load_toml(views.DEFINITIONS), temporary=True):
+    for text in views.statements(views.load(), temporary=True):
         connection.execute(text)
 
 
@@ -175,7 +175,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, plan: Plan) -> None:
         at(connection, time)
         for statement in connection.extract_statements(sql.read(FOLDER, "sample.sql")):
             connection.execute(statement, {"sample": sample})
-    where = resources.load_toml(views.DEFINITIONS)["candidate"]["where"]
+    where = views.load().candidate.where
     connection.execute(sql.read(FOLDER, "candidates.sql").replace("{where}", where))
     _fill(connection, FactTable("study_ends", "paper_before DATE", [(plan.paper.last + timedelta(days=1),)]))
     connection.execute(sql.read(FOLDER, "verdicts.sql"))
