@@ -330,10 +330,10 @@ def study() -> str:
         return ""
     told = json.loads(STUDY.read_text(encoding="utf-8"))
     ways, steps = told["ways"], told["steps_s"]
-    whole = ways["exhibits"]
+    whole = ways["figures"]
     met = "yes" if whole["seconds"] < told["aim_s"] else "**no**"
     names = {
-        "exhibits": f"all {told['tables']} tables and {told['figures']} figures, as SVG and PNG",
+        "figures": f"all {told['tables']} tables and {told['figures']} figures, as SVG and PNG",
         "pandas": "five counts, pandas",
         "sql": "the same counts, the views",
     }
@@ -351,7 +351,7 @@ def study() -> str:
     ]
     for way, name in names.items():
         row = ways[way]
-        ratio = f"{ways['pandas']['seconds'] / row['seconds']:.1f}" if way != "exhibits" else ""
+        ratio = f"{ways['pandas']['seconds'] / row['seconds']:.1f}" if way != "figures" else ""
         lines.append(
             f"| {name} | {row['seconds']:.2f} | {row['best_s']:.2f} | {row['cpu_s']:.2f} | {row['peak_mb']:,} | {ratio} |"
         )

@@ -143,7 +143,7 @@ def by_sql(database: Path) -> dict[str, list[list[Any]]]:
 # --- measuring -------------------------------------------------------------------------------------------
 
 
-def exhibits(database: Path) -> dict[str, Any]:
+def tables_and_figures(database: Path) -> dict[str, Any]:
     """Tables and figures in this process: seconds of each step."""
     from torch_embers.store.store import Store
     from torch_embers.study import command, results
@@ -157,9 +157,9 @@ def exhibits(database: Path) -> dict[str, Any]:
         before = time.perf_counter()
         for table in study.tables:
             results.write_table(table, folder)
-        from torch_embers.study.exhibits.pictures import draw
+        from torch_embers.study.figures.pictures import draw
 
-        drawn = [table for table in study.tables if table.exhibit.draw]
+        drawn = [table for table in study.tables if table.definition.draw]
         for table in drawn:
             draw.write(table, study.plan, folder)
         steps["writing and drawing"] = time.perf_counter() - before
@@ -168,8 +168,8 @@ def exhibits(database: Path) -> dict[str, Any]:
 
 def step(name: str, database: Path) -> None:
     """One measurement in this process; tells it as JSON."""
-    if name == "exhibits":
-        told: Any = exhibits(database)
+    if name == "figures":
+        told: Any = tables_and_figures(database)
     else:
         told = by_sql(database) if name == "sql" else by_pandas(frames(database))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -202,7 +202,7 @@ def measure(items: int, comments: int, rounds: int) -> dict[str, Any]:
         started = time.perf_counter()
         make(database, items, comments)
         made = time.perf_counter() - started
-        ways: dict[str, list[tuple[float, float, dict[str, Any]]]] = {"exhibits": [], "sql": [], "pandas": []}
+        ways: dict[str, list[tuple[float, float, dict[str, Any]]]] = {"figures": [], "sql": [], "pandas": []}
         for _ in range(rounds):
             for way, found in ways.items():
                 seconds, cpu, output = timed(__file__, "--step", way, "--database", database, database=database)
@@ -210,9 +210,9 @@ def measure(items: int, comments: int, rounds: int) -> dict[str, Any]:
         counts = {way: json.dumps(ways[way][0][2]["told"], sort_keys=True) for way in ("sql", "pandas")}
         if counts["sql"] != counts["pandas"]:
             raise SystemExit("SQL and pandas count differently: the ratio would mean nothing")
-        told = ways["exhibits"][0][2]["told"]
+        told = ways["figures"][0][2]["told"]
         steps = {
-            key: statistics.median(run[2]["told"]["steps"][key] for run in ways["exhibits"]) for key in told["steps"]
+            key: statistics.median(run[2]["told"]["steps"][key] for run in ways["figures"]) for key in told["steps"]
         }
         return {
             "date": datetime.now(UTC).date().isoformat(),
@@ -265,7 +265,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--wheels", type=Path, nargs="+", metavar="DIR_OR_WHEEL", help="count lines instead")
     parser.add_argument("--released", type=_day, nargs="*", default=[], metavar="VERSION=DAY")
-    parser.add_argument("--step", choices=("exhibits", "sql", "pandas"), help=argparse.SUPPRESS)
+    parser.add_argument("--step", choices=("figures", "sql", "pandas"), help=argparse.SUPPRESS)
     parser.add_argument("--database", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step:

@@ -16,7 +16,7 @@ import duckdb
 
 from torch_embers import __version__
 from torch_embers.store import schema, views
-from torch_embers.study import facts, population, wheel_lines
+from torch_embers.study import facts, samples, wheel_lines
 from torch_embers.study.wheel_lines import WheelLines
 
 if TYPE_CHECKING:
@@ -376,8 +376,8 @@ def small_facts() -> Iterator[None]:
 
 
 def prepared(*, clone: bool = False) -> duckdb.DuckDBPyConnection:
-    """The made-up tracker with all tables that exhibits stand on, as of AS_OF."""
+    """The made-up tracker with all tables that tables and figures stand on, as of AS_OF."""
     connection = database(clone=clone)
     with small_facts():
-        population.prepare(connection, population.load(AS_OF))
+        samples.prepare(connection, samples.load(AS_OF))
     return connection

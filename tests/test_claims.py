@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +15,14 @@ from torch_embers import __version__, cli, resources
 from torch_embers.errors import InputError
 from torch_embers.store import schema, views
 from torch_embers.store.store import Store
-from torch_embers.study.claims import checks, claims_table, definitions, formulas, judge
+from torch_embers.study.claims import checks, claims_table, definitions, formulas, verdicts
 from torch_embers.study.claims.definitions import Reference
-from torch_embers.study.claims.judge import Frame, Ours
+from torch_embers.study.claims.verdicts import Frame, Ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_embers.study.claims.judge import Report, Result
+    from torch_embers.study.claims.verdicts import Report, Result
 
 REPO = "pytorch/pytorch"
 QUERIES = sorted((Path(__file__).resolve().parent.parent / "analysis" / "claims").glob("*.sql"))
@@ -44,7 +43,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def report(catalog: Path) -> Report:
     """The claims on the catalog."""
-    return judge.on_store(Store(catalog))
+    return verdicts.on_store(Store(catalog))
 
 
 def of(report: Report, name: str) -> Result:
@@ -57,7 +56,7 @@ def of(report: Report, name: str) -> Result:
 def test_there_are_at_least_45_claims_and_none_is_empty(report: Report) -> None:
     assert len(report.results) >= 45
     assert all(cell.strip() for row in claims_table.rows(report) for cell in row)
-    assert {r.verdict for r in report.results} <= set(judge.VERDICTS)
+    assert {r.verdict for r in report.results} <= set(verdicts.VERDICTS)
 
 
 def test_at_most_two_fifths_cannot_be_compared_and_each_names_what_is_missing(report: Report) -> None:
@@ -98,7 +97,7 @@ def test_no_share_of_the_selected_catalog_is_compared_with_a_printed_one(report:
     ],
 )
 def test_the_inconsistencies_of_the_paper_come_out_of_computation(report: Report, name: str, words: str) -> None:
-    assert [f.text for f in checks.failed(of(report, name).findings) if words in f.text]
+    assert [f.text for f in checks.failed(of(report, name).checks) if words in f.text]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +226,10 @@ def items() -> Iterator[duckdb.DuckDBPyConnection]:
 def mini(items: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
     """The same database with the claims' own temporary tables, which no other connection sees."""
     connection = items.cursor()
-    judge.prepare(connection, replace(definitions.load(), references=tuple(Reference(n, n) for n in (1, 2, 3, 13))))
+    verdicts.prepare(
+        connection,
+        definitions.load().model_copy(update={"references": tuple(Reference(ref=n, number=n) for n in (1, 2, 3, 13))}),
+    )
     yield connection
     connection.close()
 
@@ -270,7 +272,7 @@ def test_queries_count_what_was_counted_by_hand(
 
 
 def test_a_database_that_holds_all_numbers_compares_shares_and_counts(mini: duckdb.DuckDBPyConnection) -> None:
-    found = judge.evaluate(mini, definitions.load())
+    found = verdicts.evaluate(mini, definitions.load())
     assert found.frame == Frame(18, 18, census=True)
     assert of(found, "closed_issues").verdict == "differs"
     assert of(found, "closed_issues").why == "3089 printed, 6 by us"
@@ -281,7 +283,7 @@ def test_a_database_that_holds_all_numbers_compares_shares_and_counts(mini: duck
 
 
 def test_every_query_says_which_question_it_answers_and_is_asked_by_a_claim() -> None:
-    asked = {str(c.figure) for c in definitions.load().claims if c.origin == "query"}
+    asked = {c.query for c in definitions.load().claims if c.query}
     assert {path.stem for path in QUERIES} == asked | {"frame"}
     for path in QUERIES:
         comment = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("--")]
@@ -329,7 +331,7 @@ def study(**changes: Any) -> definitions.Study:
     ],
 )
 def test_rules_for_counts(rule: str, value: float, frame: Frame, verdict: str) -> None:
-    found = judge.judge(study(rule=rule).claims[0], Ours(value, "database"), (), frame, 0.95)
+    found = verdicts.decide(study(rule=rule).claims[0], Ours(value, "database"), (), frame, 0.95)
     assert found.verdict == verdict
     assert found.why
 
@@ -349,22 +351,22 @@ def test_rules_for_counts(rule: str, value: float, frame: Frame, verdict: str) -
 )
 def test_rules_for_shares(rule: str, low: float, high: float, unlabelled: float, frame: Frame, verdict: str) -> None:
     ours = Ours(10, "database", 10, 100, low, high, unlabelled)
-    assert judge.judge(study(rule=rule).claims[0], ours, (), frame, 0.95).verdict == verdict
+    assert verdicts.decide(study(rule=rule).claims[0], ours, (), frame, 0.95).verdict == verdict
 
 
 def test_a_check_that_decides_makes_the_number_impossible_whatever_our_figure_says() -> None:
     made = study(printed=48.4, unit="%", checks=[{"check": "grim", "n": 73, "decides": True}])
     claim = made.claims[0]
-    found = judge.judge(claim, Ours(48.4, "database"), checks.run(made, claim), ALL, 0.95)
+    found = verdicts.decide(claim, Ours(48.4, "database"), checks.run(made, claim), ALL, 0.95)
     assert found.verdict == "differs"
     assert found.why.startswith("impossible: no count of 73")
 
 
 def test_a_check_that_does_not_decide_leaves_the_verdict_alone() -> None:
-    made = study(checks=[{"check": "room", "parts": ["x"], "whole": 9}])
+    made = study(checks=[{"check": "fits_into", "parts": ["x"], "whole": 9}])
     claim = made.claims[0]
-    found = judge.judge(claim, Ours(10, "database"), checks.run(made, claim), ALL, 0.95)
-    assert (found.verdict, found.findings[0].text) == ("agrees", "10 do not fit into the 9 there are")
+    found = verdicts.decide(claim, Ours(10, "database"), checks.run(made, claim), ALL, 0.95)
+    assert (found.verdict, found.checks[0].text) == ("agrees", "10 do not fit into the 9 there are")
 
 
 def test_arithmetic_gives_both_conventions_of_one_pair_of_times() -> None:
@@ -380,17 +382,17 @@ def test_arithmetic_gives_both_conventions_of_one_pair_of_times() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"printed": "ten"}, "`printed` is no number"),
-        ({"rule": "about"}, "`rule` is none of"),
-        ({"kind": "mood"}, "`kind` is none of"),
-        ({"section": None}, "`section` is missing"),
+        ({"printed": "ten"}, "printed"),
+        ({"rule": "about"}, "rule: "),
+        ({"kind": "mood"}, "kind: "),
+        ({"section": None}, "section: "),
         ({"missing": None}, "`missing` must say"),
         ({"known": 3}, "more than one of"),
         ({"query": None, "known": 3}, "`known` needs a `source`"),
     ],
 )
 def test_a_malformed_claim_is_named(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match="claim 'x'") as error:
+    with pytest.raises(InputError, match='claim "x"') as error:
         study(**changes)
     assert said in str(error.value)
 
@@ -398,7 +400,7 @@ def test_a_malformed_claim_is_named(changes: dict[str, Any], said: str) -> None:
 def test_two_claims_with_one_name_are_refused() -> None:
     data = copy.deepcopy(resources.load_toml("claims.toml"))
     data["claim"] = [ENTRY, ENTRY]
-    with pytest.raises(InputError, match="more than one claim is called x"):
+    with pytest.raises(InputError, match="more than one entry is called x"):
         definitions.parse(data)
 
 
@@ -407,7 +409,7 @@ def test_two_claims_with_one_name_are_refused() -> None:
     [
         ({"check": "luck"}, "no check is called 'luck'"),
         ({"check": "grim"}, "check 'grim' cannot be made"),
-        ({"check": "room", "parts": ["y"], "whole": 1}, "'y' is no claim"),
+        ({"check": "fits_into", "parts": ["y"], "whole": 1}, "'y' is no claim"),
         ({"check": "share_of", "part": 1, "whole": 0}, "check 'share_of' cannot be made"),
         ({"check": "at_least", "formula": ["luck"]}, "no formula is called 'luck'"),
     ],
@@ -422,10 +424,10 @@ def test_a_malformed_check_is_named(check: dict[str, Any], said: str) -> None:
 def test_a_query_that_does_not_exist_or_fails_is_named(mini: duckdb.DuckDBPyConnection) -> None:
     made = study(query="nothing")
     with pytest.raises(InputError, match=r"analysis/claims/nothing\.sql is missing"):
-        judge.figure(mini, made, made.claims[0])
+        verdicts.figure(mini, made, made.claims[0])
     made = study(query="class_share")
     with pytest.raises(InputError, match=r"class_share\.sql \(claim 'x'\)"):
-        judge.figure(mini, made, made.claims[0])
+        verdicts.figure(mini, made, made.claims[0])
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------

@@ -19,7 +19,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torch_embers.errors import InputError
-from torch_embers.study.experiments import devices, images, machine, orders, plan, results, run, summary, tables, words
+from torch_embers.study.experiments import (
+    devices,
+    images,
+    machine,
+    orders,
+    plan,
+    results,
+    run,
+    sentences,
+    summary,
+    tables,
+)
 from torch_embers.study.experiments.measured import (
     AUGMENTATION,
     AWARE,
@@ -431,22 +442,22 @@ def test_shares_of_variance_by_hand() -> None:
 )
 def test_the_finding_follows_the_numbers(default: float, aware: float, said: str) -> None:
     (one,) = summary.compared([*arm(DEFAULT, [default] * 6), *arm(AWARE, [aware] * 6)], 0.95)
-    assert said in words.on_arms(one, plan.printed())
+    assert said in sentences.on_arms(one, plan.printed())
 
 
 def test_no_difference_is_said_where_the_interval_holds_one() -> None:
     (one,) = summary.compared([*arm(DEFAULT, [4, 5, 4, 5, 4, 5]), *arm(AWARE, [5, 4, 5, 4, 5, 4])], 0.95)
-    text = words.on_arms(one, plan.printed())
+    text = sentences.on_arms(one, plan.printed())
     assert "no difference" in text
     assert "above this interval" in text
-    said = words.on_augmentation([one], plan.printed())
+    said = sentences.on_augmentation([one], plan.printed())
     assert "of 1 series, 0 show staying contiguous to be faster than the default, 0 slower, 1 no difference." in said
 
 
 def test_an_interval_that_holds_everything_decides_nothing() -> None:
     (one,) = summary.compared([*arm(DEFAULT, [1, 2, 1, 2, 1, 2]), *arm(AWARE, [2, 1, 2, 1, 2, 1])], 0.95)
-    assert "too disturbed" in words.on_arms(one, plan.printed())
-    said = words.on_augmentation([one], plan.printed())
+    assert "too disturbed" in sentences.on_arms(one, plan.printed())
+    said = sentences.on_augmentation([one], plan.printed())
     assert said.endswith("0 no difference, 1 cannot tell. The printed 73.9 % lies within the interval of 0.")
 
 
@@ -462,7 +473,7 @@ def test_operations_that_get_the_same_in_both_arms_bound_what_can_be_saved() -> 
     ]
     (one,) = summary.compared(found, 0.95)
     steps = summary.step_times(found)
-    text = words.on_steps(one, steps, {"rotation": "contiguous", "jitter": "contiguous"}, plan.printed())
+    text = sentences.on_steps(one, steps, {"rotation": "contiguous", "jitter": "contiguous"}, plan.printed())
     assert "To tensor and jitter get a contiguous tensor" in text
     assert "could not save more than 35%, less than the printed 42.5 %" in text
 
@@ -474,7 +485,7 @@ def test_the_order_is_set_against_the_number() -> None:
         *copies("0 5 2 3 4 1", [4], [1]),
         *copies("0 2 3 1 4 5", [2], [1]),
     ]
-    text = words.on_permutation(summary.order_times(found))
+    text = sentences.on_permutation(summary.order_times(found))
     assert "that move 2 dimensions the slowest takes 4 times as long" in text
     assert "differ by a factor of 1.2" in text
     assert "that moves 2 takes 4 s, the quickest that moves 3 2 s" in text
@@ -489,14 +500,14 @@ def test_repeats_that_do_not_agree_explain_nothing() -> None:
     assert {e.repeatable > 0.99 for e in summary.explained(steady) if e.step == FRESH} == {True}
     shaky = [e for e in summary.explained(noisy) if e.step == FRESH]
     assert {e.repeatable < 0.1 for e in shaky} == {True}
-    assert "too busy" in words.on_explanations(shaky)
-    assert "The number explains" in words.on_explanations(summary.explained(steady))
+    assert "too busy" in sentences.on_explanations(shaky)
+    assert "The number explains" in sentences.on_explanations(summary.explained(steady))
 
 
 def test_disturbed_operations_explain_nothing() -> None:
     found = [*arm(DEFAULT, [1.0] * 6), *arm(AWARE, [1.0] * 6), *arm(DEFAULT, [9.0], "crop"), *arm(AWARE, [9.0], "crop")]
     (one,) = summary.compared(found, 0.95)
-    assert "explain nothing" in words.on_steps(one, summary.step_times(found), {}, plan.printed())
+    assert "explain nothing" in sentences.on_steps(one, summary.step_times(found), {}, plan.printed())
 
 
 @pytest.mark.parametrize(
@@ -504,11 +515,11 @@ def test_disturbed_operations_explain_nothing() -> None:
     [(53.0, "53 s"), (0.0123, "12.3 ms"), (4.2e-7, "0.42 µs"), (1.234e-5, "12.3 µs"), (4321.0, "4,321 s")],
 )
 def test_times_are_readable(seconds: float, text: str) -> None:
-    assert words.time_text(seconds) == text
+    assert sentences.time_text(seconds) == text
 
 
 def test_sizes_are_readable() -> None:
-    assert [words.bytes_text(n) for n in (64, 1600, 25e6, 42.04e9)] == ["64 B", "1.6 kB", "25 MB", "42 GB"]
+    assert [sentences.bytes_text(n) for n in (64, 1600, 25e6, 42.04e9)] == ["64 B", "1.6 kB", "25 MB", "42 GB"]
 
 
 def test_arms_that_differ_are_told() -> None:

@@ -269,7 +269,7 @@ def test_the_newest_day_of_the_data_is_counted_unless_another_is_asked_for(
 
 
 @pytest.mark.slow
-def test_a_frame_has_the_rows_of_the_exhibit(reading: study.Reading) -> None:
+def test_a_frame_has_the_rows_of_the_table(reading: study.Reading) -> None:
     frame = reading.frame("figure_3", sample="paper")
     assert set(frame["sample"]) == {"paper"}
     assert frame["k"].sum() == frame["n"].iloc[0] == reading.study.sizes["paper"]
@@ -297,8 +297,8 @@ def test_a_picture_is_a_small_png(reading: study.Reading) -> None:
 
 
 @pytest.mark.slow
-def test_claims_and_statements_are_all_there(reading: study.Reading) -> None:
-    claims, said = reading.claims(), reading.statements()
+def test_claims_and_findings_are_all_there(reading: study.Reading) -> None:
+    claims, said = reading.claims(), reading.findings()
     assert (
         len(claims)
         == len(reading.report.results)

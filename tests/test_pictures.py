@@ -21,17 +21,17 @@ import pytest
 import mini_study
 from torch_embers import drawing
 from torch_embers.errors import InputError
-from torch_embers.study import population
-from torch_embers.study.exhibits import definitions
-from torch_embers.study.exhibits.derive import derive
-from torch_embers.study.exhibits.make import make
-from torch_embers.study.exhibits.pictures import draw, words
+from torch_embers.study import samples
+from torch_embers.study.figures import definitions
+from torch_embers.study.figures.derive import derive
+from torch_embers.study.figures.make import make
+from torch_embers.study.figures.pictures import captions, draw
 
 matplotlib = pytest.importorskip("matplotlib")
 
 if TYPE_CHECKING:
-    from torch_embers.study.exhibits.make import Study
-    from torch_embers.study.exhibits.table import Row, Table
+    from torch_embers.study.figures.make import Study
+    from torch_embers.study.figures.table import Row, Table
 
 ROOT = Path(__file__).resolve().parent.parent
 BASELINES = ROOT / "tests" / "baselines"
@@ -41,15 +41,15 @@ DPI = 60
 TOLERANCE = 4.0
 """Root of the mean squared difference of two pictures, of 255. Rounding of edges on another processor stays below 1; a
 single bar that is one item higher gives more than 10 (test_a_changed_count_is_seen)."""
-EXHIBITS = {exhibit.id: exhibit for exhibit in definitions.load()}
-FIGURES = [exhibit.id for exhibit in EXHIBITS.values() if exhibit.draw]
-LIMITS = population.load(mini_study.AS_OF).limits
-PLAN = population.load(mini_study.AS_OF)
+EXHIBITS = {definition.id: definition for definition in definitions.load()}
+FIGURES = [definition.id for definition in EXHIBITS.values() if definition.draw]
+LIMITS = samples.load(mini_study.AS_OF).limits
+PLAN = samples.load(mini_study.AS_OF)
 
 
 @pytest.fixture(scope="module")
 def study() -> Study:
-    """The exhibits of the database counted by hand."""
+    """The tables and figures of the database counted by hand."""
     with mini_study.small_facts():
         return make(mini_study.database(), PLAN)
 
@@ -78,8 +78,8 @@ def pictured(study: Study, name: str) -> Table:
     """The table behind a baseline."""
     if not name.startswith("many_"):
         return study.table(name)
-    exhibit = EXHIBITS[name.removeprefix("many_")]
-    return replace(derive(exhibit, many()[exhibit.id], LIMITS), notes=("made-up rows",))
+    definition = EXHIBITS[name.removeprefix("many_")]
+    return replace(derive(definition, many()[definition.id], LIMITS), notes=("made-up rows",))
 
 
 def png(table: Table, path: Path) -> Path:
@@ -141,7 +141,7 @@ def texts(figure: Any) -> list[str]:
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_says_how_many_and_which_selection(study: Study, name: str) -> None:
     said = " ".join(texts(draw.draw(study.table(name), PLAN))).replace("\n", " ")
-    assert study.table(name).exhibit.heading in said
+    assert study.table(name).definition.heading in said
     for note in study.table(name).notes:
         assert " ".join(note.split()) in said
 
@@ -211,7 +211,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def hostile(kind: str) -> tuple[str, list[Row]]:
-    """An exhibit and rows with names that nobody checked."""
+    """A table or figure and rows with names that nobody checked."""
     base = {"sample": "candidates", "n": 50}
     if kind == "curves":
         rows = [{"bug_type": name, "days": float(day), "patched": True} for name in HOSTILE for day in range(1, 9)]
@@ -280,14 +280,14 @@ def test_names_from_outside_stay_text(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_name_is_one_short_printable_line(text: str) -> None:
-    shown = words.name(text)
+    shown = captions.name(text)
     assert shown.isprintable()
-    assert len(shown) <= words.LONGEST
+    assert len(shown) <= captions.LONGEST
 
 
 def test_names_of_classes_are_as_people_write_them() -> None:
     assert [
-        words.name(name)
+        captions.name(name)
         for name in ("cuda", "nan_inf", "silent_correctness", "onnx", "non_contiguous", "rest", "native_cpu")
     ] == [
         "CUDA",

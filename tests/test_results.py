@@ -13,10 +13,10 @@ import pytest
 
 from torch_embers import cli
 from torch_embers.store.store import Store
-from torch_embers.study import command, results, statements
+from torch_embers.study import command, findings, results
 
 if TYPE_CHECKING:
-    from torch_embers.study.exhibits.make import Study
+    from torch_embers.study.figures.make import Study
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "analysis" / "results"
@@ -35,21 +35,21 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return command.counted(Store(path), date.fromisoformat(COMMITTED["as_of"]))
 
 
-@pytest.mark.parametrize("name", [e["id"] for e in COMMITTED["exhibits"] if e["id"] != CORRECTED])
+@pytest.mark.parametrize("name", [e["id"] for e in COMMITTED["figures"] if e["id"] != CORRECTED])
 def test_committed_tables_are_those_of_the_catalog(study: Study, name: str) -> None:
     made = results.as_csv(study.table(name).rows)
     assert made == (RESULTS / f"{name}.csv").read_text(encoding="utf-8"), "make study, then make docs"
 
 
 def test_the_committed_record_is_that_of_the_catalog(study: Study) -> None:
-    made = results.record(study, statements.decide(study))
-    for name in ("frame", "samples", "statements", "items", "paper_ends"):
+    made = results.record(study, findings.decide(study))
+    for name in ("frame", "samples", "findings", "items", "paper_ends"):
         assert made[name] == COMMITTED[name], name
 
 
 @pytest.mark.parametrize("folder", ["", "datasets"])
 def test_every_table_and_figure_has_its_data_and_every_figure_its_picture(folder: str) -> None:
-    for entry in COMMITTED["exhibits"]:
+    for entry in COMMITTED["figures"]:
         with (RESULTS / folder / f"{entry['id']}.csv").open(encoding="utf-8", newline="") as file:
             assert len(list(csv.DictReader(file))) > 0 or entry["id"] == CORRECTED
     pictures = {path.stem for path in (RESULTS / folder).glob("*.svg")}
@@ -57,8 +57,8 @@ def test_every_table_and_figure_has_its_data_and_every_figure_its_picture(folder
     assert folder or {"figure_8", "figure_9"} <= pictures
 
 
-def test_an_exhibit_of_a_selected_sample_says_so_under_it() -> None:
-    for entry in COMMITTED["exhibits"]:
+def test_a_figure_of_a_selected_sample_says_so_under_it() -> None:
+    for entry in COMMITTED["figures"]:
         said = " ".join(entry["notes"])
         assert "selected" in said or "case" in said or entry["id"] == "figure_1", entry["id"]
 

@@ -19,10 +19,10 @@ from torch_embers.errors import InputError
 from torch_embers.statistics import agreement, bootstrap, packages, trend
 from torch_embers.statistics.corrections import holm
 from torch_embers.statistics.durations import Durations
+from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.intervals import newcombe, wilson
 from torch_embers.statistics.log_rank import LogRank, log_rank, pairwise
 from torch_embers.statistics.metrics import Interval
-from torch_embers.statistics.refusal import Refusal
 from torch_embers.statistics.survival import Survival, by_group, kaplan_meier
 from torch_embers.statistics.trend import CountTrend, ShareTrend
 from torch_embers.study import prevalence
@@ -123,7 +123,7 @@ def test_a_curve_falls_from_1_within_its_band_and_its_mean_within_its_horizon(it
     days, ended = [float(day) for day, _ in items], [end for _, end in items]
     found = kaplan_meier(days, ended, least=1)
     if not any(ended):
-        assert found == Refusal(f"0 of {len(items)} ended, 1 are needed")
+        assert found == InsufficientData(f"0 of {len(items)} ended, 1 are needed")
         return
     assert isinstance(found, Survival)
     share = np.array(found.share)
@@ -151,9 +151,9 @@ def test_seeing_the_end_of_an_open_item_never_makes_the_curve_longer(items: list
 
 def test_too_few_ends_are_refused_as_data() -> None:
     found = kaplan_meier([5.0] * 40, [True] * 5 + [False] * 35)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, InsufficientData)
     assert str(found) == "5 of 40 ended, 6 are needed"
-    assert isinstance(kaplan_meier([], [], least=0), Refusal)
+    assert isinstance(kaplan_meier([], [], least=0), InsufficientData)
 
 
 @pytest.mark.parametrize(("days", "ended"), [([1.0], []), ([-1.0], [True]), ([math.nan], [True]), ([math.inf], [True])])
@@ -166,7 +166,7 @@ def test_groups_share_the_horizon_of_the_shortest_and_too_small_ones_are_refused
     days, ended, groups = rows({"treated": TREATED, "placebo": PLACEBO, "few": ([1, 2], [True, False])})
     found = by_group(days, ended, groups)
     assert list(found) == ["few", "placebo", "treated"]
-    assert isinstance(found["few"], Refusal)
+    assert isinstance(found["few"], InsufficientData)
     treated, placebo = found["treated"], found["placebo"]
     assert isinstance(treated, Survival)
     assert isinstance(placebo, Survival)
@@ -226,8 +226,8 @@ def test_small_groups_are_left_out_by_name_and_one_group_is_no_test() -> None:
     assert isinstance(found, LogRank)
     assert found.left_out == ("two",)
     assert found.statistic == pytest.approx(33.38033, abs=1e-4)
-    assert isinstance(log_rank(*rows({"two": ([3, 4], [True, True]), "treated": TREATED})), Refusal)
-    assert isinstance(pairwise([], [], []), Refusal)
+    assert isinstance(log_rank(*rows({"two": ([3, 4], [True, True]), "treated": TREATED})), InsufficientData)
+    assert isinstance(pairwise([], [], []), InsufficientData)
 
 
 def test_groups_whose_items_all_end_at_once_have_nothing_to_compare() -> None:
@@ -238,7 +238,7 @@ def test_groups_whose_items_all_end_at_once_have_nothing_to_compare() -> None:
 
 def test_every_two_groups_are_tested_with_holms_correction() -> None:
     found = pairwise(*rows(RATS))
-    assert not isinstance(found, Refusal)
+    assert not isinstance(found, InsufficientData)
     assert [(pair.one, pair.other) for pair in found] == [
         ("radiated", "radiated and BPA"),
         ("radiated", "untreated"),
@@ -365,7 +365,7 @@ def test_what_cannot_be_corrected_is_refused_as_data(
     counts: list[list[float]], predicted: dict[str, int], reason: str
 ) -> None:
     found = prevalence.correct(matrix(counts), predicted)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, InsufficientData)
     with pytest.raises(AssertionError, match=reason):
         raise AssertionError(found.reason)
 
@@ -494,10 +494,10 @@ def test_groups_are_drawn_whole_so_copies_add_no_certainty() -> None:
 
 def test_constant_undefined_and_few_rows_have_answers_of_their_own() -> None:
     assert bootstrap.interval([2.0] * 12, mean, samples=50) == Interval(2, 2, 2)
-    assert bootstrap.interval([1.0] * 3, mean) == Refusal("3 independent rows, 10 are needed")
-    assert isinstance(bootstrap.interval([1.0, math.nan] * 9, mean), Refusal)
+    assert bootstrap.interval([1.0] * 3, mean) == InsufficientData("3 independent rows, 10 are needed")
+    assert isinstance(bootstrap.interval([1.0, math.nan] * 9, mean), InsufficientData)
     undefined = bootstrap.interval([0.0] * 19 + [1.0], lambda one: 1 / sum(one) if sum(one) else math.nan, samples=50)
-    assert isinstance(undefined, Refusal)
+    assert isinstance(undefined, InsufficientData)
     assert "not defined on" in undefined.reason
     with pytest.raises(InputError, match="lengths differ"):
         bootstrap.interval([1.0], mean, [])
@@ -554,8 +554,8 @@ def test_each_scheme_gets_its_pairs_and_one_number() -> None:
     assert (found.scheme, found.items, len(found.annotators)) == ("type", 11, 4)
     assert {(pair.one, pair.other) for pair in found.pairs} >= {("annotator 0", "annotator 1")}
     assert isinstance(found.alpha, Interval)
-    assert thin.alpha == Refusal("0 items with two or more labels, 9 are needed")
-    assert agreement.alpha(said(("a a", "a a")), least=1) == Refusal("all labels are the same class")
+    assert thin.alpha == InsufficientData("0 items with two or more labels, 9 are needed")
+    assert agreement.alpha(said(("a a", "a a")), least=1) == InsufficientData("all labels are the same class")
 
 
 # ---- trend
@@ -599,7 +599,7 @@ def test_counts_that_follow_their_exposure_have_no_trend() -> None:
 def test_the_fit_is_the_most_likely_one(counts: list[int], seed: int) -> None:
     size = np.random.default_rng(seed).uniform(0.5, 3, len(counts))
     found = trend.count_trend(counts, size.tolist(), periods_per_year=1, least_events=1)
-    if isinstance(found, Refusal):
+    if isinstance(found, InsufficientData):
         return
     time, seen = np.arange(len(counts)), np.array(counts)
 
@@ -615,11 +615,11 @@ def test_the_fit_is_the_most_likely_one(counts: list[int], seed: int) -> None:
 
 def test_trends_that_the_counts_cannot_carry_are_refused() -> None:
     assert str(trend.count_trend([3, 1, 2])) == "6 events in 3 periods, 5 and 20 are needed"
-    assert isinstance(trend.count_trend([0, 0, 0, 0, 0, 30]), Refusal)
-    assert isinstance(trend.count_trend([30, 0, 0, 0, 0, 0]), Refusal)
-    assert isinstance(trend.count_trend([]), Refusal)
-    assert isinstance(trend.share_trend([1, 2], [5, 5]), Refusal)
-    assert isinstance(trend.share_trend([9] * 6, [9] * 6), Refusal)
+    assert isinstance(trend.count_trend([0, 0, 0, 0, 0, 30]), InsufficientData)
+    assert isinstance(trend.count_trend([30, 0, 0, 0, 0, 0]), InsufficientData)
+    assert isinstance(trend.count_trend([]), InsufficientData)
+    assert isinstance(trend.share_trend([1, 2], [5, 5]), InsufficientData)
+    assert isinstance(trend.share_trend([9] * 6, [9] * 6), InsufficientData)
     for counts, exposure in (([1] * 5, [1.0] * 4), ([1, -1, 1, 1, 1], None), ([1] * 5, [0.0, 1, 1, 1, 1])):
         with pytest.raises(InputError):
             trend.count_trend(counts, exposure)
@@ -647,7 +647,7 @@ def test_a_trend_of_shares_mirrors_and_does_not_depend_on_the_zero_of_time(
 ) -> None:
     hits, totals = [a for a, _ in pairs], [a + b for a, b in pairs]
     one = trend.share_trend(hits, totals, least_periods=2, least_events=1)
-    if isinstance(one, Refusal):
+    if isinstance(one, InsufficientData):
         return
     times = [float(start + at) for at in range(len(pairs))]
     moved = trend.share_trend(hits, totals, times, least_periods=2, least_events=1)

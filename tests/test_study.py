@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,24 +20,24 @@ from mini_study import CRASH, REPO
 from torch_embers import cli, resources
 from torch_embers.errors import InputError
 from torch_embers.store.store import Store
-from torch_embers.study import command, population, results, statements
-from torch_embers.study.claims.judge import Frame
-from torch_embers.study.exhibits import definitions
-from torch_embers.study.exhibits.make import Study
-from torch_embers.study.exhibits.table import Table
-from torch_embers.study.statements import Statement
+from torch_embers.study import command, findings, results, samples
+from torch_embers.study.claims.verdicts import Frame
+from torch_embers.study.figures import definitions
+from torch_embers.study.figures.make import Study
+from torch_embers.study.figures.table import Table
+from torch_embers.study.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import duckdb
 
-    from torch_embers.study.exhibits.table import Row
+    from torch_embers.study.figures.table import Row
 
 ANALYSIS = Path(__file__).resolve().parent.parent / "analysis"
 at = datetime.fromisoformat
 """A moment as DuckDB gives it: UTC without saying so."""
-POPULATION = {path.stem: path for path in sorted((ANALYSIS / "population").glob("*.sql"))}
+SAMPLE_QUERIES = {path.stem: path for path in sorted((ANALYSIS / "samples").glob("*.sql"))}
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +74,10 @@ COUNTED: dict[str, list[tuple[str, list[tuple[Any, ...]]]]] = {
         ),
         ("SELECT count(*) FROM study_dates WHERE repo = 'pytorch/vision'", [(1,)]),  # numbers of another repository
     ],
-    "judged": [
+    "items": [
         # every item of the repository that still exists: all but 45
         (
-            "SELECT count(*), count(*) FILTER (WHERE number = 45), count(*) FILTER (WHERE dated) FROM study_judged",
+            "SELECT count(*), count(*) FILTER (WHERE number = 45), count(*) FILTER (WHERE dated) FROM study_items",
             [(22, 0, 21)],
         ),
         (
@@ -165,7 +164,7 @@ COUNTED: dict[str, list[tuple[str, list[tuple[Any, ...]]]]] = {
 
 
 @pytest.mark.parametrize(("name", "query", "rows"), [(n, q, r) for n, pairs in COUNTED.items() for q, r in pairs])
-def test_the_population_is_the_one_counted_by_hand(
+def test_the_samples_are_the_one_counted_by_hand(
     prepared: duckdb.DuckDBPyConnection, name: str, query: str, rows: list[tuple[Any, ...]]
 ) -> None:
     assert prepared.execute(query).fetchall() == rows
@@ -177,7 +176,7 @@ def test_a_commit_that_closed_an_issue_is_a_patch_on_its_own_day_or_that_of_the_
     closings = [(50, "abc", "2024-05-05"), (110, "unknown", "2025-03-03"), (115, "later", "2026-12-01")]
     rows = [(mini_study.REPO, n, "closed_by", mini_study.REPO, sha, "event", "event", day) for n, sha, day in closings]
     mini_study.insert(connection, "links", columns, rows)
-    population.at(connection, population.Time(date(2017, 1, 1), date(2026, 6, 30)))
+    samples.at(connection, samples.Time(date(2017, 1, 1), date(2026, 6, 30)))
     found = connection.execute(
         "SELECT number, sha, patched_at FROM study_patches WHERE sha IS NOT NULL ORDER BY number"
     ).fetchall()
@@ -187,14 +186,14 @@ def test_a_commit_that_closed_an_issue_is_a_patch_on_its_own_day_or_that_of_the_
 def test_releases_after_the_day_have_no_verdicts_yet() -> None:
     connection = mini_study.database()
     with mini_study.small_facts():
-        population.prepare(connection, population.load(date(2025, 12, 31)))
+        samples.prepare(connection, samples.load(date(2025, 12, 31)))
     found = connection.execute("SELECT DISTINCT version FROM study_verdicts ORDER BY ALL").fetchall()
     assert found == [("1.13.1",), ("2.1.2",), ("2.9.1",)]  # 2.10.0 came out in January 2026
 
 
-def test_every_file_of_the_population_was_counted_by_hand_and_says_what_it_does() -> None:
-    assert set(POPULATION) == set(COUNTED) | {"rewound"}  # rewound: the next section
-    for name, path in POPULATION.items():
+def test_every_file_of_the_samples_was_counted_by_hand_and_says_what_it_does() -> None:
+    assert set(SAMPLE_QUERIES) == set(COUNTED) | {"rewound"}  # rewound: the next section
+    for name, path in SAMPLE_QUERIES.items():
         first = path.read_text(encoding="utf-8").split("\n")[0]
         assert first.startswith("-- "), name
         assert len(first.split()) > 8, name
@@ -204,7 +203,7 @@ def test_nothing_is_written_to_the_database() -> None:
     connection = mini_study.database()
     before = connection.execute("SELECT table_name, estimated_size FROM duckdb_tables() ORDER BY ALL").fetchall()
     with mini_study.small_facts():
-        population.prepare(connection, population.load(mini_study.AS_OF))
+        samples.prepare(connection, samples.load(mini_study.AS_OF))
     kept = "SELECT table_name, estimated_size FROM duckdb_tables() WHERE NOT temporary ORDER BY ALL"
     assert connection.execute(kept).fetchall() == before
 
@@ -254,7 +253,7 @@ def with_histories() -> duckdb.DuckDBPyConnection:
 def sampled(connection: duckdb.DuckDBPyConnection, day: date) -> dict[str, list[int]]:
     """The samples as of a day, and the stages before them."""
     with mini_study.small_facts():
-        population.prepare(connection, population.load(day))
+        samples.prepare(connection, samples.load(day))
     names = ("paper", "today", "candidates")
     found = {name: numbers(connection, "SELECT number FROM study_sample WHERE sample = ?", name) for name in names}
     return found | {name: numbers(connection, f"SELECT number FROM study_{name}") for name in ("closed", "bugs")}
@@ -280,7 +279,7 @@ def test_the_tracker_is_rewound_to_the_day(
 
 def test_the_day_of_closing_is_that_of_the_history() -> None:
     connection = with_histories()
-    population.at(connection, population.load(date(2019, 12, 31)).today)
+    samples.at(connection, samples.load(date(2019, 12, 31)).today)
     query = "SELECT number, closed_at FROM study_closed ORDER BY number"
     assert connection.execute(query).fetchall() == [
         (1, at("2019-01-01")),
@@ -312,7 +311,7 @@ def test_the_study_s_own_time_is_rewound_and_today_is_not() -> None:
 def test_an_issue_closed_after_the_day_was_unpatched_until_the_day() -> None:
     connection = mini_study.database()
     with mini_study.small_facts():
-        population.prepare(connection, population.load(date(2022, 8, 11)))
+        samples.prepare(connection, samples.load(date(2022, 8, 11)))
     rows = connection.execute((ANALYSIS / "figures" / "time_to_patch.sql").read_text(encoding="utf-8")).fetchall()
     assert rows[-1] == (50, "memory", "segment_fault", "crash", False, 11.0)  # closed in September: 1 to 12 August
 
@@ -339,13 +338,13 @@ def test_a_day_that_is_none_or_outside_of_the_study_is_one_clean_line(
 
 def test_tomorrow_has_not_been_yet() -> None:
     present = datetime.now(UTC).date()
-    assert population.load(present).today.last == present
+    assert samples.load(present).today.last == present
     with pytest.raises(InputError, match="not between"):
-        population.load(present + timedelta(days=2))
+        samples.load(present + timedelta(days=2))
 
 
 def test_a_day_before_the_end_of_the_paper_ends_its_sample_too() -> None:
-    early, late = population.load(date(2020, 1, 1)), population.load(date(2026, 1, 1))
+    early, late = samples.load(date(2020, 1, 1)), samples.load(date(2026, 1, 1))
     assert (early.paper.last, early.today.last) == (date(2020, 1, 1), date(2020, 1, 1))
     assert (late.paper.last, late.today.last) == (date(2024, 7, 31), date(2026, 1, 1))
     with pytest.raises(InputError, match="no sample is called 'x'"):
@@ -429,13 +428,13 @@ TABLE_1 = next(e for e in definitions.load() if e.id == "table_1")
 
 def decided(
     test: str, rows: Sequence[Row], *, frame: Frame = WHOLE, scope: str = "tracker", least: float = 0.0, **table: Any
-) -> statements.Outcome:
-    """A statement about a table of these rows."""
-    exhibit = replace(TABLE_1, group="class", event="fixed")
-    plan = population.load(mini_study.AS_OF)
-    study = Study(plan, {}, frame, 0, (Table(exhibit, tuple(rows), **table),), (0, 0))
-    statement = Statement("s", "says", scope, "table_1", test, "because", {}, least)
-    [outcome] = statements.decide(study, [statement])
+) -> findings.Outcome:
+    """A finding about a table of these rows."""
+    definition = TABLE_1.model_copy(update={"group": "class", "event": "fixed"})
+    plan = samples.load(mini_study.AS_OF)
+    study = Study(plan, {}, frame, 0, (Table(definition, tuple(rows), **table),), (0, 0))
+    finding = Finding(id="s", says="says", scope=scope, figure="table_1", test=test, reason="because", least=least)
+    [outcome] = findings.decide(study, [finding])
     return outcome
 
 
@@ -444,7 +443,7 @@ def counts(**classes: int) -> list[Row]:
 
 
 @pytest.mark.parametrize(
-    ("test", "rows", "table", "numbers", "refused"),
+    ("test", "rows", "table", "numbers", "insufficient"),
     [
         ("first", counts(a=30, b=10), {}, "a: 30 of 40 (75.0 %), before b: 10", ""),
         # 0.55 - 0.45 = 0.1, 1.96 sqrt((1 - 0.01) / 40) = 0.31
@@ -475,12 +474,12 @@ def counts(**classes: int) -> list[Row]:
         ("first", [], {"notes": ("3 items", "nothing to show; missing: bugs")}, "", "nothing to show; missing: bugs"),
     ],
 )
-def test_statements_about_classes_and_groups(
-    test: str, rows: list[Row], table: dict[str, Any], numbers: str, refused: str
+def test_findings_about_classes_and_groups(
+    test: str, rows: list[Row], table: dict[str, Any], numbers: str, insufficient: str
 ) -> None:
     outcome = decided(test, rows, **table)
-    assert (outcome.numbers, outcome.refused) == (numbers, refused)
-    assert outcome.carried == (not refused)
+    assert (outcome.numbers, outcome.insufficient) == (numbers, insufficient)
+    assert outcome.supported == (not insufficient)
 
 
 MORE: Row = {
@@ -498,7 +497,7 @@ AGREE: Row = {"kappa": 0.8, "low": 0.61, "high": 0.9, "n": 50}
 
 
 @pytest.mark.parametrize(
-    ("test", "row", "numbers", "refused"),
+    ("test", "row", "numbers", "insufficient"),
     [
         ("more", MORE, "10 of 40 before, 30 of 60 after: +25.0 points [+5.5, +41.0]", ""),
         ("more", {**MORE, "difference_low": 0.0}, None, "the interval of the difference reaches 0 or below"),
@@ -520,45 +519,45 @@ AGREE: Row = {"kappa": 0.8, "low": 0.61, "high": 0.9, "n": 50}
         ("agree", {**AGREE, "n": 19}, None, "19 items, 20 are needed"),
     ],
 )
-def test_statements_about_one_number(test: str, row: Row, numbers: str | None, refused: str) -> None:
+def test_findings_about_one_number(test: str, row: Row, numbers: str | None, insufficient: str) -> None:
     outcome = decided(test, [row], least=0.6)
-    assert outcome.refused == refused
+    assert outcome.insufficient == insufficient
     assert numbers is None or outcome.numbers == numbers
 
 
 def test_the_worst_pair_of_annotators_decides() -> None:
-    assert decided("agree", [AGREE, {**AGREE, "low": 0.2}], least=0.6).refused
+    assert decided("agree", [AGREE, {**AGREE, "low": 0.2}], least=0.6).insufficient
 
 
 def test_a_selected_sample_says_nothing_about_the_tracker_and_something_about_itself() -> None:
-    refused = decided("share", [SHARE], frame=SOME)
-    assert refused.refused.startswith("selected sample: 3 of 100 numbers of the tracker")
-    assert refused.numbers == "5 of 20 (25 % [11, 47]), on 2.10.0"
-    assert decided("share", [SHARE], frame=SOME, scope="cases").carried
+    insufficient = decided("share", [SHARE], frame=SOME)
+    assert insufficient.insufficient.startswith("selected sample: 3 of 100 numbers of the tracker")
+    assert insufficient.numbers == "5 of 20 (25 % [11, 47]), on 2.10.0"
+    assert decided("share", [SHARE], frame=SOME, scope="cases").supported
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"test": "luck"}, "'annotators_agree': no such test or scope"),
-        ({"scope": "world"}, "'annotators_agree': no such test or scope"),
-        ({"colour": "red"}, "'annotators_agree': "),
+        ({"test": "luck"}, "\"annotators_agree\": test: 'luck' is none of first, more"),
+        ({"scope": "world"}, '"annotators_agree": scope: '),
+        ({"colour": "red"}, '"annotators_agree": colour: '),
     ],
 )
-def test_a_malformed_statement_is_named(monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], said: str) -> None:
-    entry = resources.load_toml("statements.toml")["statement"][-1]
-    monkeypatch.setattr(resources, "load_toml", lambda _: {"statement": [entry | changes]})
+def test_a_malformed_finding_is_named(monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], said: str) -> None:
+    entry = resources.load_toml("findings.toml")["finding"][-1]
+    monkeypatch.setattr(resources, "load_toml", lambda _: {"finding": [entry | changes]})
     with pytest.raises(InputError) as error:
-        statements.load()
+        findings.load()
     assert said in str(error.value)
 
 
-def test_every_statement_is_about_an_exhibit_and_columns_that_it_has() -> None:
-    exhibits = {exhibit.id for exhibit in definitions.load()}
-    names = [statement.id for statement in statements.load()]
+def test_every_finding_is_about_a_figure_and_columns_that_it_has() -> None:
+    figures = {definition.id for definition in definitions.load()}
+    names = [finding.id for finding in findings.load()]
     assert len(set(names)) == len(names)
-    assert {statement.exhibit for statement in statements.load()} <= exhibits
-    assert {statement.test for statement in statements.load()} == set(statements.TESTS)
+    assert {finding.figure for finding in findings.load()} <= figures
+    assert {finding.test for finding in findings.load()} == set(findings.TESTS)
 
 
 # ---- the command ---------------------------------------------------------------------------------------------------------
@@ -619,7 +618,7 @@ def test_tables_are_written_and_printed(
     }
     record = json.loads(made["study.json"])
     assert (record["as_of"], record["items"], record["frame"]["census"]) == ("2026-06-30", 24, False)
-    assert all(outcome["numbers"] or outcome["refused"] for outcome in record["statements"])
+    assert all(outcome["numbers"] or outcome["insufficient_data"] for outcome in record["findings"])
     printed = capsys.readouterr().out
     assert "the study as of 2026-06-30: selected sample: 22 of 120 numbers" in printed
     assert "Table I: Bug types of the data path" in printed
@@ -635,11 +634,13 @@ def test_the_same_study_gives_the_same_pictures(study: Callable[..., int], tmp_p
     assert study("figures", out="a") == study("figures", out="b") == 0
     made = files(tmp_path / "a")
     assert made == files(tmp_path / "b")
-    for exhibit in definitions.load():
-        assert [f"{exhibit.id}.{kind}" in made for kind in ("csv", "svg", "png")] == [exhibit.kind == "figure"] * 3
+    for definition in definitions.load():
+        assert [f"{definition.id}.{kind}" in made for kind in ("csv", "svg", "png")] == [
+            definition.kind == "figure"
+        ] * 3
 
 
-def test_an_unknown_part_is_refused_before_anything_is_made(
+def test_an_unknown_part_is_insufficient_before_anything_is_made(
     study: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert study("tables", "poems") == 3
@@ -677,7 +678,7 @@ def test_a_day_goes_with_tables_and_figures_only(
 
 
 def test_before_the_end_of_the_paper_s_time_both_samples_end_on_the_day() -> None:
-    plan = population.load(date(2023, 3, 31))
+    plan = samples.load(date(2023, 3, 31))
     assert plan.paper.last == plan.today.last == date(2023, 3, 31)
     assert {sample.label for sample in plan.samples} == {"patched bugs to March 2023", "all candidates"}
 
@@ -725,25 +726,27 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 @pytest.mark.slow
-def test_on_the_catalog_every_exhibit_has_rows_or_says_what_is_missing(catalog: Study) -> None:
+def test_on_the_catalog_every_figure_has_rows_or_says_what_is_missing(catalog: Study) -> None:
     for table in catalog.tables:
-        assert table.rows or any("missing: " in note or "refused: " in note for note in table.notes), table.exhibit.id
-        if table.exhibit.kind == "figure" and table.exhibit.counts != "nobody":
+        assert table.rows or any("missing: " in note or "insufficient data: " in note for note in table.notes), (
+            table.definition.id
+        )
+        if table.definition.kind == "figure" and table.definition.counts != "nobody":
             said = " ".join(table.notes)
-            assert any(letter.isdigit() for letter in said), table.exhibit.id
-            assert "selected sample: " in said or table.exhibit.counts == "cases", table.exhibit.id
+            assert any(letter.isdigit() for letter in said), table.definition.id
+            assert "selected sample: " in said or table.definition.counts == "cases", table.definition.id
     assert len(catalog.tables) - sum(not table.rows for table in catalog.tables) >= 15
 
 
 @pytest.mark.slow
-def test_on_the_catalog_every_statement_is_decided_and_none_is_made_about_the_tracker(catalog: Study) -> None:
-    outcomes = statements.decide(catalog)
-    assert [outcome.statement for outcome in outcomes] == list(statements.load())
+def test_on_the_catalog_every_finding_is_decided_and_none_is_made_about_the_tracker(catalog: Study) -> None:
+    outcomes = findings.decide(catalog)
+    assert [outcome.finding for outcome in outcomes] == list(findings.load())
     for outcome in outcomes:
-        assert outcome.numbers or outcome.refused
-        if outcome.statement.scope == "tracker":
-            assert outcome.refused
-    assert any(outcome.carried for outcome in outcomes)
+        assert outcome.numbers or outcome.insufficient
+        if outcome.finding.scope == "tracker":
+            assert outcome.insufficient
+    assert any(outcome.supported for outcome in outcomes)
 
 
 def test_ctrl_c_says_where_the_finished_parts_are(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo
@@ -10,7 +11,7 @@ from torch_embers import resources
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 NAMING_KEYS = ("id", "name", "path", "label", "kind")
 """Keys by which an entry is called in a message; an entry without them is called by its position."""
@@ -55,6 +56,17 @@ def validate(model: type[Model], data: Mapping[str, Any], name: str) -> Model:
 def names(info: ValidationInfo[Mapping[str, Any]], table: str) -> set[str]:
     """Names of the entries of a table of the file; for validators of keys that refer to them."""
     return {entry["name"] for entry in info.context.get(table, ()) if "name" in entry}
+
+
+def check_distinct(names: Iterable[str]) -> None:
+    """Check, in a validator, that no two entries have one name.
+
+    Raises:
+        ValueError: some have; the message lists their names.
+    """
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice:
+        raise ValueError(f"more than one entry is called {', '.join(twice)}")
 
 
 def _place(data: Any, location: Sequence[int | str]) -> list[str]:

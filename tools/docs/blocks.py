@@ -51,7 +51,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         # claims.md
         "claims-counted": claims.counted,
         "claims-rules": claims.rules,
-        "claims-judged": claims.by_section,
+        "claims-verdicts": claims.by_section,
         # evaluation.md
         "evaluation-gold": evaluation.gold,
         "evaluation-others": evaluation.others,
@@ -101,7 +101,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         # study.md
         "study-samples": study.samples,
         "study-frames": study.frames,
-        "study-statements": study.statements,
+        "study-findings": study.findings,
         "study-paper": study.of_paper,
         "study-experiments": study.experiments,
         "study-executed": study.executed,

@@ -8,20 +8,20 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.study import population
-from torch_embers.study.exhibits import definitions
-from torch_embers.study.exhibits.display import display
-from torch_embers.study.exhibits.table import Table
+from torch_embers.study.figures import definitions
+from torch_embers.study.figures.display import display
+from torch_embers.study.figures.table import Table
+from torch_embers.study.samples import load as load_plan
 
 from .markdown import cell, code, table
 from .places import ROOT
 
 if TYPE_CHECKING:
-    from torch_embers.study.exhibits.definitions import Exhibit
+    from torch_embers.study.figures.definitions import FigureDefinition
 
 RESULTS = ROOT / "analysis" / "results"
 DATASETS = "datasets"
-"""The same exhibits on published datasets of reports."""
+"""The same tables and figures on published datasets of reports."""
 WIDER = ("funnel", "changed_since", "trends", "prevalence")
 """Tables that the datasets say more about than the catalog."""
 WIDER_FIGURES = ("backends", "time_to_patch")
@@ -45,30 +45,33 @@ def _value(text: str) -> Any:
     return {"True": True, "False": False}.get(text, text)
 
 
-def _table(exhibit: Exhibit, folder: str) -> Table:
-    notes = next(e["notes"] for e in _record(folder)["exhibits"] if e["id"] == exhibit.id)
-    with (RESULTS / folder / f"{exhibit.id}.csv").open(encoding="utf-8", newline="") as file:
+def _table(definition: FigureDefinition, folder: str) -> Table:
+    notes = next(e["notes"] for e in _record(folder)["figures"] if e["id"] == definition.id)
+    with (RESULTS / folder / f"{definition.id}.csv").open(encoding="utf-8", newline="") as file:
         rows = [{name: _value(text) for name, text in row.items()} for row in csv.DictReader(file)]
-    return Table(exhibit, tuple(rows), notes=tuple(notes))
+    return Table(definition, tuple(rows), notes=tuple(notes))
 
 
-def _query(exhibit: Exhibit) -> str:
-    path = "/".join(("analysis", *exhibit.query))
+def _query(definition: FigureDefinition) -> str:
+    path = "/".join(("analysis", *definition.query))
     return f"[`{path}`](../{path})"
 
 
-def _shown(exhibit: Exhibit, folder: str = "", *, level: str = "###") -> str:
-    """An exhibit as a part of the page: question, picture or table, notes, how to read it."""
-    made = _table(exhibit, folder)
+def _shown(definition: FigureDefinition, folder: str = "", *, level: str = "###") -> str:
+    """A table or figure as a part of the page: question, picture or table, notes, how to read it."""
+    made = _table(definition, folder)
     results = "/".join(part for part in ("../analysis/results", folder) if part)
-    parts = [f"{level} {exhibit.heading}", f"{exhibit.question} {_query(exhibit)}, [data]({results}/{exhibit.id}.csv)"]
-    if exhibit.draw:
-        parts.append(f"![{exhibit.title}]({results}/{exhibit.id}.svg)")
-    if made.rows and (not exhibit.draw or exhibit.derive == "survival"):
-        plan = population.load(date.fromisoformat(_record(folder)["as_of"]))
+    parts = [
+        f"{level} {definition.heading}",
+        f"{definition.question} {_query(definition)}, [data]({results}/{definition.id}.csv)",
+    ]
+    if definition.draw:
+        parts.append(f"![{definition.title}]({results}/{definition.id}.svg)")
+    if made.rows and (not definition.draw or definition.derive == "survival"):
+        plan = load_plan(date.fromisoformat(_record(folder)["as_of"]))
         names, rows = display(made, plan)
         parts.append(table([cell(name) for name in names], [[cell(value) for value in row] for row in rows]))
-    parts.append("\n".join(f"- {cell(note)}" for note in (*made.notes, exhibit.reason)))
+    parts.append("\n".join(f"- {cell(note)}" for note in (*made.notes, definition.reason)))
     return "\n\n".join(parts)
 
 
@@ -96,12 +99,12 @@ def frames() -> str:
 
 def of_paper() -> str:
     """What the paper has a table or figure for."""
-    return "\n\n".join(_shown(exhibit) for exhibit in definitions.load() if exhibit.paper)
+    return "\n\n".join(_shown(definition) for definition in definitions.load() if definition.paper)
 
 
 def executed() -> str:
     """What running the cases adds to the statistics."""
-    return "\n\n".join(_shown(exhibit) for exhibit in definitions.load() if exhibit.counts == "cases")
+    return "\n\n".join(_shown(definition) for definition in definitions.load() if definition.counts == "cases")
 
 
 def more() -> str:
@@ -115,21 +118,27 @@ def more() -> str:
 def wider() -> str:
     """What published datasets of reports say more about."""
     chosen = [e for e in definitions.load() if e.id in {*WIDER, *WIDER_FIGURES}]
-    return "\n\n".join(_shown(exhibit, DATASETS) for exhibit in chosen)
+    return "\n\n".join(_shown(definition, DATASETS) for definition in chosen)
 
 
-def statements() -> str:
+def findings() -> str:
     """What can be said, on the catalog and with the datasets."""
-    both = zip(_record("")["statements"], _record(DATASETS)["statements"], strict=True)
+    both = zip(_record("")["findings"], _record(DATASETS)["findings"], strict=True)
     rows = [
-        (cell(small["says"]), small["scope"], cell(small["numbers"]), cell(wide["numbers"]), _outcome(wide["refused"]))
+        (
+            cell(small["says"]),
+            small["scope"],
+            cell(small["numbers"]),
+            cell(wide["numbers"]),
+            _outcome(wide["insufficient_data"]),
+        )
         for small, wide in both
     ]
-    return table(("statement", "about", "catalog", "with datasets", "outcome"), rows)
+    return table(("finding", "about", "catalog", "with datasets", "outcome"), rows)
 
 
-def _outcome(refused: str) -> str:
-    return f"refused: {cell(refused)}" if refused else "**carried**"
+def _outcome(reason: str) -> str:
+    return f"insufficient data: {cell(reason)}" if reason else "**supported**"
 
 
 def experiments() -> str:

@@ -1,4 +1,4 @@
-"""The command `embers study`: the paper rebuilt from this database, checked claim by claim, and carried on."""
+"""The command `embers study`: the tables, figures, claims and experiments of the paper, from this database."""
 
 import sys
 from pathlib import Path
@@ -33,10 +33,10 @@ def study(
 ) -> None:
     """Rebuild the study from this database: tables, claims, figures, experiments; each beside what the paper prints.
 
-    Every number comes with how many items it stands for and how they were selected; what they cannot carry is refused.
+    Every number is printed with its count of items and how they were selected; findings need enough of them.
     """
     from torch_embers.study import command, show
-    from torch_embers.study.population import parse_day
+    from torch_embers.study.samples import parse_day
 
     experiment = {"images": images, "count": count, "repeats": repeats, "dimension": dimension, "devices": device}
     asked = [f"--{'device' if name == 'devices' else name}" for name, value in experiment.items() if value]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.metrics import Interval, kappa
-from torch_embers.statistics.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
@@ -75,7 +75,7 @@ class Agreed:
     """Items that two or more annotators labelled."""
     pairs: tuple[Agreement, ...]
     """Kappa of every two annotators that share enough items."""
-    alpha: Interval | Refusal
+    alpha: Interval | InsufficientData
     """Of all annotators; where there are two without gaps it is close to kappa."""
 
 
@@ -115,7 +115,7 @@ def alpha(
     confidence: float = 0.95,
     samples: int = SAMPLES,
     seed: int = 0,
-) -> Interval | Refusal:
+) -> Interval | InsufficientData:
     """Krippendorff's alpha for nominal labels, with a percentile bootstrap interval over items.
 
     Any number of annotators; an item counts with the labels that it has, and not at all with one label
@@ -131,10 +131,10 @@ def alpha(
     """
     units = _units(said)
     if len(units) < max(1, least):
-        return Refusal(f"{len(units)} items with two or more labels, {max(1, least)} are needed")
+        return InsufficientData(f"{len(units)} items with two or more labels, {max(1, least)} are needed")
     values = sorted({value for labels in units.values() for value in labels.values()})
     if len(values) < 2:
-        return Refusal("all labels are the same class")
+        return InsufficientData("all labels are the same class")
     counts = np.array([[list(labels.values()).count(value) for value in values] for labels in units.values()])
     made = _sums(counts.astype(np.float64))
     weights = np.random.default_rng(seed).multinomial(len(made), np.full(len(made), 1 / len(made)), size=samples)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from torch_embers.errors import InputError
+from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.metrics import Interval
 from torch_embers.statistics.packages import need
-from torch_embers.statistics.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -41,7 +41,7 @@ def interval(
     samples: int = SAMPLES,
     seed: int = 0,
     least: int = LEAST_GROUPS,
-) -> Interval | Refusal:
+) -> Interval | InsufficientData:
     """Value and bootstrap interval of a statistic.
 
     BCa corrects the percentiles for bias and skew (B. Efron, JASA 82, 1987, pages 171-185). Where it is not defined,
@@ -70,7 +70,7 @@ def interval(
     for place, row in enumerate(rows):
         parts[place if groups is None else groups[place]].append(row)
     if len(parts) < max(2, least):
-        return Refusal(f"{len(parts)} independent rows, {max(2, least)} are needed")
+        return InsufficientData(f"{len(parts)} independent rows, {max(2, least)} are needed")
     bundles = list(parts.values())
 
     def of(chosen: NDArray[np.int64]) -> float:
@@ -78,7 +78,7 @@ def interval(
 
     value = of(np.arange(len(bundles)))
     if not math.isfinite(value):
-        return Refusal("the statistic is not defined on these rows")
+        return InsufficientData("the statistic is not defined on these rows")
     return _found(of, len(bundles), value, method, confidence, samples, seed)
 
 
@@ -90,7 +90,7 @@ def _found(
     confidence: float,
     samples: int,
     seed: int,
-) -> Interval | Refusal:
+) -> Interval | InsufficientData:
     stats: Any = need("scipy.stats")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # what it warns of comes out as no number, and is answered below
@@ -110,5 +110,5 @@ def _found(
     if not (math.isfinite(low) and math.isfinite(high)):
         missing = int((~np.isfinite(drawn)).sum())
         reason = f"on {missing} of {samples} samples" if missing else f"by {method}"
-        return Refusal(f"no interval: the statistic is not defined {reason}")
+        return InsufficientData(f"no interval: the statistic is not defined {reason}")
     return Interval(value, float(low), float(high))

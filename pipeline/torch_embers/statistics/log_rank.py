@@ -18,8 +18,8 @@ import numpy as np
 
 from torch_embers.statistics.corrections import holm
 from torch_embers.statistics.durations import Durations
+from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.packages import need
-from torch_embers.statistics.refusal import Refusal
 from torch_embers.statistics.survival import LEAST_EVENTS
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Pair:
 
 def log_rank(
     days: Sequence[float], ended: Sequence[bool], groups: Sequence[str], *, least: int = LEAST_EVENTS
-) -> LogRank | Refusal:
+) -> LogRank | InsufficientData:
     """Test whether all groups last alike.
 
     Args:
@@ -81,13 +81,13 @@ def log_rank(
     """
     kept, left_out = _enough(days, ended, groups, least)
     if len(kept) < 2:
-        return Refusal(f"{len(kept)} groups with {least} or more ends, 2 are needed")
+        return InsufficientData(f"{len(kept)} groups with {least} or more ends, 2 are needed")
     return _tested(kept, left_out)
 
 
 def pairwise(
     days: Sequence[float], ended: Sequence[bool], groups: Sequence[str], *, least: int = LEAST_EVENTS
-) -> tuple[Pair, ...] | Refusal:
+) -> tuple[Pair, ...] | InsufficientData:
     """Test every two groups, with Holm's correction over the pairs.
 
     Raises:
@@ -95,7 +95,7 @@ def pairwise(
     """
     kept, _ = _enough(days, ended, groups, least)
     if len(kept) < 2:
-        return Refusal(f"{len(kept)} groups with {least} or more ends, 2 are needed")
+        return InsufficientData(f"{len(kept)} groups with {least} or more ends, 2 are needed")
     found = {pair: _tested({name: kept[name] for name in pair}, ()) for pair in combinations(kept, 2)}
     adjusted = holm([test.p for test in found.values()])
     return tuple(

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from torch_embers.statistics.durations import Durations
+from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.metrics import Interval
 from torch_embers.statistics.packages import need
-from torch_embers.statistics.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,7 @@ def kaplan_meier(
     horizon: float | None = None,
     confidence: float = 0.95,
     least: int = LEAST_EVENTS,
-) -> Survival | Refusal:
+) -> Survival | InsufficientData:
     """Estimate how long items last.
 
     Curve and band are SciPy's (``scipy.stats.ecdf``); the band is that of log(-log S), which stays within 0..1
@@ -105,7 +105,7 @@ def by_group(
     *,
     confidence: float = 0.95,
     least: int = LEAST_EVENTS,
-) -> dict[str, Survival | Refusal]:
+) -> dict[str, Survival | InsufficientData]:
     """One curve per group, by name; restricted means share one horizon, the longest time that all curves reach.
 
     Raises:
@@ -116,9 +116,9 @@ def by_group(
     return {name: _estimate(part, horizon, confidence, least) for name, part in parts.items()}
 
 
-def _estimate(seen: Durations, horizon: float | None, confidence: float, least: int) -> Survival | Refusal:
+def _estimate(seen: Durations, horizon: float | None, confidence: float, least: int) -> Survival | InsufficientData:
     if seen.events < max(1, least):
-        return Refusal(f"{seen.events} of {len(seen)} ended, {max(1, least)} are needed")
+        return InsufficientData(f"{seen.events} of {len(seen)} ended, {max(1, least)} are needed")
     steps, share, low, high = _curve(seen, confidence)
     reach = seen.longest if horizon is None else min(float(horizon), seen.longest)
     return Survival(

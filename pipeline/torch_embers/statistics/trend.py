@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from torch_embers.errors import InputError
+from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.metrics import Interval
 from torch_embers.statistics.packages import need
-from torch_embers.statistics.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ def count_trend(
     confidence: float = 0.95,
     least_periods: int = LEAST_PERIODS,
     least_events: int = LEAST_EVENTS,
-) -> CountTrend | Refusal:
+) -> CountTrend | InsufficientData:
     """Fit a steady growth to counts of successive periods.
 
     Args:
@@ -97,9 +97,9 @@ def count_trend(
     events = int(seen.sum())
     if len(seen) < max(3, least_periods) or events < max(1, least_events):
         wanted = f"{max(3, least_periods)} and {max(1, least_events)} are needed"
-        return Refusal(f"{events} events in {len(seen)} periods, {wanted}")
+        return InsufficientData(f"{events} events in {len(seen)} periods, {wanted}")
     if seen[0] == events or seen[-1] == events:
-        return Refusal(f"all {events} events fall into the {'first' if seen[0] else 'last'} period")
+        return InsufficientData(f"all {events} events fall into the {'first' if seen[0] else 'last'} period")
     slope, error, dispersion = _fitted(seen, size, time)
     stats: Any = need("scipy.stats")
     freedom, widened = len(seen) - 2, error * math.sqrt(max(1.0, dispersion))
@@ -120,7 +120,7 @@ def share_trend(
     *,
     least_periods: int = LEAST_PERIODS,
     least_events: int = LEAST_EVENTS,
-) -> ShareTrend | Refusal:
+) -> ShareTrend | InsufficientData:
     """Test whether a share grows or shrinks with the period.
 
     Args:
@@ -144,7 +144,7 @@ def share_trend(
     few = min(events, items - events)
     if len(set(time.tolist())) < max(2, least_periods) or few < max(1, least_events):
         wanted = f"{max(2, least_periods)} periods and {max(1, least_events)} with and without it are needed"
-        return Refusal(f"{events} of {items} in {len(hits)} periods, {wanted}")
+        return InsufficientData(f"{events} of {items} in {len(hits)} periods, {wanted}")
     stats: Any = need("scipy.stats")
     share, away = events / items, time - float(time @ size) / items
     product, spread = float(away @ hits), float(size @ away**2)

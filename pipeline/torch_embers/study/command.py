@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.study import population, results, statements
-from torch_embers.study.claims import claims_table, definitions, judge
-from torch_embers.study.exhibits.make import make
+from torch_embers.study import findings, results, samples
+from torch_embers.study.claims import claims_table, definitions, verdicts
+from torch_embers.study.figures.make import make
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store
-    from torch_embers.study.claims.judge import Report
-    from torch_embers.study.exhibits.make import Study
+    from torch_embers.study.claims.verdicts import Report
     from torch_embers.study.experiments.measured import Measured
-    from torch_embers.study.statements import Outcome
+    from torch_embers.study.figures.make import Study
+    from torch_embers.study.findings import Outcome
 
 PARTS = {
-    "tables": "tables as CSV, and what can be said",
+    "tables": "tables as CSV, and the findings they support",
     "claims": "the paper's numbers beside ours, with verdicts",
     "figures": "pictures as SVG and PNG, with their data as CSV",
     "experiments": "figures 8 and 9, measured on this machine",
@@ -65,21 +65,21 @@ def counted(store: Store, as_of: date | None = None) -> Study:
         InputError: the day, a definition or a query is malformed.
         StoreError: the database cannot be read.
     """
-    plan = population.load(as_of)
+    plan = samples.load(as_of)
     with store.read() as connection:
         return make(connection, plan)
 
 
-def counted_and_judged(store: Store, as_of: date | None = None) -> tuple[Study, Report]:
+def counted_with_claims(store: Store, as_of: date | None = None) -> tuple[Study, Report]:
     """Tables, figures and claims from one reading of the database: what both stand on is made once.
 
     Raises:
         InputError: the day, a definition or a query is malformed.
         StoreError: the database cannot be read.
     """
-    plan = population.load(as_of)
+    plan = samples.load(as_of)
     with store.read() as connection:
-        return make(connection, plan), judge.evaluate(connection, definitions.load())
+        return make(connection, plan), verdicts.evaluate(connection, definitions.load())
 
 
 def run(
@@ -104,15 +104,15 @@ def run(
     if as_of is not None and not {"tables", "figures"} & set(wanted):
         raise InputError(f"--as-of goes with tables and figures, not with {' and '.join(wanted)} alone")
     made: dict[str, Any] = {"paths": []}
-    exhibits = bool({"tables", "figures"} & set(wanted))
-    if exhibits and "claims" in wanted:
-        made["study"], made["report"] = counted_and_judged(store, as_of)
-    elif exhibits:
+    counting = bool({"tables", "figures"} & set(wanted))
+    if counting and "claims" in wanted:
+        made["study"], made["report"] = counted_with_claims(store, as_of)
+    elif counting:
         made["study"] = counted(store, as_of)
     elif "claims" in wanted:
-        made["report"] = judge.on_store(store)
-    if exhibits:
-        _exhibits(made["study"], wanted, out, made)
+        made["report"] = verdicts.on_store(store)
+    if counting:
+        _write_tables(made["study"], wanted, out, made)
     if "claims" in wanted:
         made["paths"] += claims_table.write(made["report"], out)
     if "figures" in wanted:
@@ -127,18 +127,18 @@ def run(
     return Done(**made)
 
 
-def _exhibits(study: Study, wanted: tuple[str, ...], out: Path, made: dict[str, Any]) -> None:
-    made["outcomes"] = statements.decide(study)
+def _write_tables(study: Study, wanted: tuple[str, ...], out: Path, made: dict[str, Any]) -> None:
+    made["outcomes"] = findings.decide(study)
     for table in study.tables:
-        if f"{table.exhibit.kind}s" in wanted:
+        if f"{table.definition.kind}s" in wanted:
             made["paths"] += results.write_table(table, out)
     made["paths"].append(results.write_record(study, made["outcomes"], out))
 
 
 def _pictures(study: Study, out: Path, progress: Progress, paths: list[Path]) -> None:
-    from torch_embers.study.exhibits.pictures import draw
+    from torch_embers.study.figures.pictures import draw
 
-    drawn = [table for table in study.tables if table.exhibit.draw]
+    drawn = [table for table in study.tables if table.definition.draw]
     progress.expects(len(drawn))
     for table in drawn:
         paths += draw.write(table, study.plan, out)

@@ -32,10 +32,10 @@ import numpy as np
 
 from torch_embers.classify import confusions
 from torch_embers.errors import InputError
+from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.intervals import wilson
 from torch_embers.statistics.metrics import Interval
 from torch_embers.statistics.packages import need
-from torch_embers.statistics.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -110,7 +110,7 @@ def correct(
     least_gold: float = LEAST_GOLD,
     most_condition: float = MOST_CONDITION,
     least_items: int = LEAST_ITEMS,
-) -> Prevalence | Refusal:
+) -> Prevalence | InsufficientData:
     """Estimate the true shares of the classes from counts of predictions.
 
     Classes with little gold are merged into ``rest``. While the matrix is near singular, so is the class that is
@@ -137,12 +137,12 @@ def correct(
         raise InputError("counts of predictions cannot be negative")
     unknown = sorted(name for name, count in predicted.items() if count and name not in confusion.classes)
     if unknown:
-        return Refusal(f"no gold for the predicted {', '.join(unknown)}")
+        return InsufficientData(f"no gold for the predicted {', '.join(unknown)}")
     items = sum(predicted.values())
     if items < max(1, least_items):
-        return Refusal(f"{items} predictions, {max(1, least_items)} are needed")
+        return InsufficientData(f"{items} predictions, {max(1, least_items)} are needed")
     table = _merged(confusion, least_gold, most_condition)
-    if isinstance(table, Refusal):
+    if isinstance(table, InsufficientData):
         return table
     counts = np.array([sum(predicted.get(name, 0) for name in part) for part in table.parts], dtype=np.float64)
     smooth = table.smoothed
@@ -218,7 +218,7 @@ class _Table:
         return float(np.linalg.cond(self.smoothed / self.smoothed.sum(axis=1, keepdims=True)))
 
 
-def _merged(confusion: Confusion, least_gold: float, most_condition: float) -> _Table | Refusal:
+def _merged(confusion: Confusion, least_gold: float, most_condition: float) -> _Table | InsufficientData:
     """Merge what cannot be told apart, until the matrix can be inverted."""
     counts = np.array(confusion.matrix, dtype=np.float64)
     gold = dict(zip(confusion.classes, counts.sum(axis=1).tolist(), strict=True))
@@ -228,12 +228,14 @@ def _merged(confusion: Confusion, least_gold: float, most_condition: float) -> _
         table = _table(confusion.classes, counts, merged)
         single = [name for name in confusion.classes if name not in merged]
         if len(table.parts) < 2:
-            return Refusal(f"{len(single)} classes with {least_gold:g} or more gold items that can be told apart")
+            return InsufficientData(
+                f"{len(single)} classes with {least_gold:g} or more gold items that can be told apart"
+            )
         if table.condition <= most_condition:
             return table
         worst = min(single, key=lambda name: found[name] / gold[name], default="")
         if not worst:
-            return Refusal(f"the matrix is near singular (condition number {table.condition:.0f})")
+            return InsufficientData(f"the matrix is near singular (condition number {table.condition:.0f})")
         merged[worst] = f"{found[worst] / gold[worst]:.0%} recognised"
 
 

@@ -1,4 +1,4 @@
-"""What a notebook reads: every table, figure, claim and statement of one database.
+"""What a notebook reads: every table, figure, claim and finding of one database.
 
 What a function needs is imported when it is called, so that ``from torch_embers import study`` stays cheap.
 """
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from torch_embers.store.store import Store
-    from torch_embers.study.claims.judge import Report
-    from torch_embers.study.exhibits.make import Study
-    from torch_embers.study.exhibits.table import Row, Table
-    from torch_embers.study.statements import Outcome
+    from torch_embers.study.claims.verdicts import Report
+    from torch_embers.study.figures.make import Study
+    from torch_embers.study.figures.table import Row, Table
+    from torch_embers.study.findings import Outcome
 
 EXPERIMENTS = "experiments.json"
 RESULTS = ("analysis", "results")
@@ -91,9 +91,9 @@ class Reading:
 
     Attributes:
         origin: which database it was, in words.
-        study: samples, and a table per exhibit of data/exhibits.toml.
+        study: samples, and a table per table or figure of data/figures.toml.
         report: the claims of the paper with verdicts.
-        outcomes: statements with whether the data carry them.
+        outcomes: findings, and whether the data support them.
     """
 
     origin: str
@@ -110,13 +110,13 @@ class Reading:
         """A table or figure as it was computed.
 
         Args:
-            name: id of the exhibit, as ``figure_3``.
+            name: id of the table or figure, as ``figure_3``.
             where: values of columns; only rows that have them are kept.
 
         Raises:
-            InputError: there is no exhibit or no column of this name; the message lists those there are.
+            InputError: there is no table or figure or no column of this name; the message lists those there are.
         """
-        names = [made.exhibit.id for made in self.study.tables]
+        names = [made.definition.id for made in self.study.tables]
         if name not in names:
             raise InputError(f"no table or figure is called {name!r}: one of {', '.join(names)}")
         made = self.study.table(name)
@@ -128,12 +128,12 @@ class Reading:
         """The rows of a table or figure: shares in percent, times in days, ends of 95 % intervals as low and high.
 
         Args:
-            name: id of the exhibit.
+            name: id of the table or figure.
             items: instead what the rows were computed from, where that is something else (survival, agreement).
             where: values of columns; only rows that have them are kept.
 
         Raises:
-            InputError: there is no exhibit or no column of this name.
+            InputError: there is no table or figure or no column of this name.
         """
         import pandas as pd
 
@@ -144,11 +144,11 @@ class Reading:
         """A table or figure in ready text: samples side by side, shares with counts and intervals in one cell.
 
         Raises:
-            InputError: there is no exhibit or no column of this name.
+            InputError: there is no table or figure or no column of this name.
         """
         import pandas as pd
 
-        from torch_embers.study.exhibits.display import display
+        from torch_embers.study.figures.display import display
 
         columns, rows = display(self.table(name, **where), self.study.plan)
         return Shown(pd.DataFrame(rows, columns=list(columns), dtype=object))
@@ -157,7 +157,7 @@ class Reading:
         """What must stand under a table or figure: how many items, how they were selected, what was left out.
 
         Raises:
-            InputError: there is no exhibit of this name.
+            InputError: there is no table or figure of this name.
         """
         return "; ".join(self.table(name).notes)
 
@@ -168,10 +168,10 @@ class Reading:
             InputError: there is no figure of this name, or Matplotlib is not installed.
         """
         made = self.table(name)
-        if not made.exhibit.draw:
+        if not made.definition.draw:
             raise InputError(f"{name} is a table and has no picture: use shown({name!r})")
         from torch_embers import drawing
-        from torch_embers.study.exhibits.pictures.draw import draw
+        from torch_embers.study.figures.pictures.draw import draw
 
         figure, written = draw(made, self.study.plan), BytesIO()
         with drawing.styled():
@@ -196,8 +196,8 @@ class Reading:
             kind=[result.claim.kind for result in results],
             states=[result.claim.states for result in results],
             explains=[result.claim.explains for result in results],
-            impossible=[any(f.decides for f in checks.failed(result.findings)) for result in results],
-            consistent=[not checks.failed(result.findings) for result in results],
+            impossible=[any(f.decides for f in checks.failed(result.checks)) for result in results],
+            consistent=[not checks.failed(result.checks) for result in results],
         )
 
     def claims_by_basis(self) -> pd.DataFrame:
@@ -205,17 +205,17 @@ class Reading:
         import pandas as pd
 
         from torch_embers.study.claims import claims_table
-        from torch_embers.study.claims.judge import VERDICTS
+        from torch_embers.study.claims.verdicts import VERDICTS
 
         rows = [(basis, *counts) for basis, counts in claims_table.by_basis(self.report)]
         return pd.DataFrame(rows, columns=["our figure rests on", *VERDICTS])
 
-    def statements(self) -> pd.DataFrame:
-        """What one would like to say, what the data show, and whether they carry it."""
+    def findings(self) -> pd.DataFrame:
+        """Every finding of data/findings.toml, what the data show, and whether they support it."""
         import pandas as pd
 
-        rows = [(o.statement.says, o.numbers, o.carried, o.refused) for o in self.outcomes]
-        return pd.DataFrame(rows, columns=["statement", "here", "carried", "refused"])
+        rows = [(o.finding.says, o.numbers, o.supported, o.insufficient) for o in self.outcomes]
+        return pd.DataFrame(rows, columns=["finding", "here", "supported", "insufficient data"])
 
 
 def read(database: Path | None = None, *, as_of: date | None = None) -> Reading:
@@ -248,10 +248,10 @@ def read(database: Path | None = None, *, as_of: date | None = None) -> Reading:
 
 
 def _read(store: Store, origin: str, as_of: date | None) -> Reading:
-    from torch_embers.study import command, statements
+    from torch_embers.study import command, findings
 
-    study, report = command.counted_and_judged(store, as_of or newest_day(store))
-    return Reading(origin, study, report, statements.decide(study))
+    study, report = command.counted_with_claims(store, as_of or newest_day(store))
+    return Reading(origin, study, report, findings.decide(study))
 
 
 def newest_day(store: Store) -> date | None:

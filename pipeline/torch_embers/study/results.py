@@ -1,4 +1,4 @@
-"""What a study leaves behind: a CSV for each table and figure, and study.json with everything that words need.
+"""What a study leaves behind: a CSV for each table and figure, and study.json with days, samples, notes and findings.
 
 The same study gives the same bytes. Every file is written aside and moved into place, so that an interruption leaves
 whole files.
@@ -12,15 +12,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.study.exhibits.table import cell
+from torch_embers.study.figures.table import cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from torch_embers.study.exhibits.make import Study
-    from torch_embers.study.exhibits.table import Row, Table
-    from torch_embers.study.statements import Outcome
+    from torch_embers.study.figures.make import Study
+    from torch_embers.study.figures.table import Row, Table
+    from torch_embers.study.findings import Outcome
 
 
 def as_csv(rows: Sequence[Row]) -> str:
@@ -52,26 +52,26 @@ def put(path: Path, text: str) -> Path:
 
 
 def write_table(table: Table, folder: Path) -> list[Path]:
-    """Write the rows of an exhibit, and what they were computed from where that is something else."""
-    paths = [put(folder / f"{table.exhibit.id}.csv", as_csv(table.rows))]
+    """Write the rows of a table or figure, and what they were computed from where that is something else."""
+    paths = [put(folder / f"{table.definition.id}.csv", as_csv(table.rows))]
     if table.items:
-        paths.append(put(folder / f"{table.exhibit.id}_items.csv", as_csv(table.items)))
+        paths.append(put(folder / f"{table.definition.id}_items.csv", as_csv(table.items)))
     return paths
 
 
 def record(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Everything about a study that is no row: days, samples, notes, statements."""
+    """Everything about a study that is no row: days, samples, notes, findings."""
     plan = study.plan
     samples = [
         {"name": s.name, "label": s.label, "reason": s.reason, "items": study.sizes[s.name]} for s in plan.samples
     ]
-    exhibits = [
-        {"id": t.exhibit.id, "heading": t.exhibit.heading, "rows": len(t.rows), "notes": list(t.notes)}
+    figures = [
+        {"id": t.definition.id, "heading": t.definition.heading, "rows": len(t.rows), "notes": list(t.notes)}
         for t in study.tables
     ]
-    statements = [
-        {"id": o.statement.id, "says": o.statement.says, "scope": o.statement.scope}
-        | {"numbers": o.numbers, "refused": o.refused}
+    findings = [
+        {"id": o.finding.id, "says": o.finding.says, "scope": o.finding.scope}
+        | {"numbers": o.numbers, "insufficient_data": o.insufficient}
         for o in outcomes
     ]
     return {
@@ -80,8 +80,8 @@ def record(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         "items": study.items,
         "frame": {"known": study.frame.known, "numbers": study.frame.numbers, "census": study.frame.census},
         "samples": samples,
-        "exhibits": exhibits,
-        "statements": statements,
+        "figures": figures,
+        "findings": findings,
     }
 
 

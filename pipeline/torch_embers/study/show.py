@@ -6,20 +6,20 @@ import json
 from typing import TYPE_CHECKING
 
 from torch_embers.console import plain, stderr, stdout, table
-from torch_embers.study.claims import claims_table
-from torch_embers.study.claims.judge import VERDICTS
-from torch_embers.study.exhibits.display import display
+from torch_embers.study.claims import checks, claims_table
+from torch_embers.study.claims.verdicts import VERDICTS
+from torch_embers.study.figures.display import display
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from torch_embers.study.claims.judge import Report
+    from torch_embers.study.claims.verdicts import Report
     from torch_embers.study.command import Done
-    from torch_embers.study.exhibits.make import Study
-    from torch_embers.study.exhibits.table import Table
-    from torch_embers.study.population import Plan
-    from torch_embers.study.statements import Outcome
+    from torch_embers.study.figures.make import Study
+    from torch_embers.study.figures.table import Table
+    from torch_embers.study.findings import Outcome
+    from torch_embers.study.samples import Plan
 
 
 LONG = ("definition", "paper_name")
@@ -29,7 +29,7 @@ MOST_ROWS = 15
 
 
 def print_done(done: Done, out: Path) -> None:
-    """Print what a study made: tables and statements, claims, findings of experiments, files."""
+    """Print what a study made: tables and findings, claims, results of experiments, files."""
     if done.study is not None:
         print_study(done.study, done.outcomes)
     if done.report is not None:
@@ -47,19 +47,22 @@ def print_interrupted(out: Path) -> None:
 
 
 def print_study(study: Study, outcomes: Sequence[Outcome]) -> None:
-    """Print the tables, who was counted in the figures, and what can be said."""
+    """Print the tables, who was counted in the figures, and the findings."""
     out = stdout()
     last = study.plan.today.last
     out.print(f"[bold]the study as of {last}[/]: {plain(study.frame.words)}")
     for made in study.tables:
-        if made.exhibit.kind == "table":
+        if made.definition.kind == "table":
             print_table(made, study.plan)
     sizes = [(sample.label, study.sizes[sample.name]) for sample in study.plan.samples]
     out.print(table("\nSamples", [("sample", False), ("items", True)], sizes))
-    rows = [(made.exhibit.id, made.exhibit.heading, len(made.rows) or made.notes[-1]) for made in study.tables]
+    rows = [(made.definition.id, made.definition.heading, len(made.rows) or made.notes[-1]) for made in study.tables]
     out.print(table("\nTables and figures", [("file", False), ("what", False), ("rows", True)], rows))
-    said = [(o.statement.says, o.numbers, "carried" if o.carried else f"refused: {o.refused}") for o in outcomes]
-    out.print(table("\nWhat can be said", [("statement", False), ("here", False), ("", False)], said))
+    findings = [
+        (o.finding.says, o.numbers, "supported" if o.supported else f"insufficient data: {o.insufficient}")
+        for o in outcomes
+    ]
+    out.print(table("\nFindings", [("finding", False), ("here", False), ("", False)], findings))
 
 
 def print_table(made: Table, plan: Plan) -> None:
@@ -67,9 +70,9 @@ def print_table(made: Table, plan: Plan) -> None:
     out = stdout()
     names, rows = display(made, plan, LONG)
     columns = [(name, False) for name in names]
-    out.print(table(f"\n{made.exhibit.heading}", columns, rows[:MOST_ROWS]))
+    out.print(table(f"\n{made.definition.heading}", columns, rows[:MOST_ROWS]))
     if len(rows) > MOST_ROWS:
-        out.print(f"... {len(rows) - MOST_ROWS} more rows in {plain(made.exhibit.id)}.csv", style="dim")
+        out.print(f"... {len(rows) - MOST_ROWS} more rows in {plain(made.definition.id)}.csv", style="dim")
     for note in made.notes:
         out.print(plain(note), style="dim", soft_wrap=True)
 
@@ -86,7 +89,7 @@ def print_claims(report: Report, *, whole: bool = True) -> None:
     """Print the claims with our figures, verdicts and consistency, then how many have each verdict.
 
     Args:
-        report: the judged claims.
+        report: the claims with their verdicts.
         whole: every claim; otherwise the counts alone.
     """
     out = stdout()
@@ -99,7 +102,7 @@ def print_claims(report: Report, *, whole: bool = True) -> None:
         table("\nClaims" if not whole else "", counted, [(b, *counts) for b, counts in claims_table.by_basis(report)])
     )
     share = report.verdicts["cannot_be_compared"] / len(report.results)
-    inconsistent = sum(any(not f.holds for f in r.findings) for r in report.results)
+    inconsistent = sum(bool(checks.failed(r.checks)) for r in report.results)
     out.print(
         f"\n{len(report.results)} claims: "
         + ", ".join(f"{report.verdicts[verdict]} {verdict}" for verdict in VERDICTS)

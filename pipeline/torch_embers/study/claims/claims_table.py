@@ -1,19 +1,20 @@
-"""The judged claims as rows: for the terminal, for CSV and JSON files, and for docs/claims.md."""
+"""The claims with their verdicts as rows: for the terminal, for CSV and JSON files, and for docs/claims.md."""
 
 from __future__ import annotations
 
 import csv
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
 from torch_embers.study.claims import checks
-from torch_embers.study.claims.judge import VERDICTS
+from torch_embers.study.claims.verdicts import VERDICTS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_embers.study.claims.judge import Ours, Report, Result
+    from torch_embers.study.claims.verdicts import Ours, Report, Result
 
 COLUMNS = ("claim", "printed", "ours", "verdict", "why", "consistency")
 BASES = {
@@ -63,10 +64,10 @@ def _basis(found: Ours, result: Result, selected: bool) -> str:
 
 def consistency(result: Result) -> str:
     """What the checks found: failed ones in full, else that all hold."""
-    failed = checks.failed(result.findings)
+    failed = checks.failed(result.checks)
     if failed:
-        return "; ".join(dict.fromkeys(finding.text for finding in failed))
-    held = len(result.findings)
+        return "; ".join(dict.fromkeys(check.text for check in failed))
+    held = len(result.checks)
     return {0: "nothing to check it against", 1: "1 check holds"}.get(held, f"{held} checks hold")
 
 
@@ -103,7 +104,7 @@ def record(result: Result, report: Report) -> dict[str, Any]:
         "low": found.low if found else None,
         "high": found.high if found else None,
         "basis": found.basis if found else None,
-        "query": claim.figure if claim.origin == "query" else None,
+        "query": claim.query,
         "source": claim.source or None,
         "selected": bool(found and found.basis == "database" and not report.frame.census),
         "rule": claim.rule,
@@ -111,8 +112,8 @@ def record(result: Result, report: Report) -> dict[str, Any]:
         "verdict": result.verdict,
         "why": result.why,
         "missing": claim.missing or None,
-        "consistent": not checks.failed(result.findings) if result.findings else None,
-        "checks": [{"check": f.check, "holds": f.holds, "decides": f.decides, "text": f.text} for f in result.findings],
+        "consistent": not checks.failed(result.checks) if result.checks else None,
+        "checks": [asdict(check) for check in result.checks],
     }
 
 

@@ -8,12 +8,13 @@ a figure names the data that is missing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from torch_embers import resources
+from pydantic import Field, StrictFloat, StrictInt, field_validator, model_validator
+
+from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
-from torch_embers.study.claims.consistency import Printed, printed
+from torch_embers.study.claims import consistency
 
 DEFINITIONS = "claims.toml"
 RULES = {
@@ -26,127 +27,127 @@ RULES = {
     "none": "nothing is compared; the entry names what is missing",
 }
 """How a printed number and our figure are compared."""
-KINDS = ("count", "share", "ratio", "time", "loc", "year", "size")
 ORIGINS = ("query", "formula", "known", "classes")
+Text = Annotated[str, Field(min_length=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One number that the paper prints."""
+class Claim(toml_models.Entry):
+    """One number that the paper prints; data/claims.toml says what each key means."""
 
-    id: str
-    section: str
-    place: str
-    states: str
-    explains: str
-    printed: Printed
-    unit: str
-    kind: str
+    id: Text
+    section: Text
+    place: Text
+    states: Text
+    explains: Text
+    number: StrictInt | StrictFloat = Field(alias="printed")
+    decimals: int | None = None
+    unit: Text
+    kind: Literal["count", "share", "ratio", "time", "loc", "year", "size"]
     rule: str
-    tolerance: float | None
-    origin: str
-    figure: Any
-    parameters: dict[str, Any]
-    source: str
-    missing: str
-    checks: tuple[dict[str, Any], ...]
+    tolerance: float | None = None
+    query: str | None = None
+    formula: tuple[Any, ...] | None = None
+    known: float | None = None
+    classes: tuple[str, ...] | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    source: str = ""
+    missing: str = ""
+    checks: tuple[dict[str, Any], ...] = ()
+
+    @field_validator("rule")
+    @classmethod
+    def _known_rule(cls, rule: str) -> str:
+        if rule not in RULES:
+            raise ValueError(f"{rule!r} is none of {', '.join(RULES)}")
+        return rule
+
+    @model_validator(mode="after")
+    def _one_figure(self) -> Claim:
+        origins = [origin for origin in ORIGINS if getattr(self, origin) is not None]
+        if len(origins) > 1:
+            raise ValueError(f"more than one of {', '.join(origins)}")
+        if origins in ([], ["query"]) and not self.missing:
+            raise ValueError("`missing` must say what is missing")
+        if origins == ["known"] and not self.source:
+            raise ValueError("`known` needs a `source`")
+        return self
+
+    @property
+    def printed(self) -> consistency.Printed:
+        """The printed number with its decimals."""
+        return consistency.printed(self.number, self.decimals)
 
     @property
     def value(self) -> float:
         """The printed number."""
-        return float(self.printed.value)
+        return float(self.number)
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(toml_models.Entry):
     """An entry of the paper's list of references that is a thread of pytorch/pytorch."""
 
     ref: int
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
+class Limits(toml_models.Entry):
+    """Shares from which on a database counts as the whole tracker, and a sample as labelled."""
+
+    census: float
+    census_reason: str
+    labelled: float
+    labelled_reason: str
+
+
+class Experiment(toml_models.Entry):
+    """The tensor that the paper permutes, and the memory of its machine."""
+
+    shape: tuple[int, ...]
+    shape_reason: str
+    element_bytes: int
+    element_bytes_reason: str
+    gigabytes_per_second: float
+    gigabytes_per_second_reason: str
+
+
+class PaperClaims(toml_models.Entry):
     """Everything of data/claims.toml."""
 
-    claims: tuple[Claim, ...]
-    references: tuple[Reference, ...]
-    census: float
-    labelled: float
-    experiment: dict[str, Any] = field(default_factory=dict)
+    version: int
+    claims: tuple[Claim, ...] = Field(alias="claim")
+    references: tuple[Reference, ...] = Field(alias="reference")
+    limits: Limits
+    experiment: Experiment
 
-    def value(self, name: str | float) -> Printed:
+    @model_validator(mode="after")
+    def _distinct(self) -> PaperClaims:
+        toml_models.check_distinct(claim.id for claim in self.claims)
+        return self
+
+    def value(self, name: str | float) -> consistency.Printed:
         """The printed number of a claim, or a number itself.
 
         Raises:
             InputError: no claim has this id.
         """
         if not isinstance(name, str):
-            return printed(name)
+            return consistency.printed(name)
         for claim in self.claims:
             if claim.id == name:
                 return claim.printed
         raise InputError(f"data/{DEFINITIONS}: {name!r} is no claim")
 
 
-def _claim(entry: dict[str, Any]) -> Claim:
-    name = entry.get("id", "?")
-    origins = [origin for origin in ORIGINS if origin in entry]
-    faults = [f"`{key}` is missing" for key in ("section", "place", "states", "explains", "unit") if not entry.get(key)]
-    faults += [] if entry.get("kind") in KINDS else [f"`kind` is none of {', '.join(KINDS)}"]
-    faults += [] if entry.get("rule") in RULES else [f"`rule` is none of {', '.join(RULES)}"]
-    faults += [] if isinstance(entry.get("printed"), int | float) else ["`printed` is no number"]
-    faults += [] if len(origins) <= 1 else [f"more than one of {', '.join(origins)}"]
-    faults += (
-        ["`missing` must say what is missing"]
-        if not entry.get("missing") and "known" not in entry and (not origins or origins == ["query"])
-        else []
-    )
-    faults += ["`known` needs a `source`"] if "known" in entry and not entry.get("source") else []
-    if faults:
-        raise InputError(f"data/{DEFINITIONS}: claim {name!r}: {'; '.join(faults)}")
-    origin = origins[0] if origins else ""
-    return Claim(
-        id=str(name),
-        section=str(entry["section"]),
-        place=str(entry["place"]),
-        states=str(entry["states"]),
-        explains=str(entry["explains"]),
-        printed=printed(entry["printed"], entry.get("decimals")),
-        unit=str(entry["unit"]),
-        kind=str(entry["kind"]),
-        rule=str(entry["rule"]),
-        tolerance=entry.get("tolerance"),
-        origin=origin,
-        figure=entry[origin] if origin else None,
-        parameters=dict(entry.get("parameters", {})),
-        source=str(entry.get("source", "")),
-        missing=str(entry.get("missing", "")),
-        checks=tuple(entry.get("checks", ())),
-    )
-
-
-def parse(data: dict[str, Any]) -> Study:
-    """Read the parsed file.
+def parse(data: dict[str, Any]) -> PaperClaims:
+    """Check the parsed file.
 
     Raises:
         InputError: an entry is malformed, or two have one id.
     """
-    try:
-        claims = tuple(_claim(entry) for entry in data["claim"])
-        references = tuple(Reference(int(r["ref"]), int(r["number"])) for r in data["reference"])
-        limits = data["limits"]
-        study = Study(claims, references, float(limits["census"]), float(limits["labelled"]), dict(data["experiment"]))
-    except KeyError as error:
-        raise InputError(f"data/{DEFINITIONS}: entry {error} is missing") from error
-    names = [claim.id for claim in claims]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(f"data/{DEFINITIONS}: more than one claim is called {', '.join(twice)}")
-    return study
+    return toml_models.validate(PaperClaims, data, DEFINITIONS)
 
 
-def load() -> Study:
+def load() -> PaperClaims:
     """Read data/claims.toml.
 
     Raises:

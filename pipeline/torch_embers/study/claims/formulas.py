@@ -9,9 +9,9 @@ from torch_embers.errors import InputError
 from torch_embers.study.claims import geometry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from torch_embers.study.claims.definitions import Study
+    from torch_embers.study.claims.definitions import PaperClaims
 
 ARITHMETIC: Mapping[str, Callable[..., float]] = {
     "growth": lambda before, after: 100 * (after / before - 1),
@@ -32,7 +32,7 @@ GEOMETRIC = {
 }
 
 
-def compute(study: Study, formula: list[Any]) -> float:
+def compute(paper: PaperClaims, formula: Sequence[Any]) -> float:
     """Return the figure of a formula: its name, then claims or numbers.
 
     Raises:
@@ -40,17 +40,16 @@ def compute(study: Study, formula: list[Any]) -> float:
     """
     name, *arguments = formula
     if name in ARITHMETIC:
-        return ARITHMETIC[name](*(float(study.value(argument).value) for argument in arguments))
+        return ARITHMETIC[name](*(float(paper.value(argument).value) for argument in arguments))
     if name not in GEOMETRIC:
         raise InputError(f"data/claims.toml: no formula is called {name!r}")
-    set_up = study.experiment
-    shape, size = set_up["shape"], set_up["element_bytes"]
+    shape, size = paper.experiment.shape, paper.experiment.element_bytes
     kept, total = geometry.swaps(shape)
     figures = {
         "dimensions": float(len(shape)),
         "tensor_gb": geometry.gigabytes(shape, size),
         "two_tensors_gb": 2 * geometry.gigabytes(shape, size),
-        "fastest_copy": geometry.fastest_copy(shape, size, set_up["gigabytes_per_second"]),
+        "fastest_copy": geometry.fastest_copy(shape, size, paper.experiment.gigabytes_per_second),
         "swaps_that_move": 100 * (total - kept) / total,
     }
     return figures[name]

@@ -10,7 +10,7 @@ import torch
 from torch_embers.errors import InputError
 from torch_embers.study.experiments import devices, orders
 from torch_embers.study.experiments.measured import FRESH, PERMUTATION, PLACED, YARDSTICK, Measured
-from torch_embers.study.experiments.words import bytes_text
+from torch_embers.study.experiments.sentences import bytes_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

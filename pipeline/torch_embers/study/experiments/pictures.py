@@ -10,7 +10,7 @@ import numpy as np
 
 from torch_embers import drawing
 from torch_embers.errors import InputError
-from torch_embers.study.experiments import orders, words
+from torch_embers.study.experiments import orders, sentences
 from torch_embers.study.experiments.measured import AWARE, CHAIN, DEFAULT, FRESH
 
 if TYPE_CHECKING:
@@ -134,7 +134,9 @@ def _figure_9(times: Sequence[OrderTime], results: Results, facts: Facts) -> Any
         plain = next(y for y in results.yardsticks if (y.device, y.series) == (here[0].device, name))
         explained = [e for e in results.explained if (e.device, e.series, e.step) == (here[0].device, name, FRESH)]
         moving = sum(one.placed is not None for one in here)
-        axes[row][0].set_title(f"{name}, {words.bytes_text(plain.bytes)}, {moving} orders", loc="left", fontsize=9.5)
+        axes[row][0].set_title(
+            f"{name}, {sentences.bytes_text(plain.bytes)}, {moving} orders", loc="left", fontsize=9.5
+        )
         for column, description in enumerate(("moved", "place")):
             _draw_orders(axes[row][column], here, description, plain.fresh)
             share = next(e.share for e in explained if e.description == description)
@@ -191,7 +193,7 @@ def _label_groups(axes: Any, moving: Sequence[OrderTime], description: str) -> N
         axes.set_xticks(places)
     else:
         reuse = {one.geometry.place: one.geometry.reuse for one in moving}
-        axes.set_xticks(places, [f"{PLACES[p]}\n{words.bytes_text(reuse[p]) if p else 'none'}" for p in places])
+        axes.set_xticks(places, [f"{PLACES[p]}\n{sentences.bytes_text(reuse[p]) if p else 'none'}" for p in places])
     axes.set_xlim(places[0] - 0.5, places[-1] + 0.5)
 
 
@@ -204,7 +206,7 @@ def _notes_9(times: Sequence[OrderTime], facts: Facts) -> list[str]:
     if still:
         lines.append(
             f"Not shown: {len(still)} orders that only move the dimension of size 1; they copy nothing and take "
-            f"{words.time_text(sorted(one.fresh for one in still)[len(still) // 2])}."
+            f"{sentences.time_text(sorted(one.fresh for one in still)[len(still) // 2])}."
         )
     return [*lines, _on(times[0].device, facts)]
 

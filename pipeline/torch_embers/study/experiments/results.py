@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.study.experiments import orders, plan, summary, words
+from torch_embers.study.experiments import orders, plan, sentences, summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,16 +47,16 @@ def results(found: Sequence[Measured], facts: Facts) -> Results:
 
 def _on_augmentation(found: Results, facts: Facts) -> list[str]:
     printed = plan.printed()
-    said = [words.on_augmentation(found.compared, printed)] if found.compared else []
+    said = [sentences.on_augmentation(found.compared, printed)] if found.compared else []
     for one in found.compared:
-        said.append(words.on_arms(one, printed))
+        said.append(sentences.on_arms(one, printed))
         worst = facts.differences.get((one.device, one.series))
         if worst is not None and not worst <= TOLERANCE:
             said.append(
                 f"{one.device}, {one.series}: the arms differ by up to {worst:.2g}, so they are not the same work."
             )
         if steps := [s for s in found.steps if (s.device, s.series) == (one.device, one.series)]:
-            said.append(words.on_steps(one, steps, facts.layouts.get(one.series, {}), printed))
+            said.append(sentences.on_steps(one, steps, facts.layouts.get(one.series, {}), printed))
     return said
 
 
@@ -69,14 +69,14 @@ def _on_permutation(found: Results) -> list[str]:
         if not any(t.placed is not None for t in times):
             continue
         if explained[0].orders >= orders.ALL_MOVING:
-            said.insert(0, words.on_permutation(times))
-        said += [words.on_untouched(times), words.on_orders(times, yardstick)]
+            said.insert(0, sentences.on_permutation(times))
+        said += [sentences.on_untouched(times), sentences.on_orders(times, yardstick)]
         if explained[0].orders >= orders.ALL_MOVING:
-            said.append(words.on_explanations(explained))
+            said.append(sentences.on_explanations(explained))
     for device in dict.fromkeys(y.device for y in found.yardsticks):
         largest = max((y for y in found.yardsticks if y.device == device), key=lambda y: y.bytes)
         if times := [t for t in found.orders if (t.device, t.series) == (device, largest.series)]:
-            said.append(words.on_printed(times, largest, plan.printed()))
+            said.append(sentences.on_printed(times, largest, plan.printed()))
     return [sentence for sentence in said if sentence]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class InsufficientData:
     """Why there is no number."""
 
     reason: str

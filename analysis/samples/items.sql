@@ -1,6 +1,6 @@
 -- Every issue and pull request of the studied repository with what the views say of it, and its date: judged_items, kept once, because
 -- the views read all titles and bodies.
-CREATE OR REPLACE TEMP TABLE study_judged AS
+CREATE OR REPLACE TEMP TABLE study_items AS
 SELECT j.*, d.reported_at, coalesce(d.dated, false) AS dated
 FROM judged_items j LEFT JOIN study_dates d USING (repo, number)
 WHERE j.repo = 'pytorch/pytorch';
@@ -22,4 +22,4 @@ CREATE OR REPLACE TEMP TABLE study_backends AS
 SELECT repo, number, unnest(backends) AS backend FROM catalog
 UNION
 SELECT j.repo, j.number, b.backend
-FROM (SELECT repo, number, unnest(label_names) AS label FROM study_judged) j JOIN study_backend_labels b ON b.label = lower(j.label);
+FROM (SELECT repo, number, unnest(label_names) AS label FROM study_items) j JOIN study_backend_labels b ON b.label = lower(j.label);

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
-from torch_embers.study.exhibits.pictures import words
+from torch_embers.study.figures.pictures import captions
 
 if TYPE_CHECKING:
-    from torch_embers.study.exhibits.table import Table
-    from torch_embers.study.population import Plan
+    from torch_embers.study.figures.table import Table
+    from torch_embers.study.samples import Plan
 
 
 def heat(table: Table, plan: Plan) -> Any:
     """Memory types by consequence, one panel per sample; each cell has its count, so that no colour must be read."""
-    group = table.exhibit.group
+    group = table.definition.group
     samples = [s.name for s in plan.samples if table.of(sample=s.name) and s.name != "today"]
     types = _order(table, group)
     ends = _order(table, "consequence")
@@ -33,14 +33,14 @@ def heat(table: Table, plan: Plan) -> Any:
                 if k:
                     dark = (k / most) ** 0.5 > 0.6
                     axes.text(x, y, str(k), ha="center", va="center", fontsize=8, color="white" if dark else "black")
-        axes.set_xticks(range(len(ends)), [words.name(e) for e in ends], rotation=35, ha="right")
-        axes.set_yticks(range(len(types)), [words.name(t) for t in types])
+        axes.set_xticks(range(len(ends)), [captions.name(e) for e in ends], rotation=35, ha="right")
+        axes.set_yticks(range(len(types)), [captions.name(t) for t in types])
         axes.tick_params(length=0)
         axes.spines[:].set_visible(False)
         axes.set_title(f"{plan.sample(sample).label}: {sum(map(sum, matrix)):,}", fontsize=9)
-    figure.suptitle(table.exhibit.heading, x=0.01, ha="left", fontsize=10)
+    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
     drawing.note(
-        figure, words.under(table, "Darker: more bugs, by the square root of the count within a panel. Empty: none.")
+        figure, captions.under(table, "Darker: more bugs, by the square root of the count within a panel. Empty: none.")
     )
     return figure
 

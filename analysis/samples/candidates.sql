@@ -2,7 +2,7 @@
 -- until the end of the time. {where} is that condition.
 INSERT INTO study_sample
 SELECT 'candidates', repo, number, kind, state, state_reason, reported_at, dated, closed_at
-FROM study_judged
+FROM study_items
 WHERE {where} AND reported_at >= (SELECT first_day FROM study_time) AND reported_at < (SELECT before_day FROM study_time);
 
 INSERT INTO study_sample_patches

@@ -1,4 +1,4 @@
-"""The rows of an exhibit: its query run on the prepared tables."""
+"""The rows of a table or figure: its query run on the prepared tables."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from torch_embers.study import sql
 
 if TYPE_CHECKING:
     from torch_embers.statistics.survival import Survival
-    from torch_embers.study.exhibits.definitions import Exhibit
+    from torch_embers.study.figures.definitions import FigureDefinition
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """An exhibit with its rows.
+    """A table or figure with its rows.
 
     Attributes:
         rows: what is shown and written.
@@ -30,7 +30,7 @@ class Table:
         facts: numbers about the whole that statements ask for, as ``p`` of a test.
     """
 
-    exhibit: Exhibit
+    definition: FigureDefinition
     rows: tuple[Row, ...]
     items: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
@@ -47,18 +47,18 @@ class Table:
         return tuple(row for row in self.rows if all(row.get(name) == value for name, value in wanted.items()))
 
 
-def query(connection: duckdb.DuckDBPyConnection, exhibit: Exhibit) -> tuple[Row, ...]:
-    """Run the query of an exhibit.
+def query(connection: duckdb.DuckDBPyConnection, definition: FigureDefinition) -> tuple[Row, ...]:
+    """Run the query of a table or figure.
 
     Raises:
         InputError: the query is malformed.
     """
     try:
-        cursor = connection.execute(sql.read(*exhibit.query))
+        cursor = connection.execute(sql.read(*definition.query))
         columns = [str(column[0]) for column in cursor.description or ()]
         return tuple(dict(zip(columns, row, strict=True)) for row in cursor.fetchall())
     except duckdb.Error as error:
-        raise InputError(f"analysis/{'/'.join(exhibit.query)}: {error}") from error
+        raise InputError(f"analysis/{'/'.join(definition.query)}: {error}") from error
 
 
 DIGITS = 4

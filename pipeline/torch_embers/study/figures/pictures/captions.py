@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from torch_embers import resources
 
 if TYPE_CHECKING:
-    from torch_embers.study.exhibits.table import Table
+    from torch_embers.study.figures.table import Table
 
 LONGEST = 40
 """Characters of a name; classes are words of data files, but labels and tags can be anybody's."""

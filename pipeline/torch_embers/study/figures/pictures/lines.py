@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
-from torch_embers.study.exhibits.derive import ALL, with_share
-from torch_embers.study.exhibits.pictures import blank, marks, words
+from torch_embers.study.figures.derive import ALL, with_share
+from torch_embers.study.figures.pictures import blank, captions, marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.study.exhibits.table import Table
-    from torch_embers.study.population import Plan
+    from torch_embers.study.figures.table import Table
+    from torch_embers.study.samples import Plan
 
 MOST_LINES = 6
 YEAR = 365.25
@@ -28,7 +28,7 @@ def _moments(table: Table) -> dict[Any, tuple[float, str]]:
     """Where each release or half year stands on the axis, with its name: releases side by side, half years by date."""
     if "release" in table.columns:
         ordered = sorted({(row["released"], row["release"]) for row in table.rows})
-        return {release: (float(place), words.plain(release)) for place, (_, release) in enumerate(ordered)}
+        return {release: (float(place), captions.plain(release)) for place, (_, release) in enumerate(ordered)}
     seen = sorted({(r["year"], r["half"]) for r in table.rows})
     years = range(seen[0][0], seen[-1][0] + 1)
     every = [(y, h) for y in years for h in (1, 2) if seen[0] <= (y, h) <= seen[-1]]
@@ -46,7 +46,7 @@ def _series(table: Table, c: str, least: int) -> list[dict[str, Any]]:
     share of 0; to leave it out would draw a line from one time of its occurring to the next. Its line begins with the
     last 0 before it is first seen.
     """
-    there = {_key(row): row for row in table.rows if row[table.exhibit.group] == c}
+    there = {_key(row): row for row in table.rows if row[table.definition.group] == c}
     items = {} if "release" in table.columns else {_key(row): row["n"] for row in table.rows}
     made = []
     for moment, (place, _) in _moments(table).items():
@@ -69,7 +69,7 @@ def _draw(axes: Any, rows: list[dict[str, Any]], place: int, *, color: str, labe
 
 def lines(table: Table, plan: Plan) -> Any:
     """Shares of the classes over time, with Wilson bands; where there are too few items, a line has a gap."""
-    group = table.exhibit.group
+    group = table.definition.group
     if all(row["share"] is None for row in table.rows):
         return blank.blank(table, "Nothing is drawn: too few items.")
     totals: dict[str, int] = {}
@@ -83,7 +83,7 @@ def lines(table: Table, plan: Plan) -> Any:
         if not any(r["share"] >= 0 for r in rows):
             continue
         colour = drawing.GREY if c == "rest" else drawing.look(c, place).colour
-        _draw(axes, rows, place, color=colour, label=words.name(c))
+        _draw(axes, rows, place, color=colour, label=captions.name(c))
     if "release" in table.columns:
         axes.set_xticks([x for x, _ in moments.values()], [name for _, name in moments.values()], rotation=60)
         axes.set_ylabel("share that occurs, in percent")
@@ -94,8 +94,8 @@ def lines(table: Table, plan: Plan) -> Any:
     axes.set_ylim(0, 100)
     axes.yaxis.grid(visible=True, color=drawing.PALE)
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
-    axes.set_title(table.exhibit.heading)
-    drawing.note(figure, words.under(table, "Bands: Wilson's 95 % intervals." + _sizes(table)))
+    axes.set_title(table.definition.heading)
+    drawing.note(figure, captions.under(table, "Bands: Wilson's 95 % intervals." + _sizes(table)))
     return figure
 
 
@@ -118,14 +118,14 @@ def sizes(table: Table, _plan: Plan) -> Any:
             linestyle=drawing.DASHES[place],
             marker=drawing.SHAPES[place],
             markersize=4,
-            label=words.name(component),
+            label=captions.name(component),
         )
     last = None
     for row in sorted({r["release"]: r for r in table.rows}.values(), key=lambda r: r["released"]):
         if last is None or (row["released"] - last).days > LABEL_GAP:
             last = row["released"]
             top = max(r["lines"] for r in table.rows if r["release"] == row["release"]) / 1000
-            axes.annotate(words.plain(row["release"]), (last, top), xytext=(2, 6), textcoords="offset points",
+            axes.annotate(captions.plain(row["release"]), (last, top), xytext=(2, 6), textcoords="offset points",
                           fontsize=6.5, color=drawing.GREY, ha="right")  # fmt: skip
     dates = axes.xaxis.get_major_locator()
     dates.maxticks = dict.fromkeys(dates.maxticks, 8)
@@ -133,15 +133,15 @@ def sizes(table: Table, _plan: Plan) -> Any:
     axes.set_ylim(bottom=0)
     axes.yaxis.grid(visible=True, color=drawing.PALE)
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
-    axes.set_title(table.exhibit.heading)
+    axes.set_title(table.definition.heading)
     said = "" if basis == "clone" else "Python only: not to be compared with the paper's totals, which count C++ too. "
-    drawing.note(figure, words.under(table, f"Basis: {basis.replace('python', 'Python')}. {said}".strip()))
+    drawing.note(figure, captions.under(table, f"Basis: {basis.replace('python', 'Python')}. {said}".strip()))
     return figure
 
 
 def curves(table: Table, plan: Plan) -> Any:
     """Kaplan-Meier curves of all, with its band, and of each group that is large enough; with how many ended."""
-    group, event = table.exhibit.group, table.exhibit.event
+    group, event = table.definition.group, table.definition.event
     shown = [row for row in table.rows if row["n"] >= plan.limits.least_group][: MOST_LINES + 1]
     if not any(row[group] in table.curves for row in shown):
         return blank.blank(table, "Nothing is drawn: too few items.")
@@ -160,7 +160,7 @@ def curves(table: Table, plan: Plan) -> Any:
             "color": colour,
             "linestyle": "solid" if name == ALL else drawing.DASHES[(place + 1) % len(drawing.DASHES)],
             "linewidth": 1.8 if name == ALL else 1.3,
-            "label": f"{words.name(str(name))} ({row[event]} of {row['n']})",
+            "label": f"{captions.name(str(name))} ({row[event]} of {row['n']})",
         }
         axes.step(years, share, where="post", **look)
         if name == ALL:
@@ -172,8 +172,8 @@ def curves(table: Table, plan: Plan) -> Any:
     axes.set_ylabel(f"percent not yet {event}")
     axes.yaxis.grid(visible=True, color=drawing.PALE)
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), title=f"{event} of all in the group")
-    axes.set_title(table.exhibit.heading)
-    drawing.note(figure, words.under(table, "Kaplan-Meier estimates; the band is the 95 % interval of all."))
+    axes.set_title(table.definition.heading)
+    drawing.note(figure, captions.under(table, "Kaplan-Meier estimates; the band is the 95 % interval of all."))
     return figure
 
 

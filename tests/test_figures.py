@@ -7,7 +7,6 @@ The database is that of mini_study.py. Its samples: patched bugs to July 2024 ar
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,22 +17,22 @@ import mini_study
 from torch_embers import resources
 from torch_embers.classify.confusions import Confusion
 from torch_embers.errors import InputError
-from torch_embers.study import population, prevalence
-from torch_embers.study.exhibits import definitions, display, make
-from torch_embers.study.exhibits import table as tables
-from torch_embers.study.exhibits.derive import derive
+from torch_embers.study import prevalence, samples
+from torch_embers.study.figures import definitions, display, make
+from torch_embers.study.figures import table as tables
+from torch_embers.study.figures.derive import derive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import duckdb
 
-    from torch_embers.study.exhibits.table import Row
+    from torch_embers.study.figures.table import Row
 
 ANALYSIS = Path(__file__).resolve().parent.parent / "analysis"
 QUERIES = {path.stem: path for kind in ("tables", "figures") for path in sorted((ANALYSIS / kind).glob("*.sql"))}
-EXHIBITS = {exhibit.id: exhibit for exhibit in definitions.load()}
-LIMITS = population.Limits(least_share=5, least_group=8, least_statement=20)
+FIGURES = {definition.id: definition for definition in definitions.load()}
+LIMITS = samples.Limits(least_share=5, least_group=8, least_finding=20)
 NOTHING: tuple[Any, ...] = ()
 
 NC, SF, MF = "non_contiguous", "segment_fault", "memory_format"
@@ -335,7 +334,7 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
 
 @pytest.fixture(scope="module")
 def prepared() -> Iterator[duckdb.DuckDBPyConnection]:
-    """The database counted by hand, with the tables that exhibits stand on."""
+    """The database counted by hand, with the tables that tables and figures stand on."""
     connection = mini_study.prepared()
     yield connection
     connection.close()
@@ -346,13 +345,13 @@ def prepared() -> Iterator[duckdb.DuckDBPyConnection]:
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_query_counts_what_was_counted_by_hand(prepared: duckdb.DuckDBPyConnection, name: str) -> None:
-    found = tables.query(prepared, EXHIBITS[name])
+    found = tables.query(prepared, FIGURES[name])
     assert [tuple(row.values()) for row in found] == EXPECTED[name]
 
 
-def test_every_query_is_an_exhibit_and_was_counted_by_hand() -> None:
-    assert set(QUERIES) == set(EXHIBITS) == set(EXPECTED)
-    assert all(ANALYSIS.joinpath(*exhibit.query).is_file() for exhibit in EXHIBITS.values())
+def test_every_query_is_a_figure_and_was_counted_by_hand() -> None:
+    assert set(QUERIES) == set(FIGURES) == set(EXPECTED)
+    assert all(ANALYSIS.joinpath(*definition.query).is_file() for definition in FIGURES.values())
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -361,11 +360,11 @@ def test_a_query_begins_with_what_it_answers(name: str) -> None:
     assert first.startswith("-- ")
     said = first.removeprefix("-- ")
     assert "?" in said or said.startswith(("Table ", "The study's stages")), said
-    assert EXHIBITS[name].question.endswith("?")
+    assert FIGURES[name].question.endswith("?")
 
 
 def test_lines_of_a_clone_go_before_those_of_wheels() -> None:
-    found = tables.query(mini_study.prepared(clone=True), EXHIBITS["figure_1"])
+    found = tables.query(mini_study.prepared(clone=True), FIGURES["figure_1"])
     assert [tuple(row.values()) for row in found] == [
         ("clone", "v1.3.0", date(2019, 10, 10), "computation", 1000),
         ("clone", "v1.3.0", date(2019, 10, 10), "data_path", 110),
@@ -375,46 +374,46 @@ def test_lines_of_a_clone_go_before_those_of_wheels() -> None:
     ]
 
 
-def test_an_empty_database_has_no_rows_and_every_exhibit_names_what_is_missing() -> None:
+def test_an_empty_database_has_no_rows_and_every_figure_names_what_is_missing() -> None:
     with mini_study.small_facts():
-        study = make.make(mini_study.empty(), population.load(mini_study.AS_OF))
+        study = make.make(mini_study.empty(), samples.load(mini_study.AS_OF))
     for made in study.tables:
-        if made.exhibit.id in ("figure_1", "releases"):  # lines of wheels and the matrix come with embers
+        if made.definition.id in ("figure_1", "releases"):  # lines of wheels and the matrix come with embers
             assert made.rows
-        elif made.exhibit.id == "funnel":
+        elif made.definition.id == "funnel":
             assert [row["k"] for row in made.rows] == [0] * 6
-        elif made.exhibit.id == "prevalence":
+        elif made.definition.id == "prevalence":
             assert made.rows == ()
             assert made.notes[2:] == tuple(
-                f"{scheme}: refused: 0 predictions, 30 are needed"
+                f"{scheme}: insufficient data: 0 predictions, 30 are needed"
                 for scheme in ("bug_type", "consequence", "memory_type")
             )
         else:
             assert made.rows == ()
-            assert made.notes[-1] == f"nothing to show; missing: {made.exhibit.empty}"
+            assert made.notes[-1] == f"nothing to show; missing: {made.definition.empty}"
 
 
 def test_a_query_that_fails_is_named() -> None:
     with pytest.raises(InputError, match=r"analysis/tables/table_1\.sql: "):
-        tables.query(mini_study.empty(), EXHIBITS["table_1"])
+        tables.query(mini_study.empty(), FIGURES["table_1"])
 
 
-def test_all_exhibits_of_the_database_at_once_say_how_many_and_how_selected() -> None:
+def test_all_figures_of_the_database_at_once_say_how_many_and_how_selected() -> None:
     with mini_study.small_facts():
-        study = make.make(mini_study.database(), population.load(mini_study.AS_OF))
+        study = make.make(mini_study.database(), samples.load(mini_study.AS_OF))
     assert study.sizes == {"paper": 4, "today": 5, "candidates": 13}
     # the numbers 1 to 120 of the tracker: all items but 130, of them 45 deleted and so not the last
     assert (study.frame.known, study.frame.numbers, study.frame.census) == (22, 120, False)
     assert study.verdicts == (8, 18)
-    assert [table.exhibit.id for table in study.tables] == list(EXHIBITS)
+    assert [table.definition.id for table in study.tables] == list(FIGURES)
     for table in study.tables:
-        if table.exhibit.counts in ("samples", "candidates"):
+        if table.definition.counts in ("samples", "candidates"):
             assert table.notes[1] == "selected sample: 22 of 120 numbers of the tracker up to June 2026"
-        if table.exhibit.counts == "samples":
+        if table.definition.counts == "samples":
             assert table.notes[0] == "patched bugs to July 2024: 4; patched bugs to June 2026: 5; all candidates: 13"
-        if table.exhibit.counts == "candidates":
+        if table.definition.counts == "candidates":
             assert table.notes[0] == "13 candidates"
-        if table.exhibit.counts == "cases":
+        if table.definition.counts == "cases":
             assert table.notes[0].endswith(": 8 verdicts of this database, 18 of the shipped matrix")
     with pytest.raises(KeyError):
         study.table("figure_99")
@@ -428,8 +427,8 @@ def test_all_exhibits_of_the_database_at_once_say_how_many_and_how_selected() ->
 
 
 def computed(kind: str, rows: list[Row], **changes: Any) -> tables.Table:
-    """Rows through the method of a kind of exhibits."""
-    return derive(replace(EXHIBITS["table_1"], derive=kind, **changes), rows, LIMITS)
+    """Rows through the method of a kind of tables and figures."""
+    return derive(FIGURES["table_1"].model_copy(update={"derive": kind, **changes}), rows, LIMITS)
 
 
 def test_a_share_stands_with_its_interval_and_not_below_the_limit() -> None:
@@ -504,7 +503,7 @@ def test_predictions_are_corrected_by_the_errors_of_the_classifier(monkeypatch: 
     assert a["corrected"] + b["corrected"] == pytest.approx(100)
     assert a["corrected_low"] < a["corrected"] < a["corrected_high"]
     assert (a["n"], a["predicted"], a["labelled"], b["labelled"]) == (100, 60, 3, 4)
-    assert made.notes == ("y: refused: 29 predictions, 30 are needed",)
+    assert made.notes == ("y: insufficient data: 29 predictions, 30 are needed",)
 
 
 def test_classes_that_cannot_be_told_apart_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -571,37 +570,40 @@ def test_a_trend_of_shares_by_half_years() -> None:
     assert made.notes[1] == "1 classes have too few items for a trend"
 
 
-# ---- data/exhibits.toml -----------------------------------------------------------------------------------------------
+# ---- data/figures.toml -----------------------------------------------------------------------------------------------
 
 
 def malformed(monkeypatch: pytest.MonkeyPatch, *entries: dict[str, Any]) -> str:
-    monkeypatch.setattr(resources, "load_toml", lambda _: {"exhibit": list(entries)})
+    monkeypatch.setattr(resources, "load_toml", lambda _: {"figure": list(entries)})
     with pytest.raises(InputError) as error:
         definitions.load()
     return str(error.value)
 
 
-ENTRY: dict[str, Any] = next(e for e in resources.load_toml("exhibits.toml")["exhibit"] if e["id"] == "table_1")
+ENTRY: dict[str, Any] = next(e for e in resources.load_toml("figures.toml")["figure"] if e["id"] == "table_1")
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"title": ""}, "`title` is missing"),
-        ({"kind": "poem"}, "`kind` is none of table, figure"),
-        ({"counts": "sheep"}, "`counts` is none of"),
-        ({"derive": "luck"}, "`derive` is none of"),
-        ({"draw": "freely"}, "`draw` is none of"),
-        ({"kind": "figure"}, "figures, and only they, are drawn"),
-        ({"draw": "shares"}, "figures, and only they, are drawn"),
+        ({"title": ""}, "title: "),
+        ({"kind": "poem"}, "kind: "),
+        ({"counts": "sheep"}, "counts: "),
+        ({"kind": "figure"}, "`draw` is for figures, and every figure needs it"),
+        ({"draw": "shares"}, "`draw` is for figures, and every figure needs it"),
         ({"derive": "survival"}, "`event` is missing"),
     ],
 )
-def test_a_malformed_exhibit_is_named(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], said: str) -> None:
+def test_a_malformed_figure_is_named(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], said: str) -> None:
     message = malformed(monkeypatch, {**ENTRY, **changes})
-    assert message.startswith("data/exhibits.toml: exhibit 'table_1': ")
+    assert message.startswith('data/figures.toml: figure "table_1": ')
     assert said in message
 
 
-def test_two_exhibits_with_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert malformed(monkeypatch, ENTRY, ENTRY).endswith("more than one exhibit is called table_1")
+def test_an_unknown_method_is_named() -> None:
+    with pytest.raises(InputError, match=r'data/figures\.toml: figure "table_1": derive: none of'):
+        computed("luck", [{"k": 1}])
+
+
+def test_two_figures_with_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert malformed(monkeypatch, ENTRY, ENTRY).endswith("more than one entry is called table_1")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.study.exhibits.table import cell
+from torch_embers.study.figures.table import cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.study.exhibits.table import Row, Table
-    from torch_embers.study.population import Plan
+    from torch_embers.study.figures.table import Row, Table
+    from torch_embers.study.samples import Plan
 
 NONE = "-"
 SHARE = {"k", "n", "share", "low", "high"}
@@ -31,7 +31,7 @@ def display(table: Table, plan: Plan, leave_out: Sequence[str] = ()) -> tuple[tu
     """Columns and rows of ready text; empty for a table without rows.
 
     Args:
-        table: an exhibit.
+        table: a table or figure.
         plan: its samples.
         leave_out: columns that are not shown.
     """
@@ -47,7 +47,7 @@ def display(table: Table, plan: Plan, leave_out: Sequence[str] = ()) -> tuple[tu
     shares = {"k", "n", "share"} <= set(table.columns)
     names = [name for name in table.columns if not _inside(name, table.columns) and not (shares and name in SHARE)]
     rows = [[_text(row, name) for name in names] + ([_share(row)] if shares else []) for row in table.rows]
-    return (*names, *([table.exhibit.event or "share"] if shares else [])), [tuple(row) for row in rows]
+    return (*names, *([table.definition.event or "share"] if shares else [])), [tuple(row) for row in rows]
 
 
 def _before_and_after(table: Table) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

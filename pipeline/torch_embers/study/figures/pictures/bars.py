@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
-from torch_embers.study.exhibits.pictures import marks, words
+from torch_embers.study.figures.pictures import captions, marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
-    from torch_embers.study.exhibits.table import Row, Table
-    from torch_embers.study.population import Plan
+    from torch_embers.study.figures.table import Row, Table
+    from torch_embers.study.samples import Plan
 
 MOST_CLASSES = 8
 """Classes that a stack shows; the rarest of more are one grey part, the CSV has them all."""
@@ -28,8 +28,8 @@ def shares(table: Table, plan: Plan) -> Any:
     """Shares of each class in each sample, with Wilson intervals and the printed shares as diamonds."""
     rows = [row for row in table.rows if row.get("part", "all") == "all"]
     names = _samples(table, plan)
-    group = table.exhibit.group
-    order = _order([r for r in rows if r["sample"] == names[-1]], group, list(table.exhibit.printed))
+    group = table.definition.group
+    order = _order([r for r in rows if r["sample"] == names[-1]], group, list(table.definition.printed))
     figure, axes = drawing.new(8.4, 1.3 + 0.42 * len(order) + 0.13 * len(table.notes))
     height = 0.8 / len(names)
     for place, sample in enumerate(names):
@@ -47,17 +47,17 @@ def shares(table: Table, plan: Plan) -> Any:
             spots, [r["share"] for r in drawn], height * 0.92, xerr=spread, color=colour, hatch=hatch, label=label,
             edgecolor="white", linewidth=0.4, error_kw={"elinewidth": 0.9, "ecolor": "#333333", "capsize": 1.5},
         )  # fmt: skip
-    marks = [(value, order.index(c)) for c, value in table.exhibit.printed.items() if c in order]
+    marks = [(value, order.index(c)) for c, value in table.definition.printed.items() if c in order]
     if marks:
         axes.plot(*zip(*marks, strict=True), "D", color="black", markersize=5, label="printed in the paper", zorder=5)
-    axes.set_yticks(range(len(order)), [words.name(c) for c in order])
+    axes.set_yticks(range(len(order)), [captions.name(c) for c in order])
     axes.set_ylim(len(order) - 0.5, -0.5)
     axes.set_xlim(0, 100)
     axes.set_xlabel("share in percent")
     axes.xaxis.grid(visible=True, color=drawing.PALE)
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
-    axes.set_title(table.exhibit.heading)
-    drawing.note(figure, words.under(table, "Whiskers: Wilson's 95 % intervals."))
+    axes.set_title(table.definition.heading)
+    drawing.note(figure, captions.under(table, "Whiskers: Wilson's 95 % intervals."))
     return figure
 
 
@@ -72,7 +72,7 @@ def _order(rows: Sequence[Row], group: str, first: Sequence[str] = ()) -> list[s
 def stacked(table: Table, plan: Plan) -> Any:
     """Counts by half year, one panel for patched bugs until today and one for all candidates."""
     panels = [name for name in ("today", "candidates") if any(r["sample"] == name for r in table.rows)]
-    group = table.exhibit.group
+    group = table.definition.group
     order = _order([r for r in table.rows if r["sample"] == panels[-1]], group)
     shown, rest = order[:MOST_CLASSES], set(order[MOST_CLASSES:])
     halves = _halves(table.rows)
@@ -89,8 +89,8 @@ def stacked(table: Table, plan: Plan) -> Any:
                 for moment in halves
             ]
             look = drawing.look(c, place) if group == "class" or c == "rest" else _by_place(place)
-            axes.bar(range(len(halves)), counts, 0.85, bottom, color=look.colour, hatch=look.hatch, label=words.name(c),
-                     edgecolor="white", linewidth=0.3)  # fmt: skip
+            axes.bar(range(len(halves)), counts, 0.85, bottom, color=look.colour, hatch=look.hatch,
+                     label=captions.name(c), edgecolor="white", linewidth=0.3)  # fmt: skip
             bottom = [b + k for b, k in zip(bottom, counts, strict=True)]
         axes.yaxis.get_major_locator().set_params(integer=True)
         marks.end_of_study(axes, _place(plan.paper.last, halves[0]), plan)
@@ -99,9 +99,9 @@ def stacked(table: Table, plan: Plan) -> Any:
     every[-1].set_xticks(
         [i for i, (_, half) in enumerate(halves) if half == 1], [str(y) for y, half in halves if half == 1]
     )
-    figure.suptitle(table.exhibit.heading, x=0.01, ha="left", fontsize=10)
+    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
     every[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), title=None)
-    drawing.note(figure, words.under(table, "Heights follow what was collected in each half year." + more))
+    drawing.note(figure, captions.under(table, "Heights follow what was collected in each half year." + more))
     return figure
 
 
@@ -125,11 +125,11 @@ def breakdown(table: Table, plan: Plan) -> Any:
     """Each memory type as a bar made of its sub-types, for the widest sample; printed shares as diamonds."""
     sample = _samples(table, plan)[-1]
     rows = [row for row in table.rows if row["sample"] == sample]
-    group = table.exhibit.group
+    group = table.definition.group
     n = rows[0]["n"]
     most = max([100 * row["type_k"] / n for row in rows] + [row["high"] or 0 for row in rows])
-    most = max([most, *table.exhibit.printed.values()])
-    order = _order([{group: r[group], "k": r["k"]} for r in rows], group, list(table.exhibit.printed))
+    most = max([most, *table.definition.printed.values()])
+    order = _order([{group: r[group], "k": r["k"]} for r in rows], group, list(table.definition.printed))
     figure, axes = drawing.new(7.6, 1.6 + 0.36 * len(order) + 0.13 * len(table.notes))
     for place, c in enumerate(order):
         left, look = 0.0, drawing.look(c, place)
@@ -140,27 +140,27 @@ def breakdown(table: Table, plan: Plan) -> Any:
             axes.barh(place, width, 0.8, left, color=shade, alpha=1 - 0.55 * min(1.0, depth / 4), edgecolor="white",
                       linewidth=0.8)  # fmt: skip
             if width > 0.13 * most and row["part"]:
-                axes.text(left + width / 2, place, _short(words.name(row["part"]), width / most), ha="center",
+                axes.text(left + width / 2, place, _short(captions.name(row["part"]), width / most), ha="center",
                           va="center", fontsize=6.5, color=_readable(shade, depth))  # fmt: skip
             left += width
         if parts and parts[0]["low"] is not None:
             ends = [[left - parts[0]["low"]], [parts[0]["high"] - left]]
             axes.errorbar([left], [place], xerr=ends, color="#333333", elinewidth=0.9, capsize=1.5)
-            end = max(parts[0]["high"], table.exhibit.printed.get(c, 0))  # right of the diamond, too
+            end = max(parts[0]["high"], table.definition.printed.get(c, 0))  # right of the diamond, too
             axes.annotate(f"{parts[0]['type_k']}", (end, place), xytext=(6, 0),
                           textcoords="offset points", va="center", fontsize=7)  # fmt: skip
-    marks = [(value, order.index(c)) for c, value in table.exhibit.printed.items() if c in order]
+    marks = [(value, order.index(c)) for c, value in table.definition.printed.items() if c in order]
     if marks:
         axes.plot(*zip(*marks, strict=True), "D", color="black", markersize=5, label="printed in the paper", zorder=5)
         axes.legend(loc="lower right")
-    axes.set_yticks(range(len(order)), [words.name(c) for c in order])
+    axes.set_yticks(range(len(order)), [captions.name(c) for c in order])
     axes.invert_yaxis()
     axes.set_xlabel(f"share of {n:,} memory bugs in percent ({plan.sample(sample).label})")
     axes.set_xlim(left=0)
     axes.xaxis.grid(visible=True, color=drawing.PALE)
-    axes.set_title(table.exhibit.heading)
-    drawing.note(figure, words.under(table, "Parts of a bar: sub-types (grey: none given). Numbers: bugs of the type. "
-                                            "Whiskers: Wilson's 95 % intervals."))  # fmt: skip
+    axes.set_title(table.definition.heading)
+    said = "Parts of a bar: sub-types (grey: none given). Numbers: bugs of the type. Whiskers: Wilson's 95 % intervals."
+    drawing.note(figure, captions.under(table, said))
     return figure
 
 

@@ -1,6 +1,6 @@
-"""Who is counted: temporary tables that every query in analysis/ stands on, made anew for each run.
+"""Who is counted: temporary tables that every query in analysis/ reads, made anew for each run.
 
-Nothing is written to the database. A *time* is a span of days; the tables of one time say which issues of it are
+Nothing is written to the database. A *time* is a span of days; the tables of one time say which of its issues are
 closed, report a bug, and are patched, as the study counts. A *sample* is a set of items with a name (data/study.toml):
 the study's own time, the same until today, and all candidates. Where the time ends before the newest event, the tracker
 is rewound to that day.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from torch_embers import resources
+from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.store import views
 from torch_embers.study import facts, sql
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import duckdb
 
 DEFINITIONS = "study.toml"
-FOLDER = "population"
+FOLDER = "samples"
 MEMORY = "512MB"
 """What DuckDB may use for the samples. The store's own limit is made for a writer; 200,000 items do not fit into it."""
 SAMPLE_COLUMNS = (
@@ -39,27 +39,41 @@ class Time:
     last: date
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A set of items that is counted; ``label`` is how pictures call it."""
+class Sample(toml_models.Entry):
+    """A set of items that is counted; ``label`` is its name in pictures."""
 
     name: str
     label: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a sample must have to carry a share, a curve or a statement."""
+class Limits(toml_models.Entry):
+    """How many items a share, a curve or a finding needs."""
 
     least_share: int
+    least_share_reason: str = ""
     least_group: int
-    least_statement: int
+    least_group_reason: str = ""
+    least_finding: int
+    least_finding_reason: str = ""
+
+
+class _Days(toml_models.Entry):
+    first: date
+    first_reason: str = ""
+    paper_last: date
+    paper_last_reason: str = ""
+
+
+class _File(toml_models.Entry):
+    time: _Days
+    sample: tuple[Sample, ...]
+    limits: Limits
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything of data/study.toml, with the day the study speaks of."""
+    """Everything of data/study.toml, up to the last day that is counted."""
 
     paper: Time
     today: Time
@@ -87,22 +101,17 @@ def load(as_of: date | None = None) -> Plan:
     Raises:
         InputError: the file is malformed, or the day lies before the study's first or after the present one.
     """
-    data = resources.load_toml(DEFINITIONS)
+    file = toml_models.load(_File, DEFINITIONS)
     present = datetime.now(UTC).date()
     last = as_of or present
-    try:
-        first, paper_last = data["time"]["first"], data["time"]["paper_last"]
-        ends = {"paper": min(paper_last, last)}
-        samples = tuple(
-            Sample(s["name"], s["label"].format(last=ends.get(s["name"], last)), s["reason"]) for s in data["sample"]
-        )
-        limits = data["limits"]
-        found = Limits(limits["least_share"], limits["least_group"], limits["least_statement"])
-    except KeyError as error:
-        raise InputError(f"data/{DEFINITIONS}: entry {error} is missing") from error
-    if not first < last <= present:
-        raise InputError(f"--as-of {last}: not between {first} and today, {present}")
-    return Plan(Time(first, min(paper_last, last)), Time(first, last), samples, found)
+    if not file.time.first < last <= present:
+        raise InputError(f"--as-of {last}: not between {file.time.first} and today, {present}")
+    paper_last = min(file.time.paper_last, last)
+    samples = tuple(
+        sample.model_copy(update={"label": sample.label.format(last=paper_last if sample.name == "paper" else last)})
+        for sample in file.sample
+    )
+    return Plan(Time(file.time.first, paper_last), Time(file.time.first, last), samples, file.limits)
 
 
 def parse_day(text: str) -> date:
@@ -127,17 +136,18 @@ def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
     connection.execute("CREATE OR REPLACE TEMP TABLE study_time (first_day DATE, before_day DATE)")
     connection.execute("INSERT INTO study_time VALUES (?, ?)", [time.first, before])
     if not _has(connection, "study_dates"):
-        _facts(connection)
+        for table in facts.tables():
+            _fill(connection, table)
         connection.execute(sql.read(FOLDER, "clock.sql"))
     [(later,)] = connection.execute("SELECT count(*) FROM main.events WHERE created_at >= ?", [before]).fetchall()
     rewound = _has(connection, "items")
     if later:
         _rewind(connection, before)
     elif rewound:
-        for name in ("items", "study_judged"):
+        for name in ("items", "study_items"):
             connection.execute(f"DROP TABLE temp.{name}")
-    if later or rewound or not _has(connection, "study_judged"):
-        connection.execute(sql.read(FOLDER, "judged.sql"))
+    if later or rewound or not _has(connection, "study_items"):
+        connection.execute(sql.read(FOLDER, "items.sql"))
     connection.execute(sql.read(FOLDER, "issues.sql"))
 
 
@@ -160,7 +170,7 @@ def _rewind(connection: duckdb.DuckDBPyConnection, before: date) -> None:
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, plan: Plan) -> None:
-    """Make all tables that the exhibits stand on: samples, labels, patches, verdicts, releases, classes, lines of code.
+    """Make all tables that the queries read: samples, labels, patches, verdicts, releases, classes, lines of code.
 
     Raises:
         InputError: a shipped file is malformed.
@@ -179,12 +189,6 @@ def prepare(connection: duckdb.DuckDBPyConnection, plan: Plan) -> None:
     connection.execute(sql.read(FOLDER, "candidates.sql").replace("{where}", where))
     _fill(connection, FactTable("study_ends", "paper_before DATE", [(plan.paper.last + timedelta(days=1),)]))
     connection.execute(sql.read(FOLDER, "verdicts.sql"))
-
-
-def _facts(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make the tables that come from files."""
-    for table in facts.tables():
-        _fill(connection, table)
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, table: FactTable) -> None:

@@ -4,12 +4,12 @@
 -- or NaN, nobody annotated it as no bug, and it was reported, patched or closed within the time. The newest thread that the study
 -- cites is of July 2024, and its line counts of the main branch are those of late summer 2024: its own time ends there.
 CREATE OR REPLACE TEMP TABLE study_issues AS
-SELECT * FROM study_judged
+SELECT * FROM study_items
 WHERE kind = 'issue' AND reported_at >= (SELECT first_day FROM study_time) AND reported_at < (SELECT before_day FROM study_time);
 
 -- Issues and pull requests share numbers that grow with time: a patch with a number up to this one was there in time.
 CREATE OR REPLACE TEMP TABLE study_last_number AS
-SELECT max(number) AS number FROM study_judged WHERE reported_at < (SELECT before_day FROM study_time);
+SELECT max(number) AS number FROM study_items WHERE reported_at < (SELECT before_day FROM study_time);
 
 CREATE OR REPLACE TEMP TABLE study_patches AS
 SELECT DISTINCT l.target_repo AS repo, l.target_number AS number, l.number AS patch, NULL AS sha, d.reported_at AS patched_at

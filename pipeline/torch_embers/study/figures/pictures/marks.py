@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torch_embers.study.population import Plan
+    from torch_embers.study.samples import Plan
 
 
 def end_of_study(axes: Any, place: float, plan: Plan) -> None:

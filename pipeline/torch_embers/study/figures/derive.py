@@ -10,33 +10,41 @@ from itertools import groupby
 from math import comb
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.errors import MissingPackageError
+from torch_embers.errors import InputError, MissingPackageError
 from torch_embers.statistics import intervals
-from torch_embers.statistics.refusal import Refusal
-from torch_embers.study.exhibits.table import Row, Table
+from torch_embers.statistics.insufficient import InsufficientData
+from torch_embers.study.figures.definitions import DEFINITIONS
+from torch_embers.study.figures.table import Row, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from torch_embers.study.exhibits.definitions import Exhibit
-    from torch_embers.study.population import Limits
+    from torch_embers.study.figures.definitions import FigureDefinition
+    from torch_embers.study.samples import Limits
 
 
 ALL = "all"
 
 
-def derive(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
-    """Turn the rows of a query into those that are shown; where a package is missing for that, a note says so."""
+def derive(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -> Table:
+    """Turn the rows of a query into those that are shown; where a package is missing for that, a note says so.
+
+    Raises:
+        InputError: no method of METHODS has the name that ``derive`` gives.
+    """
     if not found:
-        return Table(exhibit, (), (), (f"nothing to show; missing: {exhibit.empty}",))
+        return Table(definition, (), (), (f"nothing to show; missing: {definition.empty}",))
+    method = METHODS.get(definition.derive)
+    if method is None:
+        raise InputError(f'data/{DEFINITIONS}: figure "{definition.id}": derive: none of {", ".join(METHODS)}')
     try:
-        return METHODS[exhibit.derive](exhibit, found, limits)
+        return method(definition, found, limits)
     except MissingPackageError as error:
-        return Table(exhibit, (), tuple(found), (f"not computed: {error}",))
+        return Table(definition, (), tuple(found), (f"not computed: {error}",))
 
 
-def _plain(exhibit: Exhibit, found: Sequence[Row], _limits: Limits) -> Table:
-    return Table(exhibit, tuple(found))
+def _plain(definition: FigureDefinition, found: Sequence[Row], _limits: Limits) -> Table:
+    return Table(definition, tuple(found))
 
 
 def with_share(row: Row, least: int) -> Row:
@@ -49,7 +57,7 @@ def with_share(row: Row, least: int) -> Row:
     return made
 
 
-def _shares(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
+def _shares(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -> Table:
     key = "type_k" if "type_k" in found[0] else "k"
     rows = []
     for row in found:
@@ -57,18 +65,18 @@ def _shares(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
         rows.append({**row, **{name: counted[name] for name in ("share", "low", "high")}})
     without = sum(row["share"] is None for row in rows)
     notes = [f"{without} of {len(rows)} rows: fewer than {limits.least_share} items, no share"] if without else []
-    return Table(exhibit, tuple(rows), notes=tuple(notes))
+    return Table(definition, tuple(rows), notes=tuple(notes))
 
 
-def _kappa(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
+def _kappa(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -> Table:
     from torch_embers.statistics import agreement
 
     said = [(str(r["scheme"]), str(r["annotator"]), (r["repo"], r["number"]), str(r["value"])) for r in found]
     rows: list[Row] = []
     few = 0
-    for agreed in agreement.by_scheme(said, least=limits.least_statement):
+    for agreed in agreement.by_scheme(said, least=limits.least_finding):
         few += comb(len(agreed.annotators), 2) - len(agreed.pairs)
-        whole = None if isinstance(agreed.alpha, Refusal) else agreed.alpha
+        whole = None if isinstance(agreed.alpha, InsufficientData) else agreed.alpha
         for pair in agreed.pairs:
             row: Row = {"scheme": agreed.scheme, "one": pair.one, "other": pair.other, "n": pair.items}
             row |= {"same": pair.same, "kappa": pair.kappa.value, "low": pair.kappa.low, "high": pair.kappa.high}
@@ -79,11 +87,11 @@ def _kappa(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
             }
             rows.append(row)
     notes = ["alpha: Krippendorff's, of all annotators of the scheme"] if rows else []
-    notes += [f"{few} pairs of annotators share fewer than {limits.least_statement} items: no kappa"] if few else []
-    return Table(exhibit, tuple(rows), tuple(found), tuple(notes))
+    notes += [f"{few} pairs of annotators share fewer than {limits.least_finding} items: no kappa"] if few else []
+    return Table(definition, tuple(rows), tuple(found), tuple(notes))
 
 
-def _corrected(exhibit: Exhibit, found: Sequence[Row], _limits: Limits) -> Table:
+def _corrected(definition: FigureDefinition, found: Sequence[Row], _limits: Limits) -> Table:
     from torch_embers.study import prevalence
 
     rows: list[Row] = []
@@ -92,8 +100,8 @@ def _corrected(exhibit: Exhibit, found: Sequence[Row], _limits: Limits) -> Table
         counted = {str(r["class"]): r for r in group}
         predicted = {name: int(r["predicted"]) for name, r in counted.items()}
         done = prevalence.correct(prevalence.load(scheme), predicted)
-        if isinstance(done, Refusal):
-            notes.append(f"{scheme}: refused: {done}")
+        if isinstance(done, InsufficientData):
+            notes.append(f"{scheme}: insufficient data: {done}")
             continue
         for share in done.shares:
             row: Row = {"scheme": scheme, "class": share.name, "predicted": share.predicted, "n": done.items}
@@ -104,25 +112,25 @@ def _corrected(exhibit: Exhibit, found: Sequence[Row], _limits: Limits) -> Table
             rows.append(row | {"labelled": sum(int(counted[name]["labelled"]) for name in members if name in counted)})
         if done.merged:
             notes.append(f"{scheme}: in `rest`: {', '.join(name for name, _ in done.merged)}")
-    return Table(exhibit, tuple(rows), tuple(found), tuple(notes))
+    return Table(definition, tuple(rows), tuple(found), tuple(notes))
 
 
-def _differences(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
+def _differences(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -> Table:
     rows = []
     for row in found:
         k, n, later_k, later_n = (int(row[name]) for name in ("k", "n", "later_k", "later_n"))
         made = with_share(row, limits.least_share)
         made |= {"later_share": None, "difference": None, "difference_low": None, "difference_high": None}
-        if min(n, later_n) >= limits.least_statement:
+        if min(n, later_n) >= limits.least_finding:
             low, high = intervals.newcombe(later_k, later_n, k, n)
             difference = 100 * (later_k / later_n - k / n)
             made |= {"later_share": 100 * later_k / later_n, "difference": difference}
             made |= {"difference_low": 100 * low, "difference_high": 100 * high}
         rows.append(made)
-    return Table(exhibit, tuple(rows))
+    return Table(definition, tuple(rows))
 
 
-def _trends(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
+def _trends(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -> Table:
     from torch_embers.statistics import trend
     from torch_embers.statistics.corrections import holm
 
@@ -135,7 +143,7 @@ def _trends(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
             [int(r["n"]) for r in periods],
             [float(r["year"]) + (r["half"] - 1) / 2 for r in periods],
         )
-        if isinstance(made, Refusal) or made.items < limits.least_statement:
+        if isinstance(made, InsufficientData) or made.items < limits.least_finding:
             few += 1
             continue
         first, last = periods[0], periods[-1]
@@ -148,17 +156,17 @@ def _trends(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
         row["p_adjusted"] = adjusted
     notes = ["p: Cochran-Armitage test; p_adjusted: by Holm's method over all classes"] if rows else []
     notes += [f"{few} classes have too few items for a trend"] if few else []
-    return Table(exhibit, tuple(rows), tuple(found), tuple(notes))
+    return Table(definition, tuple(rows), tuple(found), tuple(notes))
 
 
-def _survival(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
+def _survival(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -> Table:
     from torch_embers.statistics import log_rank, survival
 
     def of(rows: Sequence[Row]) -> tuple[list[float], list[bool]]:
-        return [float(r["days"]) for r in rows], [bool(r[exhibit.event]) for r in rows]
+        return [float(r["days"]) for r in rows], [bool(r[definition.event]) for r in rows]
 
-    grouped = [row for row in found if row[exhibit.group] is not None]
-    names = [str(row[exhibit.group]) for row in grouped]
+    grouped = [row for row in found if row[definition.group] is not None]
+    names = [str(row[definition.group]) for row in grouped]
     curves: dict[str, Any] = {ALL: survival.kaplan_meier(*of(found))}
     if grouped:
         curves |= survival.by_group(*of(grouped), names)
@@ -166,16 +174,16 @@ def _survival(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
     facts: dict[str, float] = {}
     rows: list[Row] = []
     for name, curve in curves.items():
-        members = found if name == ALL else [row for row in grouped if row[exhibit.group] == name]
-        ended = sum(bool(row[exhibit.event]) for row in members)
-        row: Row = {exhibit.group: name, "n": len(members), exhibit.event: ended}
-        small = isinstance(curve, Refusal) or len(members) < limits.least_group
+        members = found if name == ALL else [row for row in grouped if row[definition.group] == name]
+        ended = sum(bool(row[definition.event]) for row in members)
+        row: Row = {definition.group: name, "n": len(members), definition.event: ended}
+        small = isinstance(curve, InsufficientData) or len(members) < limits.least_group
         middle = None if small else curve.median
         row |= {"median_days": middle and middle.value, "low": middle and middle.low, "high": middle and middle.high}
         rows.append(row)
-    rows.sort(key=lambda r: (r[exhibit.group] != ALL, -r["n"], r[exhibit.group]))
-    test = log_rank.log_rank(*of(grouped), names) if grouped else Refusal("no groups")
-    if isinstance(test, Refusal):
+    rows.sort(key=lambda r: (r[definition.group] != ALL, -r["n"], r[definition.group]))
+    test = log_rank.log_rank(*of(grouped), names) if grouped else InsufficientData("no groups")
+    if isinstance(test, InsufficientData):
         notes.append(f"no test of the groups: {test}")
     else:
         compared = ", ".join(group.name for group in test.groups)
@@ -184,11 +192,11 @@ def _survival(exhibit: Exhibit, found: Sequence[Row], limits: Limits) -> Table:
             f"p = {test.p:.2g}"
         )
         facts["p"] = test.p
-    drawn = {name: curve for name, curve in curves.items() if not isinstance(curve, Refusal)}
-    return Table(exhibit, tuple(rows), tuple(found), tuple(notes), facts, drawn)
+    drawn = {name: curve for name, curve in curves.items() if not isinstance(curve, InsufficientData)}
+    return Table(definition, tuple(rows), tuple(found), tuple(notes), facts, drawn)
 
 
-METHODS: dict[str, Callable[[Exhibit, Sequence[Row], Limits], Table]] = {
+METHODS: dict[str, Callable[[FigureDefinition, Sequence[Row], Limits], Table]] = {
     "plain": _plain,
     "shares": _shares,
     "kappa": _kappa,
@@ -197,4 +205,4 @@ METHODS: dict[str, Callable[[Exhibit, Sequence[Row], Limits], Table]] = {
     "trends": _trends,
     "survival": _survival,
 }
-"""How each kind of exhibits is computed."""
+"""The methods that `derive` in data/figures.toml names."""

@@ -1,22 +1,22 @@
-"""The claims of the study against a database: our figures and an honest verdict for each."""
+"""The claims of the study against a database: our figure and a verdict for each."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from torch_embers.errors import InputError
 from torch_embers.statistics import intervals
-from torch_embers.study import population, sql
+from torch_embers.study import samples, sql
 from torch_embers.study.claims import checks, definitions, formulas
 
 if TYPE_CHECKING:
     from torch_embers.store.store import Store
-    from torch_embers.study.claims.checks import Finding
-    from torch_embers.study.claims.definitions import Claim, Study
+    from torch_embers.study.claims.checks import CheckResult
+    from torch_embers.study.claims.definitions import Claim, PaperClaims
 
 VERDICTS = {
     "agrees": "our figure and the printed one go together under the claim's rule",
@@ -65,7 +65,7 @@ class Result:
     ours: Ours | None
     verdict: str
     why: str
-    findings: tuple[Finding, ...]
+    checks: tuple[CheckResult, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +81,23 @@ class Report:
         return Counter(result.verdict for result in self.results)
 
 
-def judge(claim: Claim, ours: Ours | None, findings: tuple[Finding, ...], frame: Frame, labelled: float) -> Result:
+def decide(claim: Claim, ours: Ours | None, checked: tuple[CheckResult, ...], frame: Frame, labelled: float) -> Result:
     """Decide the verdict of a claim. Pure.
 
     Args:
         claim: the claim.
         ours: our figure, or None where there is none.
-        findings: its consistency checks.
+        checked: results of its consistency checks.
         frame: how much of the tracker our figure rests on.
-        labelled: least share of a population that must have labels for a share of it to be compared.
+        labelled: least share of a sample that must be labelled for a share of it to be compared.
     """
-    impossible = next((finding for finding in checks.failed(findings) if finding.decides), None)
+    impossible = next((check for check in checks.failed(checked) if check.decides), None)
     if impossible is not None:
-        return Result(claim, ours, "differs", f"impossible: {impossible.text}", findings)
+        return Result(claim, ours, "differs", f"impossible: {impossible.text}", checked)
     if ours is None or claim.rule == "none":
-        return Result(claim, ours, "cannot_be_compared", f"missing: {claim.missing}", findings)
+        return Result(claim, ours, "cannot_be_compared", f"missing: {claim.missing}", checked)
     verdict, why = _compared(claim, ours, frame, labelled)
-    return Result(claim, ours, verdict, why, findings)
+    return Result(claim, ours, verdict, why, checked)
 
 
 def _compared(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[str, str]:
@@ -129,7 +129,7 @@ def _share(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[str
             f"missing: {claim.missing}; what was collected decides the share of a selected sample",
         )
     if 1 - ours.unlabelled < labelled:
-        return "cannot_be_compared", f"missing: labels for {ours.unlabelled:.0%} of the population"
+        return "cannot_be_compared", f"missing: labels for {ours.unlabelled:.0%} of the sample"
     if claim.rule == "majority":
         more, less = (ours.low or 0.0) > claim.value, (ours.high or 100.0) < claim.value
         if not more and not less:
@@ -146,11 +146,11 @@ def _distance(claim: Claim, ours: Ours) -> str:
 
 def _queried(connection: duckdb.DuckDBPyConnection, claim: Claim) -> Ours | None:
     try:
-        cursor = connection.execute(sql.read(FOLDER, f"{claim.figure}.sql"), claim.parameters or None)
+        cursor = connection.execute(sql.read(FOLDER, f"{claim.query}.sql"), claim.parameters or None)
         columns = [str(column[0]) for column in cursor.description or ()]
         row = dict(zip(columns, cursor.fetchone() or (), strict=False))
     except duckdb.Error as error:
-        raise InputError(f"analysis/{FOLDER}/{claim.figure}.sql (claim {claim.id!r}): {error}") from error
+        raise InputError(f"analysis/{FOLDER}/{claim.query}.sql (claim {claim.id!r}): {error}") from error
     k, n = row.get("k"), row.get("n")
     if k is None:
         return None
@@ -159,62 +159,62 @@ def _queried(connection: duckdb.DuckDBPyConnection, claim: Claim) -> Ours | None
     if not n:
         return None
     low, high = intervals.wilson(int(k), int(n))
-    rest = 1 - int(n) / int(row["population"])
+    rest = 1 - int(n) / int(row["sample_size"])
     return Ours(100 * k / n, "database", int(k), int(n), 100 * low, 100 * high, rest)
 
 
-def figure(connection: duckdb.DuckDBPyConnection, study: Study, claim: Claim) -> Ours | None:
+def figure(connection: duckdb.DuckDBPyConnection, paper: PaperClaims, claim: Claim) -> Ours | None:
     """Our figure for a claim, or None where there is no data for one.
 
     Raises:
         InputError: its query or formula is malformed.
     """
-    if claim.origin == "query":
+    if claim.query:
         return _queried(connection, claim)
-    if claim.origin == "formula":
-        geometric = claim.figure[0] in formulas.GEOMETRIC
-        return Ours(formulas.compute(study, claim.figure), "geometry" if geometric else "paper")
-    if claim.origin == "classes":
-        return Ours(float(formulas.classes(*claim.figure)), "paper")
-    return Ours(float(claim.figure), "known") if claim.origin == "known" else None
+    if claim.formula:
+        geometric = claim.formula[0] in formulas.GEOMETRIC
+        return Ours(formulas.compute(paper, claim.formula), "geometry" if geometric else "paper")
+    if claim.classes:
+        return Ours(float(formulas.classes(*claim.classes)), "paper")
+    return None if claim.known is None else Ours(claim.known, "known")
 
 
 def frame(connection: duckdb.DuckDBPyConnection, census: float) -> Frame:
-    """How much of the tracker the database holds, up to the end of the time that was prepared (population.at)."""
+    """How much of the tracker the database holds, up to the end of the time that was prepared (samples.at)."""
     known, numbers, until = connection.execute(sql.read(FOLDER, "frame.sql")).fetchall()[0]
     return Frame(known, numbers, bool(numbers) and known / numbers >= census, f"{until:%B %Y}")
 
 
-def prepare(connection: duckdb.DuckDBPyConnection, study: Study) -> None:
+def prepare(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> None:
     """Make the temporary tables of the study's own time and of the references that the queries stand on."""
-    population.at(connection, population.load().paper)
+    samples.at(connection, samples.load().paper)
     connection.execute("CREATE OR REPLACE TEMP TABLE study_references (ref INTEGER, number INTEGER)")
-    rows: list[Any] = [(reference.ref, reference.number) for reference in study.references]
+    rows = [(reference.ref, reference.number) for reference in paper.references]
     connection.executemany("INSERT INTO study_references VALUES (?, ?)", rows)
 
 
-def evaluate(connection: duckdb.DuckDBPyConnection, study: Study) -> Report:
-    """Judge all claims on an open database; it is only read.
+def evaluate(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> Report:
+    """Decide all claims on an open database; it is only read.
 
     Raises:
         InputError: a claim, a query or a check is malformed.
     """
-    prepare(connection, study)
-    known = frame(connection, study.census)
+    prepare(connection, paper)
+    known = frame(connection, paper.limits.census)
     results = tuple(
-        judge(claim, figure(connection, study, claim), checks.run(study, claim), known, study.labelled)
-        for claim in study.claims
+        decide(claim, figure(connection, paper, claim), checks.run(paper, claim), known, paper.limits.labelled)
+        for claim in paper.claims
     )
     return Report(results, known)
 
 
 def on_store(store: Store) -> Report:
-    """Judge all claims on the database of a store.
+    """Decide all claims on the database of a store.
 
     Raises:
         InputError: data/claims.toml is malformed.
         StoreError: the database cannot be read.
     """
-    study = definitions.load()
+    paper = definitions.load()
     with store.read() as connection:
-        return evaluate(connection, study)
+        return evaluate(connection, paper)

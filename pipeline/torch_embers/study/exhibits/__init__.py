@@ -1,1 +1,0 @@
-"""Tables and figures: one query in analysis/ each, its rows as CSV, its picture."""

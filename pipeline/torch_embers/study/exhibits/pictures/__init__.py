@@ -1,1 +1,0 @@
-"""How exhibits are drawn: one function for each kind of picture, all in the style of drawing.py."""

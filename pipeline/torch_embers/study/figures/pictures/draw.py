@@ -1,0 +1,51 @@
+"""Draw a table or figure and write it as SVG and PNG."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import drawing
+from torch_embers.errors import InputError
+from torch_embers.study.figures.definitions import DEFINITIONS
+from torch_embers.study.figures.pictures import bars, blank, grids, lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from torch_embers.study.figures.table import Table
+    from torch_embers.study.samples import Plan
+
+PICTURES: dict[str, Callable[[Table, Plan], Any]] = {
+    "shares": bars.shares,
+    "stacked": bars.stacked,
+    "breakdown": bars.breakdown,
+    "heat": grids.heat,
+    "lines": lines.lines,
+    "sizes": lines.sizes,
+    "curves": lines.curves,
+}
+"""The pictures that `draw` in data/figures.toml names."""
+
+
+def draw(table: Table, plan: Plan) -> Any:
+    """The picture of a table or figure as a Matplotlib figure; one without rows says what is missing.
+
+    Raises:
+        InputError: Matplotlib is not installed, or no picture has the name that ``draw`` gives.
+    """
+    definition = table.definition
+    picture = PICTURES.get(definition.draw)
+    if picture is None:
+        raise InputError(f'data/{DEFINITIONS}: figure "{definition.id}": draw: none of {", ".join(PICTURES)}')
+    with drawing.styled():
+        return picture(table, plan) if table.rows else blank.blank(table)
+
+
+def write(table: Table, plan: Plan, folder: Path) -> tuple[Path, ...]:
+    """Draw a table or figure into a folder.
+
+    Raises:
+        InputError: Matplotlib is not installed, or the folder cannot be written to.
+    """
+    return drawing.save(draw(table, plan), folder, table.definition.id)

@@ -1,0 +1,159 @@
+"""What can be said: each finding of data/findings.toml is supported by the data, or the data are insufficient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from torch_embers import toml_models
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from torch_embers.study.figures.make import Study
+    from torch_embers.study.figures.table import Row, Table
+
+DEFINITIONS = "findings.toml"
+Z = 1.959964
+"""Two-sided 95 %."""
+ALPHA = 0.05
+
+
+class Finding(toml_models.Entry):
+    """A sentence about a table or figure, and the test that decides whether the data support it."""
+
+    id: str
+    says: str
+    scope: Literal["tracker", "cases", "labels"]
+    figure: str
+    test: str
+    reason: str
+    where: dict[str, Any] = Field(default_factory=dict)
+    least: float = 0.0
+
+    @field_validator("test")
+    @classmethod
+    def _known(cls, test: str) -> str:
+        if test not in TESTS:
+            raise ValueError(f"{test!r} is none of {', '.join(TESTS)}")
+        return test
+
+
+class _File(toml_models.Entry):
+    finding: tuple[Finding, ...]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> _File:
+        toml_models.check_distinct(finding.id for finding in self.finding)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A finding with the numbers of this database, and why they do not suffice (empty where they do)."""
+
+    finding: Finding
+    numbers: str
+    insufficient: str
+
+    @property
+    def supported(self) -> bool:
+        """Whether the data support it."""
+        return not self.insufficient
+
+
+def load() -> tuple[Finding, ...]:
+    """Read data/findings.toml.
+
+    Raises:
+        InputError: an entry is malformed.
+    """
+    return toml_models.load(_File, DEFINITIONS).finding
+
+
+def decide(study: Study, findings: Sequence[Finding] | None = None) -> tuple[Outcome, ...]:
+    """Decide every finding whose table or figure was made."""
+    made = {table.definition.id for table in study.tables}
+    return tuple(_decided(study, f) for f in (load() if findings is None else findings) if f.figure in made)
+
+
+def _decided(study: Study, finding: Finding) -> Outcome:
+    table = study.table(finding.figure)
+    rows = table.of(**finding.where)
+    if not rows:
+        return Outcome(finding, "", table.notes[-1] if not table.rows else "no row is about it")
+    numbers, insufficient = TESTS[finding.test](finding, rows, table, study.plan.limits.least_finding)
+    if not insufficient and finding.scope == "tracker" and not study.frame.census:
+        insufficient = f"{study.frame.words}; what was collected decides it"
+    return Outcome(finding, numbers, insufficient)
+
+
+def _few(n: int, least: int) -> str:
+    return f"{n} items, {least} are needed" if n < least else ""
+
+
+def _first(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
+    counts = {str(row["class"]): int(row["type_k"] if "type_k" in row else row["k"]) for row in rows}
+    n = int(rows[0]["n"])
+    ordered = sorted(counts, key=lambda c: (-counts[c], c))
+    first, second = ordered[0], (ordered[1] if len(ordered) > 1 else "")
+    a, b = counts[first], counts.get(second, 0)
+    numbers = f"{first}: {a} of {n} ({100 * a / n:.1f} %)" + (f", before {second}: {b}" if second else "")
+    # two shares of one whole: variance of their difference from the multinomial
+    p, q = a / n, b / n
+    clear = (p - q) - Z * sqrt(max(0.0, p + q - (p - q) ** 2) / n) > 0
+    return numbers, _few(n, least) or ("" if clear else f"not clearly before {second}")
+
+
+def _more(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
+    row = rows[0]
+    numbers = f"{row['k']} of {row['n']} before, {row['later_k']} of {row['later_n']} after"
+    if row["difference"] is None:
+        return numbers, _few(min(row["n"], row["later_n"]), least)
+    low, high = row["difference_low"], row["difference_high"]
+    numbers += f": {row['difference']:+.1f} points [{low:+.1f}, {high:+.1f}]"
+    return numbers, "" if low > 0 else "the interval of the difference reaches 0 or below"
+
+
+def _share(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
+    row = rows[0]
+    spread = f" ({row['share']:.0f} % [{row['low']:.0f}, {row['high']:.0f}])" if row["share"] is not None else ""
+    return f"{row['k']} of {row['n']}{spread}, on {row['release']}", _few(int(row["n"]), least)
+
+
+def _median(_: Finding, rows: Sequence[Row], table: Table, least: int) -> tuple[str, str]:
+    row = rows[0]
+    if row["median_days"] is None:
+        numbers = f"{row[table.definition.event]} of {row['n']} {table.definition.event}"
+        return numbers, _few(int(row["n"]), least) or "half of them are not through"
+    high = "open" if row["high"] is None else f"{row['high']:.0f}"
+    low = "open" if row["low"] is None else f"{row['low']:.0f}"
+    return f"{row['median_days']:.0f} days [{low}, {high}], {row['n']} bugs", _few(int(row["n"]), least)
+
+
+def _differ(_: Finding, __: Sequence[Row], table: Table, ___: int) -> tuple[str, str]:
+    p = table.facts.get("p")
+    if p is None:
+        return "", next((note for note in table.notes if note.startswith("no test")), "no test of the groups")
+    return f"log-rank test, p = {p:.2g}", "" if p < ALPHA else "chance alone makes such differences"
+
+
+def _agree(finding: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
+    row = min(rows, key=lambda r: float(r["low"]))
+    numbers = f"kappa {row['kappa']:.2f} [{row['low']:.2f}, {row['high']:.2f}] on {row['n']} items"
+    low = "" if row["low"] >= finding.least else f"the lower limit is below {finding.least}"
+    return numbers, _few(int(row["n"]), least) or low
+
+
+TESTS: dict[str, Callable[[Finding, Sequence[Row], Table, int], tuple[str, str]]] = {
+    "first": _first,
+    "more": _more,
+    "share": _share,
+    "median": _median,
+    "differ": _differ,
+    "agree": _agree,
+}
+"""Each returns the numbers in words, and why they do not suffice (empty where they do)."""
