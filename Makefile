@@ -88,14 +88,16 @@ status: setup ## what the database holds
 funnel: mine ## the study's stages, counted here
 	$(EMBERS) funnel
 
+QUICK := not slow and not servers and not serial
+
 test: setup-study ## the quick tests
-	$(BIN)/python -m pytest -q -m "not slow" -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -q -m "$(QUICK)" -n $(WORKERS) --dist loadfile
 
-test-slow: setup-study ## kill tests, fault tests, whole mines against stand-in servers
-	$(BIN)/python -m pytest -q -m slow
+test-slow: setup-study ## what `make test` leaves out: servers, kills, sandbox, whole studies, every example of the properties
+	$(BIN)/python -m pytest -q -m "(slow or servers or hypothesis) and not serial" --hypothesis-profile=full -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -q -m serial --hypothesis-profile=full
 
-test-all: setup-study ## everything
-	$(BIN)/python -m pytest -q
+test-all: test test-slow ## everything
 
 lint: setup ## ruff, and which package may import which
 	$(BIN)/ruff check .

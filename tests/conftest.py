@@ -1,8 +1,10 @@
-"""Fixtures: scratch databases, the shared data, and stand-in GitHub servers (started once a session)."""
+"""Fixtures: scratch databases, templates of filled ones, the shared data, and stand-in GitHub servers (once a session)."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,18 +13,24 @@ import pytest
 from hypothesis import settings
 
 from servers import stand_ins
+from support import run_embers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 REQUIRE = os.environ.get("EMBERS_REQUIRE_SERVERS") == "1"
 
 # who is started in the background of a script inherits an ignored SIGINT, and so would the programs under test
 signal.signal(signal.SIGINT, signal.default_int_handler)
-settings.register_profile("embers", deadline=None)
-settings.load_profile("embers")
-"""A machine that is busy is no defect: time is limited per test by pytest-timeout, not per example."""
+for name in list(os.environ):  # nor the user's tokens and settings, fixtures of a session included
+    if (name.startswith("EMBERS_") and name != "EMBERS_REQUIRE_SERVERS") or name in ("GITHUB_TOKEN", "GH_TOKEN"):
+        del os.environ[name]
+# A busy machine is no defect: time is limited per test by pytest-timeout, not per example.
+settings.register_profile("quick", deadline=None, max_examples=20)
+settings.register_profile("full", deadline=None, max_examples=100)
+settings.load_profile("quick")
+"""``pytest --hypothesis-profile=full`` tries all examples, as .ci/run does; see ``support.examples``."""
 
 
 def needed(*reasons: str | None) -> None:
@@ -35,13 +43,8 @@ def needed(*reasons: str | None) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_outside_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No test sees the user's tokens, settings or database."""
-    for name in list(os.environ):
-        if name.startswith("EMBERS_") and name != "EMBERS_REQUIRE_SERVERS":
-            monkeypatch.delenv(name)
-    for name in ("GITHUB_TOKEN", "GH_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
+def _no_outside_database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No test sees the user's database."""
     monkeypatch.setenv("EMBERS_DATABASE", str(tmp_path / "default.duckdb"))
 
 
@@ -49,6 +52,49 @@ def _no_outside_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 def database(tmp_path: Path) -> Path:
     """Path of a database that does not exist yet."""
     return tmp_path / "e.duckdb"
+
+
+def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A file that the first process of the test session makes and the others (pytest-xdist) wait for."""
+    base = factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    path = folder / name
+    with (folder / f"{name}.flock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            unfinished = folder / f"unfinished-{name}"
+            make(unfinished)
+            unfinished.rename(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def catalog_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of the embedded catalog alone; read it or copy it, never write to it."""
+
+    def make(path: Path) -> None:
+        done = run_embers("mine", "--source", "catalog", "--database", path)
+        assert done.returncode == 0, done.stderr
+
+    return _made_once(tmp_path_factory, "catalog.duckdb", make)
+
+
+@pytest.fixture(scope="session")
+def classified_template(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
+    """The same, classified with the shipped classifier."""
+
+    def make(path: Path) -> None:
+        shutil.copy(catalog_template, path)
+        done = run_embers("classify", "--database", path, HF_HUB_OFFLINE="1")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    return _made_once(tmp_path_factory, "classified.duckdb", make)
+
+
+@pytest.fixture
+def catalog_database(catalog_template: Path, database: Path) -> Path:
+    """A database of the embedded catalog, to be changed at will."""
+    return shutil.copy(catalog_template, database)
 
 
 @pytest.fixture(scope="session")

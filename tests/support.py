@@ -1,12 +1,18 @@
-"""What several tests share: fast patience, snapshots of tables, mining without a terminal."""
+"""What several tests share: the command line in process, fast patience, snapshots of tables, cases, builds."""
 
 from __future__ import annotations
 
+import io
+import sys
 import venv
-from typing import TYPE_CHECKING, Any
+from contextlib import redirect_stderr, redirect_stdout
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
+import pytest
+from hypothesis import settings
 
+from torch_embers.cli.entry import main
 from torch_embers.mine.client import GitHubClient, Patience
 from torch_embers.mine.github import GraphqlSource, RestSource
 from torch_embers.mine.scope import Scope
@@ -37,6 +43,44 @@ COMPARED = (
 )
 FETCHED = {"fetched_at", "page_id"}
 """When and in which answer a row came: the only columns in which two equal mines may differ."""
+
+
+def examples(count: int) -> int:
+    """How many examples to try where the default of 100 is not right; in the quick profile as much fewer as all are."""
+    return max(3, count * settings().max_examples // 100)
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run_embers(*arguments: object, **environment: str) -> Ended:
+    """Run the command line in this process, as a user with a pipe behind it would."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    words = [str(argument) for argument in arguments]
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["embers", *words])
+        for name, value in {"NO_COLOR": "1", "COLUMNS": "160", **environment}.items():
+            patch.setenv(name, value)
+        with pytest.raises(SystemExit) as stop:
+            main(words)
+    said = [stream.detach().getvalue().decode() for stream in (out, err)]
+    return Ended(int(stop.value.code or 0), *said)
+
+
+def assert_clean_error(done: Ended, code: int, *words: str) -> None:
+    """Exit code, exactly one line on standard error, no traceback."""
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("error: ")
+    for word in words:
+        assert word in lines[0]
 
 
 def rows(database: Path, sql: str) -> list[tuple[Any, ...]]:

@@ -21,6 +21,7 @@ from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 REPO = "pytorch/pytorch"
 
@@ -73,11 +74,9 @@ def by_number(entries: list[dict[str, Any]]) -> dict[int, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def store(catalog_template: Path) -> Store:
     """A fresh database that holds the catalog alone."""
-    found = Store(tmp_path_factory.mktemp("catalog") / "e.duckdb")
-    mine_catalog(found, REPO)
-    return found
+    return Store(catalog_template)
 
 
 def rows(store: Store, query: str) -> list[tuple[Any, ...]]:
@@ -376,9 +375,8 @@ def test_catalog_facts_do_not_overwrite_what_a_live_source_said(tmp_path: Any) -
     assert (title, state, names) == ("live", "open", ["x"])
 
 
-def test_a_replay_gives_the_same_tables(tmp_path: Any) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    mine_catalog(store, REPO)
+def test_a_replay_gives_the_same_tables(catalog_database: Path) -> None:
+    store = Store(catalog_database)
     tables = ("items", "catalog", "gold_labels", "stated_links", "pull_files", "links", "components")
     before = {t: sorted(map(str, rows(store, f"FROM {t}"))) for t in tables}
     replay(store)

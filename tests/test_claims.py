@@ -31,13 +31,9 @@ SOME = Frame(3, 100, census=False)
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def catalog(catalog_template: Path) -> Path:
     """A database of the embedded catalog alone."""
-    path = tmp_path_factory.mktemp("claims") / "e.duckdb"
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["mine", "--source", "catalog", "--database", str(path)])
-    assert not stop.value.code
-    return path
+    return catalog_template
 
 
 @pytest.fixture(scope="module")

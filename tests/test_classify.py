@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support import rows
-from test_cli import assert_clean_error, embers
+from support import assert_clean_error, rows, run_embers
 from torch_embers import resources
 from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
 from torch_embers.classify.learning.sealed import ModelError
@@ -101,19 +100,14 @@ def test_a_bundle_that_was_changed_is_refused(bundle: Path, spoil: Callable[[Pat
 
 
 @pytest.fixture(scope="module")
-def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def labelled(classified_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalog-only database that was classified with the shipped classifier."""
-    database = tmp_path_factory.mktemp("classify") / "e.duckdb"
-    mined = embers("mine", "--source", "catalog", "--database", str(database))
-    assert mined.returncode == 0, mined.stderr
-    done = embers("classify", "--database", str(database), HF_HUB_OFFLINE="1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    entries = len(resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines())
-    assert f"{entries} items labelled" in done.stdout
-    return database
+    return shutil.copy(classified_template, tmp_path_factory.mktemp("classify") / "e.duckdb")
 
 
 def test_a_fresh_machine_labels_at_once_and_says_where_it_abstains(labelled: Path) -> None:
+    entries = len(resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines())
+    assert rows(labelled, "SELECT count(DISTINCT (repo, number)) FROM predictions") == [(entries,)]
     for scheme in ("bug_type", "memory_type", "consequence"):
         answered, abstained = rows(
             labelled, f"SELECT count(value), count(*) - count(value) FROM predictions WHERE scheme = '{scheme}'"
@@ -161,12 +155,12 @@ def test_an_item_can_have_several_backends(labelled: Path) -> None:
 
 
 def test_a_second_run_labels_nothing_again(labelled: Path) -> None:
-    done = embers("classify", "--database", str(labelled), HF_HUB_OFFLINE="1")
+    done = run_embers("classify", "--database", str(labelled), HF_HUB_OFFLINE="1")
     assert "0 items labelled, 0 texts embedded" in done.stdout
 
 
 def test_a_label_is_explained_by_terms_and_nearest_labelled_items(labelled: Path) -> None:
-    done = embers("classify", "--explain", "67513", "--database", str(labelled))
+    done = run_embers("classify", "--explain", "67513", "--database", str(labelled))
     assert done.returncode == 0, done.stderr
     assert "memory_type: non_contiguous" in done.stdout
     assert "trained without it, votes counted" in done.stdout
@@ -177,7 +171,7 @@ def test_a_label_is_explained_by_terms_and_nearest_labelled_items(labelled: Path
 
 
 def test_labels_that_are_probably_wrong_are_listed(labelled: Path) -> None:
-    done = embers("label", "--errors", "--scheme", "consequence", "--limit", "3", "--database", str(labelled))
+    done = run_embers("label", "--errors", "--scheme", "consequence", "--limit", "3", "--database", str(labelled))
     assert done.returncode == 0, done.stderr
     *listed, last = done.stdout.splitlines()
     assert len(listed) == 3
@@ -186,10 +180,10 @@ def test_labels_that_are_probably_wrong_are_listed(labelled: Path) -> None:
 
 
 def test_similar_and_search_find_by_meaning(labelled: Path) -> None:
-    near = embers("similar", "118115", "-k", "5", "--database", str(labelled))
+    near = run_embers("similar", "118115", "-k", "5", "--database", str(labelled))
     assert near.returncode == 0, near.stderr
     assert "MPS" in near.stdout
-    found = embers("search", "loss becomes NaN", "-k", "8", "--database", str(labelled), HF_HUB_OFFLINE="1")
+    found = run_embers("search", "loss becomes NaN", "-k", "8", "--database", str(labelled), HF_HUB_OFFLINE="1")
     assert found.returncode == 0, found.stderr
     assert "nan" in found.stdout.lower()
 
@@ -208,23 +202,22 @@ def test_similar_and_search_find_by_meaning(labelled: Path) -> None:
     ],
 )
 def test_wrong_use_gets_one_clean_line(labelled: Path, arguments: tuple[str, ...], code: int, word: str) -> None:
-    assert_clean_error(embers(*arguments, "--database", str(labelled), HF_HUB_OFFLINE="1"), code, word)
+    assert_clean_error(run_embers(*arguments, "--database", str(labelled), HF_HUB_OFFLINE="1"), code, word)
 
 
 def test_without_a_database_the_next_step_is_named(tmp_path: Path) -> None:
-    done = embers("classify", "--database", str(tmp_path / "none.duckdb"), HF_HUB_OFFLINE="1")
+    done = run_embers("classify", "--database", str(tmp_path / "none.duckdb"), HF_HUB_OFFLINE="1")
     assert_clean_error(done, 5, "embers mine")
 
 
-def test_a_replay_keeps_what_people_labelled(tmp_path: Path) -> None:
-    database = tmp_path / "e.duckdb"
-    embers("mine", "--source", "catalog", "--database", str(database))
+def test_a_replay_keeps_what_people_labelled(catalog_database: Path) -> None:
+    database = catalog_database
     with Store(database).writer("test") as writer, writer.transaction() as connection:
         connection.execute(
             "INSERT INTO gold_labels (repo, number, scheme, value, annotator_kind, annotator, source) "
             "VALUES ('pytorch/pytorch', 67513, 'bug_type', 'memory', 'human', 'somebody', 'label')"
         )
     before = rows(database, "SELECT annotator_kind, count(*) FROM gold_labels GROUP BY ALL ORDER BY ALL")
-    assert embers("mine", "--replay", "--database", str(database)).returncode == 0
+    assert run_embers("mine", "--replay", "--database", str(database)).returncode == 0
     assert rows(database, "SELECT annotator_kind, count(*) FROM gold_labels GROUP BY ALL ORDER BY ALL") == before
     assert ("human", 1) in before

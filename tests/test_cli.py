@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from support import rows
+from support import assert_clean_error, rows, run_embers
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -23,31 +23,8 @@ if TYPE_CHECKING:
 NOWHERE = "http://127.0.0.1:9"
 
 
-def embers(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user would."""
-    return subprocess.run(
-        [sys.executable, "-m", "torch_embers", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, "NO_COLOR": "1", "COLUMNS": "160", **environment},
-    )
-
-
-def assert_clean_error(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
-    """Exit code, exactly one line on standard error, no traceback."""
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1, done.stderr
-    assert lines[0].startswith("error: ")
-    for word in words:
-        assert word in lines[0]
-
-
 def test_a_first_run_without_network_ends_with_a_filled_database(database: Path) -> None:
-    done = embers("mine", "--api-url", NOWHERE, "--database", str(database))
+    done = run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
     assert done.returncode == 0, done.stderr
     assert "cannot be reached" in done.stdout
     assert "GITHUB_TOKEN" in done.stdout
@@ -56,9 +33,9 @@ def test_a_first_run_without_network_ends_with_a_filled_database(database: Path)
 
 
 def test_a_second_run_without_network_changes_nothing(database: Path) -> None:
-    embers("mine", "--api-url", NOWHERE, "--database", str(database))
+    run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
     before = rows(database, "SELECT count(*) FROM raw_pages")
-    done = embers("mine", "--api-url", NOWHERE, "--database", str(database))
+    done = run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
     assert done.returncode == 0
     assert "nothing new" in done.stdout
     assert rows(database, "SELECT count(*) FROM raw_pages") == before
@@ -69,13 +46,13 @@ def test_a_first_run_with_network_adds_live_items_to_the_catalog(
     graphql_server: stand_ins.GraphQLStandIn, database: Path
 ) -> None:
     graphql_server.restore()
-    done = embers("mine", "--api-url", graphql_server.url, "--database", str(database), EMBERS_TOKENS="token-one")
+    done = run_embers("mine", "--api-url", graphql_server.url, "--database", str(database), EMBERS_TOKENS="token-one")
     assert done.returncode == 0, done.stderr
     assert {s for (s,) in rows(database, "SELECT DISTINCT source FROM items")} == {"catalog", "graphql"}
 
 
 def test_an_explicit_source_that_cannot_be_reached_is_an_error(database: Path) -> None:
-    done = embers("mine", "--source", "rest", "--api-url", NOWHERE, "--database", str(database))
+    done = run_embers("mine", "--source", "rest", "--api-url", NOWHERE, "--database", str(database))
     assert_clean_error(done, 4, NOWHERE, "cannot be reached")
 
 
@@ -104,29 +81,29 @@ def test_wrong_use_gets_one_clean_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int, word: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = embers(*arguments, EMBERS_API_URL=NOWHERE)
+    done = run_embers(*arguments, EMBERS_API_URL=NOWHERE)
     assert_clean_error(done, code, word)
 
 
 def test_an_unknown_option_exits_with_two() -> None:
-    done = embers("mine", "--frobnicate")
+    done = run_embers("mine", "--frobnicate")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
 
 def test_help_needs_nothing_but_the_core(tmp_path: Path) -> None:
-    done = embers("--help")
+    done = run_embers("--help")
     assert done.returncode == 0
     for command in ("mine", "status", "export", "chain", "funnel"):
         assert command in done.stdout
 
 
 def test_a_database_from_the_future_is_refused(database: Path) -> None:
-    embers("mine", "--source", "catalog", "--database", str(database))
+    run_embers("mine", "--source", "catalog", "--database", str(database))
     with duckdb.connect(str(database)) as connection:
         connection.execute("INSERT INTO schema_version VALUES (999, now()::TIMESTAMP, '99')")
     for command in ("status", "mine"):
-        done = embers(command, "--database", str(database), EMBERS_API_URL=NOWHERE)
+        done = run_embers(command, "--database", str(database), EMBERS_API_URL=NOWHERE)
         assert_clean_error(done, 5, "999", "upgrade")
 
 
@@ -134,7 +111,7 @@ def test_a_corrupted_database_is_told_and_left_alone(database: Path) -> None:
     database.write_bytes(b"no database at all" * 1000)
     before = database.read_bytes()
     for command in ("status", "mine"):
-        done = embers(command, "--database", str(database), EMBERS_API_URL=NOWHERE)
+        done = run_embers(command, "--database", str(database), EMBERS_API_URL=NOWHERE)
         assert_clean_error(done, 5, "cannot be read as a database")
     assert database.read_bytes() == before
 
@@ -144,7 +121,7 @@ def test_malformed_lines_are_set_aside_with_their_numbers(tmp_path: Path, databa
     source.write_bytes(
         b'{"number": 1, "title": "a"}\n{"number": \n\n[1]\n{"number": -4}\n{"number": 2, "title": "b\\u0000"}\n'
     )
-    done = embers("mine", "--source", "jsonl", str(source), "--database", str(database))
+    done = run_embers("mine", "--source", "jsonl", str(source), "--database", str(database))
     assert done.returncode == 0, done.stderr
     assert "3 records were set aside" in done.stdout
     assert rows(database, "SELECT line FROM rejects ORDER BY line") == [(2,), (4,), (5,)]
@@ -154,8 +131,8 @@ def test_malformed_lines_are_set_aside_with_their_numbers(tmp_path: Path, databa
 def test_foreign_text_cannot_write_terminal_codes(tmp_path: Path, database: Path) -> None:
     source = tmp_path / "items.jsonl"
     source.write_text('{"number": 1, "title": "\\u001b[31m[bold]red[/bold]", "body": "Fixes #2"}\n{"number": 2}\n')
-    embers("mine", "--source", "jsonl", str(source), "--database", str(database))
-    done = embers("chain", "1", "--database", str(database))
+    run_embers("mine", "--source", "jsonl", str(source), "--database", str(database))
+    done = run_embers("chain", "1", "--database", str(database))
     assert "\x1b" not in done.stdout
     assert "[bold]red[/bold]" in done.stdout
 
@@ -180,7 +157,7 @@ def slow_mine(emulate: tuple[stand_ins.Emulate, stand_ins.Seeded], database: Pat
 
 @pytest.mark.servers
 def test_two_miners_at_once_the_second_is_told_who_is_at_work(slow_mine: subprocess.Popen[str], database: Path) -> None:
-    done = embers("mine", "--source", "catalog", "--database", str(database))
+    done = run_embers("mine", "--source", "catalog", "--database", str(database))
     assert_clean_error(done, 5, "embers mine --source rest", str(slow_mine.pid))
     slow_mine.communicate(timeout=60)
     assert slow_mine.returncode == 0

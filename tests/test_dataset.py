@@ -138,13 +138,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def catalog(catalog_template: Path) -> Store:
     """A database that was only mined: the embedded catalog, no case, no verdict."""
-    store = Store(tmp_path_factory.mktemp("catalog") / "e.duckdb")
-    with store.writer("test") as writer:
-        for mined in CatalogSource(REPO).batches({}):
-            writer.commit(mined)
-    return store
+    return Store(catalog_template)
 
 
 @pytest.fixture(scope="module")

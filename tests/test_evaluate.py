@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ pytest.importorskip("sklearn")
 
 from labelled import embed, examples
 from published import gold, gold_groups, gold_items, mhnurf_splits, nlbse
-from test_cli import assert_clean_error, embers
+from support import assert_clean_error, run_embers
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.learning import regression
@@ -262,13 +263,12 @@ class Quiet:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+def store(catalog_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A database of the catalog alone."""
-    database = tmp_path_factory.mktemp("evaluate") / "e.duckdb"
-    assert embers("mine", "--source", "catalog", "--database", str(database)).returncode == 0
-    return Store(database)
+    return Store(shutil.copy(catalog_template, tmp_path_factory.mktemp("evaluate") / "e.duckdb"))
 
 
+@pytest.mark.slow
 def test_each_question_is_measured_or_it_is_said_why_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     watcher = Quiet()
     monkeypatch.setattr("torch_embers.evaluate.gold_evaluation.usual", lambda: (Majority(),))
@@ -414,7 +414,7 @@ def test_the_command_refuses_what_it_cannot_do_in_one_line(
     store: Store, arguments: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     where = () if {"--database", "--train"} & {*arguments} else ("--database", str(store.path))
-    done = embers("evaluate", *arguments, *where)
+    done = run_embers("evaluate", *arguments, *where)
     assert done.returncode in (3, 5), done.stderr
     assert_clean_error(done, done.returncode, *words)
 
@@ -423,7 +423,7 @@ def test_the_command_refuses_what_it_cannot_do_in_one_line(
 def test_the_command_prints_writes_and_draws_everything(store: Store, tmp_path: Path) -> None:
     out, folder = tmp_path / "deep" / "e.json", tmp_path / "plots"
     where = ("--database", str(store.path), "--scheme", "memory_type", "--variant", "title")
-    done = embers("evaluate", *where, "--out", str(out), "--plots", str(folder))
+    done = run_embers("evaluate", *where, "--out", str(out), "--plots", str(folder))
     assert done.returncode == 0, done.stderr
     for words in ("majority", "tfidf+lr balanced", "hybrid+votes - majority", "class by class", "confusion", "kappa"):
         assert words in done.stdout

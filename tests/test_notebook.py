@@ -18,8 +18,6 @@ import pytest
 
 from torch_embers import study
 from torch_embers.errors import InputError, StoreMissingError
-from torch_embers.mine.runner import mine_catalog
-from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -53,11 +51,9 @@ def tool() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def catalog(catalog_template: Path) -> Path:
     """A database of the embedded catalog."""
-    path = tmp_path_factory.mktemp("catalog") / "catalog.duckdb"
-    mine_catalog(Store(path), DEFAULT_REPO)
-    return path
+    return catalog_template
 
 
 @pytest.fixture(scope="module")

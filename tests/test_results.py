@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from torch_embers import cli
 from torch_embers.store.store import Store
 from torch_embers.study import command, findings, results
 
@@ -26,13 +25,9 @@ CORRECTED = "prevalence"
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def study(catalog_template: Path) -> Study:
     """The study on the catalog alone, as of the day of the committed results."""
-    path = tmp_path_factory.mktemp("results") / "e.duckdb"
-    with pytest.raises(SystemExit) as stop:
-        cli.main(["mine", "--source", "catalog", "--database", str(path)])
-    assert not stop.value.code
-    return command.counted(Store(path), date.fromisoformat(COMMITTED["as_of"]))
+    return command.counted(Store(catalog_template), date.fromisoformat(COMMITTED["as_of"]))
 
 
 @pytest.mark.parametrize("name", [e["id"] for e in COMMITTED["figures"] if e["id"] != CORRECTED])

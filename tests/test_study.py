@@ -716,13 +716,9 @@ def test_values_of_files_are_short_and_the_same_everywhere() -> None:
 
 
 @pytest.fixture(scope="module")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Study:
+def catalog(catalog_template: Path) -> Study:
     """The study on the embedded catalog alone."""
-    path = tmp_path_factory.mktemp("catalog") / "e.duckdb"
-    assert run("mine", "--source", "catalog", "--database", str(path)) == 0
-    from torch_embers.study import command
-
-    return command.counted(Store(path))
+    return command.counted(Store(catalog_template))
 
 
 @pytest.mark.slow
