@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ from support import run_embers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
 REQUIRE = os.environ.get("EMBERS_REQUIRE_SERVERS") == "1"
 
 # who is started in the background of a script inherits an ignored SIGINT, and so would the programs under test
@@ -31,6 +33,13 @@ settings.register_profile("quick", deadline=None, max_examples=20)
 settings.register_profile("full", deadline=None, max_examples=100)
 settings.load_profile("quick")
 """``pytest --hypothesis-profile=full`` tries all examples, as .ci/run does; see ``support.examples``."""
+
+
+def pytest_configure() -> None:
+    """Refuse a checkout that has `.venv` committed: to merge it deletes the virtual environment of whoever pulls."""
+    listed = subprocess.run(["git", "ls-files", ".venv"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.stdout:
+        raise pytest.UsageError(".venv is committed: git rm --cached .venv, and commit again")
 
 
 def needed(*reasons: str | None) -> None:
