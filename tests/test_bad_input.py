@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -514,10 +513,8 @@ def test_ctrl_c_is_one_line_and_the_next_run_goes_on(
     for _ in range(2):
         assert process.stdout.readline() == "embedding\n"
     process.send_signal(signal.SIGINT)
-    stopped = time.monotonic()
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert time.monotonic() - stopped < 30
     assert said.count("\n") == 1
     assert "interrupted" in said
     before = rows(database, "SELECT count(*) FROM embeddings")[0][0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import requests
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -186,9 +187,9 @@ def test_reading_only_the_head_of_a_long_text_gives_the_same_tokens(tiny: Path, 
 
 
 def test_a_megabyte_is_cut_quickly(quick: embed.Embedder) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     vectors = quick.encode(["conv grad " * 100_000, "x" * 1_000_000, "", " \n", "\x00\ud800"])
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 20  # below 1 s; quadratic time would be minutes
     assert np.isfinite(vectors).all()
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
@@ -310,24 +311,34 @@ def test_the_setting_names_another_model_and_an_argument_outranks_it(
         embed.load_embedder(cache=tmp_path)
 
 
-def test_an_unknown_model_offline_is_a_clear_error_and_quick(tmp_path: Path) -> None:
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """How long each question to the hub may take; nobody answers."""
+    patience: list[float | None] = []
+
+    def refuse(address: str, timeout: float | None = None) -> None:
+        patience.append(timeout)
+        raise requests.ConnectionError(address)
+
+    monkeypatch.setattr(weights.requests, "get", refuse)
+    return patience
+
+
+def test_an_unknown_model_offline_is_a_clear_error_and_asks_nobody(tmp_path: Path, asked: list[float | None]) -> None:
     needed("huggingface_hub")
-    started = time.monotonic()
     with pytest.raises(InputError, match=r"no model 'nobody/nothing': no copy .* switched off"):
         embed.load_embedder("nobody/nothing", cache=tmp_path)
-    assert time.monotonic() - started < 5
+    assert asked == []
 
 
-def test_a_hub_that_does_not_answer_costs_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_does_not_answer_costs_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[float | None]
+) -> None:
     needed("huggingface_hub")
-    from huggingface_hub import constants
-
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    started = time.monotonic()
     with pytest.raises(InputError, match="cannot be reached"):
         embed.load_embedder("nobody/nothing", cache=tmp_path)
-    assert time.monotonic() - started < weights.HUB_PATIENCE + 2
+    assert asked == [weights.HUB_PATIENCE]
 
 
 @pytest.mark.parametrize("missing", ["huggingface_hub", "sentence_transformers"])
@@ -372,17 +383,13 @@ def test_the_package_carries_the_weights_of_the_default_model() -> None:
     assert weights.sha256(_packaged() / "model.safetensors") == weights.DEFAULT_SHA256
 
 
-def test_where_no_hub_answers_the_package_is_used_and_quickly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_where_no_hub_answers_the_package_is_used(monkeypatch: pytest.MonkeyPatch, asked: list[float | None]) -> None:
     needed("huggingface_hub")
-    from huggingface_hub import constants
-
     expected = _packaged()
     monkeypatch.setattr(weights, "_stored", _not_here)
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    started = time.monotonic()
     assert weights.model_folder() == expected
-    assert time.monotonic() - started < weights.HUB_PATIENCE + 3
+    assert asked == [weights.HUB_PATIENCE]
 
 
 def _not_here(name: str) -> Path:

@@ -264,6 +264,7 @@ UNITS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_time_is_linear_in_hostile_text(unit: str) -> None:
     def seconds(length: int) -> float:

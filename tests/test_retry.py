@@ -345,14 +345,12 @@ LONG_WAITS: dict[str, Callable[[], Reply]] = {
 
 @pytest.mark.parametrize("asked", LONG_WAITS)
 def test_a_longer_wait_than_allowed_raises_at_once_and_says_how_long(asked: str) -> None:
-    started = time.monotonic()
     with serving(LONG_WAITS[asked]()) as server, client(server, "a") as (made, slept):
         with pytest.raises(RateLimitError, match="--max-wait") as caught:
             made.get("/x")
         assert slept.pauses == []
         assert len(server.requests) == 1
     assert 2900 < caught.value.wait_seconds < 3100
-    assert time.monotonic() - started < 5
 
 
 def test_a_short_primary_limit_is_waited_for() -> None:

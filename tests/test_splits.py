@@ -49,9 +49,9 @@ def test_equal_texts_are_always_grouped_and_any_text_is_accepted(texts: list[str
 
 
 def test_long_and_many_similar_texts_take_linear_time() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     near_duplicates(["error " * 200_000, *(f"{REPORT} case {number} {number * 7919}" for number in range(1_500))])
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20  # about 1 s; quadratic time would be minutes
 
 
 def test_jaccard_of_sets() -> None:

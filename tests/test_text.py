@@ -377,6 +377,7 @@ def test_tags_and_rest_hold_nothing_new(title: str) -> None:
      "https://", "\x00", "中", "\x1b[", "-- Found a\n", "!" * 99 + " "],
 )  # fmt: skip
 @pytest.mark.parametrize("fence", ["", "```\n"], ids=["prose", "code"])
+@pytest.mark.slow
 def test_a_megabyte_of_anything_takes_seconds(unit: str, fence: str) -> None:
     text = fence + unit * (1_000_000 // len(unit))
     started = time.process_time()
