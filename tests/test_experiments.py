@@ -198,7 +198,7 @@ def test_layouts_have_their_names() -> None:
 
 
 def test_a_series_measures_pairs_and_every_operation() -> None:
-    wanted = replace(plan.plan("quick"), repeats=7, step_repeats=2)
+    wanted = plan.plan("quick").model_copy(update={"repeats": 7, "step_repeats": 2})
     found = list(a_series(2, threads=1).measure(wanted, lambda n: None))
     whole = [(m.variant, m.repeat) for m in found if m.step == CHAIN]
     assert sorted(whole) == sorted((a, r) for a in (DEFAULT, AWARE) for r in range(7))
@@ -211,7 +211,7 @@ def test_a_series_measures_pairs_and_every_operation() -> None:
 
 def test_larger_batches_go_over_the_images_several_times_with_other_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chain_times.vision, "functions", lambda: None)
-    wanted = replace(plan.plan("quick"), batches=(1, 2), rounds=3)
+    wanted = plan.plan("quick").model_copy(update={"batches": (1, 2), "rounds": 3})
     found = list(chain_times.all_series(pixels(), wanted, NUMBERS, CPU, 0))
     amounts = {one.name.split(",")[0]: (one.amount, len(one.batches), len(one.draws)) for one in found}
     assert amounts == {"batch 1": (5, 5, 5), "batch 2": (15, 9, 9)}
@@ -740,7 +740,7 @@ def test_unknown_settings_are_refused() -> None:
 
 def test_an_incomplete_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan.resources, "load_toml", lambda name: {"settings": {}})
-    with pytest.raises(InputError, match=r"data/experiments\.toml: \[settings\] lacks 'images'"):
+    with pytest.raises(InputError, match=r"data/experiments\.toml: settings: images: Field required"):
         plan.plan()
 
 
@@ -770,9 +770,8 @@ class Heard(run.Silent):
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = replace(
-        plan.plan("quick"), batches=(1, 2), rounds=1, step_repeats=1, untouched_calls=2, series_seconds=600.0
-    )
+    changes = {"batches": (1, 2), "rounds": 1, "step_repeats": 1, "untouched_calls": 2, "series_seconds": 600.0}
+    small = plan.plan("quick").model_copy(update=changes)
     monkeypatch.setattr(plan, "plan", lambda profile="default": small)
     monkeypatch.setattr(chain_times, "thread_counts", lambda device: (1,))
     monkeypatch.setattr(chain_times.vision, "functions", lambda: None)

@@ -1,18 +1,21 @@
 """One style for every picture: colours, lines, sizes, and files that are the same bytes each time.
 
 Colours are those of Okabe and Ito, which people with any kind of colour vision can tell apart, and lines also differ by
-their dashes, points by their shape, areas by their hatching: no picture is told by colour alone. A class has the same
+their dashes, points by their shape, areas by their hatching: no picture relies on colour alone. A class has the same
 colour in every picture (data/drawing.toml). Each picture is written as SVG, for papers, and as PNG.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from torch_embers import packages, resources
+import matplotlib as mpl
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from torch_embers import toml_models
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,25 +46,28 @@ RESET: Any = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How a class is drawn."""
+class Look(toml_models.Entry):
+    """How classes are drawn."""
 
+    classes: tuple[str, ...] = ()
     colour: str
-    hatch: str
+    hatch: str = ""
+    reason: str = ""
+
+
+class _File(toml_models.Entry):
+    colours: tuple[str, ...]
+    look: tuple[Look, ...]
+
+
+@cache
+def _file() -> _File:
+    return toml_models.load(_File, DEFINITIONS)
 
 
 @cache
 def _looks() -> dict[str, Look]:
-    found = resources.load_toml(DEFINITIONS)
-    try:
-        return {
-            str(name): Look(str(entry["colour"]), str(entry.get("hatch", "")))
-            for entry in found["look"]
-            for name in entry["classes"]
-        }
-    except KeyError as error:
-        raise InputError(f"data/{DEFINITIONS}: entry {error} is missing") from error
+    return {name: look for look in _file().look for name in look.classes}
 
 
 def look(name: str, place: int = 0) -> Look:
@@ -70,33 +76,19 @@ def look(name: str, place: int = 0) -> Look:
     Raises:
         InputError: the file is malformed.
     """
-    return _looks().get(name) or Look(colours()[place % len(colours())], "")
+    return _looks().get(name) or Look(colour=colours()[place % len(colours())])
 
 
-@cache
 def colours() -> tuple[str, ...]:
     """Okabe and Ito's colours in the order in which they are used."""
-    return tuple(resources.load_toml(DEFINITIONS)["colours"])
+    return _file().colours
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the house style while the block runs; settings of the caller's Matplotlib come back afterwards.
-
-    Raises:
-        InputError: Matplotlib is not installed.
-    """
-    with need().rc_context(RESET):
+    """Draw in the style of this module while the block runs; afterwards the caller's settings are back."""
+    with mpl.rc_context(RESET):
         yield
-
-
-def need() -> Any:
-    """Matplotlib.
-
-    Raises:
-        InputError: it is not installed.
-    """
-    return packages.need("matplotlib", "pictures need", "study")
 
 
 def new(width: float = 6.4, height: float = 3.6, *, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Any, Any]:
@@ -108,13 +100,7 @@ def new(width: float = 6.4, height: float = 3.6, *, rows: int = 1, columns: int 
         rows: rows of axes.
         columns: columns of axes.
         options: further options of ``Figure.subplots``.
-
-    Raises:
-        InputError: Matplotlib is not installed.
     """
-    mpl = need()
-    from matplotlib.figure import Figure
-
     with mpl.rc_context(RESET):
         figure = Figure(figsize=(width, height), layout="constrained")
         return figure, figure.subplots(rows, columns, **options)
@@ -122,9 +108,6 @@ def new(width: float = 6.4, height: float = 3.6, *, rows: int = 1, columns: int 
 
 def shades() -> Any:
     """A colour map from white to the first colour, for counts."""
-    need()
-    from matplotlib.colors import LinearSegmentedColormap
-
     return LinearSegmentedColormap.from_list("embers", ["#ffffff", colours()[0]])
 
 
@@ -139,7 +122,6 @@ def save(figure: Any, folder: Path, name: str) -> tuple[Path, ...]:
     Raises:
         InputError: the folder cannot be written to.
     """
-    mpl = need()
     paths = tuple(folder / f"{name}.{kind}" for kind in FORMATS)
     try:
         folder.mkdir(parents=True, exist_ok=True)

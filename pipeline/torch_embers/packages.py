@@ -33,16 +33,17 @@ EXTRAS = {
 """Packages whose presence shows that an extra is installed."""
 
 
-def require(extra: str, who: str) -> None:
+def require(extra: str, who: str, *more: str) -> None:
     """Check, without importing anything, that an extra is installed.
 
     Args:
         extra: its name in pyproject.toml.
         who: the beginning of the message, as ``classification needs``.
+        more: further packages of the extra that are needed.
 
     Raises:
         MissingPackageError: a package of it is missing; the message says how to install it.
     """
-    for package in EXTRAS[extra]:
+    for package in (*EXTRAS[extra], *more):
         if importlib.util.find_spec(package) is None:
             raise MissingPackageError(f"{who} {package}: pip install 'torch-embers[{extra}]'")

@@ -88,7 +88,7 @@ def prepare(out: Path | None, folder: Path | None) -> None:
     Raises:
         InputError: a folder cannot be made, the file is one, or Matplotlib is missing.
     """
-    from torch_embers import drawing
+    from torch_embers import packages
     from torch_embers.errors import InputError
 
     for option, place in (("--out", out.parent if out else None), ("--plots", folder)):
@@ -100,7 +100,7 @@ def prepare(out: Path | None, folder: Path | None) -> None:
     if out is not None and out.is_dir():
         raise InputError(f"--out {out}: is a folder, a file is wanted")
     if folder is not None:
-        drawing.need()
+        packages.require("study", "pictures need")
 
 
 def draw(found: Evaluated, folder: Path) -> None:

@@ -49,11 +49,6 @@ class Durations:
         """How many ended."""
         return int(self.ended.sum())
 
-    @property
-    def longest(self) -> float:
-        """The longest time; 0 without items."""
-        return float(self.days.max(initial=0.0))
-
     def take(self, rows: Flags) -> Durations:
         """Some of the items."""
         return Durations(self.days[rows], self.ended[rows])

@@ -1,4 +1,4 @@
-"""A statement that the sample cannot carry: a result like any other, to be printed where the number would stand."""
+"""The result of a statistic that has too few data: printed where the number would stand."""
 
 from __future__ import annotations
 

@@ -1,25 +1,24 @@
-"""Whether groups last differently: the log-rank test of two or more groups with right censoring.
+"""Whether survival differs between groups: the log-rank test of two or more groups with right censoring.
 
-SciPy has it for two groups. For k groups the covariance of the observed ends is that of a hypergeometric draw at each
-time of an end (Mantel and Haenszel; Klein and Moeschberger, Survival Analysis, 2003, section 7.3); with two groups
+SciPy has the test for two groups. For k groups the covariance of the observed ends is that of a hypergeometric draw at
+each time of an end (Mantel and Haenszel; Klein and Moeschberger, Survival Analysis, 2003, section 7.3); with two groups
 the statistic is the square of SciPy's.
 
-A small p value says that the curves differ somewhere, not by how much: medians or restricted means belong beside it.
-Curves that cross can hide from this test.
+A small p value says that the curves differ somewhere, not by how much: print medians beside it. The test has little
+power where curves cross.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from scipy import stats
+from scipy.sparse import csgraph
 
-from torch_embers.statistics.corrections import holm
 from torch_embers.statistics.durations import Durations
 from torch_embers.statistics.insufficient import InsufficientData
-from torch_embers.statistics.packages import need
 from torch_embers.statistics.survival import LEAST_EVENTS
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GroupEnds:
-    """What one group of a test saw, and what it would see if all groups lasted alike."""
+    """What one group of a test saw, and the number expected if survival were the same in all groups."""
 
     name: str
     items: int
@@ -45,7 +44,7 @@ class LogRank:
     """The test of all groups together."""
 
     statistic: float
-    """Chi-squared with ``freedom`` degrees of freedom if the groups last alike."""
+    """Chi-squared with ``freedom`` degrees of freedom if survival is the same in all groups."""
     freedom: int
     p: float
     groups: tuple[GroupEnds, ...]
@@ -53,22 +52,10 @@ class LogRank:
     """Groups with too few ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """The test of two groups among others."""
-
-    one: str
-    other: str
-    statistic: float
-    p: float
-    adjusted: float
-    """By Holm's method, over all pairs."""
-
-
 def log_rank(
     days: Sequence[float], ended: Sequence[bool], groups: Sequence[str], *, least: int = LEAST_EVENTS
 ) -> LogRank | InsufficientData:
-    """Test whether all groups last alike.
+    """Test whether survival is the same in all groups.
 
     Args:
         days: how long each item was seen.
@@ -77,31 +64,12 @@ def log_rank(
         least: groups with fewer ends are left out, and named.
 
     Raises:
-        InputError: lengths differ, a time is negative or no number, or SciPy is missing.
+        InputError: lengths differ, or a time is negative or no number.
     """
     kept, left_out = _enough(days, ended, groups, least)
     if len(kept) < 2:
         return InsufficientData(f"{len(kept)} groups with {least} or more ends, 2 are needed")
     return _tested(kept, left_out)
-
-
-def pairwise(
-    days: Sequence[float], ended: Sequence[bool], groups: Sequence[str], *, least: int = LEAST_EVENTS
-) -> tuple[Pair, ...] | InsufficientData:
-    """Test every two groups, with Holm's correction over the pairs.
-
-    Raises:
-        InputError: as ``log_rank``.
-    """
-    kept, _ = _enough(days, ended, groups, least)
-    if len(kept) < 2:
-        return InsufficientData(f"{len(kept)} groups with {least} or more ends, 2 are needed")
-    found = {pair: _tested({name: kept[name] for name in pair}, ()) for pair in combinations(kept, 2)}
-    adjusted = holm([test.p for test in found.values()])
-    return tuple(
-        Pair(one, other, test.statistic, test.p, worth)
-        for ((one, other), test), worth in zip(found.items(), adjusted, strict=True)
-    )
 
 
 def _enough(
@@ -113,7 +81,6 @@ def _enough(
 
 
 def _tested(parts: Mapping[str, Durations], left_out: tuple[str, ...]) -> LogRank:
-    stats: Any = need("scipy.stats")
     moments = np.unique(np.concatenate([part.days[part.ended] for part in parts.values()]))
     risk = np.array([part.at_risk(moments) for part in parts.values()], dtype=np.float64)
     ends = np.array([part.ends_at(moments) for part in parts.values()], dtype=np.float64)
@@ -149,8 +116,7 @@ def _independent(covariance: Floats) -> list[int]:
     The covariance is the Laplacian of a graph: two groups are joined where both are at risk as one of them ends. Its
     rank is the number of groups less the number of connected parts.
     """
-    graphs: Any = need("scipy.sparse.csgraph")
-    _, parts = graphs.connected_components(covariance < 0, directed=False)
+    _, parts = csgraph.connected_components(covariance < 0, directed=False)
     seen: set[int] = set()
     kept = []
     for group, part in enumerate(parts.tolist()):

@@ -1,29 +1,24 @@
 """How long something takes when some of it has not ended yet: survival curves with right censoring.
 
-Key insight: an issue that is still open has not lasted "until today", it has lasted *at least* until today. Leaving
-it out, or counting today as its end, makes every time to fix look shorter than it is. The Kaplan-Meier curve uses
-what is known of it and no more.
+An issue that is still open has lasted *at least* until today. Leaving it out, or counting today as its end, makes every
+time to fix look shorter than it is; the Kaplan-Meier estimate avoids both.
 
-The assumption is that censoring tells nothing about the end that was not seen. It holds where items are cut off by
-the day of the data. It fails where items leave for a reason (transferred, locked, closed as duplicate): that is not
-censoring but another kind of end, and the caller has to say which is meant.
-
-All functions are pure; times are in days, from the start of each item.
+The estimate assumes that censoring is independent of the end. That holds where items are cut off by the day of the
+data. It fails where items leave for a reason (transferred, locked, closed as duplicate): those are ends of another
+kind, and the caller has to decide which are meant. Times are in days, from the start of each item.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from scipy import stats
 
 from torch_embers.statistics.durations import Durations
 from torch_embers.statistics.insufficient import InsufficientData
-from torch_embers.statistics.metrics import Interval
-from torch_embers.statistics.packages import need
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,38 +59,27 @@ class Survival:
     at_risk: tuple[int, ...]
     """Items known to have lasted until just before each time."""
     median: Quantile
-    restricted_mean: Interval
-    """Mean number of days within the first ``horizon`` days."""
-    horizon: float
 
 
 def kaplan_meier(
-    days: Sequence[float],
-    ended: Sequence[bool],
-    *,
-    horizon: float | None = None,
-    confidence: float = 0.95,
-    least: int = LEAST_EVENTS,
+    days: Sequence[float], ended: Sequence[bool], *, confidence: float = 0.95, least: int = LEAST_EVENTS
 ) -> Survival | InsufficientData:
     """Estimate how long items last.
 
     Curve and band are SciPy's (``scipy.stats.ecdf``); the band is that of log(-log S), which stays within 0..1
     (Kalbfleisch and Prentice, The Statistical Analysis of Failure Time Data, 1980). The interval of the median holds
-    the times at which the band holds one half (Brookmeyer and Crowley, Biometrics 38, 1982); that of the restricted
-    mean is normal (Klein and Moeschberger, Survival Analysis, 2003, section 4.5).
+    the times at which the band holds one half (Brookmeyer and Crowley, Biometrics 38, 1982).
 
     Args:
         days: how long each item was seen, 0 or more.
-        ended: whether it ended then; otherwise it was only lost from sight.
-        horizon: end of the restricted mean in days; the longest time seen when not given, and never more than that.
-            Groups can be compared at one common horizon only.
+        ended: whether it ended then; otherwise it is censored.
         confidence: of all intervals, between 0 and 1.
-        least: fewer ends than this are refused.
+        least: ends that are needed.
 
     Raises:
-        InputError: lengths differ, a time is negative or no number, or SciPy is missing.
+        InputError: lengths differ, or a time is negative or no number.
     """
-    return _estimate(Durations.of(days, ended), horizon, confidence, least)
+    return _estimate(Durations.of(days, ended), confidence, least)
 
 
 def by_group(
@@ -106,21 +90,19 @@ def by_group(
     confidence: float = 0.95,
     least: int = LEAST_EVENTS,
 ) -> dict[str, Survival | InsufficientData]:
-    """One curve per group, by name; restricted means share one horizon, the longest time that all curves reach.
+    """One curve per group, by name.
 
     Raises:
         InputError: as ``kaplan_meier``, or not one group for each item.
     """
     parts = Durations.of(days, ended).split(groups)
-    horizon = min((part.longest for part in parts.values() if part.events >= least), default=None)
-    return {name: _estimate(part, horizon, confidence, least) for name, part in parts.items()}
+    return {name: _estimate(part, confidence, least) for name, part in parts.items()}
 
 
-def _estimate(seen: Durations, horizon: float | None, confidence: float, least: int) -> Survival | InsufficientData:
+def _estimate(seen: Durations, confidence: float, least: int) -> Survival | InsufficientData:
     if seen.events < max(1, least):
         return InsufficientData(f"{seen.events} of {len(seen)} ended, {max(1, least)} are needed")
     steps, share, low, high = _curve(seen, confidence)
-    reach = seen.longest if horizon is None else min(float(horizon), seen.longest)
     return Survival(
         items=len(seen),
         events=seen.events,
@@ -130,14 +112,11 @@ def _estimate(seen: Durations, horizon: float | None, confidence: float, least: 
         high=tuple(high.tolist()),
         at_risk=tuple(seen.at_risk(steps).tolist()),
         median=Quantile(_half(steps, share), _half(steps, low), _half(steps, high)),
-        restricted_mean=_restricted_mean(seen, steps, share, reach, confidence),
-        horizon=reach,
     )
 
 
 def _curve(seen: Durations, confidence: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Steps, share, and the two limits of the band, from time 0 on."""
-    stats: Any = need("scipy.stats")
     found = stats.ecdf(stats.CensoredData.right_censored(seen.days, ~seen.ended)).sf
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # it has no limits where the share is 1 or 0: see _low, _high
@@ -166,16 +145,3 @@ def _half(steps: Floats, share: Floats) -> float | None:
     """The first time from which half or less are left."""
     there = np.flatnonzero(share <= 0.5 + TINY)
     return float(steps[there[0]]) if there.size else None
-
-
-def _restricted_mean(seen: Durations, steps: Floats, share: Floats, reach: float, confidence: float) -> Interval:
-    """Area under the curve up to ``reach``, with the variance that Greenwood's formula gives it."""
-    inside = steps < reach
-    area = share[inside] * np.diff(np.append(steps[inside], reach))
-    ahead = np.cumsum(area[::-1])[::-1]  # from each step on
-    mean = float(ahead[0]) if ahead.size else 0.0
-    risk, ends = seen.at_risk(steps[inside]), seen.ends_at(steps[inside])
-    some = risk > ends  # where all end at once nothing lies ahead, and nothing varies
-    variance = float((ahead[some] ** 2 * ends[some] / (risk[some] * (risk[some] - ends[some]))).sum())
-    half = NormalDist().inv_cdf((1 + confidence) / 2) * variance**0.5
-    return Interval(mean, max(0.0, mean - half), min(reach, mean + half))

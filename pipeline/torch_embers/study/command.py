@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from torch_embers import packages
 from torch_embers.errors import InputError
 from torch_embers.study import findings, results, samples
 from torch_embers.study.claims import claims_table, definitions, verdicts
@@ -116,6 +117,7 @@ def run(
     if "claims" in wanted:
         made["paths"] += claims_table.write(made["report"], out)
     if "figures" in wanted:
+        packages.require("study", "pictures need")
         _pictures(made["study"], out, progress, made["paths"])
     if "experiments" in wanted:
         from torch_embers.study.experiments import run as experiments

@@ -26,16 +26,16 @@ intervals a little too short: by 4 % for 506 groups of 550 items, if groups were
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from scipy import optimize
 
 from torch_embers.classify import confusions
 from torch_embers.errors import InputError
 from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.intervals import wilson
 from torch_embers.statistics.metrics import Interval
-from torch_embers.statistics.packages import need
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,7 +131,7 @@ def correct(
         apart.
 
     Raises:
-        InputError: a negative count, or SciPy is missing.
+        InputError: a negative count.
     """
     if any(count < 0 for count in predicted.values()):
         raise InputError("counts of predictions cannot be negative")
@@ -185,11 +185,7 @@ def solve(rates: Floats, observed: Floats) -> Floats:
 
     Returns:
         float64 [classes].
-
-    Raises:
-        InputError: SciPy is missing.
     """
-    optimize: Any = need("scipy.optimize")
     count = len(rates)
     system = np.vstack([(rates - observed).T, np.ones(count)])
     found, _ = optimize.nnls(system, np.append(np.zeros(len(observed)), 1.0))

@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from torch_embers import resources
+from torch_embers import packages, resources
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -170,6 +170,7 @@ class Reading:
         made = self.table(name)
         if not made.definition.draw:
             raise InputError(f"{name} is a table and has no picture: use shown({name!r})")
+        packages.require("study", "pictures need")
         from torch_embers import drawing
         from torch_embers.study.figures.pictures.draw import draw
 
@@ -293,10 +294,11 @@ def experiments_in(folder: Path | None = None) -> Experiments | None:
 
 def _kept(folder: Path, name: str) -> Picture:
     """A picture from a folder: its PNG, which renders alike everywhere, else its SVG."""
-    from torch_embers import drawing
-
     raster = folder / f"{name}.png"
     if raster.is_file():
+        packages.require("study", "pictures need")
+        from torch_embers import drawing
+
         return Picture(name, png=_small(raster.read_bytes(), drawing.DPI))
     return Picture(name, svg=(folder / f"{name}.svg").read_text(encoding="utf-8"))
 
@@ -346,9 +348,7 @@ def _word(value: Any) -> str:
 
 def _small(png: bytes, dpi: int) -> bytes:
     """A PNG of some dots per inch with DPI of them, and with few colours."""
-    from torch_embers import drawing
-
-    drawing.need()  # Pillow comes with Matplotlib
+    packages.require("study", "pictures need")  # Pillow comes with Matplotlib
     from PIL import Image
 
     picture = Image.open(BytesIO(png)).convert("RGB")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from torch_embers import packages
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,15 +39,6 @@ def rounds(most: int, least: int, seconds: float) -> Iterator[int]:
         if number >= least and perf_counter() - start > seconds:
             return
         yield number
-
-
-def torch_or_refuse() -> Any:
-    """The module torch.
-
-    Raises:
-        InputError: it is not installed.
-    """
-    return packages.need("torch", "the experiments need", "study")
 
 
 def present(torch: Any) -> tuple[str, ...]:

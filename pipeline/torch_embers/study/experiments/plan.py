@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TypeVar
 
-from torch_embers import resources
+from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DEFINITIONS = "experiments.toml"
 PROFILES = ("default", "quick")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(toml_models.Entry):
     """How much is measured. Each field is an entry of ``[settings]``, where its reason stands."""
 
     images: int
@@ -27,7 +22,7 @@ class Plan:
     whole_dimension: int
     whole_repeats: int
     power_dimension: int
-    large_megabytes: float
+    large_megabytes: int
     orders_per_place: int
     sample_repeats: int
     series_seconds: float
@@ -36,8 +31,7 @@ class Plan:
     confidence: float
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(toml_models.Entry):
     """Numbers of the augmentation chain. Each field is an entry of ``[chain]``."""
 
     padding: int
@@ -52,8 +46,7 @@ class Chain:
     deviation: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(toml_models.Entry):
     """What the paper printed. Each field is an entry of ``[printed]``; times in seconds."""
 
     aware_seconds: float
@@ -65,39 +58,40 @@ class Printed:
     five: float
 
 
+Model = TypeVar("Model", bound=toml_models.Entry)
+
+
 def plan(profile: str = "default") -> Plan:
     """How much is measured under ``default`` or ``quick``.
 
     Raises:
-        InputError: there is no such profile, or data/experiments.toml is incomplete.
+        InputError: there is no such profile, or data/experiments.toml is malformed.
     """
     if profile not in PROFILES:
         raise InputError(f"there are no settings {profile!r}: use one of {', '.join(PROFILES)}")
-    return Plan(**_entries("settings", profile, Plan))
+    return _read(Plan, "settings", profile)
 
 
 def chain() -> Chain:
     """The numbers of the augmentation chain.
 
     Raises:
-        InputError: data/experiments.toml is incomplete.
+        InputError: data/experiments.toml is malformed.
     """
-    return Chain(**_entries("chain", "value", Chain))
+    return _read(Chain, "chain", "value")
 
 
 def printed() -> Printed:
     """What the paper printed.
 
     Raises:
-        InputError: data/experiments.toml is incomplete.
+        InputError: data/experiments.toml is malformed.
     """
-    return Printed(**_entries("printed", "value", Printed))
+    return _read(Printed, "printed", "value")
 
 
-def _entries(section: str, key: str, kind: type) -> Mapping[str, Any]:
-    found = resources.load_toml(DEFINITIONS).get(section, {})
-    try:
-        values = {field.name: found[field.name][key] for field in fields(kind)}
-    except (KeyError, TypeError) as error:
-        raise InputError(f"data/{DEFINITIONS}: [{section}] lacks {error}; each entry has {key} and reason") from error
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+def _read(model: type[Model], section: str, key: str) -> Model:
+    """One of the values that each entry of a section has beside its reason."""
+    entries = resources.load_toml(DEFINITIONS).get(section, {})
+    values = {name: entry[key] for name, entry in entries.items() if key in entry}
+    return toml_models.validate(model, values, f"{DEFINITIONS}: {section}")

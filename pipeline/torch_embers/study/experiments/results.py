@@ -1,8 +1,8 @@
-"""All results of a run of the experiments, and the finding in words."""
+"""All results of a run of the experiments, and sentences about them."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.study.experiments import orders, plan, sentences, summary
@@ -30,10 +30,10 @@ class Results:
 
 
 def results(found: Sequence[Measured], facts: Facts) -> Results:
-    """Summaries and finding."""
+    """Summaries, and sentences about them."""
     confidence = facts.settings.confidence
     times = summary.order_times(found)
-    without = Results(
+    made = Results(
         compared=tuple(summary.compared(found, confidence)),
         steps=tuple(summary.step_times(found)),
         orders=tuple(times),
@@ -41,8 +41,7 @@ def results(found: Sequence[Measured], facts: Facts) -> Results:
         explained=tuple(summary.explained(found)),
         finding=(),
     )
-    said = (*_on_augmentation(without, facts), *_on_permutation(without))
-    return Results(without.compared, without.steps, without.orders, without.yardsticks, without.explained, said)
+    return replace(made, finding=(*_on_augmentation(made, facts), *_on_permutation(made)))
 
 
 def _on_augmentation(found: Results, facts: Facts) -> list[str]:
@@ -84,12 +83,12 @@ def as_json(found: Results, facts: Facts) -> dict[str, Any]:
     """Everything but the single times, for experiments.json."""
     return {
         "machine": dict(facts.machine),
-        "settings": {"profile": facts.profile, **asdict(facts.settings)},
+        "settings": {"profile": facts.profile, **facts.settings.model_dump()},
         "seed": facts.seed,
         "images": facts.images,
         "arms_differ_by": {f"{device}, {series}": worst for (device, series), worst in facts.differences.items()},
         "layouts_of_default": facts.layouts,
-        "printed": asdict(plan.printed()),
+        "printed": plan.printed().model_dump(),
         "finding": list(found.finding),
         "notes": list(facts.notes),
         "augmentation": [

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from torch_embers import packages
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
 from torch_embers.study.experiments import devices as known
@@ -43,17 +44,21 @@ def run(
         devices: cpu, cuda or mps; all that torch can use where None.
         seed: of images, draws, orders and the order of measuring.
         profile: settings of data/experiments.toml, ``default`` (about a minute) or ``quick``.
-        progress: is told of each measurement.
+        progress: advances with each measurement.
 
     Raises:
         InputError: torch is missing, an option or a file cannot be used, or memory does not suffice.
     """
-    torch = known.torch_or_refuse()
-    told = progress or Silent()
+    packages.require("study", "the experiments need", "torch")
+    import torch
+
+    from torch_embers.study.experiments import images as image_files
+
+    progress = progress or Silent()
     wanted = _narrowed(plan.plan(profile), count, repeats)
     chosen = known.choose(torch, devices)
     names = tuple(one.name for one in chosen)
-    pixels, source = _images(images, wanted.images, seed)
+    pixels, source = image_files.load(images, wanted.images, seed)
     facts = Facts(machine.describe(torch, names), profile, wanted, seed, source)
     tasks = [
         task
@@ -63,12 +68,12 @@ def run(
             *_order_tasks(torch, device, wanted, facts, dimension),
         )
     ]
-    told.expects(sum(task.amount for task in tasks))
+    progress.expects(sum(task.amount for task in tasks))
     found: list[Measured] = []
     for task in tasks:
-        found += task.measure(told.advanced)
+        found += task.measure(progress.advanced)
         write(out, found, facts, pictures=task.last)
-        told.said(f"measured: {task.name}")
+        progress.said(f"measured: {task.name}")
     return found
 
 
@@ -106,16 +111,10 @@ def _narrowed(wanted: Plan, count: int | None, repeats: int | None) -> Plan:
         if value is not None and value < 1:
             raise InputError(f"{option} {value}: at least 1 is needed")
     if count is not None:
-        wanted = replace(wanted, images=count)
+        wanted = wanted.model_copy(update={"images": count})
     if repeats is not None:
-        wanted = replace(wanted, repeats=repeats, whole_repeats=repeats, sample_repeats=repeats)
+        wanted = wanted.model_copy(update=dict.fromkeys(("repeats", "whole_repeats", "sample_repeats"), repeats))
     return wanted
-
-
-def _images(path: Path | None, count: int, seed: int) -> tuple[Any, str]:
-    from torch_embers.study.experiments import images
-
-    return images.load(path, count, seed)
 
 
 def _chain_tasks(torch: Any, device: Device, wanted: Plan, facts: Facts, pixels: Any) -> Iterator[_Task]:

@@ -10,6 +10,7 @@ from itertools import groupby
 from math import comb
 from typing import TYPE_CHECKING, Any
 
+from torch_embers import packages
 from torch_embers.errors import InputError, MissingPackageError
 from torch_embers.statistics import intervals
 from torch_embers.statistics.insufficient import InsufficientData
@@ -38,6 +39,8 @@ def derive(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -
     if method is None:
         raise InputError(f'data/{DEFINITIONS}: figure "{definition.id}": derive: none of {", ".join(METHODS)}')
     try:
+        if method not in WITHOUT_EXTRA:
+            packages.require("study", "the study's statistics need")
         return method(definition, found, limits)
     except MissingPackageError as error:
         return Table(definition, (), tuple(found), (f"not computed: {error}",))
@@ -206,3 +209,5 @@ METHODS: dict[str, Callable[[FigureDefinition, Sequence[Row], Limits], Table]] =
     "survival": _survival,
 }
 """The methods that `derive` in data/figures.toml names."""
+WITHOUT_EXTRA = (_plain, _shares, _differences)
+"""Methods that need no package of the extra `study`."""

@@ -88,7 +88,7 @@ def stacked(table: Table, plan: Plan) -> Any:
                 sum(r["k"] for r in rows if (r["year"], r["half"]) == moment and r[group] in members)
                 for moment in halves
             ]
-            look = drawing.look(c, place) if group == "class" or c == "rest" else _by_place(place)
+            look = drawing.look(c, place) if group == "class" or c == "rest" else drawing.look("", place)
             axes.bar(range(len(halves)), counts, 0.85, bottom, color=look.colour, hatch=look.hatch,
                      label=captions.name(c), edgecolor="white", linewidth=0.3)  # fmt: skip
             bottom = [b + k for b, k in zip(bottom, counts, strict=True)]
@@ -108,11 +108,6 @@ def stacked(table: Table, plan: Plan) -> Any:
 def _place(day: date, first: tuple[int, int]) -> float:
     """Where the end of a month lies among bars of half years, the first of which stands around 0."""
     return 2 * (day.year - first[0]) + day.month / 6 - (first[1] - 1) - 0.5
-
-
-def _by_place(place: int) -> drawing.Look:
-    """Parts of the data path have no look of their own."""
-    return drawing.Look(drawing.colours()[place % len(drawing.colours())], "")
 
 
 def _halves(rows: Sequence[Row]) -> list[tuple[int, int]]:
