@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#103963", "pytorch/pytorch#103749"]
+# relation."pytorch/pytorch#103963" = "sibling"
+# relation."pytorch/pytorch#103749" = "same"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu", "torch>=2.0"]

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#106773"]
+# relation = "sibling"
 # bug_type = "device_management"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#108345", "pytorch/pytorch#112096"]
+# relation."pytorch/pytorch#108345" = "sibling"
+# relation."pytorch/pytorch#112096" = "same"
 # bug_type = "memory"
 # memory_type = "indexing"
 # memory_subtype = "overflow"

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#111484", "pytorch/pytorch#112096"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "indexing"
 # memory_subtype = "overflow"

@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#11201", "pytorch/pytorch#973"]
+# relation."pytorch/pytorch#11201" = "same"
+# relation."pytorch/pytorch#973" = "sibling"
 # bug_type = "file_descriptor"
 # consequence = "runtime_error"
 # requires = ["cpu"]

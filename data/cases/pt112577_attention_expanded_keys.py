@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#112577", "pytorch/pytorch#114837"]
+# relation."pytorch/pytorch#112577" = "same"
+# relation."pytorch/pytorch#114837" = "sibling"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # memory_subtype = "input_tensor_management"

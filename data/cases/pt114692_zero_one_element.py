@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#114692", "pytorch/pytorch#114838"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "indexing"
 # memory_subtype = "overflow"

@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#114945", "pytorch/pytorch#159927"]
+# relation."pytorch/pytorch#114945" = "same"
+# relation."pytorch/pytorch#159927" = "sibling"
 # bug_type = "logical"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

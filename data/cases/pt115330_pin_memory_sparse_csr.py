@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#115330", "pytorch/pytorch#129645"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "pin_memory"
 # memory_subtype = "input_tensor_management"

@@ -1,7 +1,7 @@
 # /// script
 # dependencies = ["torch"]
 # [tool.embers]
-# issues = ["pytorch/pytorch#115913"]
+# issues = []
 # bug_type = "memory"
 # memory_type = "indexing"
 # memory_subtype = "invalid_memory_access"

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#117273", "pytorch/pytorch#117058"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "memory_overflow"
 # memory_subtype = "programming"

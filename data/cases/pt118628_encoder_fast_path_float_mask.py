@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#118628", "pytorch/pytorch#107084"]
+# relation."pytorch/pytorch#118628" = "same"
+# relation."pytorch/pytorch#107084" = "sibling"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]

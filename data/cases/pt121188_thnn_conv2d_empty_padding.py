@@ -1,7 +1,8 @@
 # /// script
 # dependencies = ["torch"]
 # [tool.embers]
-# issues = ["pytorch/pytorch#121188", "pytorch/pytorch#78128"]
+# issues = ["pytorch/pytorch#121188"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "segment_fault"
 # memory_subtype = "programming"

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#121274"]
+# relation = "same"
 # bug_type = "indexing"
 # consequence = "runtime_error"
 # requires = ["cpu", "package:numpy"]

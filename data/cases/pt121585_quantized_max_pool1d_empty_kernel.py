@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#121585"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "segment_fault"
 # memory_subtype = "programming"

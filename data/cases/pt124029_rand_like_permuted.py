@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#124029", "pytorch/pytorch#165267"]
+# relation."pytorch/pytorch#124029" = "same"
+# relation."pytorch/pytorch#165267" = "sibling"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # memory_subtype = "input_tensor_management"

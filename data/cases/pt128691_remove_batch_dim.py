@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#128691", "pytorch/pytorch#77893"]
+# relation = "sibling"
 # bug_type = "memory"
 # memory_type = "segment_fault"
 # memory_subtype = "programming"

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#132596"]
+# relation = "sibling"
 # bug_type = "memory"
 # memory_type = "memory_overflow"
 # memory_subtype = "programming"

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#133265", "pytorch/pytorch#153069"]
+# relation = "sibling"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]

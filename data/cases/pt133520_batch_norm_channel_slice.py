@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#133520", "pytorch/pytorch#133610"]
+# relation = "sibling"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # memory_subtype = "input_tensor_management"

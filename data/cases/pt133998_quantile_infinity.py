@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#133998"]
+# relation = "same"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]

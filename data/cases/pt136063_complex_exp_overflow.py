@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#136063", "pytorch/pytorch#48010"]
+# relation."pytorch/pytorch#136063" = "sibling"
+# relation."pytorch/pytorch#48010" = "same"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#137890"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "memory_overflow"
 # memory_subtype = "programming"

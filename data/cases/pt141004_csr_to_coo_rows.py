@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#141004", "pytorch/pytorch#190046"]
+# relation = "sibling"
 # bug_type = "memory"
 # memory_type = "segment_fault"
 # memory_subtype = "programming"

@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#141774", "pytorch/pytorch#141776"]
+# relation."pytorch/pytorch#141774" = "sibling"
+# relation."pytorch/pytorch#141776" = "same"
 # bug_type = "data_type"
 # consequence = "runtime_error"
 # requires = ["mps", "torch>=2.5"]

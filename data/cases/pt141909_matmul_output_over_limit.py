@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#141909", "pytorch/pytorch#143095"]
+# relation."pytorch/pytorch#141909" = "sibling"
+# relation."pytorch/pytorch#143095" = "same"
 # bug_type = "memory"
 # memory_type = "indexing"
 # memory_subtype = "overflow"

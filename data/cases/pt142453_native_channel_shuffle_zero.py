@@ -2,6 +2,9 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#142453", "pytorch/pytorch#77899", "pytorch/pytorch#146787"]
+# relation."pytorch/pytorch#142453" = "sibling"
+# relation."pytorch/pytorch#77899" = "sibling"
+# relation."pytorch/pytorch#146787" = "same"
 # bug_type = "memory"
 # memory_type = "segment_fault"
 # memory_subtype = "programming"

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#143847"]
+# relation = "sibling"
 # bug_type = "memory"
 # memory_type = "memory_format"
 # memory_subtype = "stride_calculation_manually"

@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#147860", "pytorch/pytorch#96074"]
+# relation."pytorch/pytorch#147860" = "sibling"
+# relation."pytorch/pytorch#96074" = "same"
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#149132"]
+# relation = "same"
 # bug_type = "logical"
 # consequence = "crash"
 # requires = ["mps", "torch>=2.5"]

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#153237"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "nested_tensor_layout"
 # memory_subtype = "storage_format_mismatch"

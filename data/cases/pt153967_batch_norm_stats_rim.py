@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#153967"]
+# relation = "sibling"
 # bug_type = "memory"
 # memory_type = "segment_fault"
 # memory_subtype = "memory_corruption"

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#156173"]
+# relation = "sibling"
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#156644", "pytorch/pytorch#158022"]
+# relation."pytorch/pytorch#156644" = "same"
+# relation."pytorch/pytorch#158022" = "sibling"
 # bug_type = "memory"
 # memory_type = "memory_format"
 # memory_subtype = "stride_calculation_manually"

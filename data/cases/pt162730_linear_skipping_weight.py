@@ -2,6 +2,9 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#162730", "pytorch/pytorch#161641", "pytorch/pytorch#162779"]
+# relation."pytorch/pytorch#162730" = "sibling"
+# relation."pytorch/pytorch#161641" = "same"
+# relation."pytorch/pytorch#162779" = "same"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # memory_subtype = "input_tensor_management"

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#163103"]
+# relation = "same"
 # bug_type = "logical"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

@@ -2,6 +2,9 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#165257", "pytorch/pytorch#165267", "pytorch/pytorch#124029"]
+# relation."pytorch/pytorch#165257" = "same"
+# relation."pytorch/pytorch#165267" = "same"
+# relation."pytorch/pytorch#124029" = "sibling"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # memory_subtype = "input_tensor_management"

@@ -2,6 +2,9 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#165427", "pytorch/pytorch#98276", "pytorch/pytorch#93998"]
+# relation."pytorch/pytorch#165427" = "same"
+# relation."pytorch/pytorch#98276" = "sibling"
+# relation."pytorch/pytorch#93998" = "same"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]

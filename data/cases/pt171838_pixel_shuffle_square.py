@@ -2,6 +2,9 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#171838", "pytorch/pytorch#146795", "pytorch/pytorch#139987"]
+# relation."pytorch/pytorch#171838" = "same"
+# relation."pytorch/pytorch#146795" = "sibling"
+# relation."pytorch/pytorch#139987" = "sibling"
 # bug_type = "memory"
 # memory_type = "indexing"
 # memory_subtype = "overflow"

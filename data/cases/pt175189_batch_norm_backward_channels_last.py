@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#175189", "pytorch/pytorch#188371"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "memory_format"
 # memory_subtype = "channel_management"

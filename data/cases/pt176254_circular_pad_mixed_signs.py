@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#176254"]
+# relation = "sibling"
 # bug_type = "memory"
 # memory_type = "initialization"
 # memory_subtype = "order"

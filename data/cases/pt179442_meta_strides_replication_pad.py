@@ -1,7 +1,8 @@
 # /// script
 # dependencies = ["torch"]
 # [tool.embers]
-# issues = ["pytorch/pytorch#179442", "pytorch/pytorch#96738"]
+# issues = ["pytorch/pytorch#179442"]
+# relation = "sibling"
 # bug_type = "memory"
 # memory_type = "memory_format"
 # memory_subtype = "channel_management"

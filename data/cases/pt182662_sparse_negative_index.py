@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#182662", "pytorch/pytorch#153329"]
+# relation."pytorch/pytorch#182662" = "same"
+# relation."pytorch/pytorch#153329" = "sibling"
 # bug_type = "memory"
 # memory_type = "indexing"
 # memory_subtype = "invalid_memory_access"

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#185770", "pytorch/pytorch#187293"]
+# relation = "same"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#185885"]
+# relation = "sibling"
 # bug_type = "indexing"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#187743"]
+# relation = "same"
 # bug_type = "logical"
 # consequence = "runtime_error"
 # requires = ["cpu"]

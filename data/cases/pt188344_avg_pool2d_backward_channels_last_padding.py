@@ -2,6 +2,9 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#188344", "pytorch/pytorch#188345", "pytorch/pytorch#107201"]
+# relation."pytorch/pytorch#188344" = "same"
+# relation."pytorch/pytorch#188345" = "same"
+# relation."pytorch/pytorch#107201" = "sibling"
 # bug_type = "memory"
 # memory_type = "memory_format"
 # memory_subtype = "channel_management"

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#188372", "pytorch/pytorch#188375"]
+# relation = "same"
 # bug_type = "logical"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#189245"]
+# relation = "same"
 # bug_type = "thread_management"
 # consequence = "hang"
 # requires = ["cpu", "package:setuptools"]

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#190054"]
+# relation = "same"
 # bug_type = "data_type"
 # consequence = "crash"
 # requires = ["mps"]

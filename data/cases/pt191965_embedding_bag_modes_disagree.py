@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#191965", "pytorch/pytorch#52851"]
+# relation."pytorch/pytorch#191965" = "same"
+# relation."pytorch/pytorch#52851" = "sibling"
 # bug_type = "indexing"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

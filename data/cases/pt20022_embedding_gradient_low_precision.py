@@ -1,7 +1,7 @@
 # /// script
 # dependencies = ["torch"]
 # [tool.embers]
-# issues = ["pytorch/pytorch#20022", "pytorch/pytorch#2391"]
+# issues = []
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#31829", "pytorch/pytorch#49724"]
+# relation."pytorch/pytorch#31829" = "same"
+# relation."pytorch/pytorch#49724" = "sibling"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]

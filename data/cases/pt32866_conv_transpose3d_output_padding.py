@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#32866"]
+# relation = "sibling"
 # bug_type = "memory"
 # memory_type = "indexing"
 # memory_subtype = "overflow"

@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#45721", "pytorch/pytorch#45802"]
+# relation."pytorch/pytorch#45721" = "sibling"
+# relation."pytorch/pytorch#45802" = "same"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # memory_subtype = "input_tensor_management"

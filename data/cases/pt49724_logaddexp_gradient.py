@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#49724", "pytorch/pytorch#31829"]
+# relation."pytorch/pytorch#49724" = "same"
+# relation."pytorch/pytorch#31829" = "sibling"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#51800"]
+# relation = "same"
 # bug_type = "initialization"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

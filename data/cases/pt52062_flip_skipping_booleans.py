@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#52062", "pytorch/pytorch#49895"]
+# relation."pytorch/pytorch#52062" = "same"
+# relation."pytorch/pytorch#49895" = "sibling"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # memory_subtype = "input_tensor_management"

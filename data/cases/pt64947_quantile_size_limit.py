@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#64947"]
+# relation = "same"
 # bug_type = "resource_limit"
 # consequence = "runtime_error"
 # requires = ["cpu", "memory>=1GiB"]

@@ -1,7 +1,7 @@
 # /// script
 # dependencies = ["torch"]
 # [tool.embers]
-# issues = ["pytorch/pytorch#72341", "pytorch/pytorch#194616"]
+# issues = []
 # bug_type = "memory"
 # memory_type = "memory_format"
 # memory_subtype = "channel_management"

@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#75281", "pytorch/pytorch#166856"]
+# relation."pytorch/pytorch#75281" = "same"
+# relation."pytorch/pytorch#166856" = "sibling"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # consequence = "silent_correctness"

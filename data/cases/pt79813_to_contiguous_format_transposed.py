@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#79813"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "memory_format"
 # consequence = "silent_correctness"

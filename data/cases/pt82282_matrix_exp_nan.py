@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#82282"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "initialization"
 # consequence = "silent_correctness"

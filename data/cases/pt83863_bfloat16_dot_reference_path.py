@@ -2,6 +2,9 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#83863", "pytorch/pytorch#95125", "pytorch/pytorch#96074"]
+# relation."pytorch/pytorch#83863" = "sibling"
+# relation."pytorch/pytorch#95125" = "sibling"
+# relation."pytorch/pytorch#96074" = "same"
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

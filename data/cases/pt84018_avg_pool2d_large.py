@@ -2,6 +2,9 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#84018", "pytorch/pytorch#68682", "pytorch/pytorch#84724"]
+# relation."pytorch/pytorch#84018" = "sibling"
+# relation."pytorch/pytorch#68682" = "same"
+# relation."pytorch/pytorch#84724" = "same"
 # bug_type = "memory"
 # memory_type = "indexing"
 # memory_subtype = "overflow"

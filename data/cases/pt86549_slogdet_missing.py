@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#86549"]
+# relation = "same"
 # bug_type = "other"
 # consequence = "runtime_error"
 # requires = ["mps"]

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#86805", "pytorch/pytorch#110829"]
+# relation = "sibling"
 # bug_type = "other"
 # consequence = "runtime_error"
 # requires = ["mps"]

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#87564"]
+# relation = "sibling"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # consequence = "silent_correctness"

@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#87713", "pytorch/pytorch#88108"]
+# relation."pytorch/pytorch#87713" = "sibling"
+# relation."pytorch/pytorch#88108" = "same"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # memory_subtype = "cuda_limitation"

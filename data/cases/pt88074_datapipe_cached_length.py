@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#88074"]
+# relation = "same"
 # bug_type = "data_pipe"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#88443"]
+# relation = "same"
 # bug_type = "logical"
 # consequence = "hang"
 # requires = ["cpu"]

@@ -1,7 +1,7 @@
 # /// script
 # dependencies = ["torch"]
 # [tool.embers]
-# issues = ["pytorch/pytorch#89199"]
+# issues = []
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

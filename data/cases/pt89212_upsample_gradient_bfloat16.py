@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#89212", "pytorch/pytorch#91169"]
+# relation."pytorch/pytorch#89212" = "sibling"
+# relation."pytorch/pytorch#91169" = "same"
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

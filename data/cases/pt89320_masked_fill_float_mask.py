@@ -2,6 +2,9 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#89320", "pytorch/pytorch#85063", "pytorch/pytorch#94634"]
+# relation."pytorch/pytorch#89320" = "same"
+# relation."pytorch/pytorch#85063" = "sibling"
+# relation."pytorch/pytorch#94634" = "sibling"
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

@@ -2,6 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#89677", "pytorch/pytorch#90358"]
+# relation."pytorch/pytorch#89677" = "sibling"
+# relation."pytorch/pytorch#90358" = "same"
 # bug_type = "memory"
 # memory_type = "indexing"
 # memory_subtype = "invalid_memory_access"

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#90992"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # consequence = "crash"

@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#91597"]
+# relation = "same"
 # bug_type = "data_type"
 # consequence = "nan_inf"
 # requires = ["cpu"]

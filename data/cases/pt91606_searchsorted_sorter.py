@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#91606"]
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "indexing"
 # memory_subtype = "invalid_memory_access"

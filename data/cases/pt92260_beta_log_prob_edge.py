@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#92260", "pytorch/pytorch#65811"]
+# relation = "same"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]

@@ -2,6 +2,9 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#93124", "pytorch/pytorch#121149", "pytorch/pytorch#64671"]
+# relation."pytorch/pytorch#93124" = "same"
+# relation."pytorch/pytorch#121149" = "sibling"
+# relation."pytorch/pytorch#64671" = "sibling"
 # bug_type = "memory"
 # memory_type = "segment_fault"
 # memory_subtype = "programming"

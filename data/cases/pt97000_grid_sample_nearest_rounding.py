@@ -2,6 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#97000"]
+# relation = "same"
 # bug_type = "indexing"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
+from torch_embers.mine import dispositions
 from torch_embers.mine.graphql_records import reject
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.rest_records import BadRecordError, labels_of, number_of, text, whole
@@ -121,12 +122,16 @@ class CatalogSource:
 
     def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Yield the whole catalog as one batch, or nothing where it is already stored."""
-        body = resources.data_file(FILE).read_bytes()
-        cursor = json.dumps({"sha256": hashlib.sha256(body).hexdigest()})
+        entries, closings = (resources.data_file(name).read_bytes() for name in (FILE, dispositions.FILE))
+        cursor = json.dumps({"sha256": hashlib.sha256(entries + closings).hexdigest()})
         if state.get(STREAM) == cursor:
             return
-        page = make_page(self.repo, self.name, KIND, FILE, body)
-        batch = read_catalog(page)
-        batch.pages.append(page)
-        batch.cursors.append(SyncState(self.repo, self.name, STREAM, cursor, page.fetched_at))
+        pages = [
+            make_page(self.repo, self.name, KIND, FILE, entries),
+            make_page(self.repo, self.name, dispositions.KIND, dispositions.FILE, closings),
+        ]
+        batch = read_catalog(pages[0])
+        batch.extend(dispositions.read_dispositions(pages[1]))
+        batch.pages += pages
+        batch.cursors.append(SyncState(self.repo, self.name, STREAM, cursor, pages[0].fetched_at))
         yield batch

@@ -127,7 +127,7 @@ def _array(page: Page) -> list[Any]:
 
 def registry() -> dict[str, Callable[[Page], Batch]]:
     """Reader of each kind of page."""
-    from torch_embers.mine import archive, catalog, gitlog, jsonl
+    from torch_embers.mine import archive, catalog, dispositions, gitlog, jsonl
 
     return {
         "rest.items": rest_items,
@@ -139,6 +139,7 @@ def registry() -> dict[str, Callable[[Page], Batch]]:
         "graphql": graphql,
         "archive.events": archive.read_archive,
         "catalog.entries": catalog.read_catalog,
+        dispositions.KIND: dispositions.read_dispositions,
         "git.log": gitlog.read_git_log,
         "git.sizes": gitlog.read_code_size,
         "jsonl.records": jsonl.read_jsonl,

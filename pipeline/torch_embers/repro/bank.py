@@ -49,8 +49,12 @@ def save(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> int:
     )
     for case in fresh:
         connection.execute("DELETE FROM case_items WHERE case_hash = ?", [case.hash])
-    items = {(case.hash, repo, number) for case in fresh for repo, number in case.issues}
-    rows.append(connection, "case_items", [{"case_hash": h, "repo": r, "number": n} for h, r, n in sorted(items)])
+    items = [
+        {"case_hash": case.hash, "repo": repo, "number": number, "relation": case.relations.get((repo, number))}
+        for case in fresh
+        for repo, number in sorted(set(case.issues))
+    ]
+    rows.append(connection, "case_items", items)
     return len(fresh)
 
 

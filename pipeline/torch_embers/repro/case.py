@@ -34,6 +34,7 @@ SCHEMES = ("bug_type", "memory_type", "memory_subtype", "consequence")
 KEYS = frozenset(
     {
         "issues",
+        "relation",
         "requires",
         "known_bad",
         "fixed_in",
@@ -46,6 +47,9 @@ KEYS = frozenset(
         *SCHEMES,
     }
 )
+UNHASHED = ("issues", "relation", "known_bad", "fixed_in")
+"""What does not decide a verdict: which items a case belongs to, and what was measured."""
+RELATIONS = ("same", "sibling")
 DEFAULT_TIMEOUT = 60.0
 LONGEST_TIMEOUT = 3_600.0
 LARGEST = 1 << 20
@@ -94,6 +98,7 @@ class Case:
 
     Attributes:
         issues: (repository, number) of every item it shows.
+        relations: how closely it shows an item, ``same`` or ``sibling``; items that nobody compared are left out.
         labels: class by scheme of data/taxonomy.toml.
         known_bad: versions on which it was measured to occur, oldest first.
         signature: failures that count; one of them is enough.
@@ -109,6 +114,7 @@ class Case:
     code: str
     summary: str
     issues: tuple[tuple[str, int], ...]
+    relations: Mapping[tuple[str, int], str]
     labels: Mapping[str, str]
     needs: tuple[Need, ...]
     known_bad: tuple[str, ...]
@@ -178,12 +184,14 @@ def parse(text: str, name: str, origin: Origin = "curated") -> Case:
     if oracle not in ORACLES:
         raise CaseError(f"{name}: oracle {oracle!r} is none of {', '.join(ORACLES)}")
     declared = _signature(embers, name)
+    issues = _issues(embers, name)
     found = Case(
         name=name,
         origin=origin,
         code=text,
         summary=summary,
-        issues=_issues(embers, name),
+        issues=issues,
+        relations=_relations(embers, issues, name),
         labels=_labels(embers, name),
         needs=tuple(_need(text, name) for text in _texts(embers, "requires", name)),
         known_bad=tuple(_version(v, name) for v in _texts(embers, "known_bad", name)),
@@ -207,7 +215,7 @@ def case_hash(text: str, tree: ast.Module, meta: Mapping[str, Any]) -> str:
 
     Where the code is not plain enough to be unparsed (deep nesting), its text is hashed as it stands.
     """
-    kept = {k: v for k, v in meta.get("tool", {}).get("embers", {}).items() if k not in ("known_bad", "fixed_in")}
+    kept = {k: v for k, v in meta.get("tool", {}).get("embers", {}).items() if k not in UNHASHED}
     try:
         body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
         code = ast.unparse(ast.Module(body=body, type_ignores=[]))
@@ -289,9 +297,26 @@ def _issues(table: Mapping[str, Any], name: str) -> tuple[tuple[str, int], ...]:
         if match is None:
             raise CaseError(f"{name}: issue {text!r} is not of the form owner/name#123")
         found.append((match[1], int(match[2])))
-    if not found:
-        raise CaseError(f"{name}: issues is empty: name at least one, as owner/name#123")
     return tuple(found)
+
+
+def _relations(
+    table: Mapping[str, Any], issues: tuple[tuple[str, int], ...], name: str
+) -> dict[tuple[str, int], str]:
+    """How closely the case shows each of its items: one word for all, or a table by item."""
+    value = table.get("relation", {})
+    by_item = dict.fromkeys((f"{repo}#{number}" for repo, number in issues), value) if isinstance(value, str) else value
+    if not isinstance(by_item, dict):
+        raise CaseError(f"{name}: relation must be a word or a table by item")
+    relations = {}
+    for text, relation in by_item.items():
+        match = _ISSUE.fullmatch(text)
+        if match is None or (match[1], int(match[2])) not in issues:
+            raise CaseError(f"{name}: relation names {text!r}, which is none of its issues")
+        if relation not in RELATIONS:
+            raise CaseError(f"{name}: relation {relation!r} to {text} is none of {', '.join(RELATIONS)}")
+        relations[match[1], int(match[2])] = relation
+    return relations
 
 
 def _labels(table: Mapping[str, Any], name: str) -> dict[str, str]:

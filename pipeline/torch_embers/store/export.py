@@ -31,6 +31,7 @@ TABLES = (
     "components",
     "gold_labels",
     "catalog",
+    "dispositions",
     "candidates",
     "funnel",
     "rejects",

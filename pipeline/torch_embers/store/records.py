@@ -207,6 +207,28 @@ class CatalogEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Disposition:
+    """What an annotator read of the closing of an issue."""
+
+    repo: str
+    number: int
+    disposition: str
+    """fixed, declined, duplicate, superseded, stale or unknown."""
+    evidence: str
+    annotator_kind: str
+    annotator: str
+    duplicate_of: int | None = None
+    evidence_kind: str | None = None
+    """commit, closing_pr, comment, state_reason or event."""
+    evidence_ref: str | None = None
+    evidence_date: str | None = None
+    confidence: float | None = None
+    source: str = ""
+    fetched_at: str | None = None
+    page_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class StatedLink:
     """A link that a source states as data (closing pull requests, the catalog), not as prose."""
 
@@ -263,6 +285,7 @@ class Batch:
     code_sizes: list[CodeSize] = field(default_factory=list)
     gold_labels: list[GoldLabel] = field(default_factory=list)
     catalog: list[CatalogEntry] = field(default_factory=list)
+    dispositions: list[Disposition] = field(default_factory=list)
     stated_links: list[StatedLink] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     cursors: list[SyncState] = field(default_factory=list)

@@ -24,6 +24,7 @@ COUNTED = (
     "components",
     "gold_labels",
     "catalog",
+    "dispositions",
     "rejects",
     "raw_pages",
 )

@@ -25,6 +25,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "code_sizes": ("repo", "tag", "component", "subcomponent"),
     "gold_labels": ("repo", "number", "scheme", "value", "annotator"),
     "catalog": ("repo", "number"),
+    "dispositions": ("repo", "number", "annotator"),
     "stated_links": ("repo", "number", "relation", "target_repo", "target_number", "evidence"),
     "rejects": (),
     "raw_pages": ("page_id",),
@@ -42,6 +43,7 @@ RECORDS: dict[str, type] = {
     "code_sizes": records.CodeSize,
     "gold_labels": records.GoldLabel,
     "catalog": records.CatalogEntry,
+    "dispositions": records.Disposition,
     "stated_links": records.StatedLink,
     "rejects": records.Reject,
     "sync_state": records.SyncState,
@@ -55,6 +57,7 @@ DERIVED_TABLES = tuple(name for name in RECORDS if name != "sync_state")
 _ARROW_TYPES: dict[str, pa.DataType] = {
     "str": pa.string(),
     "int": pa.int64(),
+    "float": pa.float64(),
     "bool": pa.bool_(),
     "tuple[str, ...]": pa.list_(pa.string()),
 }
