@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,12 @@ from hypothesis import strategies as st
 from support import CASE_CODE, case_of, case_text
 from torch_embers.repro import case as cases
 from torch_embers.repro.case import CaseError, load, metadata_lines, parse, shipped
+from torch_embers.resources import data_file
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+REPO = "pytorch/pytorch"
 
 
 def test_a_case_tells_what_it_needs_and_what_counts() -> None:
@@ -43,7 +47,8 @@ def test_a_case_tells_what_it_needs_and_what_counts() -> None:
 
 
 BAD_META = [
-    ({"issues": []}, "issues is empty"),
+    ({"relation": "cousin"}, "relation 'cousin' to pytorch/pytorch#1 is none of same, sibling"),
+    ({"relation": 5}, "relation must be a word or a table"),
     ({"issues": ["99638"]}, "owner/name#123"),
     ({"issues": "pytorch/pytorch#1"}, "list of texts"),
     ({"bug_type": "no such type"}, "bug_type"),
@@ -161,7 +166,29 @@ def test_a_shipped_case_stands_alone(made: cases.Case) -> None:
     assert "EMBERS_PLANT" in made.code
     assert made.oracle == "self"
     assert made.labels.keys() >= {"bug_type", "consequence"}
-    assert made.name.startswith(f"pt{made.issues[0][1]}_")
+    if made.issues:
+        assert made.name.startswith(f"pt{made.issues[0][1]}_")
+    assert set(made.relations) == set(made.issues)
+
+
+def test_the_relations_of_cases_are_those_that_the_second_reader_gave() -> None:
+    lines = data_file("case_reviews.jsonl").read_text(encoding="utf-8").splitlines()
+    reviews = {(r["case"], (r["repo"], r["number"])): r["relation"] for r in map(json.loads, lines)}
+    stated = {(made.name, item): relation for made in SHIPPED for item, relation in made.relations.items()}
+    assert stated == {key: relation for key, relation in reviews.items() if relation != "none"}
+
+
+def test_a_relation_is_given_for_all_items_or_by_item() -> None:
+    both = ["pytorch/pytorch#1", "pytorch/pytorch#2"]
+    assert case_of(issues=both, relation="same").relations == dict.fromkeys([(REPO, 1), (REPO, 2)], "same")
+    text = case_text(issues=both).replace("# requires", '# relation."pytorch/pytorch#2" = "sibling"\n# requires')
+    assert parse(text, "pt1_example").relations == {(REPO, 2): "sibling"}
+    with pytest.raises(CaseError, match="none of its issues"):
+        parse(text.replace('relation."pytorch/pytorch#2"', 'relation."pytorch/pytorch#3"'), "pt1_example")
+
+
+def test_the_hash_leaves_out_which_items_a_case_belongs_to() -> None:
+    assert case_of().hash == case_of(issues=[]).hash == case_of(relation="sibling").hash
 
 
 def test_the_bank_covers_what_it_promises() -> None:

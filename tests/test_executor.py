@@ -300,6 +300,11 @@ def put_item(store: Store, number: int, state: str, reason: str | None = None) -
             "INSERT INTO items (repo, number, title, state, state_reason) VALUES ('pytorch/pytorch', ?, 'A [bold] title', ?, ?)",
             [number, state, reason],
         )
+        connection.execute(
+            "INSERT INTO dispositions (repo, number, disposition, evidence_kind, evidence, annotator_kind, annotator, source) "
+            "VALUES ('pytorch/pytorch', ?, 'fixed', 'closing_pr', 'a pull request', 'automated', 'test', 'catalog')",
+            [number],
+        )
 
 
 def check_again(store: Store, registry: Registry, cases: Sequence[Case], reference: str = NEW, **more: Any) -> Any:
@@ -326,7 +331,7 @@ def test_a_change_is_told_once_with_its_evidence(
 ) -> None:
     store = Store(tmp_path / "e.duckdb")
     put_item(store, 1, state)
-    case = fixed_case(bad, known_bad=[BAD])
+    case = fixed_case(bad, known_bad=[BAD], relation="same")
     found = check_again(store, registry, [case])
     assert [(c.number, c.status, c.previous) for c in found.news] == [(1, status, None)]
     assert exit_code(found) == 10

@@ -16,6 +16,7 @@ from . import (
     links,
     minimised,
     protocols,
+    reviews,
     running,
     still_occurring,
     store,
@@ -48,6 +49,10 @@ def blocks() -> dict[str, Callable[[], str]]:
         "cases": cases.case_list,
         "cases-counted": cases.counted,
         "uncovered": cases.uncovered,
+        # case-reviews.md
+        "reviews-counted": reviews.counted,
+        "dispositions-counted": reviews.dispositions_counted,
+        "reviews": reviews.by_case,
         # claims.md
         "claims-counted": claims.counted,
         "claims-rules": claims.rules,
@@ -94,7 +99,11 @@ def blocks() -> dict[str, Callable[[], str]]:
         # still-occurring.md
         "matrix-counts": still_occurring.verdict_counts,
         "matrix-changes": still_occurring.changes,
-        "still-occurring": still_occurring.occurring,
+        "still-fixed": still_occurring.fixed_and_there,
+        "still-declined": still_occurring.declined,
+        "still-undecided": still_occurring.undecided,
+        "still-open": still_occurring.still_open,
+        "still-without-report": still_occurring.without_report,
         # store.md
         "tables": store.tables,
         "views": store.view_list,

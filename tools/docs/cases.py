@@ -67,7 +67,7 @@ def case_list() -> str:
             ranges(case.known_bad, _measured()),
             case.fixed_in or "",
         )
-        for case in sorted(bank(), key=lambda one: (one.issues[0][1], one.name))
+        for case in sorted(bank(), key=lambda one: (one.issues[0][1] if one.issues else 0, one.name))
     ]
     return table(("case", "items", "class", "needs", "occurs on", "gone from"), rows)
 

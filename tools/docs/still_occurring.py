@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
+from .cases import bank
 from .catalog import entries
 from .markdown import cell, issue_link, table
 from .places import ROOT
+from .reviews import dispositions, evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 MATRIX = ROOT / "analysis" / "results" / "matrix.csv"
 
@@ -38,8 +41,9 @@ def _verdicts() -> dict[str, dict[str, dict[str, str]]]:
     return found
 
 
-def _states() -> dict[int, str]:
-    return {entry["number"]: entry["state"] or "unknown" for entry in entries()}
+@cache
+def _entries() -> dict[int, dict[str, Any]]:
+    return {entry["number"]: entry for entry in entries()}
 
 
 def verdict_counts() -> str:
@@ -61,22 +65,132 @@ def _since(seen: Mapping[str, Mapping[str, str]]) -> str:
     return f"all tested ({tested[0]})" if start == tested[0] else start
 
 
-def occurring() -> str:
-    """Every case that occurs on the newest build, with its evidence."""
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A case and one of its items, with the verdict on the newest build."""
+
+    row: Mapping[str, str]
+    since: str
+    repo: str
+    number: int
+    relation: str | None
+
+    @property
+    def group(self) -> str:
+        """Which table of the page it belongs to."""
+        closing = dispositions().get(self.number)
+        entry = _entries().get(self.number, {})
+        if entry.get("kind") == "pull":
+            return "pull"
+        if entry.get("state") == "open":
+            return "open"
+        if closing is None:
+            return "unknown"
+        if closing["disposition"] == "fixed":
+            return "fixed" if self.relation == "same" else "sibling"
+        return "unknown" if closing["disposition"] == "unknown" else "declined"
+
+
+def _pairs() -> list[_Pair]:
+    """Every case with each of its items, on the newest build."""
+    newest, verdicts = _builds()[-1], _verdicts()
+    return [
+        _Pair(verdicts[case.name][newest], _since(verdicts[case.name]), *item, case.relations.get(item))
+        for case in bank()
+        for item in case.issues
+        if newest in verdicts.get(case.name, {})
+    ]
+
+
+def _there(group: str) -> list[_Pair]:
+    chosen = [pair for pair in _pairs() if pair.group == group and pair.row["verdict"] == "occurs"]
+    return sorted(chosen, key=lambda pair: (pair.number, pair.row["case"]))
+
+
+def _issue_count(pairs: Iterable[_Pair]) -> int:
+    return len({(pair.repo, pair.number) for pair in pairs})
+
+
+def _verdict_cells(row: Mapping[str, str], since: str) -> tuple[str, ...]:
+    controls = {
+        "build": f"{row['control_k']}/{row['control_n']} on {row['control_build']}",
+        "planted": "injected fault: shows only that the check can fail",
+    }
+    return since, f"{row['k']}/{row['n']}", controls.get(row["control"], "none"), cell(row["detail"])
+
+
+_VERDICT_HEADINGS = ("since", "k/n:", "control", "what was seen")
+
+
+def _closed(pairs: Sequence[_Pair]) -> str:
+    rows = [
+        (
+            issue_link(pair.repo, pair.number),
+            f"`{pair.row['case']}`",
+            pair.relation or "",
+            *_verdict_cells(pair.row, pair.since),
+            _closing(pair.number),
+        )
+        for pair in pairs
+    ]
+    return table(("issue", "case", "relation", *_VERDICT_HEADINGS, "why it was closed"), rows)
+
+
+def _closing(number: int) -> str:
+    closing = dispositions().get(number)
+    return f"{closing['disposition']}: {evidence(closing)}" if closing else "not read"
+
+
+def fixed_and_there() -> str:
+    """The headline: closed as fixed, the case is the report's own, and it occurs on the newest build."""
     newest = _builds()[-1]
-    rows = []
-    for case, seen in sorted(_verdicts().items()):
-        row = seen.get(newest)
-        if row is None or row["verdict"] != "occurs":
-            continue
-        issues = [text.rpartition("#") for text in row["issue"].split()]
-        told = ", ".join(f"{issue_link(repo, int(n))} {_states().get(int(n), 'unknown')}" for repo, _, n in issues)
-        control = {"build": f"{row['control_k']}/{row['control_n']} on {row['control_build']}", "planted": "planted"}
-        shown = control.get(row["control"], "none")
-        rows.append((f"`{case}`", told, _since(seen), f"{row['k']}/{row['n']}", shown, cell(row["detail"])))
-    return f"{len(rows)} cases occur on {newest}.\n\n" + table(
-        ("case", "items and their state", "since", "k/n:", "control", "what was seen"), rows
+    of_fixed = [pair for pair in _pairs() if pair.group == "fixed"]
+    tested = [pair for pair in of_fixed if pair.row["verdict"] in ("occurs", "absent")]
+    there = _there("fixed")
+    text = (
+        f"Of {_issue_count(tested)} issues that were closed as fixed, whose case is the report's own (`same`) and which could be "
+        f"decided on {newest}, **{_issue_count(there)} still {'occurs' if _issue_count(there) == 1 else 'occur'}**. "
+        f"{_issue_count(of_fixed) - _issue_count(tested)} more could not be decided on the machine of the matrix."
     )
+    return f"{text}\n\n{_closed(there)}"
+
+
+def declined() -> str:
+    """Closed without a fix: declined, duplicate, superseded or stale."""
+    there = _there("declined")
+    return f"{_issue_count(there)} issues.\n\n{_closed(there)}"
+
+
+def undecided() -> str:
+    """What cannot be called a fixed bug that is still there: a sibling case, an unknown reason, a pull request."""
+    there = [*_there("sibling"), *_there("unknown"), *_there("pull")]
+    return f"{_issue_count(there)} items.\n\n{_closed(there)}"
+
+
+def still_open() -> str:
+    """Open issues that occur on the newest build."""
+    there = _there("open")
+    rows = [
+        (
+            issue_link(p.repo, p.number),
+            f"`{p.row['case']}`",
+            p.relation or "",
+            *_verdict_cells(p.row, p.since),
+        )
+        for p in there
+    ]
+    return f"{_issue_count(there)} issues.\n\n" + table(("issue", "case", "relation", *_VERDICT_HEADINGS), rows)
+
+
+def without_report() -> str:
+    """Cases that occur on the newest build and that no known report describes."""
+    newest, verdicts = _builds()[-1], _verdicts()
+    rows = [
+        (f"`{case.name}`", *_verdict_cells(row, _since(verdicts[case.name])))
+        for case in bank()
+        if not case.issues and (row := verdicts[case.name][newest])["verdict"] == "occurs"
+    ]
+    return f"{len(rows)} cases.\n\n" + table(("case", *_VERDICT_HEADINGS), rows)
 
 
 def changes() -> str:

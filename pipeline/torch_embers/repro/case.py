@@ -300,9 +300,7 @@ def _issues(table: Mapping[str, Any], name: str) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
-def _relations(
-    table: Mapping[str, Any], issues: tuple[tuple[str, int], ...], name: str
-) -> dict[tuple[str, int], str]:
+def _relations(table: Mapping[str, Any], issues: tuple[tuple[str, int], ...], name: str) -> dict[tuple[str, int], str]:
     """How closely the case shows each of its items: one word for all, or a table by item."""
     value = table.get("relation", {})
     by_item = dict.fromkeys((f"{repo}#{number}" for repo, number in issues), value) if isinstance(value, str) else value

@@ -166,13 +166,20 @@ def _statuses(
         if cell.build.order() <= reference.order():
             by_case[cell.case.hash].append(cell)
     of_item: dict[tuple[str, int, str], dict[str, list[Any]]] = defaultdict(dict)
+    same: dict[ItemKey, set[str]] = defaultdict(set)
     for case in cases:
+        for key, relation in case.relations.items():
+            if relation == "same" and case.origin == "curated":
+                same[key].add(case.hash)
         seen = by_case.get(case.hash, [])
         if seen and seen[-1].build.identity == reference.identity:
             for repo, number in reported(case, items):
                 of_item[repo, number, case.device][case.hash] = [cell.decision.verdict for cell in seen]
-    unknown = Tracked(None, None)
-    return {key: status_of(items.get(key[:2], (unknown, ""))[0], verdicts) for key, verdicts in sorted(of_item.items())}
+    unknown = (Tracked(None), "")
+    return {
+        key: status_of(items.get(key[:2], unknown)[0], verdicts, same[key[:2]])
+        for key, verdicts in sorted(of_item.items())
+    }
 
 
 def reported(case: Case, items: Mapping[ItemKey, tuple[Tracked, str]]) -> list[ItemKey]:
@@ -249,12 +256,12 @@ def evidence_line(cell: Cell) -> str:
 def _items(store: Store) -> dict[ItemKey, tuple[Tracked, str]]:
     with store.read() as connection:
         found = connection.execute(
-            "SELECT DISTINCT i.repo, i.number, i.state, i.state_reason, i.kind, i.title FROM items i "
-            "SEMI JOIN case_items USING (repo, number)"
+            "SELECT i.repo, i.number, i.state, d.disposition, i.kind, i.title FROM items i "
+            "SEMI JOIN case_items USING (repo, number) LEFT JOIN item_dispositions d USING (repo, number)"
         ).fetchall()
     return {
-        (repo, number): (Tracked(state, reason, kind == "pull"), title or "")
-        for repo, number, state, reason, kind, title in found
+        (repo, number): (Tracked(state, disposition, kind == "pull"), title or "")
+        for repo, number, state, disposition, kind, title in found
     }
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from torch_embers.run.verdict import Verdict
 
@@ -19,6 +19,7 @@ Status = Literal[
     "open_but_absent",
     "closed_but_occurs",
     "declined_occurs",
+    "undecided_occurs",
     "fixed",
     "regressed",
     "undecided",
@@ -30,6 +31,7 @@ STATUSES: tuple[Status, ...] = (
     "open_but_absent",
     "closed_but_occurs",
     "declined_occurs",
+    "undecided_occurs",
     "fixed",
     "regressed",
     "undecided",
@@ -40,26 +42,27 @@ ANNOUNCED: tuple[Status, ...] = ("regressed", "fixed", "closed_but_occurs", "ope
 """Changes into these are told."""
 CONFIRMED: tuple[Status, ...] = ("fixed", "open_but_absent")
 """Claims of an absence: they need a second fresh series of runs."""
-DECLINED = ("not_planned", "duplicate")
-"""Reasons of closing that promise no fix."""
+DECLINED = ("declined", "duplicate", "superseded", "stale")
+"""Dispositions that promise no fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """What the tracker says of an item: open or closed, and why; whether it is a pull request."""
+    """What the tracker says of an item: open or closed, its disposition where closed, whether it is a pull request."""
 
     state: str | None
-    reason: str | None
+    disposition: str | None = None
     is_pull: bool = False
 
 
-def status_of(item: Tracked, verdicts: Mapping[str, Sequence[Verdict]]) -> Status:
+def status_of(item: Tracked, verdicts: Mapping[str, Sequence[Verdict]], same: Collection[str] = ()) -> Status:
     """The status of an item on one backend.
 
     Args:
         item: the item in the tracker.
         verdicts: by case, its verdicts on all builds up to the reference build, oldest first; the last one is of the
             reference build. Cases without a verdict there are left out.
+        same: the cases whose relation to the item is ``same``: only they can show that a fixed bug is still there.
     """
     testable = {case: seen for case, seen in verdicts.items() if seen and seen[-1] != "untestable"}
     if not testable:
@@ -68,7 +71,7 @@ def status_of(item: Tracked, verdicts: Mapping[str, Sequence[Verdict]]) -> Statu
     if "occurs" in now:
         if any(came_back(seen) for seen in testable.values()):
             return "regressed"
-        return _occurs(item)
+        return _occurs(item, is_same=any(testable[case][-1] == "occurs" for case in same if case in testable))
     ever = any("occurs" in seen for seen in testable.values())
     if now == {"absent"} and ever and item.state in ("open", "closed"):
         return "open_but_absent" if item.state == "open" else "fixed"
@@ -77,12 +80,16 @@ def status_of(item: Tracked, verdicts: Mapping[str, Sequence[Verdict]]) -> Statu
     return "undecided"
 
 
-def _occurs(item: Tracked) -> Status:
+def _occurs(item: Tracked, *, is_same: bool) -> Status:
     if item.state == "open":
         return "open_and_occurs"
-    if item.state == "closed":
-        return "declined_occurs" if item.reason in DECLINED else "closed_but_occurs"
-    return "undecided"
+    if item.state != "closed":
+        return "undecided"
+    if item.disposition in DECLINED and not item.is_pull:
+        return "declined_occurs"
+    if item.disposition == "fixed" and is_same and not item.is_pull:
+        return "closed_but_occurs"
+    return "undecided_occurs"
 
 
 def came_back(seen: Sequence[Verdict]) -> bool:

@@ -51,16 +51,18 @@ WITH fixing AS (
            CASE WHEN i.state_reason = 'not_planned' THEN 'declined'
                 WHEN i.state_reason = 'duplicate' THEN 'duplicate'
                 WHEN c.reopened > 0 THEN 'unknown'
-                WHEN f.pull IS NOT NULL AND coalesce(i.state_reason, '') IN ('', 'completed') THEN 'fixed'
+                WHEN coalesce(f.pull::VARCHAR, c.commit_sha) IS NOT NULL THEN 'fixed'
                 ELSE 'unknown' END AS disposition,
            CASE WHEN i.state_reason IN ('not_planned', 'duplicate') THEN 'state_reason'
                 WHEN c.reopened > 0 THEN NULL
-                WHEN f.pull IS NOT NULL THEN 'closing_pr' END AS evidence_kind,
+                WHEN f.pull IS NOT NULL THEN 'closing_pr'
+                WHEN c.commit_sha IS NOT NULL THEN 'commit' END AS evidence_kind,
            CASE WHEN i.state_reason IN ('not_planned', 'duplicate') THEN 'closed as ' || replace(i.state_reason, '_', ' ')
                 WHEN c.reopened > 0 THEN 'closed and reopened: the last closing alone does not say why'
                 WHEN f.pull IS NOT NULL THEN 'a merged pull request names it as fixed'
+                WHEN c.commit_sha IS NOT NULL THEN 'a commit closed it'
                 ELSE 'no event or merged fix says why it was closed' END AS evidence,
-           CASE WHEN f.pull IS NOT NULL THEN '#' || f.pull END AS evidence_ref,
+           CASE WHEN coalesce(c.reopened, 0) = 0 THEN coalesce('#' || f.pull, c.commit_sha) END AS evidence_ref,
            coalesce(f.moment, c.moment, i.closed_at)::DATE AS evidence_date
     FROM items i
     LEFT JOIN fixing f USING (repo, number)

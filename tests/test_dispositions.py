@@ -1,0 +1,157 @@
+"""Why closed issues were closed: the shipped file, and what events and links say where nobody read the thread."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from torch_embers.errors import InputError
+from torch_embers.mine import catalog, dispositions
+from torch_embers.mine.pages import make_page
+from torch_embers.resources import data_file
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REPO = "pytorch/pytorch"
+GOOD: dict[str, Any] = {
+    "repo": REPO,
+    "number": 1,
+    "disposition": "fixed",
+    "duplicate_of": None,
+    "evidence_kind": "closing_pr",
+    "evidence": "a pull request names it",
+    "evidence_ref": "#2",
+    "evidence_date": "2024-01-02",
+    "thread_read": "whole",
+    "annotator_kind": "automated",
+    "annotator": "reader",
+    "confidence": 0.9,
+    "read_on": "2026-11-21",
+}
+
+
+def read(*lines: dict[str, Any] | str) -> Any:
+    body = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    return dispositions.read_dispositions(make_page(REPO, "catalog", dispositions.KIND, "x", body.encode()))
+
+
+def test_the_shipped_file_is_read_whole_and_speaks_of_issues_only() -> None:
+    body = data_file(dispositions.FILE).read_bytes()
+    batch = dispositions.read_dispositions(make_page(REPO, "catalog", dispositions.KIND, dispositions.FILE, body))
+    assert len(batch.dispositions) == len(body.splitlines())
+    entries = map(json.loads, data_file(catalog.FILE).read_text(encoding="utf-8").splitlines())
+    pulls = {(e["repo"], e["number"]) for e in entries if e["kind"] == "pull"}
+    assert not pulls & {(d.repo, d.number) for d in batch.dispositions}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"disposition": "solved"}, "line 2: disposition: Input should be"),
+        ({"disposition": "duplicate"}, "line 2: duplicate_of goes with"),
+        ({"duplicate_of": 7}, "line 2: duplicate_of goes with"),
+        ({"evidence_kind": None}, "line 2: disposition fixed without evidence_kind"),
+        ({"evidence": ""}, "line 2: evidence: "),
+        ({"confidence": 2}, "line 2: confidence: "),
+        ({"evidence_date": "yesterday"}, "line 2: evidence_date: "),
+        ({"number": 0}, "line 2: number: "),
+        ({"more": 1}, "line 2: more: Extra inputs"),
+        ({"number": 3}, "line 2: pytorch/pytorch#3 stands in line 1, too"),
+    ],
+)
+def test_a_wrong_line_is_named_with_its_key(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(GOOD | {"number": 3}, GOOD | change)
+
+
+def test_a_line_that_is_no_json_is_named() -> None:
+    with pytest.raises(InputError, match="line 1: no JSON"):
+        read("{")
+
+
+def put(store: Store, *statements: str) -> dict[int, tuple[Any, ...]]:
+    with store.writer("test") as writer, writer.transaction() as connection:
+        for statement in statements:
+            connection.execute(statement)
+    with store.read() as connection:
+        rows = connection.execute(
+            "SELECT number, disposition, evidence_kind, evidence_ref, annotator_kind FROM item_dispositions"
+        ).fetchall()
+    return {row[0]: row[1:] for row in rows}
+
+
+def item(number: int, state: str = "closed", reason: str = "", kind: str = "issue", merged: str = "NULL") -> str:
+    return (
+        "INSERT INTO items (repo, number, kind, title, state, state_reason, merged_at) "
+        f"VALUES ('{REPO}', {number}, '{kind}', 't', '{state}', nullif('{reason}', ''), {merged})"
+    )
+
+
+def closing(number: int, kind: str, day: int) -> str:
+    return (
+        "INSERT INTO events (repo, number, event_id, type, created_at) "
+        f"VALUES ('{REPO}', {number}, '{number}-{day}', '{kind}', TIMESTAMP '2024-01-0{day}')"
+    )
+
+
+def link(pull: int, issue: int) -> str:
+    return (
+        "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) "
+        f"VALUES ('{REPO}', {pull}, 'fixes', '{REPO}', {issue}, 'text', 'body')"
+    )
+
+
+def test_events_and_links_decide_where_nobody_read_the_thread(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    rows = put(
+        store,
+        item(1, reason="not_planned"),
+        item(2, reason="duplicate"),
+        item(3, reason="completed"),
+        item(4, reason="completed"),
+        item(5, state="open"),
+        item(6, kind="pull"),
+        item(7, reason="completed"),
+        item(20, kind="pull", merged="TIMESTAMP '2024-01-03'"),
+        item(21, kind="pull"),
+        link(20, 3),
+        link(21, 4),
+        link(20, 7),
+        closing(7, "closed", 1),
+        closing(7, "reopened", 2),
+        closing(7, "closed", 3),
+        item(8, reason="completed"),
+        closing(8, "closed", 4),
+        "UPDATE events SET commit_sha = 'abc' WHERE number = 8",
+    )
+    assert rows == {
+        1: ("declined", "state_reason", None, "rule"),
+        2: ("duplicate", "state_reason", None, "rule"),
+        3: ("fixed", "closing_pr", "#20", "rule"),
+        4: ("unknown", None, None, "rule"),
+        7: ("unknown", None, None, "rule"),
+        8: ("fixed", "commit", "abc", "rule"),
+    }
+
+
+def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    read_as = (
+        "INSERT INTO dispositions (repo, number, disposition, evidence_kind, evidence, annotator_kind, annotator, source) "
+        f"VALUES ('{REPO}', %d, '%s', 'comment', 'read', '%s', '%s', 'catalog')"
+    )
+    rows = put(
+        store,
+        item(1, reason="not_planned"),
+        item(2, reason="not_planned"),
+        item(3, reason="not_planned"),
+        read_as % (1, "fixed", "automated", "a"),
+        read_as % (2, "unknown", "automated", "a"),
+        read_as % (3, "fixed", "automated", "a"),
+        read_as % (3, "stale", "human", "b"),
+    )
+    assert {number: row[0] for number, row in rows.items()} == {1: "fixed", 2: "declined", 3: "stale"}

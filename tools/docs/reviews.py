@@ -1,0 +1,78 @@
+"""docs/case-reviews.md: every case beside its thread, as a second reader judged it, and why the issue was closed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import cache
+from typing import Any
+
+from torch_embers import resources
+
+from .markdown import cell, code, issue_address, issue_link, table
+
+
+@cache
+def _lines(name: str) -> tuple[dict[str, Any], ...]:
+    return tuple(map(json.loads, resources.data_file(name).read_text(encoding="utf-8").splitlines()))
+
+
+def reviews() -> tuple[dict[str, Any], ...]:
+    """The lines of data/case_reviews.jsonl: one for each case and item."""
+    return _lines("case_reviews.jsonl")
+
+
+@cache
+def dispositions() -> dict[int, dict[str, Any]]:
+    """The lines of data/dispositions.jsonl by issue."""
+    return {line["number"]: line for line in _lines("dispositions.jsonl")}
+
+
+def evidence(line: dict[str, Any]) -> str:
+    """The evidence of a disposition with its address."""
+    shown = cell(line["evidence"])
+    ref = line["evidence_ref"]
+    if not ref:
+        return shown
+    if ref.startswith("#"):
+        return f"{shown} ([{ref}]({issue_address(line['repo'], int(ref[1:]))}))"
+    address = ref if ref.startswith("https://") else f"https://github.com/{line['repo']}/commit/{ref}"
+    return f"{shown} ([source]({address}))"
+
+
+def counted() -> str:
+    """How many pairs of case and item got which answer, and how much of the threads could be read."""
+    answers = Counter((r["answer"], r["relation"]) for r in reviews())
+    read = Counter(r["thread_read"] for r in reviews())
+    rows = [(answer, relation, str(count)) for (answer, relation), count in sorted(answers.items())]
+    seen = ", ".join(f"{name} {read[name]}" for name in ("whole", "partly", "no"))
+    return f"{len(reviews())} pairs of a case and an item. Thread read: {seen}.\n\n" + table(
+        ("answer of the second reader", "relation", "pairs:"), rows
+    )
+
+
+def dispositions_counted() -> str:
+    """How many closed issues have which disposition."""
+    counts = Counter(line["disposition"] for line in dispositions().values())
+    rows = [(code(name), str(count)) for name, count in counts.most_common()]
+    return f"{len(dispositions())} closed issues with a case.\n\n" + table(("disposition", "issues:"), rows)
+
+
+def by_case() -> str:
+    """One row for each pair of case and item."""
+    rows = []
+    for r in reviews():
+        closing = dispositions().get(r["number"])
+        rows.append(
+            (
+                code(r["case"]),
+                issue_link(r["repo"], r["number"]),
+                r["answer"],
+                r["relation"],
+                cell(r["reason"]),
+                cell(r["other_cause"] or ""),
+                f"{closing['disposition']}: {evidence(closing)}" if closing else "",
+            )
+        )
+    headings = ("case", "item", "answer", "relation", "what the report claims and what the case does")
+    return table((*headings, "other ways to fail", "closed as"), rows)
