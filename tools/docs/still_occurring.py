@@ -57,6 +57,8 @@ def verdict_counts() -> str:
 def _since(seen: Mapping[str, Mapping[str, str]]) -> str:
     """The first build from which on a case occurs without a gap."""
     tested = [b for b in _builds() if b in seen and seen[b]["verdict"] in ("occurs", "absent", "not_seen", "changed")]
+    if not tested:
+        return ""
     start = tested[-1]
     for build in reversed(tested):
         if seen[build]["verdict"] != "occurs":
@@ -147,9 +149,10 @@ def fixed_and_there() -> str:
     of_fixed = [pair for pair in _pairs() if pair.group == "fixed"]
     tested = [pair for pair in of_fixed if pair.row["verdict"] in ("occurs", "absent")]
     there = _there("fixed")
+    alive = _issue_count(there)
     text = (
-        f"Of {_issue_count(tested)} issues that were closed as fixed, whose case is the report's own (`same`) and which could be "
-        f"decided on {newest}, **{_issue_count(there)} still {'occurs' if _issue_count(there) == 1 else 'occur'}**. "
+        f"Of {_issue_count(tested)} issues that were closed as fixed, whose case is the report's own (`same`) and "
+        f"which could be decided on {newest}, **{alive} still {'occurs' if alive == 1 else 'occur'}**. "
         f"{_issue_count(of_fixed) - _issue_count(tested)} more could not be decided on the machine of the matrix."
     )
     return f"{text}\n\n{_closed(there)}"
