@@ -237,7 +237,7 @@ SELECT md5('case' || number), 'pt' || number || '_made_up', 'curated', true, 'im
        60, TIMESTAMP '2026-10-01'
 FROM shown JOIN drawn_classes USING (number) GROUP BY number;
 
-INSERT INTO case_items SELECT md5('case' || number), $repo, number FROM shown;
+INSERT INTO case_items SELECT md5('case' || number), $repo, number, 'same' FROM shown;
 
 INSERT INTO environments VALUES ('made-up', 'cpu', NULL, NULL, 'Linux', 'made up', 'AVX2', 1, TIMESTAMP '2026-10-01');
 

@@ -104,7 +104,7 @@ VALUES
     ('c1', 'pt1_case', 'curated', true, '# code' || chr(10) || '=1', 'sums', ['cpu'], ['2.9.1'], ['mismatch'], 'self', 60, now()),
     ('c0', 'pt1_case', 'curated', false, '{SECRET}', 'old', ['cpu'], [], ['mismatch'], 'self', 60, now()),
     ('x7', 'x7', 'extracted', true, '{SECRET} code', '{SECRET}', ['cpu'], [], ['mismatch'], 'self', 60, now());
-INSERT INTO case_items VALUES ('c1', '{REPO}', 1), ('c1', '{REPO}', {GONE}), ('x7', '{REPO}', 2);
+INSERT INTO case_items VALUES ('c1', '{REPO}', 1, 'same'), ('c1', '{REPO}', {GONE}, 'same'), ('x7', '{REPO}', 2, NULL);
 INSERT INTO builds VALUES
     ('2.10.0@b', '{PERSON}-build', '2.10.0+cpu', '', 'release', 'linux-x86_64', '3.11.7', now()),
     ('2.9.1@a', '{PERSON}-build', '2.9.1+cpu', 'abc', 'release', 'linux-x86_64', '3.11.7', now()),
@@ -204,7 +204,7 @@ def test_people_who_labelled_are_numbered_and_programs_named(made: Path) -> None
 
 def test_only_current_cases_by_hand_are_published(made: Path) -> None:
     assert list(table(made, "cases").case) == ["pt1_case"]
-    assert table(made, "case_items").values.tolist() == [["pt1_case", REPO, 1]]
+    assert table(made, "case_items").values.tolist() == [["pt1_case", REPO, 1, "same"]]
 
 
 def test_machines_of_a_kind_are_one_environment_and_the_newest_verdict_counts(made: Path) -> None:

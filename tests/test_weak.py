@@ -502,7 +502,7 @@ def ran(
         if batch == 0:
             connection.execute(CASE, [case, case, current, consequence, list(declared)])
             for number in numbers:
-                connection.execute("INSERT INTO case_items VALUES (?, ?, ?)", [case, REPO, number])
+                connection.execute("INSERT INTO case_items VALUES (?, ?, ?, NULL)", [case, REPO, number])
         connection.execute(VERDICT, [case, batch, verdict, seen, f"2024-01-0{batch + 1}"])
 
 
