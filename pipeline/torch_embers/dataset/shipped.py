@@ -41,7 +41,11 @@ def cases() -> dict[str, pa.Table]:
         CaseError: one of them cannot be used.
     """
     known = _known()
-    links = [{"case_hash": c.hash, "repo": repo, "number": number} for c in known for repo, number in c.issues]
+    links = [
+        {"case_hash": c.hash, "repo": repo, "number": number, "relation": c.relations.get((repo, number))}
+        for c in known
+        for repo, number in c.issues
+    ]
     return {"cases": pa.Table.from_pylist([case_row(c) for c in known], _case_schema()), "case_items": _table(links)}
 
 
