@@ -13,7 +13,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-classify setup-study mine classify study study-datasets notebook repro recheck doctor model evaluation status funnel test test-slow test-all lint types docs docs-check bench wheel check clean
+.PHONY: help setup setup-classify setup-study mine classify study study-datasets notebook repro recheck doctor model evaluation status funnel test coverage test-slow test-all lint types docs docs-check bench wheel check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -91,7 +91,12 @@ funnel: mine ## the study's stages, counted here
 QUICK := not slow and not servers and not serial
 
 test: setup-study ## the quick tests
-	$(BIN)/python -m pytest -q -m "$(QUICK)" -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -q -m "$(QUICK)" -n $(WORKERS) --dist loadfile $(TEST)
+
+FLOOR ?= 0 # percent of statements
+coverage: ## `make test`, and which share of each package it runs
+	$(MAKE) test TEST="--cov --cov-report="
+	$(BIN)/python tools/coverage_report.py $(FLOOR)
 
 test-slow: setup-study ## what `make test` leaves out: servers, kills, sandbox, whole studies, every example of the properties
 	$(BIN)/python -m pytest -q -m "(slow or servers or hypothesis) and not serial" --hypothesis-profile=full -n $(WORKERS) --dist loadfile
@@ -99,10 +104,11 @@ test-slow: setup-study ## what `make test` leaves out: servers, kills, sandbox, 
 
 test-all: test test-slow ## everything
 
-lint: setup ## ruff, and which package may import which
+lint: setup ## ruff, unused code, and which package may import which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/vulture
 
 types: setup-study ## mypy, strict
 	$(BIN)/mypy
@@ -122,4 +128,4 @@ wheel: setup ## build the wheel into dist/
 check: lint types docs-check test ## what a change must pass
 
 clean: ## remove what can be made again (not the database)
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

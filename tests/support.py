@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 import venv
 from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +21,7 @@ from torch_embers.repro.case import Case, metadata_lines, parse
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 QUICK = Patience(retries=6, max_wait=20, timeout=5, pause=0, backoff=0.05, secondary_wait=0.3)
@@ -48,6 +49,14 @@ FETCHED = {"fetched_at", "page_id"}
 def examples(count: int) -> int:
     """How many examples to try where the default of 100 is not right; in the quick profile as much fewer as all are."""
     return max(3, count * settings().max_examples // 100)
+
+
+def eventually(holds: Callable[[], object], seconds: float = 120) -> None:
+    """Wait until something holds; the limit is for a test that would wait for ever, not a measure of speed."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.02)
 
 
 class Ended(NamedTuple):

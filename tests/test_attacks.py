@@ -31,6 +31,7 @@ MEMORY = 256 << 20
 
 pytestmark = [
     pytest.mark.skipif(not policy.bubblewrap(), reason="bubblewrap is not installed"),
+    pytest.mark.serial,
     pytest.mark.slow,  # every attack runs in a sandbox of its own, twice
 ]
 

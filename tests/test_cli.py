@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 
-from support import assert_clean_error, rows, run_embers
+from support import assert_clean_error, eventually, rows, run_embers
+from torch_embers.errors import StoreError
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -149,9 +149,7 @@ def slow_mine(emulate: tuple[stand_ins.Emulate, stand_ins.Seeded], database: Pat
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 30
-    while not database.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    eventually(database.exists)
     return process
 
 
@@ -159,15 +157,23 @@ def slow_mine(emulate: tuple[stand_ins.Emulate, stand_ins.Seeded], database: Pat
 def test_two_miners_at_once_the_second_is_told_who_is_at_work(slow_mine: subprocess.Popen[str], database: Path) -> None:
     done = run_embers("mine", "--source", "catalog", "--database", str(database))
     assert_clean_error(done, 5, "embers mine --source rest", str(slow_mine.pid))
-    slow_mine.communicate(timeout=60)
+    slow_mine.communicate(timeout=120)
     assert slow_mine.returncode == 0
+
+
+def has_items(database: Path) -> bool:
+    """Whether the first items are written; not while the writer has the file."""
+    try:
+        return rows(database, "SELECT count(*) > 0 FROM items") == [(True,)]
+    except StoreError:
+        return False
 
 
 @pytest.mark.servers
 def test_ctrl_c_saves_what_was_read_and_says_so(slow_mine: subprocess.Popen[str], database: Path) -> None:
-    time.sleep(2.5)
+    eventually(lambda: has_items(database))
     slow_mine.send_signal(signal.SIGINT)
-    _, errors = slow_mine.communicate(timeout=30)
+    _, errors = slow_mine.communicate(timeout=120)
     assert slow_mine.returncode == 130, errors
     assert "interrupted" in errors
     assert "Traceback" not in errors

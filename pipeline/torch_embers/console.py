@@ -104,7 +104,7 @@ class Counting:
         self._progress.start()
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, *_exc: object) -> None:
         """Stop drawing."""
         self._progress.stop()
 

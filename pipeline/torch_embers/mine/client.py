@@ -208,7 +208,7 @@ class GitHubClient:
         """Use as ``with GitHubClient(...) as client``."""
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, *_exc: object) -> None:
         """Close all connections."""
         self.close()
 
