@@ -223,7 +223,7 @@ def fill(database: Path, items: Sequence[tuple[str, str]]) -> None:
     from torch_embers.store.records import Batch, Item
     from torch_embers.store.store import Store
 
-    with Store(database).writer("bench") as writer:
+    with Store(database).writer("bench", create=True) as writer:
         for start in range(0, len(items), PAGE):
             part = enumerate(items[start : start + PAGE], start=start + 1)
             writer.commit(

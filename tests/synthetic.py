@@ -287,7 +287,7 @@ def make(path: Path, items: int, comments: int, seed: int = 1) -> Store:
     if path.exists():
         raise FileExistsError(path)
     store = Store(path)
-    with store.writer("synthetic") as writer, writer.transaction(bulk=True) as connection:
+    with store.writer("synthetic", create=True) as writer, writer.transaction(bulk=True) as connection:
         for name, value in _variables(items, comments, seed).items():
             connection.execute(f"SET VARIABLE {name} = {_literal(value)}")
         for text in _MACROS:

@@ -442,7 +442,7 @@ def filled_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for n in (1, 2, 3, 4)
     ]  # fmt: skip
     items.append(Item(REPO, 5, "pull", "a pull request", "", updated_at=NOON, source="jsonl"))
-    with Store(path).writer("test") as writer:
+    with Store(path).writer("test", create=True) as writer:
         writer.commit(Batch(items=items, comments=[Comment(REPO, 4, "c1", "bob", body="it is the stride")]))
     return path
 
@@ -470,7 +470,7 @@ def gold(store: Store) -> list[tuple[Any, ...]]:
 
 
 def execute(store: Store, statement: str, parameters: Sequence[object] = ()) -> None:
-    with store.writer("test") as writer, writer.transaction() as connection:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
         connection.execute(statement, parameters)
 
 
@@ -607,7 +607,7 @@ def test_impossible_names_are_refused(store: Store, name: str) -> None:
 
 def test_a_person_cannot_take_the_name_of_a_machine_nor_replace_its_labels(store: Store) -> None:
     robot = GoldLabel(REPO, 4, "bug_type", "memory", "automated", "guide-1", labelled_at=NOON, source="catalog")
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(gold_labels=[robot]))
     with pytest.raises(InputError, match="no person"):
         label(store, LOGICAL, annotator="guide-1")
@@ -717,7 +717,7 @@ def test_without_items_or_database_it_says_so(store: Store, tmp_path: Path) -> N
 def test_pull_requests_are_asked_about_only_where_they_are_labelled_already(store: Store) -> None:
     assert label(store, MEMORY * 9, "bug_type")[0].labelled == 4
     mark = GoldLabel(REPO, 5, "bug_type", "memory", "automated", "guide-1", labelled_at=NOON, source="catalog")
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(gold_labels=[mark]))
     assert label(store, MEMORY * 9, "bug_type")[0].labelled == 1
 

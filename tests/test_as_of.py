@@ -103,7 +103,7 @@ class History:
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("as_of") / "empty.duckdb"
-    with Store(path).writer("test"):
+    with Store(path).writer("test", create=True):
         pass
     return path
 
@@ -119,7 +119,7 @@ def load(store: Store, *histories: History) -> None:
     batch = Batch()
     for history in histories:
         batch.extend(history.batch())
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             connection.execute("DELETE FROM items; DELETE FROM events")
         writer.commit(batch)
@@ -173,7 +173,7 @@ def test_an_item_does_not_exist_before_it_was_created(store: Store) -> None:
 def test_an_item_that_went_is_there_until_it_was_found_gone(store: Store) -> None:
     load(store, lived())
     gone = Item(REPO, 1, deleted_at=text(day(8)), transferred_to="pytorch/vision#1")
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(items=[gone]))
     assert set(answers(store, day(7))) == {1}
     assert set(answers(store, day(9))) == set()
@@ -191,7 +191,7 @@ def test_a_moment_in_another_time_zone_is_the_same_moment(store: Store) -> None:
 def test_a_merged_pull_request_is_closed(store: Store) -> None:
     pull = Item(REPO, 1, kind="pull", state="closed", created_at=text(day(0)), history=True, labels=())
     merged = Event(REPO, 1, "1", "merged", created_at=text(day(1)))
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(items=[pull], events=[merged]))
     assert answers(store, day(0.5))[1]["state"] == "open"
     assert answers(store, day(1.5))[1]["state"] == "closed"

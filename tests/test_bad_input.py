@@ -98,7 +98,7 @@ def embers(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Do
 
 
 def filled(database: Path, *items: Item) -> Path:
-    with Store(database).writer("test") as writer:
+    with Store(database).writer("test", create=True) as writer:
         writer.commit(Batch(items=list(items)))
     return database
 
@@ -108,7 +108,7 @@ def item(number: int, title: str | None, body: str | None = None) -> Item:
 
 
 def gold(database: Path, *labels: tuple[int, str, str]) -> None:
-    with Store(database).writer("test") as writer, writer.transaction() as connection:
+    with Store(database).writer("test", create=True) as writer, writer.transaction() as connection:
         connection.executemany(
             "INSERT INTO gold_labels (repo, number, scheme, value, annotator_kind, annotator, source) "
             f"VALUES ('{REPO}', ?, ?, ?, 'human', 'somebody', 'label')",

@@ -368,7 +368,7 @@ def test_catalog_facts_do_not_overwrite_what_a_live_source_said(tmp_path: Any) -
 
     store = Store(tmp_path / "e.duckdb")
     live = Item(REPO, 118115, title="live", state="open", labels=("x",), updated_at="2020-01-01T00:00:00Z")
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(items=[live]))
     mine_catalog(store, REPO)
     [(title, state, names)] = rows(store, "SELECT title, state, labels FROM items WHERE number = 118115")

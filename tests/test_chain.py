@@ -188,7 +188,7 @@ def real_batch() -> Batch:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     store = Store(tmp_path / "e.duckdb")
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(real_batch())
     return store
 
@@ -253,7 +253,7 @@ def test_changed_texts_replace_what_they_gave_before(store: Store) -> None:
         Item(REPO, 179151, "pull", "something else", "Nothing.", updated_at="2026-02-01T00:00:00Z"),
         Item(REPO, 172340, "pull", "plain", "Nothing.", updated_at="2026-02-01T00:00:00Z"),
     ]
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(items=edited, comments=[Comment(REPO, 174594, "c1", body="Oh.")]))
     counts = link_changed(store)
     assert (counts.items, counts.comments, counts.commits) == (2, 1, 0)
@@ -265,7 +265,7 @@ def test_the_result_does_not_depend_on_the_order_of_arrival(store: Store, tmp_pa
     link_changed(store)
     other = Store(tmp_path / "other.duckdb")
     whole = real_batch()
-    with other.writer("test") as writer:
+    with other.writer("test", create=True) as writer:
         for part in [Batch(items=[item]) for item in whole.items[::-1]]:
             writer.commit(part)
             link_changed(other, writer)
@@ -277,7 +277,7 @@ def test_the_result_does_not_depend_on_the_order_of_arrival(store: Store, tmp_pa
 
 
 def test_components_come_from_files_of_the_fix_labels_and_words(store: Store) -> None:
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(items=[Item(REPO, 180875, labels=("module: sparse", "triaged"))]))
     link_changed(store)
     found = {(row[1], row[3], row[4], row[5]) for row in rows(store, "components")}

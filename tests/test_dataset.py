@@ -130,7 +130,7 @@ INSERT INTO status_history VALUES
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A small database with every kind of row, and with text that must not get out or must not do harm."""
     store = Store(tmp_path_factory.mktemp("hostile") / "it's.duckdb")
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(batch())
         with writer.transaction() as connection:
             connection.execute(RUNS)
@@ -257,7 +257,7 @@ def test_the_same_database_gives_the_same_bytes(hostile: Store, made: Path, tmp_
 def test_other_rows_give_another_version(hostile: Store, tmp_path: Path) -> None:
     copy = Store(tmp_path / "copy.duckdb")
     shutil.copy(hostile.path, copy.path)
-    with copy.writer("test") as writer:
+    with copy.writer("test", create=True) as writer:
         writer.commit(Batch(items=[item(1, "another title", updated_at="2024-05-01T00:00:00Z")]))
     first, second = (publish.render(collect.collect(store))[0] for store in (hostile, copy))
     assert first.version != second.version
@@ -459,7 +459,7 @@ def test_a_database_without_verdicts_takes_the_shipped_cases_and_matrix_and_says
 
 def test_a_dataset_of_the_catalog_is_the_same_on_every_machine(catalog: Store, tmp_path: Path) -> None:
     other = Store(tmp_path / "other.duckdb")
-    with other.writer("test") as writer:
+    with other.writer("test", create=True) as writer:
         for mined in CatalogSource(REPO).batches({}):
             writer.commit(mined)
     assert publish.render(collect.collect(other)) == publish.render(collect.collect(catalog))
@@ -590,7 +590,7 @@ def test_without_a_database_one_is_told_how_to_get_it(tmp_path: Path) -> None:
 
 def test_an_empty_database_has_nothing_to_publish(tmp_path: Path) -> None:
     store = Store(tmp_path / "e.duckdb")
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(items=[item(1, "x", deleted_at="2024-02-02T00:00:00Z")]))
     with pytest.raises(InputError, match="embers mine"):
         publish.publish(store, tmp_path / "d")

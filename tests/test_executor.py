@@ -80,7 +80,7 @@ def builds(registry: Registry) -> list[Build]:
 def sweep(
     store: Store, registry: Registry, cases: Sequence[Case], on: Iterable[str] = (BAD, GOOD, NEW), **more: Any
 ) -> dict[tuple[str, str], Cell]:
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             bank.save(connection, cases)
         executor = Executor(store, writer, registry, Quiet())
@@ -226,7 +226,7 @@ def test_a_build_that_vanishes_is_an_error_in_one_line_and_what_was_done_stays(t
     other.register(python)
     store = Store(tmp_path / "e.duckdb")
     shutil.rmtree(python.parent.parent)
-    with store.writer("test") as writer, pytest.raises(BuildError, match="is no program") as caught:
+    with store.writer("test", create=True) as writer, pytest.raises(BuildError, match="is no program") as caught:
         executor = Executor(store, writer, other, Quiet())
         chosen = [other.find(GOOD), other.find("2.3.1")]
         list(executor.sweep(Wish([fixed_case()], chosen, chosen)))
@@ -250,7 +250,7 @@ ledger.COMMIT_SECONDS = 0.0
 registry = Registry(Path({registry!r}))
 cases = [fixed_case(known_bad=["2.0.1"]), fixed_case(("2.0.1", "2.1.2"), consequence="crash"), fixed_case((), consequence="hang")]
 store = Store(Path({database!r}))
-with store.writer("test") as writer:
+with store.writer("test", create=True) as writer:
     with writer.transaction() as connection:
         bank.save(connection, cases)
     for cell in Executor(store, writer, registry, Quiet()).sweep(Wish(cases, builds(registry), builds(registry))):
@@ -298,7 +298,7 @@ def test_a_driver_killed_at_any_moment_is_resumed_without_repeating_a_run(tmp_pa
 
 
 def put_item(store: Store, number: int, state: str, reason: str | None = None) -> None:
-    with store.writer("test") as writer, writer.transaction() as connection:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
         connection.execute("DELETE FROM items WHERE number = ?", [number])
         connection.execute(
             "INSERT INTO items (repo, number, title, state, state_reason) VALUES ('pytorch/pytorch', ?, 'A [bold] title', ?, ?)",
@@ -312,7 +312,7 @@ def put_item(store: Store, number: int, state: str, reason: str | None = None) -
 
 
 def check_again(store: Store, registry: Registry, cases: Sequence[Case], reference: str = NEW, **more: Any) -> Any:
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             bank.save(connection, cases)
         target = registry.find(reference)
@@ -360,7 +360,7 @@ def test_a_verdict_that_is_too_old_is_reached_again_by_a_fresh_series(tmp_path: 
     put_item(store, 1, "open")
     case = fixed_case((BAD, GOOD, NEW))
     check_again(store, registry, [case])
-    with store.writer("test") as writer, writer.transaction() as connection:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
         for table, column in (("runs", "ran_at"), ("verdicts", "decided_at")):
             connection.execute(f"UPDATE {table} SET {column} = {column} - INTERVAL 8 DAY")
     found = check_again(store, registry, [case])
@@ -373,7 +373,7 @@ def test_a_fix_that_stands_beside_its_issue_is_not_told_a_second_time(tmp_path: 
     store = Store(tmp_path / "e.duckdb")
     put_item(store, 1, "closed")
     put_item(store, 2, "closed")
-    with store.writer("test") as writer, writer.transaction() as connection:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
         connection.execute("UPDATE items SET kind = 'pull' WHERE number = 2")
     case = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
     assert [c.number for c in check_again(store, registry, [case]).news] == [1]

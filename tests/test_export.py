@@ -43,7 +43,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     ]
     events = [Event(REPO, 1, "1", "labeled", label="a, b", created_at="2024-01-23T12:00:00Z")]
     comments = [Comment(REPO, 1, str(n), body=text or "") for n, text in enumerate(TEXTS)]
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(
             Batch(items=items, events=events, comments=comments, rejects=[Reject("jsonl", "f:1", 1, "no JSON", "{")])
         )
@@ -172,7 +172,7 @@ WRITE_ON = """
     from pathlib import Path
     from torch_embers.store.records import Batch, Item
     from torch_embers.store.store import Store
-    with Store(Path(sys.argv[1])).writer("embers mine") as writer:
+    with Store(Path(sys.argv[1])).writer("embers mine", create=True) as writer:
         number = 0
         while True:
             number += 1

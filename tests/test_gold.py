@@ -69,7 +69,7 @@ def test_gold_is_read_with_the_backends_of_the_catalog_unless_a_person_says_bett
         GoldLabel(REPO, 2, "backend", "cuda", "human", "h"),
     ]
     entries = [CatalogEntry(REPO, number, "What happened.", backends=("cpu", "mps")) for number in (1, 2)]
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(gold_labels=labels, catalog=entries))
     one, two = gold.load(store)
     assert one.labels == {"bug_type": "memory"}

@@ -47,7 +47,7 @@ class Quiet:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     made = Store(tmp_path / "e.duckdb")
-    with made.writer("test") as writer, writer.transaction() as connection:
+    with made.writer("test", create=True) as writer, writer.transaction() as connection:
         for number, title, body in ITEMS:
             labels = ["feature"] if number == 4 else ["module: crash", "module: correctness (silent)"]
             connection.execute(
@@ -110,7 +110,7 @@ def test_asking_again_reads_nothing_and_a_new_text_is_read(store: Store) -> None
     before = found(store)
     assert link.link_repros(store, None, Quiet()).read == 0
     assert found(store) == before
-    with store.writer("test") as writer, writer.transaction() as connection:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
         connection.execute("UPDATE items SET body = ?, content_hash = 'new' WHERE number = 2", [CRASH])
         connection.execute(
             "INSERT INTO comments (repo, number, comment_id, body) VALUES ('pytorch/pytorch', 3, 'c', 'x')"
@@ -138,7 +138,7 @@ def test_a_case_by_hand_takes_the_place_of_an_extracted_one_and_gives_it_back(
 
 def test_what_is_no_candidate_any_more_loses_its_row(store: Store) -> None:
     link.link_repros(store, None, Quiet())
-    with store.writer("test") as writer, writer.transaction() as connection:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
         connection.execute("DELETE FROM components WHERE number = 2")
     link.link_repros(store, None, Quiet())
     assert 2 not in found(store)

@@ -55,13 +55,13 @@ def item(number: int, title: str | None, body: str | None = None, updated: str =
 
 def store_of(database: Path, items: Iterable[Item], comments: Iterable[Comment] = ()) -> Store:
     store = Store(database)
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(items=list(items), comments=list(comments)))
     return store
 
 
 def embedded(store: Store, embedder: Embedder, variant: Variant = "title_body") -> vectors.Embedded:
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         return vectors.embed_items(store, writer, embedder, variant=variant)
 
 
@@ -233,7 +233,7 @@ class Dies(Words):
         return super()._encode(texts)
 vectors.BATCH = 4
 store = Store(Path(sys.argv[1]))
-with store.writer("test") as writer:
+with store.writer("test", create=True) as writer:
     vectors.embed_items(store, writer, Dies())
 """
 
@@ -254,7 +254,7 @@ def test_progress_tells_the_end_first_and_then_adds_up(database: Path, monkeypat
     store = store_of(database, [item(n, f"wrong gradient {n}") for n in range(1, 11)])
     ends: list[int] = []
     steps: list[int] = []
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         vectors.embed_items(store, writer, Words(), progress=steps.append, expects=ends.append)
     assert (ends, steps) == ([10], [4, 4, 2])
 

@@ -50,7 +50,7 @@ NOON = "2024-01-23T12:00:00Z"
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A new database, to be copied."""
     path = tmp_path_factory.mktemp("store") / "empty.duckdb"
-    with Store(path).writer("test"):
+    with Store(path).writer("test", create=True):
         pass
     return path
 
@@ -72,7 +72,7 @@ def cursor(text: str = "{}") -> SyncState:
 
 
 def commit(store: Store, *batches: Batch) -> None:
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         for batch in batches:
             writer.commit(batch)
 
@@ -349,7 +349,7 @@ def test_page_records_and_cursor_come_together(store: Store) -> None:
 
 
 def test_an_exception_in_a_transaction_leaves_neither_page_nor_cursor(store: Store) -> None:
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         with pytest.raises(ZeroDivisionError), writer.transaction() as connection:
             connection.execute("INSERT INTO sync_state VALUES ('r', 's', 't', '{}', now()::TIMESTAMP)")
             raise ZeroDivisionError
@@ -366,7 +366,7 @@ def test_a_batch_whose_last_table_fails_leaves_nothing_of_the_others(
     broken = {"sync_state": ["SELECT no_such_function()"]}
     monkeypatch.setattr(sql, "append_rows", lambda table: broken.get(table) or genuine(table))
     batch = Batch(pages=[page()], items=[Item(REPO, 1)], cursors=[cursor()])
-    with store.writer("test") as writer, pytest.raises(StoreError):
+    with store.writer("test", create=True) as writer, pytest.raises(StoreError):
         writer.commit(batch)
     assert state_of(store) == (0, 0, 0)
     monkeypatch.undo()
@@ -398,7 +398,7 @@ def test_a_store_without_a_file_has_no_cursors(tmp_path: Path) -> None:
 
 def test_clearing_for_a_replay_keeps_pages_and_cursors(store: Store) -> None:
     commit(store, Batch(pages=[page()], items=[Item(REPO, 1)], cursors=[cursor()]))
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.clear_derived()
     assert state_of(store) == (1, 0, 1)
 
@@ -409,7 +409,7 @@ HOLD_LOCK = """
     import sys, time
     from pathlib import Path
     from torch_embers.store.store import Store
-    with Store(Path(sys.argv[1])).writer("embers mine --source test"):
+    with Store(Path(sys.argv[1])).writer("embers mine --source test", create=True):
         print("ready", flush=True)
         sys.stdin.read()
 """
@@ -417,7 +417,7 @@ HOLD_FILE = """
     import sys
     from pathlib import Path
     from torch_embers.store.store import Store
-    with Store(Path(sys.argv[1])).writer("embers mine --source test") as writer, writer.transaction():
+    with Store(Path(sys.argv[1])).writer("embers mine --source test", create=True) as writer, writer.transaction():
         print("ready", flush=True)
         sys.stdin.read()
 """
@@ -426,7 +426,7 @@ WRITE_ON = """
     from pathlib import Path
     from torch_embers.store.records import Batch, Item
     from torch_embers.store.store import Store
-    with Store(Path(sys.argv[1])).writer("embers mine --source test") as writer:
+    with Store(Path(sys.argv[1])).writer("embers mine --source test", create=True) as writer:
         number = 0
         while True:
             number += 1
@@ -440,7 +440,7 @@ def test_a_second_writer_is_told_who_holds_the_lock(store: Store) -> None:
     with (
         python(HOLD_LOCK, store.path) as holder,
         pytest.raises(StoreBusyError) as caught,
-        store.writer("second"),
+        store.writer("second", create=True),
     ):
         pass
     assert "embers mine --source test" in str(caught.value)
@@ -448,7 +448,7 @@ def test_a_second_writer_is_told_who_holds_the_lock(store: Store) -> None:
 
 
 def test_a_second_writer_in_the_same_process_is_refused_too(store: Store) -> None:
-    with store.writer("first"), pytest.raises(StoreBusyError, match="first"), store.writer("second"):
+    with store.writer("first", create=True), pytest.raises(StoreBusyError, match="first"), store.writer("second"):
         pass
 
 
@@ -508,7 +508,7 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(StoreError, match="cannot write beside the database"),
-        Store(tmp_path / "file/e.duckdb").writer("x"),
+        Store(tmp_path / "file/e.duckdb").writer("x", create=True),
     ):
         pass
 
@@ -531,7 +531,7 @@ def test_a_file_that_is_no_database_is_called_so_and_left_alone(tmp_path: Path, 
     path.write_bytes(content)
     with pytest.raises(StoreCorruptError, match=r"e\.duckdb"), Store(path).read():
         pass
-    with pytest.raises(StoreCorruptError, match=r"e\.duckdb"), Store(path).writer("x"):
+    with pytest.raises(StoreCorruptError, match=r"e\.duckdb"), Store(path).writer("x", create=True):
         pass
     assert path.read_bytes() == content
 
@@ -611,7 +611,7 @@ def test_a_database_from_the_future_is_refused_and_left_alone(store: Store) -> N
     before = store.path.read_bytes()
     with pytest.raises(StoreVersionError, match="version 99"), store.read():
         pass
-    with pytest.raises(StoreVersionError, match="upgrade torch-embers"), store.writer("x"):
+    with pytest.raises(StoreVersionError, match="upgrade torch-embers"), store.writer("x", create=True):
         pass
     assert store.path.read_bytes() == before
 
@@ -686,7 +686,7 @@ FILL = """
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     print("ready", flush=True)
     try:
-        with Store(path).writer("embers mine") as writer:
+        with Store(path).writer("embers mine", create=True) as writer:
             done = int(Store(path).cursors("o/r", "rest").get("items", 0))
             for place in range(done + 1, 11):
                 noise = os.urandom(600_000)
@@ -802,7 +802,7 @@ def test_errors_of_the_store_are_embers_errors_with_exit_code_five() -> None:
 
 
 def test_the_lock_note_is_valid_json_that_names_process_and_purpose(store: Store) -> None:
-    with store.writer("embers mine --source jsonl"):
+    with store.writer("embers mine --source jsonl", create=True):
         note = json.loads(lock.lock_path(store.path).read_text())
     assert note["pid"] == os.getpid()
     assert note["purpose"] == "embers mine --source jsonl"
@@ -811,14 +811,14 @@ def test_the_lock_note_is_valid_json_that_names_process_and_purpose(store: Store
 def test_ctrl_c_while_rows_are_handed_over_is_ctrl_c(database: Path) -> None:
     """DuckDB wraps what strikes while it reads an object of Python's into an error of its own."""
     store = Store(database)
-    with store.writer("test") as writer, pytest.raises(KeyboardInterrupt), writer.transaction():
+    with store.writer("test", create=True) as writer, pytest.raises(KeyboardInterrupt), writer.transaction():
         raise duckdb.InvalidInputException("counting the rows of 'stage' failed: KeyboardInterrupt: ")
 
 
 def test_ctrl_c_while_the_file_is_opened_is_ctrl_c(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DuckDB makes a bare RuntimeError of it, in whatever statement it strikes."""
     store = Store(database)
-    with store.writer("test"):
+    with store.writer("test", create=True):
         pass
 
     def struck(*_: Any) -> None:
@@ -827,5 +827,5 @@ def test_ctrl_c_while_the_file_is_opened_is_ctrl_c(database: Path, monkeypatch: 
     monkeypatch.setattr("torch_embers.store.schema.check_version", struck)
     with pytest.raises(KeyboardInterrupt), store.read():
         pass
-    with pytest.raises(KeyboardInterrupt), store.writer("test"):
+    with pytest.raises(KeyboardInterrupt), store.writer("test", create=True):
         pass

@@ -63,7 +63,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
         for place in range(1, 9)
     ]
     store = Store(tmp_path_factory.mktemp("train") / "e.duckdb")
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(items=items, gold_labels=labels))
     return store
 
@@ -88,20 +88,20 @@ def using(monkeypatch: pytest.MonkeyPatch, *, combined: bool, taught: bool) -> N
 
 
 def learned(store: Store) -> train.Trained:
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         weak_table.label_items(store, writer)
         return train.train(store, writer, words(), VARIANT, "made", lambda _: None)
 
 
 def labelled(store: Store, bundle: Bundle) -> stage.Labelled:
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         weak_table.label_items(store, writer)
         return stage.classify(store, writer, bundle, words())
 
 
 def by_run(store: Store, number: int, value: str) -> None:
     insert = "INSERT INTO weak_labels VALUES (?, ?, 'consequence', ?, 'run-signal', 'execution', 'case a', now())"
-    with store.writer("test") as writer, writer.transaction() as connection:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
         connection.execute(insert, [REPO, number, value])
 
 
@@ -126,7 +126,7 @@ def test_what_gold_is_too_thin_for_is_left_out_with_the_reason(store: Store) -> 
 
 
 def test_rare_classes_are_named(store: Store) -> None:
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(
             Batch(gold_labels=[GoldLabel(REPO, 90 + n, "consequence", "other", "human", "h") for n in (0, 1)])
         )
@@ -140,7 +140,7 @@ def test_rare_classes_are_named(store: Store) -> None:
 
 def test_no_gold_at_all_says_what_to_do(database: Path) -> None:
     store = Store(database)
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(items=[told(1, "crash")]))
     with pytest.raises(InputError, match="embers mine --source catalog"):
         learned(store)
@@ -148,7 +148,7 @@ def test_no_gold_at_all_says_what_to_do(database: Path) -> None:
 
 def test_too_little_gold_says_what_to_do(database: Path) -> None:
     store = Store(database)
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(
             Batch(items=[told(1, "crash")], gold_labels=[GoldLabel(REPO, 1, "consequence", "crash", "human", "h")])
         )
@@ -233,7 +233,7 @@ def test_a_run_outranks_text_votes_and_gold(store: Store, made: Bundle, monkeypa
 
 def test_when_the_run_is_withdrawn_the_text_decides_again(store: Store, made: Bundle) -> None:
     by_run(store, 120, "hang")
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         stage.classify(store, writer, made, words())
     assert prediction(store, 120)[3] == "execution"
     done = labelled(store, made)
@@ -245,7 +245,7 @@ def test_when_the_run_is_withdrawn_the_text_decides_again(store: Store, made: Bu
 def test_a_change_of_maintainers_labels_labels_the_item_again(store: Store, made: Bundle) -> None:
     labelled(store, made)
     assert labelled(store, made).items == 0
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         item = Item(
             REPO, 120, title=told(120, "crash").title, labels=("module: deadlock",), updated_at="2024-02-01T00:00:00Z"
         )

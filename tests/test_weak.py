@@ -395,13 +395,13 @@ def item(number: int, title: str | None, *labels: str, body: str | None = None, 
 
 def commit(database: Path, *items: Item) -> Store:
     store = Store(database)
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         writer.commit(Batch(items=list(items)))
     return store
 
 
 def label(store: Store, steps: list[tuple[int, int]] | None = None) -> weak_table.Refreshed:
-    with store.writer("test") as writer:
+    with store.writer("test", create=True) as writer:
         return weak_table.label_items(store, writer, None if steps is None else lambda *step: steps.append(step))
 
 
@@ -455,7 +455,7 @@ def test_a_kill_between_batches_loses_one_batch(database: Path, monkeypatch: pyt
         if done == 6:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), store.writer("test") as writer:
+    with pytest.raises(KeyboardInterrupt), store.writer("test", create=True) as writer:
         weak_table.label_items(store, writer, stop)
     steps: list[tuple[int, int]] = []
     assert label(store, steps).items == 4
@@ -467,7 +467,7 @@ def test_a_kill_between_batches_loses_one_batch(database: Path, monkeypatch: pyt
 def test_what_belongs_to_no_item_goes(database: Path) -> None:
     store = commit(database, item(1, "Segfault"), item(2, "Segfault"))
     label(store)
-    with store.writer("test") as writer, writer.transaction() as connection:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
         connection.execute("DELETE FROM items WHERE number = 2")
     label(store)
     assert {number for number, *_ in table(database)} == {1}
@@ -498,7 +498,7 @@ def ran(
     batch: int = 0,
 ) -> None:
     """A case of some items, and what came of running it."""
-    with store.writer("test") as writer, writer.transaction() as connection:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
         if batch == 0:
             connection.execute(CASE, [case, case, current, consequence, list(declared)])
             for number in numbers:

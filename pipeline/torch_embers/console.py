@@ -1,16 +1,14 @@
-"""What the commands print: tables, the progress line of a mine, trees. Text from outside is always escaped."""
+"""What all commands share for printing: consoles, tables, sizes, ages. Text from outside is always escaped."""
 
 from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,14 +23,26 @@ def plain(text: object) -> str:
     return escape(str(text).translate(CONTROL))
 
 
+class _Output(Console):
+    """A console that reports a closed pipe like any other writer, instead of ending the process with code 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave the answer to the command line.
+
+        Raises:
+            BrokenPipeError: always.
+        """
+        raise BrokenPipeError
+
+
 def stdout() -> Console:
     """Console for results."""
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    return _Output(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def stderr() -> Console:
     """Console for messages and progress, so that results can be piped."""
-    return Console(stderr=True, highlight=False)
+    return _Output(stderr=True, highlight=False)
 
 
 def age(moment: datetime | None) -> str:
@@ -65,57 +75,3 @@ def table(title: str, columns: Iterable[tuple[str, bool]], rows: Iterable[Iterab
     for row in rows:
         made.add_row(*(f"{cell:,}" if isinstance(cell, int) else plain(cell) for cell in row))
     return made
-
-
-class _Rate(ProgressColumn):
-    """Items per second since the start."""
-
-    def __init__(self, unit: str) -> None:
-        super().__init__()
-        self._unit = unit
-
-    def render(self, task: Any) -> Text:
-        """Draw the column."""
-        rate = task.completed / task.elapsed if task.elapsed else 0.0
-        return Text(f"{rate:,.0f} {self._unit}/s")
-
-
-class Counting:
-    """A progress line for work that is counted in items, on standard error; quiet where that is no terminal."""
-
-    def __init__(self, what: str, *more: ProgressColumn, unit: str = "items") -> None:
-        self._console = stderr()
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TextColumn(f"{{task.completed:,.0f}} {unit}"),
-            _Rate(unit),
-            TimeElapsedColumn(),
-            *more,
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
-        self._task = self._progress.add_task(what, total=None)
-
-    def __enter__(self) -> Self:
-        """Start drawing."""
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        """Stop drawing."""
-        self._progress.stop()
-
-    def expects(self, total: int | None) -> None:
-        """Set the end of the bar."""
-        self._progress.update(self._task, total=total)
-
-    def advanced(self, count: int) -> None:
-        """Count finished items."""
-        self._progress.advance(self._task, count)
-
-    def said(self, text: str) -> None:
-        """Print a line above the bar."""
-        self._progress.console.print(plain(text), style="dim")

@@ -1,4 +1,4 @@
-"""Who watches long work: rooms tell it how far they are, the command line draws it (``console.Counting``)."""
+"""Who watches long work: rooms tell it how far they are, the command line draws it (``progress_bar.ProgressBar``)."""
 
 from __future__ import annotations
 

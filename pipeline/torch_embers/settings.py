@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import os
+import tomllib
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-from pydantic import Field, SecretStr, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
-from torch_embers import resources
 from torch_embers.errors import SettingsError
+from torch_embers.locations import SETTINGS_FILE, default_builds_dir, default_database
 
 DEFAULT_REPO = "pytorch/pytorch"
 DEFAULT_EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
@@ -24,22 +18,10 @@ DEFAULT_API_URL = "https://api.github.com"
 TOKEN_VARIABLES = ("EMBERS_TOKENS", "GITHUB_TOKEN", "GH_TOKEN")
 
 
-def default_database() -> Path:
-    """``data/embers.duckdb`` in a checkout, the user's data folder otherwise."""
-    if resources.in_checkout():
-        return resources.CHECKOUT_DIR / "data" / "embers.duckdb"
-    return Path(platformdirs.user_data_dir("embers")) / "embers.duckdb"
-
-
-def default_builds_dir() -> Path:
-    """Where installed and registered PyTorch builds are kept: the user's data folder."""
-    return Path(platformdirs.user_data_dir("embers")) / "builds"
-
-
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Everything a run can be told from outside; field names are the keys of ``embers.toml``."""
 
-    model_config = SettingsConfigDict(env_prefix="EMBERS_", toml_file="embers.toml", extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
     database: Path = Field(default_factory=default_database, description="The DuckDB file.")
     repo: str = Field(DEFAULT_REPO, pattern=r"^[\w.-]+/[\w.-]+$", description="Repository as owner/name.")
@@ -55,19 +37,6 @@ class Settings(BaseSettings):
     builds_cap: float = Field(40.0, gt=0, description="Room in GB for builds that embers installed.")
     pause: float = Field(0.25, ge=0, description="Seconds between two requests (GitHub asks for serial use).")
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags first, then the environment, then ``embers.toml`` in the working directory."""
-        del dotenv_settings, file_secret_settings
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
-
     def token_list(self) -> list[str]:
         """All tokens, without blanks or repeats; falls back to ``GITHUB_TOKEN`` and ``GH_TOKEN``."""
         texts = [self.tokens.get_secret_value()]
@@ -78,14 +47,16 @@ class Settings(BaseSettings):
 
 
 def load(**flags: Any) -> Settings:
-    """Build the settings; a flag of ``None`` means that it was not given.
+    """Build the settings; a flag of ``None`` was not given.
 
     Raises:
         SettingsError: a value is impossible; the message names the field and the reason.
     """
-    given = {name: value for name, value in flags.items() if value is not None}
     try:
-        return Settings(**given)
+        stored = tomllib.loads(SETTINGS_FILE.read_text(encoding="utf-8")) if SETTINGS_FILE.is_file() else {}
+        outside = {name: os.environ.get(f"EMBERS_{name.upper()}") or None for name in Settings.model_fields}
+        given = {name: value for name, value in [*outside.items(), *flags.items()] if value is not None}
+        return Settings(**(stored | given))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "settings"

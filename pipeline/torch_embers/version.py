@@ -1,8 +1,3 @@
-"""The version of this package, as installed."""
+"""The version of this package; pyproject.toml reads it from here."""
 
-from importlib.metadata import PackageNotFoundError, version
-
-try:
-    __version__ = version("torch-embers")
-except PackageNotFoundError:  # a source tree on sys.path, never installed
-    __version__ = "0.0.0+source"
+__version__ = "0.1.0"

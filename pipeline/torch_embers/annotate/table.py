@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from torch_embers.annotate.journal import Told
     from torch_embers.annotate.session import Key
-    from torch_embers.store.store import Store, Writer
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
 
 SOURCE = "label"
 """In ``gold_labels.source``: the row comes from a person at the terminal."""

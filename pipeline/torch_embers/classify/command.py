@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from torch_embers.classify.stage import Labelled
     from torch_embers.classify.suspects import Suspect
     from torch_embers.progress import Progress
-    from torch_embers.store.store import Store, Writer
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
 
 
 def own_folder(store: Store) -> Path:

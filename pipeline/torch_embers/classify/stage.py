@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from torch_embers.classify.embedding.embed import Embedder
     from torch_embers.classify.embedding.vectors import ItemText
     from torch_embers.classify.opinions import Labels
-    from torch_embers.store.store import Store, Writer
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
 
 
 @dataclass(frozen=True, slots=True)

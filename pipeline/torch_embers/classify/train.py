@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from torch_embers.classify.labels.weak import WeakLabel
     from torch_embers.classify.questions import Question
     from torch_embers.classify.text import Variant
-    from torch_embers.store.store import Store, Writer
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
 
     Key = tuple[str, int]
 

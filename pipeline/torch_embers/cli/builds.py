@@ -5,11 +5,12 @@ from typing import Annotated
 
 import typer
 
-from torch_embers import console, settings
 from torch_embers.errors import InputError
 
 builds_app = typer.Typer(
-    help="Install, register, check and remove the PyTorch builds that cases run on.", no_args_is_help=True
+    help="Install, register, check and remove the PyTorch builds that cases run on.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
@@ -26,11 +27,13 @@ def builds_add(
     ] = False,
 ) -> None:
     """Add a build: install a release without CUDA packages, a nightly or a wheel, or register an interpreter."""
+    from torch_embers import settings
     from torch_embers.builds import install
+    from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import show
 
     wanted = settings.load()
-    with console.Counting("installing") as progress:
+    with ProgressBar("installing") as progress:
         found = install.add(
             wanted,
             version=version,
@@ -46,6 +49,7 @@ def builds_add(
 @builds_app.command("list")
 def builds_list() -> None:
     """List the builds, with the room they take."""
+    from torch_embers import settings
     from torch_embers.run import command, show
 
     wanted = settings.load()
@@ -57,6 +61,7 @@ def builds_check(
     names: Annotated[list[str] | None, typer.Argument(help="Builds; all of them where none is named.")] = None,
 ) -> None:
     """Check that builds are what they were and work: import, matmul, backward on each device. Exit code 3 if not."""
+    from torch_embers import settings
     from torch_embers.run import command, show
 
     registry = command.registry(settings.load())
@@ -69,6 +74,7 @@ def builds_check(
 @builds_app.command("remove")
 def builds_remove(name: Annotated[str, typer.Argument(help="Name of the build.")]) -> None:
     """Forget a build; delete it if embers installed it."""
+    from torch_embers import console, settings
     from torch_embers.run import command
 
     gone = command.registry(settings.load()).remove(name)

@@ -6,10 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from torch_embers import console, settings
 from torch_embers.cli.options import DatabaseOption, NumberArgument, RepoOption, store_at
 from torch_embers.errors import InputError
-from torch_embers.store.store import Store
 
 
 def classify(
@@ -27,15 +25,17 @@ def classify(
     database: DatabaseOption = None,
 ) -> None:
     """Label every item with the study's taxonomy; says nothing where it is not sure enough."""
+    from torch_embers import settings
     from torch_embers.classify import command
     from torch_embers.classify import show as classify_show
+    from torch_embers.progress_bar import ProgressBar
 
     wanted = settings.load(database=database, repo=repo)
-    store = Store(wanted.database)
+    store = store_at(wanted.database)
     if explain is not None:
         classify_show.print_explanation(command.explain(store, wanted.repo, explain, model), wanted.repo, explain)
         return
-    with console.Counting("classifying", unit="steps") as progress:
+    with ProgressBar("classifying", unit="steps") as progress:
         classify_show.print_labelled(command.run(store, model, variant, progress, train=train))
 
 
@@ -63,11 +63,12 @@ def evaluate(
     """Measure the classifier beside plain baselines, with intervals: on the gold labels, or on any CSV files."""
     from torch_embers.evaluate import command as evaluate_command
     from torch_embers.evaluate import show as evaluate_console
+    from torch_embers.progress_bar import ProgressBar
 
     if train is None and (test is not None or text_col or group_col or date_col):
         raise InputError("--test, --text-col, --group-col and --date-col go with --train FILE")
     evaluate_command.prepare(out, plots)
-    with console.Counting("evaluating", unit="answers") as progress:
+    with ProgressBar("evaluating", unit="answers") as progress:
         if train is not None:
             found = evaluate_command.on_files(
                 train,
@@ -109,6 +110,7 @@ def label(
     database: DatabaseOption = None,
 ) -> None:
     """Label items by hand, the most informative first; every answer is kept at once, quit at any time."""
+    from torch_embers import console
     from torch_embers.annotate.command import label_session
     from torch_embers.annotate.keyboard import read_keys
     from torch_embers.classify import command
@@ -131,11 +133,12 @@ def similar(
     database: DatabaseOption = None,
 ) -> None:
     """List the items whose text is nearest in meaning to that of one item."""
+    from torch_embers import settings
     from torch_embers.classify import command
     from torch_embers.classify import show as classify_show
 
     wanted = settings.load(database=database, repo=repo)
-    classify_show.print_hits(command.similar(Store(wanted.database), wanted.repo, number, k))
+    classify_show.print_hits(command.similar(store_at(wanted.database), wanted.repo, number, k))
 
 
 def search(

@@ -2,34 +2,55 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import os
 import sys
 from typing import Any
 
 import typer
 
-from torch_embers import console
 from torch_embers.cli.application import app
 from torch_embers.cli.options import INTERRUPTED
 from torch_embers.errors import EmbersError
 
 PIPE_CLOSED = 141
 """Exit code after the reader of a pipe went away, as shells have it."""
+ASCII = {
+    "─": "-",
+    "━": "-",
+    "│": "|",
+    "├": "|",
+    "└": "`",
+    "…": "...",
+    "·": "-",
+    "–": "-",
+    "×": "x",
+    "’": "'",
+    "≥": ">=",
+}
+"""What stands for characters of ours where the terminal's encoding has none; any other becomes a question mark."""
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every error of ours is one clean line and an exit code."""
+    _print_anywhere()
     try:
         code: Any = app(arguments, standalone_mode=False)
+        sys.stdout.flush()
     except EmbersError as error:
+        from torch_embers import console
+
         console.stderr().print(f"[bold red]error:[/] {console.plain(error)}", soft_wrap=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        _say_interrupted()
+        _print_interrupted()
         sys.exit(INTERRUPTED)
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except BrokenPipeError:
-        sys.stderr.close()
+        # what is left in the buffer would fail again when the interpreter ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(PIPE_CLOSED)
     except Exception as error:
         if type(error).__module__.partition(".")[0] in ("click", "typer"):
@@ -39,10 +60,26 @@ def main(arguments: list[str] | None = None) -> None:
             sys.exit(getattr(error, "exit_code", 2))
         raise
     if code == INTERRUPTED:
-        _say_interrupted()
+        _print_interrupted()
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _say_interrupted() -> None:
-    said = "interrupted: everything done so far is saved, the same command goes on from there"
-    console.stderr().print(said, soft_wrap=True)
+def _print_anywhere() -> None:
+    """Replace, rather than fail on, characters that the encoding of standard output or error lacks."""
+    codecs.register_error("embers", _replacement)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="embers")
+
+
+def _replacement(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(ASCII.get(c, "?") for c in error.object[error.start : error.end]), error.end
+
+
+def _print_interrupted() -> None:
+    from torch_embers import console
+
+    text = "interrupted: everything done so far is saved, the same command goes on from there"
+    console.stderr().print(text, soft_wrap=True)

@@ -1,12 +1,15 @@
 """Options and arguments that several commands share, and the store that ``--database`` stands for."""
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torch_embers import settings
-from torch_embers.store.store import Store
+from torch_embers.locations import SETTINGS_FILE, default_database
+
+if TYPE_CHECKING:
+    from torch_embers.store.store import Store
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -23,10 +26,16 @@ BuildOption = Annotated[
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Runs at a time.")]
 
 
-def store_at(database: Path | None) -> Store:
-    """The store in this file, or in the one that the settings name.
+def store_at(database: Path | None) -> "Store":
+    """The store in this file, or in the one that the environment, ``embers.toml`` or the default names.
 
     Raises:
-        SettingsError: a setting is malformed.
+        SettingsError: ``embers.toml`` is malformed.
     """
-    return Store(settings.load(database=database).database)
+    from torch_embers.store.store import Store
+
+    if SETTINGS_FILE.is_file():
+        from torch_embers import settings  # checks the whole file, which takes pydantic
+
+        return Store(settings.load(database=database).database)
+    return Store(database or Path(os.environ.get("EMBERS_DATABASE") or default_database()))

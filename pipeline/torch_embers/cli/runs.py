@@ -5,14 +5,13 @@ from typing import Annotated
 
 import typer
 
-from torch_embers import console, settings
 from torch_embers.cli.options import BuildOption, DatabaseOption, JobsOption, NumberArgument, RepoOption, store_at
 from torch_embers.errors import SandboxError
-from torch_embers.store.store import Store
 
 
 def doctor() -> None:
     """Prove on this machine every guarantee that the sandbox gives, and say what is missing."""
+    from torch_embers import console
     from torch_embers.sandbox import doctor as examining
 
     proof = examining.prove(again=True)
@@ -27,10 +26,11 @@ def link_repros(
     database: DatabaseOption = None,
 ) -> None:
     """Give every candidate its one row: a case by hand, a script extracted from its text, or the reason why not."""
+    from torch_embers.progress_bar import ProgressBar
     from torch_embers.repro import link
     from torch_embers.run import show
 
-    with console.Counting("linking") as progress:
+    with ProgressBar("linking") as progress:
         done = link.link_repros(store_at(database), repo, progress)
     show.print_linked(done)
 
@@ -46,12 +46,21 @@ def run(
     database: DatabaseOption = None,
 ) -> None:
     """Run cases in the sandbox and say of each whether its bug occurs: k of n runs, control, detectable rate."""
+    from torch_embers import settings
+    from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, show
 
     wanted = settings.load(database=database, repo=repo)
-    with console.Counting("running") as progress:
+    with ProgressBar("running") as progress:
         done = command.run_cases(
-            Store(wanted.database), wanted, cases or (), build or (), progress, show.print_cell, jobs=jobs, force=force
+            store_at(wanted.database),
+            wanted,
+            cases or (),
+            build or (),
+            progress,
+            show.print_cell,
+            jobs=jobs,
+            force=force,
         )
     show.print_outcome(done)
 
@@ -63,11 +72,13 @@ def minimize(
     database: DatabaseOption = None,
 ) -> None:
     """Make an extracted script small in the sandbox, keeping exactly the failure that it shows."""
+    from torch_embers import settings
+    from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, show
 
     wanted = settings.load(database=database, repo=repo)
-    with console.Counting("minimising") as progress:
-        made = command.minimize_case(Store(wanted.database), wanted, case, build, progress.said)
+    with ProgressBar("minimising") as progress:
+        made = command.minimize_case(store_at(wanted.database), wanted, case, build, progress.said)
     show.print_reduction(made)
 
 
@@ -95,12 +106,14 @@ def recheck(
 
     The newest of the builds is the one that statuses speak of. Exit code 10 if there is something to tell.
     """
+    from torch_embers import settings
+    from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, reports, show
 
     wanted = settings.load(database=database)
-    with console.Counting("re-checking") as progress:
+    with ProgressBar("re-checking") as progress:
         found = command.run_recheck(
-            Store(wanted.database), wanted, progress, only=only, names=build or (), every=every, jobs=jobs, out=out
+            store_at(wanted.database), wanted, progress, only=only, names=build or (), every=every, jobs=jobs, out=out
         )
     show.print_recheck(found)
     raise typer.Exit(reports.exit_code(found))
@@ -112,11 +125,12 @@ def show_item(
     database: DatabaseOption = None,
 ) -> None:
     """Print the whole story of an item: facts, labels, links, cases, verdict per build."""
+    from torch_embers import settings
     from torch_embers.run import show
     from torch_embers.run.item_report import story
 
     wanted = settings.load(database=database, repo=repo)
-    show.print_story(story(Store(wanted.database), wanted.repo, number))
+    show.print_story(story(store_at(wanted.database), wanted.repo, number))
 
 
 def comment(
@@ -125,8 +139,9 @@ def comment(
     database: DatabaseOption = None,
 ) -> None:
     """Print a table of versions with environment and command, to paste into the item. It is never posted."""
+    from torch_embers import settings
     from torch_embers.run.item_report import comment as written
     from torch_embers.run.item_report import story
 
     wanted = settings.load(database=database, repo=repo)
-    typer.echo(written(story(Store(wanted.database), wanted.repo, number)))
+    typer.echo(written(story(store_at(wanted.database), wanted.repo, number)))

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from torch_embers import console
 from torch_embers.cli.options import INTERRUPTED, DatabaseOption, store_at
 from torch_embers.errors import InputError
 
@@ -35,6 +34,7 @@ def study(
 
     Every number is printed with its count of items and how they were selected; findings need enough of them.
     """
+    from torch_embers.progress_bar import ProgressBar
     from torch_embers.study import command, show
     from torch_embers.study.samples import parse_day
 
@@ -43,7 +43,7 @@ def study(
     if "experiments" not in command.parts(what or ()) and (asked or quick):
         raise InputError(f"{', '.join(asked) or '--quick'}: goes with `embers study experiments`")
     try:
-        with console.Counting("study", unit="steps") as progress:
+        with ProgressBar("study", unit="steps") as progress:
             done = command.run(
                 store_at(database),
                 what or (),

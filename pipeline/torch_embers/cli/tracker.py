@@ -5,11 +5,8 @@ from typing import Annotated
 
 import typer
 
-from torch_embers import console, settings
 from torch_embers.cli.options import DatabaseOption, NumberArgument, RepoOption, store_at
 from torch_embers.errors import InputError
-from torch_embers.store import show as store_show
-from torch_embers.store.store import Store
 
 
 def mine(
@@ -35,6 +32,7 @@ def mine(
     Without options: GitHub by GraphQL where a token is set (GITHUB_TOKEN), by REST within the anonymous limit
     where none is, and the embedded catalog where GitHub cannot be reached.
     """
+    from torch_embers import settings
     from torch_embers.mine import plan
     from torch_embers.mine import show as mine_show
 
@@ -56,6 +54,7 @@ def mine(
 
 def status(database: DatabaseOption = None) -> None:
     """Show what the database holds, how fresh it is, and where each stream stands."""
+    from torch_embers.store import show as store_show
     from torch_embers.store.status import status as read_status
 
     store_show.print_status(read_status(store_at(database)))
@@ -72,6 +71,8 @@ def export(
     database: DatabaseOption = None,
 ) -> None:
     """Write the tables as files for other tools, or a dataset that can be cited."""
+    from torch_embers.store import show as store_show
+
     if dataset is not None:
         from torch_embers.dataset import publish, show
 
@@ -93,15 +94,18 @@ def chain(
     database: DatabaseOption = None,
 ) -> None:
     """Print what reverts, relands, backs out, fixes or supersedes what, as a tree around one item."""
+    from torch_embers import console, settings
     from torch_embers.link.show import chain_lines
 
     wanted = settings.load(database=database, repo=repo)
-    for line in chain_lines(Store(wanted.database), wanted.repo, number):
+    for line in chain_lines(store_at(wanted.database), wanted.repo, number):
         console.stdout().print(console.plain(line))
 
 
 def funnel(database: DatabaseOption = None) -> None:
     """Count the study's stages (closed, bug-reporting, patched) in this database, beside the study's own counts."""
+    from torch_embers.store import show as store_show
+
     with store_at(database).read() as connection:
         rows = connection.execute("SELECT stage, name, items, study, definition FROM funnel").fetchall()
         [(candidates,)] = connection.execute("SELECT count(*) FROM candidates").fetchall()

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.store.store import Store, Writer
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
 
 BATCH = 5_000
 _SOURCES = ("items", "events", "stated_links", "pull_files", "commit_files", "commits")

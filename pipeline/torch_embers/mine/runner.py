@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from torch_embers.mine.github import Source
-    from torch_embers.store.store import Prepared, Store, Writer
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Prepared, Writer
 
 AHEAD = 2
 """Batches that are read while one is written: DuckDB compresses while Python parses, on two cores."""
@@ -213,7 +214,7 @@ def mine(
     observer = observer or Silent()
     report = Report(source.name, source.repo)
     started = time.monotonic()
-    with store.writer(f"embers mine --source {source.name}") as writer:
+    with store.writer(f"embers mine --source {source.name}", create=True) as writer:
         try:
             _mine_and_check(store, writer, source, report, observer, sleep)
         except BudgetError as stop:

@@ -8,12 +8,12 @@ from rich.progress import ProgressColumn
 from rich.text import Text
 
 from torch_embers import console
-from torch_embers.console import Counting
+from torch_embers.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
     from torch_embers.mine.client import GitHubClient
     from torch_embers.mine.runner import Report
-    from torch_embers.store.store import Prepared
+    from torch_embers.store.writer import Prepared
 
 
 class _Quota(ProgressColumn):
@@ -39,7 +39,7 @@ class _Quota(ProgressColumn):
         return Text(" · ".join(parts), style="dim")
 
 
-class MineProgress(Counting):
+class MineProgress(ProgressBar):
     """The progress line of a mine, with the quota where there is one."""
 
     def __init__(self, client: GitHubClient | None = None) -> None:

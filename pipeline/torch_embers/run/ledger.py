@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from torch_embers.repro.case import Case
     from torch_embers.run.series import Series
     from torch_embers.sandbox.runner import Attempt, RunResult
-    from torch_embers.store.store import Store, Writer
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
 
 COMMIT_SECONDS = 2.0
 """Finished runs wait at most this long for their transaction: opening the database for each one would cost more."""

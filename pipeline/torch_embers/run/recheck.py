@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.ledger import Cell
-    from torch_embers.store.store import Store, Writer
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
 
 ONLY = ("all", "open", "closed")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.repro.case import Case
     from torch_embers.sandbox.runner import RunResult
-    from torch_embers.store.store import Writer
+    from torch_embers.store.writer import Writer
 
 BASELINE_RUNS = 3
 TIMEOUT_FACTOR, LEAST_TIMEOUT, MOST_TIMEOUT = 10.0, 2.0, 300.0

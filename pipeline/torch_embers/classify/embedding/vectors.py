@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from torch_embers.classify.embedding.embed import Embedder, Progress, Vectors
-    from torch_embers.store.store import Store, Writer
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
 
 VARIANT: Variant = "title_body"
 BATCH = 1_024

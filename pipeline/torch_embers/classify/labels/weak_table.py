@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.store.store import Store, Writer
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
 
     Key = tuple[str, int]
 

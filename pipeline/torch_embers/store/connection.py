@@ -1,0 +1,111 @@
+"""Opening the database file: patience while somebody else has it, the schema check, errors in our words.
+
+DuckDB lets no other process open a file that a writer has open. So a writer opens it only for the moment of each
+batch, and readers try again for a few seconds: both work while a mine runs for hours.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from torch_embers.errors import StoreBusyError, StoreCorruptError, StoreError, StoreFullError, StoreVersionError
+from torch_embers.store import lock, schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+READ_PATIENCE = 5.0
+"""Seconds a reader keeps trying; a writer's batch takes about a second at most."""
+WRITE_PATIENCE = 60.0
+"""Seconds a writer keeps trying: many short readers may come before it."""
+RETRY_PAUSE = 0.02
+OPTIONS: dict[str, str | bool | int | float | list[str]] = {
+    "memory_limit": "128MB",
+    "force_compression": "zstd",
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+"""DuckDB spills to disk beyond the limit (its default would be 80 % of the machine). Trying every compression on
+each write took twice the time of zstd alone and left files half as large again (measured on issue texts). Extensions
+stay off: a file that looks like another database's would make DuckDB download one to open it."""
+BULK_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"max_vacuum_tasks": 0, "threads": 1}
+"""A bulk write leaves the other core to the thread that reads and parses: with two threads of its own it was a third
+slower."""
+INTERRUPTED = "Query interrupted"
+"""What DuckDB makes of Ctrl-C while it runs a statement: a bare RuntimeError."""
+STRUCK = "KeyboardInterrupt"
+"""What stands in DuckDB's own error when Ctrl-C strikes while it reads a frame of Python's."""
+
+_BUSY = ("Could not set lock", "Conflicting lock", "different configuration", "nique file handle")
+_FULL = ("No space left", "Disk quota", "File too large")
+_CORRUPT = (
+    "not a valid DuckDB",
+    "orrupt",
+    "erialization",
+    "checksum",
+    "magic bytes",
+    "newer version of DuckDB",
+    "Could not read enough bytes",
+    "sqlite_scanner",
+)
+
+
+def explain(error: duckdb.Error, path: Path) -> StoreError:
+    """Turn DuckDB's error into ours, with advice.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C struck while DuckDB read an object of Python's; it wraps that like any other error.
+    """
+    if STRUCK in str(error):
+        raise KeyboardInterrupt from error
+    text = str(error).strip().splitlines()[0][:300]
+    said = text.replace(str(path), "")
+    if any(mark in said for mark in _BUSY):
+        return StoreBusyError(f"{path} is in use by {lock.holder(path)}: try again in a moment")
+    if any(mark in said for mark in _FULL):
+        return StoreFullError(f"no room for {path}: free some disk and run the same command again ({text})")
+    if any(mark in said for mark in _CORRUPT):
+        return StoreCorruptError(
+            f"{path} cannot be read as a database: restore a copy, or move it away and mine again ({text})"
+        )
+    return StoreError(f"{path}: {text}")
+
+
+@contextmanager
+def ctrl_c() -> Iterator[None]:
+    """Make what DuckDB raises on Ctrl-C, also while it opens a file, what Python raises."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise (KeyboardInterrupt if str(error) == INTERRUPTED else error) from error
+
+
+def connect(path: Path, *, read_only: bool, patience: float, bulk: bool = False) -> duckdb.DuckDBPyConnection:
+    """Open the file, trying again while somebody else has it, and check its schema version.
+
+    Raises:
+        StoreBusyError, StoreCorruptError, StoreVersionError
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            connection = duckdb.connect(str(path), read_only=read_only, config=OPTIONS | (BULK_OPTIONS if bulk else {}))
+            break
+        except duckdb.Error as error:
+            known = explain(error, path)
+            if not isinstance(known, StoreBusyError) or time.monotonic() >= deadline:
+                raise known from error
+            time.sleep(RETRY_PAUSE)
+    try:
+        schema.check_version(connection, path)
+    except (duckdb.Error, StoreVersionError, RuntimeError) as error:
+        connection.close()
+        if isinstance(error, duckdb.Error):
+            raise explain(error, path) from error
+        raise
+    return connection

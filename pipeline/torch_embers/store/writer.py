@@ -1,0 +1,160 @@
+"""How a batch gets into the database: whole, or not at all."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import duckdb
+import zstandard
+
+from torch_embers.normalize import now_utc
+from torch_embers.store import lock, schema, sql, views
+from torch_embers.store.connection import WRITE_PATIENCE, connect, ctrl_c, explain
+from torch_embers.store.tables import (
+    BATCH_ATTRIBUTE,
+    DERIVED_TABLES,
+    KEYS,
+    RECORDS,
+    numbered,
+    pages_to_arrow,
+    to_arrow,
+)
+from torch_embers.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pyarrow as pa
+
+    from torch_embers.store.records import Batch
+
+BULK_RECORDS = 5_000
+"""A batch of this size makes a row group that is worth leaving alone."""
+PAGE_LEVEL = 1
+
+
+class Writer:
+    """The only one who changes the database; made by ``Store.writer``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._compressor = zstandard.ZstdCompressor(level=PAGE_LEVEL)
+        self._guard = threading.Lock()
+
+    @contextmanager
+    def transaction(self, *, bulk: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open the file, run the block in one transaction, close the file.
+
+        ``bulk`` leaves the block's rows in a row group of their own instead of merging them with their neighbours:
+        rewriting those at every closing made a bulk load three times slower.
+
+        Raises:
+            StoreError: one of its kinds; nothing of the block is kept.
+        """
+        with self._guard, ctrl_c():
+            connection = connect(self.path, read_only=False, patience=WRITE_PATIENCE, bulk=bulk)
+            try:
+                connection.execute("BEGIN")
+                yield connection
+                connection.execute("COMMIT")
+            except duckdb.Error as error:
+                raise explain(error, self.path) from error
+            finally:
+                self._close(connection)
+
+    def _close(self, connection: duckdb.DuckDBPyConnection) -> None:
+        try:
+            connection.close()
+        except duckdb.Error as error:
+            raise explain(error, self.path) from error
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """Bring a batch into the form that DuckDB takes; may run in another thread than ``commit``."""
+        tables = {
+            table: [to_arrow(table, rows)]
+            for table in RECORDS
+            if (rows := getattr(batch, BATCH_ATTRIBUTE.get(table, table)))
+        }
+        if batch.pages:
+            tables["raw_pages"] = [pages_to_arrow(batch.pages, self._compressor)]
+        return Prepared(tables)
+
+    def commit(self, batch: Batch | Prepared) -> None:
+        """Write a batch, its pages and its cursors: all of it, or nothing."""
+        prepared = batch if isinstance(batch, Prepared) else self.prepare(batch)
+        if not prepared.tables:
+            return
+        with self.transaction(bulk=prepared.size() >= BULK_RECORDS) as connection:
+            for table, parts in prepared.tables.items():
+                connection.register("stage", numbered(parts))
+                for statement in _statements(connection, table):
+                    connection.execute(statement)
+                connection.unregister("stage")
+
+    def clear_derived(self) -> None:
+        """Empty what a replay rebuilds, rows from pages and links; pages, cursors and labels by hand stay."""
+        with self.transaction() as connection:
+            for table in DERIVED_TABLES:
+                connection.execute(f"DELETE FROM {table} WHERE page_id IS NOT NULL")
+            for table in ("links", "components", "link_scans"):
+                connection.execute(f"DELETE FROM {table}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Batches as arrow tables by table name, in order of arrival."""
+
+    tables: dict[str, list[pa.Table]] = field(default_factory=dict)
+
+    def count(self, table: str) -> int:
+        """Rows for one table."""
+        return sum(part.num_rows for part in self.tables.get(table, ()))
+
+    def size(self) -> int:
+        """Rows for all tables."""
+        return sum(self.count(table) for table in self.tables)
+
+    def extend(self, other: Prepared) -> None:
+        """Append what came after this."""
+        for table, parts in other.tables.items():
+            self.tables.setdefault(table, []).extend(parts)
+
+
+_PAGE_INSERT = """
+INSERT INTO raw_pages (seq, batch, page_id, repo, source, kind, request, fetched_at, size, body)
+SELECT coalesce((SELECT max(seq) FROM raw_pages), 0) + row_number() OVER (ORDER BY position),
+       coalesce((SELECT max(batch) FROM raw_pages), 0) + 1,
+       page_id, repo, source, kind, request, fetched_at::TIMESTAMP, size, body
+FROM stage ANTI JOIN raw_pages USING (page_id)
+"""
+
+
+def _statements(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
+    """What to run for the staged rows of a table."""
+    if table == "raw_pages":
+        return [_PAGE_INSERT]
+    if not KEYS[table]:
+        return sql.append_rows(table)
+    [(new,)] = connection.execute(sql.all_new(table)).fetchall()
+    if table == "items":
+        return sql.insert_new_items() if new else sql.merge_items()
+    return sql.append_rows(table) if new else sql.replace_rows(table)
+
+
+@contextmanager
+def writer(path: Path, purpose: str) -> Iterator[Writer]:
+    """Hold the writer's lock while the block runs; creates or upgrades the database first.
+
+    Raises:
+        StoreBusyError: another writer is at work; the message names it.
+    """
+    with lock.writer_lock(path, purpose):
+        made = Writer(path)
+        with made.transaction() as connection:
+            schema.upgrade(connection, now_utc(), __version__)
+            views.refresh(connection)
+        yield made
