@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from torch_embers.link import chain as chain_module
 from torch_embers.link import relations
-from torch_embers.link.chain import Facts, Link, Node, chain, printable, render
+from torch_embers.link.chain import Facts, Link, Node, Tree, chain, printable, render
 from torch_embers.link.graph import around
 from torch_embers.link.stage import LinkCounts, link_changed
 from torch_embers.store.records import Batch, Comment, Commit, Event, Item, PullFile, StatedLink
@@ -33,6 +34,11 @@ def link(source: int, relation: str, target: int, evidence: str = "text") -> Lin
     return Link(node(source), relation, node(target), evidence)
 
 
+def drawn(tree: Tree) -> list[str]:
+    """Lines of the tree without the address at the end of each."""
+    return [re.sub(r" https://github\.com/\S+$", "", line) for line in render(tree)]
+
+
 REAL = [
     link(179151, "reverts", 172340),
     link(179151, "mentions", 174594),
@@ -46,7 +52,7 @@ REAL = [
 
 def test_the_real_chain_is_told_whole_from_the_reverted_change() -> None:
     facts = {node(172340): Facts("Lt aware addmm", "pull", "closed", "2026-01-20")}
-    assert render(chain(node(172340), REAL, facts)) == [
+    assert drawn(chain(node(172340), REAL, facts)) == [
         "pytorch/pytorch#172340 Lt aware addmm (pull, closed, 2026-01-20)",
         "├─ reverted by #179151 [text]",
         "│  ├─ superseded by #170571 (see elsewhere in this tree) [text]",
@@ -98,7 +104,7 @@ def test_a_commit_stands_for_the_pull_request_it_landed() -> None:
         Link(commit, "reverts", node(2), "commit"),
         Link(lone, "reverts", node(1), "commit"),
     ]
-    assert render(chain(commit, links)) == [
+    assert drawn(chain(commit, links)) == [
         "pytorch/pytorch#1",
         "├─ reverted by bbbbbbbbbb [commit]",
         "└─ reverts #2 [commit]",
@@ -107,17 +113,37 @@ def test_a_commit_stands_for_the_pull_request_it_landed() -> None:
 
 def test_evidence_of_one_edge_is_gathered_and_unknown_relations_are_passed_over() -> None:
     links = [link(1, "fixes", 2), link(1, "fixes", 2, "event"), link(1, "haunts", 2)]
-    assert render(chain(node(1), links)) == ["pytorch/pytorch#1", "└─ fixes #2 [event, text]"]
+    assert drawn(chain(node(1), links)) == ["pytorch/pytorch#1", "└─ fixes #2 [event, text]"]
+
+
+def test_every_item_has_its_address_once() -> None:
+    facts = {node(172340): Facts(kind="pull")}
+    lines = render(chain(node(172340), REAL, facts))
+    assert lines[0].endswith(f" {PULL}/172340")
+    assert lines[1].endswith(f" https://github.com/{REPO}/issues/179151")
+    assert "https" not in lines[2]
+    commit = Node(REPO, 0, "c" * 40)
+    assert chain(commit, [Link(commit, "reverts", node(2), "commit")]).address().endswith(f"/{REPO}/commit/{'c' * 40}")
+
+
+@pytest.mark.parametrize("width", [20, 60, 80])
+def test_long_lines_are_folded_below_their_branch(width: int) -> None:
+    facts = {node(174594): Facts("wide " * 30, "pull")}
+    lines = render(chain(node(172340), REAL, facts), width)
+    assert "".join(lines).count("https://") == 6
+    assert max(len(line) for line in lines if "https" not in line) <= max(width, chain_module.MIN_ROOM + 12)
+    inside = [line for line in lines if line.startswith("│     ")]
+    assert len(inside) > 4
 
 
 def test_other_repositories_keep_their_name() -> None:
     links = [Link(node(1), "fixes", Node("pytorch/vision", 2), "text")]
-    assert render(chain(node(1), links))[1] == "└─ fixes pytorch/vision#2 [text]"
+    assert drawn(chain(node(1), links))[1] == "└─ fixes pytorch/vision#2 [text]"
 
 
 def test_a_large_story_is_cut_and_says_so() -> None:
     tree = chain(node(0x1000), [link(n, "fixes", 0x1000) for n in range(1, 500)])
-    lines = render(tree)
+    lines = drawn(tree)
     assert len(list(tree.nodes())) == chain_module.MAX_NODES
     assert lines[-1] == f"… {500 - chain_module.MAX_NODES} more left out"
 
@@ -202,7 +228,7 @@ def test_the_real_chain_comes_out_of_the_database(store: Store) -> None:
     link_changed(store)
     with store.read() as connection:
         links, facts = around(connection, node(172340))
-    lines = [line.split(" (")[0] for line in render(chain(node(172340), links, facts))]
+    lines = [line.split(" (")[0] for line in drawn(chain(node(172340), links, facts))]
     assert lines == [
         "pytorch/pytorch#172340 let addmm know the backend: a simple fix for #172231",
         f"├─ reverted by #179151 revert {PULL}/172340",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from torch_embers.cli import builds, classify, runs, study, tracker
+from torch_embers.cli import builds, classify, listing, runs, study, tracker
 from torch_embers.version import __version__
 
 
@@ -49,7 +49,10 @@ app = typer.Typer(
 COMMANDS: dict[str, Callable[..., None]] = {
     "mine": tracker.mine,
     "status": tracker.status,
+    "list": listing.list_items,
+    "cases": listing.list_cases,
     "export": tracker.export,
+    "link": tracker.link,
     "chain": tracker.chain,
     "funnel": tracker.funnel,
     "classify": classify.classify,

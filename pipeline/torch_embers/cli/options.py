@@ -25,6 +25,8 @@ BuildOption = Annotated[
 ]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Runs at a time.")]
 
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead; its keys are explained in docs/json.md.")]
+
 
 def store_at(database: Path | None) -> "Store":
     """The store in this file, or in the one that the environment, ``embers.toml`` or the default names.

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from torch_embers.cli.options import DatabaseOption, NumberArgument, RepoOption, store_at
+from torch_embers.cli.options import DatabaseOption, JsonOption, NumberArgument, RepoOption, store_at
 from torch_embers.errors import InputError
+from torch_embers.json_output import print_json
 
 
 def mine(
@@ -52,12 +53,20 @@ def mine(
         mine_show.print_report(report)
 
 
-def status(database: DatabaseOption = None) -> None:
-    """Show what the database holds, how fresh it is, and where each stream stands."""
+def status(
+    verbose: Annotated[bool, typer.Option("--verbose", help="Also print the cursors of the sources.")] = False,
+    json: JsonOption = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Show what the database holds, how fresh it is, and what its cases say."""
     from torch_embers.store import show as store_show
     from torch_embers.store.status import status as read_status
 
-    store_show.print_status(read_status(store_at(database)))
+    read = read_status(store_at(database))
+    if json:
+        print_json(read)
+    else:
+        store_show.print_status(read, verbose=verbose)
 
 
 def export(
@@ -91,22 +100,38 @@ def export(
 def chain(
     number: NumberArgument,
     repo: RepoOption = None,
+    json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """Print what reverts, relands, backs out, fixes or supersedes what, as a tree around one item."""
     from torch_embers import console, settings
-    from torch_embers.link.show import chain_lines
+    from torch_embers.link.chain import as_mapping, render
+    from torch_embers.link.show import chain_of
 
     wanted = settings.load(database=database, repo=repo)
-    for line in chain_lines(store_at(wanted.database), wanted.repo, number):
-        console.stdout().print(console.plain(line))
+    tree = chain_of(store_at(wanted.database), wanted.repo, number)
+    if json:
+        print_json(as_mapping(tree))
+        return
+    out = console.stdout()
+    for line in render(tree, out.width if out.is_terminal else None):
+        out.print(console.plain(line))
 
 
-def funnel(database: DatabaseOption = None) -> None:
+def link(database: DatabaseOption = None) -> None:
+    """Find links and components in the texts that changed since the last time; `embers mine` does it by itself."""
+    from torch_embers import console
+    from torch_embers.link.stage import link_changed
+
+    done = link_changed(store_at(database))
+    console.stdout().print(f"links: {done.links:,} and {done.components:,} components in the database")
+
+
+def funnel(json: JsonOption = False, database: DatabaseOption = None) -> None:
     """Count the study's stages (closed, bug-reporting, patched) in this database, beside the study's own counts."""
     from torch_embers.store import show as store_show
 
     with store_at(database).read() as connection:
-        rows = connection.execute("SELECT stage, name, items, study, definition FROM funnel").fetchall()
+        rows = connection.execute("SELECT name, items, study, definition FROM funnel").fetchall()
         [(candidates,)] = connection.execute("SELECT count(*) FROM candidates").fetchall()
-    store_show.print_funnel(rows, candidates)
+    store_show.print_funnel(rows, candidates, as_json=json)

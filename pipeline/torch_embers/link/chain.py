@@ -1,4 +1,4 @@
-"""The story of a change as a tree: what reverted, backed out, relanded, replaced, fixed or explained what.
+"""The history of a change as a tree: what reverted, backed out, relanded, replaced, fixed or explained what.
 
 Pure: ``chain`` takes links and facts, ``render`` gives lines of plain text. Strong relations are followed in both
 directions. One step along a mention is allowed on each branch, and only to an item that has a strong relation of its
@@ -7,10 +7,11 @@ own: people name the change they talk about long before anybody links it formall
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch_embers.link import relations as rulebook
 
@@ -23,6 +24,8 @@ MAX_NODES = 120
 MAX_MENTIONS = 12
 """Mentions followed from one node; a popular thread has hundreds."""
 MAX_TITLE = 90
+MIN_ROOM = 30
+"""Columns that a text keeps however deep its branch is."""
 SHORT_SHA = 10
 STRONG = "strong"
 IDENTITY = "identity"
@@ -77,10 +80,17 @@ class Tree:
     """How the node above relates to this one: ``reverted by``; empty at the root."""
     evidence: tuple[str, ...] = ()
     repeated: bool = False
-    """The node stands elsewhere in the tree; here only the edge is told."""
+    """The node stands elsewhere in the tree; here only the edge is shown."""
     children: list[Tree] = field(default_factory=list)
     cut: int = 0
     """Nodes left out because the tree was full (at the root only)."""
+
+    def address(self) -> str:
+        """Where it is on GitHub."""
+        place = f"commit/{self.node.sha}" if self.node.sha else f"issues/{self.node.number}"
+        if self.facts.kind == "pull":
+            place = f"pull/{self.node.number}"
+        return f"https://github.com/{self.node.repo}/{place}"
 
     def nodes(self) -> Iterator[Node]:
         """Every node once, in printed order."""
@@ -161,7 +171,7 @@ class _Graph:
         return [edge for edge in self._edges.get(node, ()) if edge.relation.strength == STRONG]
 
     def mentions(self, node: Node) -> list[_Edge]:
-        """Mentions worth a step: of an item in a story, or by an item that tells of a turn (a revert, a reland ...)."""
+        """Mentions worth a step: of an item in the history, or by an item that reports a revert, a reland ...."""
         edges = [
             edge
             for edge in self._edges.get(node, ())
@@ -175,14 +185,14 @@ def _grow(start: Node, graph: _Graph, facts: Mapping[Node, Facts]) -> Tree:
     """Breadth first: all strong edges, then one round of mentions, then strong edges from there."""
     root = Tree(start, facts.get(start, Facts()))
     trees = {start: root}
-    told: set[tuple[Node, Node]] = set()
-    _follow(deque([root]), graph, facts, trees, told, root)
+    shown: set[tuple[Node, Node]] = set()
+    _follow(deque([root]), graph, facts, trees, shown, root)
     for tree in list(trees.values()):
         for edge in graph.mentions(tree.node):
             if edge.other not in trees:
-                # followed at once: a later mention is better told by the strong relation found on the way
-                found = _attach(tree, edge, facts, trees, told, root)
-                _follow(deque(found), graph, facts, trees, told, root)
+                # followed at once: a later mention is better described by the strong relation found on the way
+                new = _attach(tree, edge, facts, trees, shown, root)
+                _follow(deque(new), graph, facts, trees, shown, root)
     return root
 
 
@@ -191,13 +201,13 @@ def _follow(
     graph: _Graph,
     facts: Mapping[Node, Facts],
     trees: dict[Node, Tree],
-    told: set[tuple[Node, Node]],
+    shown: set[tuple[Node, Node]],
     root: Tree,
 ) -> None:
     while queue:
         tree = queue.popleft()
         for edge in graph.strong(tree.node):
-            queue += _attach(tree, edge, facts, trees, told, root)
+            queue += _attach(tree, edge, facts, trees, shown, root)
 
 
 def _attach(
@@ -205,15 +215,15 @@ def _attach(
     edge: _Edge,
     facts: Mapping[Node, Facts],
     trees: dict[Node, Tree],
-    told: set[tuple[Node, Node]],
+    shown: set[tuple[Node, Node]],
     root: Tree,
 ) -> list[Tree]:
     """Add the other end of an edge below ``tree``; return it when it is new."""
     other = edge.other
     pair = (min(tree.node, other), max(tree.node, other))
-    if pair in told:
+    if pair in shown:
         return []
-    told.add(pair)
+    shown.add(pair)
     if other not in trees and len(trees) >= MAX_NODES:
         root.cut += 1
         return []
@@ -226,18 +236,50 @@ def _attach(
     return [child]
 
 
-def render(tree: Tree) -> list[str]:
-    """Lines of text with box characters; titles are cleaned of anything that could steer a terminal."""
+def render(tree: Tree, width: int | None = None) -> list[str]:
+    """Lines of text with box characters, each node with its address; longer lines are folded below their branch.
+
+    Titles are cleaned of anything that could steer a terminal.
+    """
     home = tree.node.repo
-    lines = [f"{tree.node.name()}{_about(tree.facts)}"]
+    lines = _folded("", "", f"{tree.node.name()}{_about(tree.facts)} {tree.address()}", width)
     stack = _below(tree, "")
     while stack:
         child, indent, last = stack.pop()
-        lines.append(f"{indent}{'└─ ' if last else '├─ '}{_line(child, home)}")
-        stack += _below(child, indent + ("   " if last else "│  "))
+        deeper = indent + ("   " if last else "│  ")
+        lines += _folded(f"{indent}{'└─ ' if last else '├─ '}", deeper, _line(child, home), width)
+        stack += _below(child, deeper)
     if tree.cut:
         lines.append(f"… {tree.cut} more left out")
     return lines
+
+
+def _folded(first: str, rest: str, text: str, width: int | None) -> list[str]:
+    if width is None:
+        return [first + text]
+    room = max(width, len(first) + MIN_ROOM)
+    return textwrap.wrap(
+        text, room, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def as_mapping(tree: Tree) -> dict[str, Any]:
+    """The tree as nested mappings, for JSON."""
+    facts = tree.facts
+    return {
+        "repo": tree.node.repo,
+        "number": tree.node.number or None,
+        "commit": tree.node.sha or None,
+        "address": tree.address(),
+        "title": facts.title,
+        "kind": facts.kind,
+        "state": facts.state,
+        "date": facts.date,
+        "relation": tree.words,
+        "evidence": list(tree.evidence),
+        "repeated": tree.repeated,
+        "children": [as_mapping(child) for child in tree.children],
+    }
 
 
 def _below(tree: Tree, indent: str) -> list[tuple[Tree, str, bool]]:
@@ -248,7 +290,8 @@ def _below(tree: Tree, indent: str) -> list[tuple[Tree, str, bool]]:
 
 def _line(tree: Tree, home: str) -> str:
     about = " (see elsewhere in this tree)" if tree.repeated else _about(tree.facts)
-    return f"{tree.words} {tree.node.name(home)}{about} [{', '.join(tree.evidence)}]"
+    address = "" if tree.repeated else f" {tree.address()}"
+    return f"{tree.words} {tree.node.name(home)}{about} [{', '.join(tree.evidence)}]{address}"
 
 
 def _about(facts: Facts) -> str:

@@ -1,41 +1,101 @@
-"""What `embers status`, `export` and `funnel` print."""
+"""What `embers status`, `list`, `cases`, `export` and `funnel` print."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import console
+from torch_embers.json_output import print_json
 
 if TYPE_CHECKING:
     from torch_embers.store.export import Exported
     from torch_embers.store.status import Status
 
 
-def print_status(found: Status) -> None:
+HEADINGS = {
+    "items": "Items",
+    "labels": "Labels (items with a class)",
+    "cases": "Cases",
+    "verdicts": "Verdicts (cases by newest verdict on each release)",
+    "statuses": "Statuses (items)",
+    "sources": "Sources",
+    "cursors": "Cursors",
+}
+"""Headings of the tables that `embers status` prints, in order."""
+
+
+def print_status(found: Status, *, verbose: bool) -> None:
     """Print what `embers status` shows."""
     out = console.stdout()
     out.print(f"{console.plain(found.path)}: {console.size_text(found.size)}, schema version {found.version}")
-    out.print(
-        f"newest change in the tracker: {found.newest_change or 'unknown'} ({console.age(found.newest_change)})\n"
-    )
-    out.print(console.table("Rows", [("table", False), ("rows", True)], found.counts.items()))
-    columns = [("repository", False), ("kind", False), ("state", False), ("items", True)]
-    out.print(console.table("\nItems", columns, found.kinds))
+    newest = f"{found.newest_change:%Y-%m-%d %H:%M}" if found.newest_change else "unknown"
+    out.print(f"newest change in the tracker: {newest} ({console.age(found.newest_change)})\n")
+    out.print(console.table("Rows", [("table", False), ("rows", True)], found.rows.items()))
+    for name, heading in HEADINGS.items():
+        rows = getattr(found, name)
+        if rows and (verbose or name != "cursors"):
+            columns = [(key.replace("_", " "), isinstance(value, int)) for key, value in _readable(rows[0]).items()]
+            out.print(console.table(f"\n{heading}", columns, [_readable(row).values() for row in rows]))
+
+
+def _readable(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with sizes and times in words."""
+    made = dict(row)
+    if "bytes" in row:
+        made["bytes"] = console.size_text(row["bytes"])
+    if "last_fetched" in row:
+        made["last_fetched"] = f"{row['last_fetched']:%Y-%m-%d %H:%M} ({console.age(row['last_fetched'])})"
+    if "updated_at" in row:
+        made["updated_at"] = f"{row['updated_at']:%Y-%m-%d %H:%M}"
+    return made
+
+
+def print_items(found: list[dict[str, Any]], *, as_json: bool) -> None:
+    """Print what `embers list` shows."""
+    if as_json:
+        print_json(found)
+        return
+    out = console.stdout()
+    several = len({row["repo"] for row in found}) > 1
     rows = [
-        (s.repo, s.source, s.pages, console.size_text(s.bytes), f"{s.last_fetched} ({console.age(s.last_fetched)})")
-        for s in found.sources
+        (
+            f"{row['repo'] if several else ''}#{row['number']}",
+            " ".join(text for text in (row["state"] or "unknown", row["disposition"]) if text),
+            verdict_text(row),
+            str(row["updated_at"] or row["created_at"] or "")[:10],
+            row["title"] or "",
+        )
+        for row in found
     ]
-    columns = [
-        ("repository", False),
-        ("source", False),
-        ("pages", True),
-        ("stored", True),
-        ("last fetched (UTC)", False),
+    columns = [(name, False) for name in ("item", "state", "verdict", "changed", "title")]
+    out.print(console.table("", columns, rows))
+    out.print(f"{len(found):,} items")
+
+
+def print_cases(found: list[dict[str, Any]], *, as_json: bool) -> None:
+    """Print what `embers cases` shows."""
+    if as_json:
+        print_json(found)
+        return
+    out = console.stdout()
+    rows = [
+        (
+            row["name"],
+            " ".join(item.removeprefix("pytorch/pytorch") for item in row["items"]),
+            " ".join(row["requires"]),
+            verdict_text(row),
+            " ".join(text.partition("=")[2] for text in row["classes"]),
+        )
+        for row in found
     ]
-    out.print(console.table("\nSources", columns, rows))
-    cursors = [(s.repo, s.source, s.stream, s.cursor[:80]) for s in found.streams]
-    columns = [("repository", False), ("source", False), ("stream", False), ("cursor", False)]
-    out.print(console.table("\nCursors", columns, cursors))
+    columns = [(name, False) for name in ("case", "items", "needs", "verdict", "classes")]
+    out.print(console.table("", columns, rows))
+    out.print(f"{len(found):,} cases")
+
+
+def verdict_text(row: dict[str, Any]) -> str:
+    """Verdict and release of a row; a dash where nothing was run."""
+    return f"{row['verdict']} {row['release']}" if row["verdict"] else "-"
 
 
 def print_export(done: list[Exported]) -> None:
@@ -44,9 +104,13 @@ def print_export(done: list[Exported]) -> None:
     console.stdout().print(console.table("", [("table", False), ("rows", True), ("file", False)], rows))
 
 
-def print_funnel(rows: list[tuple[Any, ...]], candidates: int) -> None:
+def print_funnel(rows: list[tuple[Any, ...]], candidates: int, *, as_json: bool) -> None:
     """Print the funnel beside the study's numbers."""
+    if as_json:
+        stages = [dict(zip(("stage", "items", "study", "definition"), row, strict=True)) for row in rows]
+        print_json({"stages": stages, "candidates": candidates})
+        return
     out = console.stdout()
     columns = [("stage", False), ("here", True), ("study", True), ("what is counted", False)]
-    out.print(console.table("", columns, [(name, here, study, text) for _, name, here, study, text in rows]))
+    out.print(console.table("", columns, rows))
     out.print(f"\ncandidates (open or closed, data path, wrong behaviour): {candidates:,}")

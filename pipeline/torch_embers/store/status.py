@@ -1,4 +1,4 @@
-"""What the database holds, how fresh it is, and where each stream stands."""
+"""What the database holds, how fresh it is, what its cases say, and where each stream stands."""
 
 from __future__ import annotations
 
@@ -23,47 +23,65 @@ COUNTED = (
     "links",
     "components",
     "gold_labels",
+    "predictions",
     "catalog",
     "dispositions",
+    "cases",
+    "builds",
+    "runs",
+    "verdicts",
     "rejects",
     "raw_pages",
 )
+_QUERIES = {
+    "items": """
+        SELECT repo, coalesce(nullif(kind, ''), 'unknown') AS kind, coalesce(state, 'unknown') AS state,
+               count(*) AS items
+        FROM items WHERE deleted_at IS NULL GROUP BY ALL ORDER BY ALL""",
+    "labels": """
+        SELECT scheme, coalesce(gold, 0) AS gold, coalesce(classifier, 0) AS classifier
+        FROM (SELECT scheme, count(DISTINCT (repo, number)) AS gold FROM gold_labels GROUP BY ALL)
+        FULL JOIN (SELECT scheme, count(value) AS classifier FROM predictions GROUP BY ALL) USING (scheme)
+        ORDER BY ALL""",
+    "cases": "SELECT origin, count(*) AS cases FROM cases WHERE current GROUP BY ALL ORDER BY ALL",
+    "verdicts": """
+        SELECT release, count(*) FILTER (verdict = 'occurs') AS occurs, count(*) FILTER (verdict = 'absent') AS absent,
+               count(*) FILTER (verdict = 'not_seen') AS not_seen,
+               count(*) FILTER (verdict NOT IN ('occurs', 'absent', 'not_seen')) AS other
+        FROM (
+            SELECT split_part(b.version, '+', 1) AS release, v.verdict
+            FROM latest_verdicts v JOIN builds b USING (build) JOIN cases c ON c.case_hash = v.case_hash AND c.current
+        ) GROUP BY release
+        ORDER BY list_transform(string_split(release, '.'), lambda p: coalesce(try_cast(p AS INTEGER), 0)) DESC""",
+    "statuses": "SELECT backend, status, count(*) AS items FROM statuses GROUP BY ALL ORDER BY ALL",
+    "sources": """
+        SELECT repo, source, count(*) AS pages, sum(octet_length(body))::BIGINT AS bytes,
+               max(fetched_at) AS last_fetched
+        FROM raw_pages GROUP BY ALL ORDER BY ALL""",
+    "cursors": "SELECT repo, source, stream, cursor, updated_at FROM sync_state ORDER BY ALL",
+}
+LATER = ("labels", "cases", "verdicts", "statuses")
+"""Queries on tables that databases before schema version 3 lack."""
 
-
-@dataclass(frozen=True, slots=True)
-class SourceStatus:
-    """What one source brought for one repository."""
-
-    repo: str
-    source: str
-    pages: int
-    bytes: int
-    last_fetched: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class StreamStatus:
-    """Where one stream stands."""
-
-    repo: str
-    source: str
-    stream: str
-    cursor: str
-    updated_at: datetime
+Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything that `embers status` shows. Times are UTC without offset."""
+    """Everything that `embers status` shows: rows as mappings, times in UTC without offset."""
 
     path: Path
     size: int
     version: int
-    counts: dict[str, int]
-    kinds: list[tuple[str, str, str, int]]
-    sources: list[SourceStatus]
-    streams: list[StreamStatus]
     newest_change: datetime | None
+    rows: dict[str, int]
+    items: Rows
+    labels: Rows
+    cases: Rows
+    verdicts: Rows
+    statuses: Rows
+    sources: Rows
+    cursors: Rows
 
 
 def status(store: Store) -> Status:
@@ -73,29 +91,23 @@ def status(store: Store) -> Status:
         StoreError: one of its kinds.
     """
     with store.read() as connection:
+        tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
 
-        def rows(sql: str) -> list[tuple[Any, ...]]:
-            return connection.execute(sql).fetchall()
+        def read(query: str) -> Rows:
+            found = connection.execute(query)
+            names = [column[0] for column in found.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
-        counts = {table: int(rows(f"SELECT count(*) FROM {table}")[0][0]) for table in COUNTED}
-        kinds = rows(
-            "SELECT repo, coalesce(nullif(kind, ''), 'unknown') AS kind, coalesce(state, 'unknown') AS state, count(*) "
-            "FROM items WHERE deleted_at IS NULL GROUP BY ALL ORDER BY ALL"
+        counted = " UNION ALL ".join(
+            f"SELECT '{table}' AS name, count(*) AS rows FROM {table}" for table in COUNTED if table in tables
         )
-        sources = rows(
-            "SELECT repo, source, count(*), sum(octet_length(body)), max(fetched_at) "
-            "FROM raw_pages GROUP BY ALL ORDER BY ALL"
-        )
-        streams = rows("SELECT repo, source, stream, cursor, updated_at FROM sync_state ORDER BY ALL")
-        newest = rows("SELECT max(updated_at) FROM items")[0][0]
+        counts = {row["name"]: row["rows"] for row in read(counted)}
         version = schema.file_version(connection)
-    return Status(
-        path=store.path,
-        size=store.path.stat().st_size,
-        version=version,
-        counts=counts,
-        kinds=[(str(a), str(b), str(c), int(n)) for a, b, c, n in kinds],
-        sources=[SourceStatus(str(a), str(b), int(n), int(size), at) for a, b, n, size, at in sources],
-        streams=[StreamStatus(*row) for row in streams],
-        newest_change=newest,
-    )
+        return Status(
+            path=store.path,
+            size=store.path.stat().st_size,
+            version=version,
+            newest_change=read("SELECT max(updated_at) AS at FROM items")[0]["at"],
+            rows={table: counts[table] for table in COUNTED if table in counts},
+            **{name: [] if name in LATER and version < 3 else read(query) for name, query in _QUERIES.items()},
+        )

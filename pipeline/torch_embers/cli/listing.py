@@ -1,0 +1,78 @@
+"""Commands that list items and cases by what is known of them."""
+
+from typing import Annotated
+
+import typer
+
+from torch_embers.cli.options import DatabaseOption, JsonOption, store_at
+
+ClassOption = Annotated[
+    list[str] | None,
+    typer.Option("--class", help="With this class, as SCHEME=VALUE or VALUE; repeat to ask for several."),
+]
+OccursOption = Annotated[str | None, typer.Option(help="A case occurs on this build, e.g. 2.9.1.")]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="At most this many.")]
+
+
+def list_items(
+    state: Annotated[str | None, typer.Option(help="open or closed.")] = None,
+    disposition: Annotated[str | None, typer.Option(help="Why it was closed: fixed, declined, duplicate ...")] = None,
+    status: Annotated[str | None, typer.Option(help="Status after a re-check, e.g. closed_but_occurs.")] = None,
+    occurs_on: OccursOption = None,
+    absent_on: Annotated[
+        str | None, typer.Option(help="All its testable cases are absent on this build, shown with a control.")
+    ] = None,
+    label: Annotated[list[str] | None, typer.Option(help="With this label; repeat to ask for several.")] = None,
+    classes: ClassOption = None,
+    operator: Annotated[
+        str | None, typer.Option(help="Named in its title, summary or cases, e.g. addmm or torch.addmm.")
+    ] = None,
+    backend: Annotated[str | None, typer.Option(help="cpu, cuda, mps ...")] = None,
+    has_case: Annotated[bool | None, typer.Option("--has-case/--no-case", help="With or without a case.")] = None,
+    origin: Annotated[str | None, typer.Option(help="With a case of this origin: curated, extracted ...")] = None,
+    sort: Annotated[str, typer.Option(help="number, updated, created, closed, comments or reactions.")] = "number",
+    desc: Annotated[bool, typer.Option("--desc", help="Largest or newest first.")] = False,
+    limit: LimitOption = None,
+    repo: Annotated[str | None, typer.Option(help="Only this repository, as owner/name.", show_default="all")] = None,
+    json: JsonOption = False,
+    database: DatabaseOption = None,
+) -> None:
+    """List the items that pass all given filters, with state and verdict on the newest build."""
+    from torch_embers.store import listing, show
+
+    wanted = listing.ItemFilter(
+        repo=repo,
+        state=state,
+        disposition=disposition,
+        status=status,
+        occurs_on=occurs_on,
+        absent_on=absent_on,
+        labels=tuple(label or ()),
+        classes=tuple(classes or ()),
+        operator=operator,
+        backend=backend,
+        has_case=has_case,
+        origin=origin,
+        sort=sort,
+        descending=desc,
+        limit=limit,
+    )
+    show.print_items(listing.list_items(store_at(database), wanted), as_json=json)
+
+
+def list_cases(
+    name: Annotated[str | None, typer.Argument(help="Only cases with this text in their name.")] = None,
+    classes: ClassOption = None,
+    requires: Annotated[
+        list[str] | None, typer.Option(help="That need this, e.g. cuda or threads>=2; repeat to ask for several.")
+    ] = None,
+    occurs_on: OccursOption = None,
+    limit: LimitOption = None,
+    json: JsonOption = False,
+    database: DatabaseOption = None,
+) -> None:
+    """List the cases with their items, what they need, and their verdict on the newest build."""
+    from torch_embers.store import listing, show
+
+    wanted = listing.CaseFilter(name, tuple(classes or ()), tuple(requires or ()), occurs_on, limit)
+    show.print_cases(listing.list_cases(store_at(database), wanted), as_json=json)

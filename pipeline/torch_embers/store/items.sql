@@ -1,0 +1,33 @@
+-- What is known of each item, in one row: for `embers list`.
+WITH shown AS (
+    SELECT i.repo, i.number, list_sort(list(DISTINCT c.name)) AS cases, list(DISTINCT c.origin) AS origins,
+           list(DISTINCT lower(need)) FILTER (need IN ('cpu', 'cuda', 'mps')) AS devices,
+           string_agg(c.code, chr(10)) AS code
+    FROM cases c JOIN case_items i USING (case_hash), unnest(c.requires) AS r(need)
+    WHERE c.current GROUP BY ALL
+), stated AS (
+    SELECT repo, number, list_sort(list(DISTINCT status)) AS statuses FROM statuses GROUP BY ALL
+), classes AS (
+    -- a gold label of a scheme comes before what the classifier says
+    SELECT repo, number, list_sort(list(DISTINCT scheme || '=' || value)) AS classes FROM (
+        SELECT repo, number, scheme, value FROM gold_labels
+        UNION ALL
+        SELECT repo, number, scheme, value FROM predictions p
+        WHERE value IS NOT NULL AND NOT EXISTS (
+            FROM gold_labels g WHERE g.repo = p.repo AND g.number = p.number AND g.scheme = p.scheme)
+    ) GROUP BY ALL
+)
+SELECT i.repo, i.number, coalesce(nullif(i.kind, ''), 'issue') AS kind, i.title, i.state, i.state_reason,
+       {disposition} AS disposition, i.created_at, i.updated_at, i.closed_at, i.comment_count AS comments,
+       i.reaction_count AS reactions, coalesce(i.labels, []) AS labels, coalesce(l.classes, []) AS classes,
+       list_sort(list_distinct(coalesce(k.backends, []) || coalesce(s.devices, []))) AS backends,
+       coalesce(t.statuses, []) AS statuses, coalesce(s.cases, []) AS cases, coalesce(s.origins, []) AS origins,
+       v.verdict, v.release, concat_ws(chr(10), i.title, k.summary, s.code) AS words
+FROM items i
+LEFT JOIN catalog k USING (repo, number)
+LEFT JOIN shown s USING (repo, number)
+LEFT JOIN stated t USING (repo, number)
+LEFT JOIN classes l USING (repo, number)
+LEFT JOIN ({item_verdicts}) v USING (repo, number)
+{dispositions}
+WHERE i.deleted_at IS NULL

@@ -1,0 +1,250 @@
+"""The queries behind `embers list` and `embers cases`: filters become conditions with parameters."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import resources
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import duckdb
+
+    from torch_embers.store.store import Store
+
+SORTS = {
+    "number": "number",
+    "updated": "updated_at",
+    "created": "created_at",
+    "closed": "closed_at",
+    "comments": "comments",
+    "reactions": "reactions",
+}
+DISPOSITIONS = "item_dispositions"
+"""The view that says why items were closed; databases of earlier releases lack it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFilter:
+    """Which items to list, in which order; None or an empty tuple: no such condition."""
+
+    repo: str | None = None
+    state: str | None = None
+    disposition: str | None = None
+    status: str | None = None
+    occurs_on: str | None = None
+    absent_on: str | None = None
+    labels: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    """SCHEME=VALUE or VALUE."""
+    operator: str | None = None
+    backend: str | None = None
+    has_case: bool | None = None
+    origin: str | None = None
+    sort: str = "number"
+    descending: bool = False
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFilter:
+    """Which cases to list; None or an empty tuple: no such condition."""
+
+    name: str | None = None
+    """Part of the name."""
+    classes: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    occurs_on: str | None = None
+    limit: int | None = None
+
+
+@dataclass(slots=True)
+class _Conditions:
+    """Conditions of a query, and their parameters in order."""
+
+    connection: duckdb.DuckDBPyConnection
+    texts: list[str] = field(default_factory=list)
+    parameters: list[Any] = field(default_factory=list)
+
+    def add(self, text: str, *parameters: Any) -> None:
+        self.texts.append(text)
+        self.parameters += parameters
+
+    def known(self, what: str, value: str, query: str) -> str:
+        """The value as the database spells it.
+
+        Raises:
+            InputError: it is unknown; the message names the nearest known ones.
+        """
+        values = [str(row[0]) for row in self.connection.execute(query).fetchall() if row[0] is not None]
+        return nearest(what, value, values)
+
+    def add_classes(self, classes: Iterable[str], query: str) -> None:
+        """Rows whose list ``classes`` has each of these, given as SCHEME=VALUE or VALUE."""
+        for given in classes:
+            if "=" in given:
+                self.add("list_contains(classes, ?)", self.known("class", given, query))
+            else:
+                values = f"SELECT DISTINCT split_part(class, '=', 2) FROM ({query}) AS c(class)"
+                value = self.known("class", given, values)
+                self.add("list_contains([split_part(c, '=', 2) FOR c IN classes], ?)", value)
+
+    def rows(self, base: str, order: str, limit: int | None) -> list[dict[str, Any]]:
+        where = f" WHERE {' AND '.join(self.texts)}" if self.texts else ""
+        ending = " LIMIT ?" if limit is not None else ""
+        parameters = [*self.parameters, *([limit] if limit is not None else [])]
+        found = self.connection.execute(f"FROM ({base}) AS item{where} ORDER BY {order}{ending}", parameters)
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def nearest(what: str, value: str, known: Iterable[str]) -> str:
+    """The known value that is meant, whatever its case.
+
+    Raises:
+        InputError: none is; the message names those that look alike, else some that exist.
+    """
+    values = {text.casefold(): text for text in known}
+    if value.casefold() in values:
+        return values[value.casefold()]
+    if not values:
+        raise InputError(f"no {what} {value!r}: this database has none at all")
+    near = difflib.get_close_matches(value.casefold(), values, n=3, cutoff=0.5) or sorted(values)[:5]
+    raise InputError(f"no {what} {value!r}: known are for example {', '.join(values[name] for name in near)}")
+
+
+def address(repo: str, number: int) -> str:
+    """Where an item is on GitHub, which leads from issues to pull requests by itself."""
+    return f"https://github.com/{repo}/issues/{number}"
+
+
+def list_items(store: Store, wanted: ItemFilter) -> list[dict[str, Any]]:
+    """The items that pass the filters: a dictionary per item with the columns of items.sql, and its address.
+
+    Raises:
+        InputError: a filter names a state, build, label, class ... that is unknown here.
+        StoreError: the database cannot be read.
+    """
+    if wanted.sort not in SORTS:
+        raise InputError(f"--sort {wanted.sort!r}: one of {', '.join(SORTS)}")
+    if wanted.state not in (None, "open", "closed"):
+        raise InputError(f"--state {wanted.state!r}: open or closed")
+    with store.read() as connection:
+        conditions = _Conditions(connection)
+        has_dispositions = _has(connection, DISPOSITIONS)
+        base = _item_query(has_dispositions=has_dispositions)
+        if wanted.disposition and not has_dispositions:
+            raise InputError("--disposition: this database has no dispositions yet, `embers mine` adds them")
+        _add_plain(conditions, wanted)
+        _add_verdicts(conditions, wanted)
+        _add_words(conditions, wanted, base)
+        direction = "DESC" if wanted.descending else "ASC"
+        order = f"{SORTS[wanted.sort]} {direction} NULLS LAST, repo, number {direction}"
+        found = conditions.rows(base, order, wanted.limit)
+    for row in found:
+        del row["words"]
+        row["address"] = address(row["repo"], row["number"])
+    return found
+
+
+def _add_plain(conditions: _Conditions, wanted: ItemFilter) -> None:
+    """Conditions on one value of an item."""
+    if wanted.repo:
+        conditions.add("repo = ?", wanted.repo)
+    if wanted.state:
+        conditions.add("state = ?", wanted.state)
+    if wanted.disposition:
+        value = conditions.known("disposition", wanted.disposition, f"SELECT DISTINCT disposition FROM {DISPOSITIONS}")
+        conditions.add("disposition = ?", value)
+    if wanted.status:
+        value = conditions.known("status", wanted.status, "SELECT DISTINCT status FROM statuses")
+        conditions.add("list_contains(statuses, ?)", value)
+    if wanted.has_case is not None:
+        conditions.add("len(cases) > 0" if wanted.has_case else "len(cases) = 0")
+    if wanted.origin:
+        value = conditions.known("origin", wanted.origin, "SELECT DISTINCT origin FROM cases WHERE current")
+        conditions.add("list_contains(origins, ?)", value)
+
+
+def _add_words(conditions: _Conditions, wanted: ItemFilter, base: str) -> None:
+    """Conditions on lists and texts of an item."""
+    for label in wanted.labels:
+        value = conditions.known("label", label, "SELECT DISTINCT name FROM labels")
+        conditions.add("list_contains(labels, ?)", value)
+    conditions.add_classes(wanted.classes, f"SELECT DISTINCT unnest(classes) FROM ({base})")
+    if wanted.backend:
+        value = conditions.known("backend", wanted.backend, f"SELECT DISTINCT unnest(backends) FROM ({base})")
+        conditions.add("list_contains(backends, ?)", value)
+    if wanted.operator:
+        name = wanted.operator.removeprefix("torch.")
+        conditions.add("regexp_matches(words, '(^|\\W)' || regexp_escape(?) || '(\\W|$)')", name)
+
+
+def _add_verdicts(conditions: _Conditions, wanted: ItemFilter) -> None:
+    """Conditions on what the cases of an item do on a build."""
+    verdicts = (
+        "(SELECT list(lv.verdict) FROM latest_verdicts lv JOIN cases c ON c.case_hash = lv.case_hash AND c.current "
+        "JOIN case_items ci ON ci.case_hash = c.case_hash JOIN builds b ON b.build = lv.build "
+        "WHERE ci.repo = item.repo AND ci.number = item.number AND split_part(b.version, '+', 1) = ?)"
+    )
+    if wanted.occurs_on:
+        conditions.add(f"list_contains({verdicts}, 'occurs')", _release(conditions, wanted.occurs_on))
+    if wanted.absent_on:
+        conditions.add(
+            f"list_distinct(list_filter({verdicts}, lambda v: v <> 'untestable')) = ['absent']",
+            _release(conditions, wanted.absent_on),
+        )
+
+
+def _release(conditions: _Conditions, build: str) -> str:
+    """The release that a build's name or version stands for."""
+    query = "SELECT DISTINCT split_part(version, '+', 1) FROM builds b SEMI JOIN verdicts v USING (build)"
+    named = conditions.connection.execute(
+        "SELECT DISTINCT split_part(version, '+', 1) FROM builds WHERE name = ?", [build]
+    ).fetchall()
+    return conditions.known("build with verdicts", str(named[0][0]) if named else build, query)
+
+
+def list_cases(store: Store, wanted: CaseFilter) -> list[dict[str, Any]]:
+    """The cases that pass the filters: a dictionary per case with the columns of cases.sql.
+
+    Raises:
+        InputError: a filter names a class, need or build that is unknown here.
+        StoreError: the database cannot be read.
+    """
+    base = _query("cases").replace("{newest_verdicts}", _query("newest_verdicts"))
+    with store.read() as connection:
+        conditions = _Conditions(connection)
+        if wanted.name:
+            conditions.add("contains(lower(name), lower(?))", wanted.name)
+        conditions.add_classes(wanted.classes, f"SELECT DISTINCT unnest(classes) FROM ({base})")
+        for need in wanted.requires:
+            value = conditions.known("need", need, "SELECT DISTINCT unnest(requires) FROM cases WHERE current")
+            conditions.add("list_contains(requires, ?)", value)
+        if wanted.occurs_on:
+            conditions.add(
+                "case_hash IN (SELECT lv.case_hash FROM latest_verdicts lv JOIN builds b USING (build) "
+                "WHERE lv.verdict = 'occurs' AND split_part(b.version, '+', 1) = ?)",
+                _release(conditions, wanted.occurs_on),
+            )
+        return conditions.rows(base, "name", wanted.limit)
+
+
+def _item_query(*, has_dispositions: bool) -> str:
+    query = _query("items").replace("{item_verdicts}", _query("item_verdicts"))
+    query = query.replace("{newest_verdicts}", _query("newest_verdicts"))
+    join = f"LEFT JOIN {DISPOSITIONS} d USING (repo, number)" if has_dispositions else ""
+    value = "d.disposition" if has_dispositions else "NULL::VARCHAR"
+    return query.replace("{disposition}", value).replace("{dispositions}", join)
+
+
+def _query(name: str) -> str:
+    return resources.package_file("store", f"{name}.sql").read_text(encoding="utf-8")
+
+
+def _has(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+    return bool(connection.execute("SELECT 1 FROM duckdb_views() WHERE view_name = ?", [name]).fetchall())
