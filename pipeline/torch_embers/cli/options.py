@@ -28,10 +28,11 @@ JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Ru
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead; its keys are explained in docs/json.md.")]
 
 
-def store_at(database: Path | None) -> "Store":
+def store_at(database: Path | None, *, required: bool = True) -> "Store":
     """The store in this file, or in the one that the environment, ``embers.toml`` or the default names.
 
     Raises:
+        StoreMissingError: the file is not there and is required.
         SettingsError: ``embers.toml`` is malformed.
     """
     from torch_embers.store.store import Store
@@ -39,5 +40,8 @@ def store_at(database: Path | None) -> "Store":
     if SETTINGS_FILE.is_file():
         from torch_embers import settings  # checks the whole file, which takes pydantic
 
-        return Store(settings.load(database=database).database)
-    return Store(database or Path(os.environ.get("EMBERS_DATABASE") or default_database()))
+        database = settings.load(database=database).database
+    store = Store(database or Path(os.environ.get("EMBERS_DATABASE") or default_database()))
+    if required:
+        store.require()
+    return store

@@ -45,7 +45,7 @@ def study(
     try:
         with ProgressBar("study", unit="steps") as progress:
             done = command.run(
-                store_at(database),
+                store_at(database, required=command.parts(what or ()) != ("experiments",)),
                 what or (),
                 out,
                 progress,
