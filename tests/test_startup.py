@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_embers.errors import StoreMissingError
-from torch_embers.mine.runner import mine_catalog
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -56,19 +55,11 @@ def ended(*arguments: str, code: str | None = None, cwd: Path | None = None) -> 
     return subprocess.run([sys.executable, *start, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
 
 
-@pytest.fixture(scope="module")
-def mined(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database of the catalog."""
-    path = tmp_path_factory.mktemp("mined") / "embers.duckdb"
-    mine_catalog(Store(path), "pytorch/pytorch")
-    return path
-
-
 @pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("status",)])
 def test_light_commands_import_nothing_heavy(
-    mined: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+    catalog_template: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
-    monkeypatch.setenv("EMBERS_DATABASE", str(mined))
+    monkeypatch.setenv("EMBERS_DATABASE", str(catalog_template))
     done = ended(*arguments, code=RECORD)
     assert done.returncode == 0, done.stderr
     loaded = {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
@@ -82,9 +73,9 @@ def test_help_and_version_draw_no_tables() -> None:
 
 @pytest.mark.parametrize("arguments", NAMES_A_DATABASE, ids=lambda words: "-".join(words[:2]))
 def test_a_mistyped_database_makes_no_file_and_names_the_nearest(
-    mined: Path, tmp_path: Path, arguments: tuple[str, ...]
+    catalog_template: Path, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
-    shutil.copy(mined, tmp_path / "embers.duckdb")
+    shutil.copy(catalog_template, tmp_path / "embers.duckdb")
     done = ended(*arguments, "--database", "embres.duckdb", cwd=tmp_path)
     if "pip install" in done.stderr:
         pytest.skip("an extra is missing")
@@ -100,23 +91,23 @@ def test_no_database_is_suggested_where_none_is_called_alike(tmp_path: Path) -> 
         Store(tmp_path / "embers.duckdb").require()
 
 
-def test_the_environment_names_the_database(mined: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EMBERS_DATABASE", str(mined))
-    assert str(mined) in ended("status").stdout.replace("\n", "")
+def test_the_environment_names_the_database(catalog_template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EMBERS_DATABASE", str(catalog_template))
+    assert str(catalog_template) in ended("status").stdout.replace("\n", "")
 
 
 def test_settings_files_are_checked_by_light_commands_too(
-    mined: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("EMBERS_DATABASE")
-    (tmp_path / "embers.toml").write_text(f'database = "{mined}"\n')
+    (tmp_path / "embers.toml").write_text(f'database = "{catalog_template}"\n')
     assert ended("status", cwd=tmp_path).returncode == 0
     (tmp_path / "embers.toml").write_text('datenbank = "x"\n')
     assert ended("status", cwd=tmp_path).returncode == 3
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_closed_pipe_ends_with_141(mined: Path, unbuffered: str) -> None:
+def test_a_closed_pipe_ends_with_141(catalog_template: Path, unbuffered: str) -> None:
     for command in (["status"], ["chain", "172340"], ["list"], ["list", "--json"], ["comment", "--help"]):
         read_end, write_end = os.pipe()
         os.close(read_end)
@@ -124,7 +115,7 @@ def test_a_closed_pipe_ends_with_141(mined: Path, unbuffered: str) -> None:
             [sys.executable, "-m", "torch_embers", *command],
             stdout=write_end,
             stderr=subprocess.PIPE,
-            env={**os.environ, "EMBERS_DATABASE": str(mined), "PYTHONUNBUFFERED": unbuffered},
+            env={**os.environ, "EMBERS_DATABASE": str(catalog_template), "PYTHONUNBUFFERED": unbuffered},
         )
         os.close(write_end)
         _, errors = process.communicate(timeout=120)
@@ -133,13 +124,13 @@ def test_a_closed_pipe_ends_with_141(mined: Path, unbuffered: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["status", "funnel", "list", "cases", "chain 172340", "--help", "show 84577"])
-def test_terminals_without_unicode_get_ascii(mined: Path, command: str) -> None:
+def test_terminals_without_unicode_get_ascii(catalog_template: Path, command: str) -> None:
     for environment in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}):
         done = subprocess.run(
             [sys.executable, "-m", "torch_embers", *command.split()],
             capture_output=True,
             check=False,
-            env={**os.environ, **environment, "EMBERS_DATABASE": str(mined)},
+            env={**os.environ, **environment, "EMBERS_DATABASE": str(catalog_template)},
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.isascii()

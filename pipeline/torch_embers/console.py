@@ -23,26 +23,14 @@ def plain(text: object) -> str:
     return escape(str(text).translate(CONTROL))
 
 
-class _Output(Console):
-    """A console that reports a closed pipe like any other writer, instead of ending the process with code 1."""
-
-    def on_broken_pipe(self) -> None:
-        """Leave the answer to the command line.
-
-        Raises:
-            BrokenPipeError: always.
-        """
-        raise BrokenPipeError
-
-
 def stdout() -> Console:
     """Console for results."""
-    return _Output(highlight=False, soft_wrap=not sys.stdout.isatty())
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def stderr() -> Console:
     """Console for messages and progress, so that results can be piped."""
-    return _Output(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False)
 
 
 def age(moment: datetime | None) -> str:

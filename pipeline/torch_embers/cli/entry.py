@@ -49,9 +49,12 @@ def main(arguments: list[str] | None = None) -> None:
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except BrokenPipeError:
-        # what is left in the buffer would fail again when the interpreter ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(PIPE_CLOSED)
+        _end_of_pipe()
+    except SystemExit as stop:
+        # Typer and rich end a process whose pipe is closed with code 1
+        if isinstance(stop.__context__, BrokenPipeError):
+            _end_of_pipe()
+        raise
     except Exception as error:
         if type(error).__module__.partition(".")[0] in ("click", "typer"):
             show = getattr(error, "show", None)
@@ -62,6 +65,12 @@ def main(arguments: list[str] | None = None) -> None:
     if code == INTERRUPTED:
         _print_interrupted()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_of_pipe() -> None:
+    # what is left in the buffer would fail again when the interpreter ends
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(PIPE_CLOSED)
 
 
 def _print_anywhere() -> None:

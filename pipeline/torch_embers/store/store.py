@@ -42,9 +42,9 @@ class Store:
         """
         if self.exists():
             return
-        names = [path.name for path in self.path.parent.glob("*.duckdb") if path.name != self.path.name]
-        near = difflib.get_close_matches(self.path.name, names, n=1)
-        hint = f"did you mean {self.path.with_name(near[0])}? `embers mine` makes a new one" if near else ""
+        names = {path.stem: path for path in self.path.parent.glob("*.duckdb") if path != self.path}
+        near = difflib.get_close_matches(self.path.stem, names, n=1)
+        hint = f"did you mean {names[near[0]]}? `embers mine` makes a new one" if near else ""
         raise StoreMissingError(f"no database at {self.path}: {hint or 'run `embers mine` first'}")
 
     @contextmanager
