@@ -28,7 +28,7 @@ from torch_embers.sandbox.doctor import GUARANTEES
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-READ = [*PAGES, *(ROOT / name for name in ("README.md", "CHANGELOG.md"))]
+READ = [*PAGES, *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"))]
 GROUP: Any = typer.main.get_command(cli.app)
 COMMANDS: dict[str, Any] = dict(GROUP.commands)
 SUBCOMMANDS: dict[str, Any] = {
@@ -117,7 +117,8 @@ def test_generated_parts_are_current() -> None:
 
 
 def test_every_block_that_is_made_stands_on_a_page() -> None:
-    found = {name for path in PAGES for _, name, *_ in docs.rewriting.BLOCK.findall(path.read_text(encoding="utf-8"))}
+    pages = docs.pages.pages()
+    found = {name for path in pages for _, name, *_ in docs.rewriting.BLOCK.findall(path.read_text(encoding="utf-8"))}
     assert set(docs.blocks.blocks()) == found
 
 
@@ -240,6 +241,15 @@ def test_a_cell_never_breaks_its_table(text: str) -> None:
     assert len(shown.splitlines()) <= 1
     assert not re.search(r"(?<!\\)\|", shown)
     assert "<" not in shown
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda p: p.stem)
+def test_workflows_pin_each_action_by_commit_and_ask_for_read_access_only(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    used = re.findall(r"(?m)^ *(?:- )?uses: (.+)$", text)
+    assert used
+    assert [use for use in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == []
+    assert re.findall(r"(?m)^ *permissions:\n((?: +.+\n)+)", text) == ["  contents: read\n"]
 
 
 def test_examples_of_a_first_mine_count_the_catalog_as_it_is() -> None:

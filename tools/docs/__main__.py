@@ -1,4 +1,4 @@
-"""``python tools/docs`` rewrites the generated parts of docs/."""
+"""``python tools/docs`` rewrites the generated parts of README.md and docs/."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from . import (
     links,
     minimised,
     protocols,
+    readme,
     reviews,
     running,
     still_occurring,
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 def blocks() -> dict[str, Callable[[], str]]:
     """What makes each block: its name in the mark on the page, and a function that returns the Markdown."""
     return {
+        # README.md
+        "readme-counted": readme.counted,
+        "readme-still-occurring": readme.still_occurring,
         # commands.md, commands/*.md
         **{f"options-{name.replace(' ', '-')}": partial(commands.options_table, name) for name in commands.commands()},
         "commands": commands.command_list,

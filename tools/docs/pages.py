@@ -1,4 +1,4 @@
-"""The pages of docs/: which are stale, and the command that rewrites them."""
+"""README.md and the pages of docs/: which are stale, and the command that rewrites them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def pages(root: Path = ROOT) -> list[Path]:
+    """README.md, and every page of docs/."""
+    return [*root.glob("README.md"), *sorted((root / "docs").rglob("*.md"))]
+
+
 def stale(root: Path = ROOT) -> dict[Path, str]:
-    """Files of docs/ whose generated parts are not current, with the text that they should have.
+    """Pages whose generated parts are not current, with the text that they should have.
 
     Raises:
         BlockError: a file has a malformed block.
     """
     known = blocks()
     found = {}
-    for path in sorted((root / "docs").rglob("*.md")):
+    for path in pages(root):
         text = path.read_text(encoding="utf-8")
         try:
             wanted = rewritten(text, known)
@@ -36,7 +41,7 @@ def stale(root: Path = ROOT) -> dict[Path, str]:
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     """Run the command; returns the exit code: 0, or 1 where ``--check`` found stale files or a block is malformed."""
-    parser = argparse.ArgumentParser(prog="docs", description="Rewrite the generated parts of docs/.")
+    parser = argparse.ArgumentParser(prog="docs", description="Rewrite the generated parts of README.md and docs/.")
     parser.add_argument("--check", action="store_true", help="change nothing; name the stale files and exit with 1")
     check = parser.parse_args(arguments).check
     try:

@@ -29,7 +29,8 @@ def matrix() -> tuple[dict[str, str], ...]:
         return tuple(csv.DictReader(file))
 
 
-def _builds() -> list[str]:
+def releases() -> list[str]:
+    """The builds of the matrix, oldest first."""
     return sorted({row["build"] for row in matrix()}, key=Version)
 
 
@@ -50,13 +51,13 @@ def verdict_counts() -> str:
     """Verdicts per build."""
     names = ("occurs", "absent", "not_seen", "changed", "control_failed", "inconclusive", "untestable")
     counts = Counter((row["build"], row["verdict"]) for row in matrix())
-    rows = [(build, *(str(counts[build, name] or "") for name in names)) for build in _builds()]
+    rows = [(build, *(str(counts[build, name] or "") for name in names)) for build in releases()]
     return table(("build", *(f"{name}:" for name in names)), rows)
 
 
 def _since(seen: Mapping[str, Mapping[str, str]]) -> str:
     """The first build from which on a case occurs without a gap."""
-    tested = [b for b in _builds() if b in seen and seen[b]["verdict"] in ("occurs", "absent", "not_seen", "changed")]
+    tested = [b for b in releases() if b in seen and seen[b]["verdict"] in ("occurs", "absent", "not_seen", "changed")]
     if not tested:
         return ""
     start = tested[-1]
@@ -95,7 +96,7 @@ class _Pair:
 
 def _pairs() -> list[_Pair]:
     """Every case with each of its items, on the newest build."""
-    newest, verdicts = _builds()[-1], _verdicts()
+    newest, verdicts = releases()[-1], _verdicts()
     return [
         _Pair(verdicts[case.name][newest], _since(verdicts[case.name]), *item, case.relations.get(item))
         for case in bank()
@@ -145,7 +146,7 @@ def _closing(number: int) -> str:
 
 def fixed_and_there() -> str:
     """The headline: closed as fixed, the case is the report's own, and it occurs on the newest build."""
-    newest = _builds()[-1]
+    newest = releases()[-1]
     of_fixed = [pair for pair in _pairs() if pair.group == "fixed"]
     tested = [pair for pair in of_fixed if pair.row["verdict"] in ("occurs", "absent")]
     there = _there("fixed")
@@ -187,7 +188,7 @@ def still_open() -> str:
 
 def without_report() -> str:
     """Cases that occur on the newest build and that no known report describes."""
-    newest, verdicts = _builds()[-1], _verdicts()
+    newest, verdicts = releases()[-1], _verdicts()
     rows = [
         (f"`{case.name}`", *_verdict_cells(row, _since(verdicts[case.name])))
         for case in bank()
@@ -201,7 +202,7 @@ def changes() -> str:
     rows = []
     for case, seen in sorted(_verdicts().items()):
         steps: list[tuple[str, str]] = []
-        for build in _builds():
+        for build in releases():
             verdict = seen.get(build, {}).get("verdict")
             if verdict in ("occurs", "absent", "changed") and (not steps or steps[-1][1] != verdict):
                 steps.append((build, verdict))
