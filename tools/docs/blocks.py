@@ -19,6 +19,7 @@ from . import (
     readme,
     reviews,
     running,
+    sql,
     still_occurring,
     store,
     study,
@@ -34,6 +35,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         # README.md
         "readme-counted": readme.counted,
         "readme-still-occurring": readme.still_occurring,
+        "readme-chain": partial(examples.example, "chain", "172340"),
         # commands.md, commands/*.md
         **{f"options-{name.replace(' ', '-')}": partial(commands.options_table, name) for name in commands.commands()},
         "commands": commands.command_list,
@@ -83,6 +85,8 @@ def blocks() -> dict[str, Callable[[], str]]:
         "minimised-scripts": minimised.sizes,
         "minimised-summary": minimised.summary,
         "minimised-ways": minimised.other_ways,
+        # howto/sql.md
+        **{f"sql-{name}": partial(sql.answered, name) for name in sql.QUERIES},
         # links.md
         "relations": links.relations_table,
         "phrases": links.phrases,
