@@ -114,6 +114,13 @@ def _issue_count(pairs: Iterable[_Pair]) -> int:
     return len({(pair.repo, pair.number) for pair in pairs})
 
 
+def issue_counts(group: str) -> tuple[int, int]:
+    """Issues of a group with a case of their own (`same`): how many were decided on the newest build, how many occur."""
+    same = [pair for pair in _pairs() if pair.group == group and pair.relation == "same"]
+    decided = [pair for pair in same if pair.row["verdict"] in ("occurs", "absent")]
+    return _issue_count(decided), _issue_count(pair for pair in decided if pair.row["verdict"] == "occurs")
+
+
 def _verdict_cells(row: Mapping[str, str], since: str) -> tuple[str, ...]:
     controls = {
         "build": f"{row['control_k']}/{row['control_n']} on {row['control_build']}",
@@ -148,13 +155,12 @@ def fixed_and_there() -> str:
     """The headline: closed as fixed, the case is the report's own, and it occurs on the newest build."""
     newest = releases()[-1]
     of_fixed = [pair for pair in _pairs() if pair.group == "fixed"]
-    tested = [pair for pair in of_fixed if pair.row["verdict"] in ("occurs", "absent")]
+    decided, alive = issue_counts("fixed")
     there = _there("fixed")
-    alive = _issue_count(there)
     text = (
-        f"Of {_issue_count(tested)} issues that were closed as fixed, whose case is the report's own (`same`) and "
+        f"Of {decided} issues that were closed as fixed, whose case is the report's own (`same`) and "
         f"which could be decided on {newest}, **{alive} still {'occurs' if alive == 1 else 'occur'}**. "
-        f"{_issue_count(of_fixed) - _issue_count(tested)} more could not be decided on the machine of the matrix."
+        f"{_issue_count(of_fixed) - decided} more could not be decided on the machine of the matrix."
     )
     return f"{text}\n\n{_closed(there)}"
 
