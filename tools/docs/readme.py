@@ -24,7 +24,7 @@ def counted() -> str:
 
 
 def still_occurring() -> str:
-    """Of the issues that could be decided on the newest release: how many occur there, by what the tracker decided."""
+    """How many issues could be decided on the newest release, and how many occur there, by what the tracker says."""
     newest = releases()[-1]
     rows = [(text, *(str(number) for number in issue_counts(group))) for group, text in GROUPS.items()]
     return table(("issue", f"decided on {newest}:", "bug still occurs:"), rows)
