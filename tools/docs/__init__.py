@@ -1,4 +1,4 @@
-"""Writes and checks the generated parts of README.md and docs/: `python tools/docs` (`--check`: only name the stale files).
+"""Writes the generated parts of README.md and docs/: `python tools/docs` (`--check`: only name the stale files).
 
 A generated part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; everything else is written by hand
 and left alone. ``blocks.py`` names the function behind every NAME. It lies in the module of its page and takes the

@@ -18,8 +18,8 @@ def counted() -> str:
     """How many items, cases, releases and verdicts come with embers."""
     names = {row["case"] for row in matrix()}
     return (
-        f"With embers come {len(entries()):,} items of PyTorch's tracker with labels and links, {len(names)} cases, and "
-        f"their {len(matrix()):,} verdicts on {len(releases())} releases ({releases()[0]} to {releases()[-1]})."
+        f"With embers come {len(entries()):,} items of PyTorch's tracker with labels and links, {len(names)} cases, "
+        f"and their {len(matrix()):,} verdicts on {len(releases())} releases ({releases()[0]} to {releases()[-1]})."
     )
 
 

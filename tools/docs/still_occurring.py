@@ -115,7 +115,7 @@ def _issue_count(pairs: Iterable[_Pair]) -> int:
 
 
 def issue_counts(group: str) -> tuple[int, int]:
-    """How many issues of a group, with a case of their own (`same`), were decided on the newest build; how many occur."""
+    """How many issues of a group, with a case of their own (`same`), are decided on the newest build, and occur."""
     same = [pair for pair in _pairs() if pair.group == group and pair.relation == "same"]
     decided = [pair for pair in same if pair.row["verdict"] in ("occurs", "absent")]
     return _issue_count(decided), _issue_count(pair for pair in decided if pair.row["verdict"] == "occurs")
