@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import duckdb
+
 from torch_embers import resources
 from torch_embers.errors import StoreVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    import duckdb
 
 BASE_VERSION = 1
 """The version that schema.sql describes; later ones are files migrations/0002_....sql and so on."""
@@ -36,11 +36,13 @@ def latest_version(steps: Mapping[int, str] | None = None) -> int:
 
 def file_version(connection: duckdb.DuckDBPyConnection) -> int:
     """Version of an open database; 0 for a file without our schema."""
-    # fetchall, not fetchone: an unread rest of a result would block the connection
-    known = connection.execute("FROM duckdb_tables() WHERE table_name = 'schema_version'").fetchall()
-    if not known:
-        return 0
-    [(version,)] = connection.execute("SELECT max(version) FROM schema_version").fetchall()
+    # to ask duckdb_tables() first takes a third of the time that opening a database takes; a cursor of its own, because
+    # the error would abort the caller's transaction
+    with connection.cursor() as cursor:
+        try:
+            [(version,)] = cursor.execute("SELECT max(version) FROM schema_version").fetchall()
+        except duckdb.CatalogException:
+            return 0
     return int(version or 0)
 
 
