@@ -32,7 +32,7 @@ for name in list(os.environ):  # nor the user's tokens and settings, fixtures of
 settings.register_profile("quick", deadline=None, max_examples=20)
 settings.register_profile("full", deadline=None, max_examples=100)
 settings.load_profile("quick")
-"""``pytest --hypothesis-profile=full`` tries all examples, as .ci/run does; see ``support.examples``."""
+"""``pytest --hypothesis-profile=full`` tries all examples, as .ci/run does; see ``support.example_count``."""
 
 
 def pytest_configure() -> None:

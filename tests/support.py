@@ -46,7 +46,7 @@ FETCHED = {"fetched_at", "page_id"}
 """When and in which answer a row came: the only columns in which two equal mines may differ."""
 
 
-def examples(count: int) -> int:
+def example_count(count: int) -> int:
     """How many examples to try where the default of 100 is not right; in the quick profile as much fewer as all are."""
     return max(3, count * settings().max_examples // 100)
 

@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from support import example_count
 from torch_embers.annotate import active, keyboard
 from torch_embers.annotate import journal as journals
 from torch_embers.annotate import session as sessions
@@ -305,7 +306,7 @@ def test_asking_for_a_child_asks_for_its_parents() -> None:
 STEPS = st.lists(st.tuples(st.sampled_from("aaaaabsufx"), st.integers(0, 30)), max_size=40)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150))
 @given(STEPS)
 def test_whatever_is_pressed_answers_stay_consistent_and_undo_leads_back_to_the_start(
     steps: list[tuple[str, int]],
@@ -722,7 +723,7 @@ def test_pull_requests_are_asked_about_only_where_they_are_labelled_already(stor
     assert label(store, MEMORY * 9, "bug_type")[0].labelled == 1
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=example_count(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet="123459agbsnu?r0 -\n\x1b\x7f%", max_size=30))
 def test_whatever_is_typed_table_and_journal_agree(filled_database: Path, tmp_path: Path, keys: str) -> None:
     folder = tmp_path / os.urandom(4).hex()

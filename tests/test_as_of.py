@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support import example_count
 from torch_embers.store.records import Batch, Event, Item
 from torch_embers.store.store import Store
 
@@ -246,7 +247,7 @@ def shared(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
     return Store(path)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(12), suppress_health_check=[HealthCheck.too_slow])
 @given(lives())
 def test_replaying_the_events_forward_gives_the_same_at_every_event(shared: Store, histories: list[History]) -> None:
     load(shared, *histories)

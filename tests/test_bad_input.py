@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("sklearn")
 
-from support import rows
+from support import example_count, rows
 from test_search import Words
 from torch_embers import cli
 from torch_embers.classify.bundle import FILE, Bundle
@@ -454,7 +454,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=example_count(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_value_in_any_place_of_a_sealed_model_is_refused_or_harmless(
     made: Bundle, tmp_path: Path, data: st.DataObject

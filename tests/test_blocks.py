@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support import example_count
 from torch_embers.repro import rules
 from torch_embers.repro.blocks import Block, blocks
 from torch_embers.repro.markup import prose
@@ -281,7 +282,7 @@ def test_what_would_exhaust_the_parser_is_refused(text: str) -> None:
         parse(text)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60))
 @given(st.lists(LINES, max_size=30))
 def test_any_mixture_of_lines_gives_blocks_whose_code_parses(lines: list[str]) -> None:
     text = "\n".join(lines)
@@ -292,7 +293,7 @@ def test_any_mixture_of_lines_gives_blocks_whose_code_parses(lines: list[str]) -
         assert 1 <= block.line <= len(lines)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60))
 @given(st.text(max_size=300))
 def test_any_text_gives_blocks(text: str) -> None:
     assert len(blocks(text)) <= rules.load().limits.blocks

@@ -34,9 +34,18 @@ def fake_wheel(folder: Path, version: str = "2.5.1") -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A registry that has asked the torch of this environment, which takes seconds, and knows no other build."""
+    folder = tmp_path_factory.mktemp("asked") / "builds"
+    folder.mkdir()
+    Registry(folder).installed()
+    return folder
+
+
 @pytest.fixture
-def registry(tmp_path: Path) -> Registry:
-    return Registry(tmp_path / "builds")
+def registry(asked: Path, tmp_path: Path) -> Registry:
+    return Registry(shutil.copytree(asked, tmp_path / "builds"))
 
 
 @pytest.fixture
@@ -150,8 +159,9 @@ def test_a_damaged_entry_does_not_hide_the_others(registry: Registry, python: Pa
     assert named(registry.installed()) == ["2.5.1"]
 
 
-def test_the_torch_of_this_environment_is_a_build_from_the_start(registry: Registry) -> None:
+def test_the_torch_of_this_environment_is_a_build_from_the_start(tmp_path: Path) -> None:
     pytest.importorskip("torch")
+    registry = Registry(tmp_path / "builds")
     build = registry.find(CURRENT)
     assert build.python.samefile(sys.executable)
     with pytest.raises(BuildError, match="always a build"):

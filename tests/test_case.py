@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support import CASE_CODE, case_of, case_text
+from support import CASE_CODE, case_of, case_text, example_count
 from torch_embers.repro import case as cases
 from torch_embers.repro.case import CaseError, load, metadata_lines, parse, shipped
 from torch_embers.resources import data_file
@@ -134,7 +134,7 @@ def test_any_text_is_a_case_or_is_refused(text: str) -> None:
         max_size=4,
     )
 )
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 def test_written_metadata_is_read_as_it_was(entries: dict[str, object]) -> None:
     lines = list(metadata_lines(entries))
     assert all(line.startswith("#") and "\n" not in line for line in lines)

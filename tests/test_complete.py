@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support import example_count
 from torch_embers.errors import InputError
 from torch_embers.repro import rules
 from torch_embers.repro.complete import Completed, complete, from_session
@@ -339,7 +340,7 @@ def test_a_file_of_another_version_is_refused() -> None:
         rules.Rules({"version": 1})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60))
 @given(
     st.lists(
         st.sampled_from(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from support import example_count
 from torch_embers.mine.cursor import (
     Forward,
     LinkExpiredError,
@@ -155,7 +156,7 @@ def run_sweep(tracker: Tracker, saved: str | None, pages: int | None, seen: set[
     return saved
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300))
 @given(trackers(), changing, stops)
 @example(Tracker([1, 0, 0], 1), [None, (1, 0)], [3])
 def test_keyset_sees_every_item_in_its_newest_state(
@@ -172,7 +173,7 @@ def test_keyset_sees_every_item_in_its_newest_state(
     assert tracker.state() <= seen
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300))
 @given(trackers(), changing, stops)
 @example(Tracker([1, 0], 1), [None, (1, 1)], [])
 def test_keyset_run_to_its_end_while_items_change_loses_nothing(
@@ -190,7 +191,7 @@ def test_keyset_run_to_its_end_while_items_change_loses_nothing(
     assert tracker.state() <= seen
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300))
 @given(trackers(), changing, stops)
 @example(Tracker([0, 0], 1), [None, (0, 1)], [1, 1])
 def test_a_sweep_sees_every_item_in_its_newest_state(
@@ -207,7 +208,7 @@ def test_a_sweep_sees_every_item_in_its_newest_state(
     assert tracker.state() <= seen
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300))
 @given(trackers(), changing, stops)
 def test_a_sweep_run_to_its_end_while_items_change_loses_nothing(
     tracker: Tracker, changes: list[tuple[int, int] | None], interruptions: list[int]

@@ -14,6 +14,7 @@ import requests
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from support import example_count
 from torch_embers.classify.embedding import embed, graph, prepared, weights
 from torch_embers.errors import InputError
 from torch_embers.normalize import clean_text
@@ -137,7 +138,7 @@ def test_the_default_shape_takes_the_quick_path(quick: embed.Embedder, plain: em
     assert quick.model_id != plain.model_id
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40))
 @given(st.lists(texts, min_size=1, max_size=5))
 def test_the_quick_path_agrees_with_sentence_transformers(
     quick: embed.Embedder, plain: embed.Embedder, given_texts: list[str]
@@ -156,7 +157,7 @@ def test_the_float_graph_is_the_model_itself(tiny: Path, plain: embed.Embedder, 
     assert cosines(exact.encode(embed.PROBES), plain.encode(embed.PROBES)).min() > 0.99999
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=example_count(30))
 @given(st.lists(texts, min_size=1, max_size=6), st.randoms())
 def test_a_vector_depends_on_its_text_alone(quick: embed.Embedder, given_texts: list[str], random: Any) -> None:
     together = quick.encode(given_texts)
@@ -171,7 +172,7 @@ def test_more_threads_give_the_same_bits(tiny: Path, quick: embed.Embedder, tmp_
     assert np.array_equal(embed.load_embedder(str(tiny), threads=3, cache=tmp_path).encode(many), quick.encode(many))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(60), suppress_health_check=[HealthCheck.too_slow])
 @given(texts.map(lambda text: text * 30))
 @example("a" * 5_000)
 @example(" " * 5_000 + "conv grad")

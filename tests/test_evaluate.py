@@ -20,7 +20,7 @@ pytest.importorskip("sklearn")
 
 from labelled import embed, examples
 from published import gold, gold_groups, gold_items, mhnurf_splits, nlbse
-from support import assert_clean_error, run_embers
+from support import assert_clean_error, example_count, run_embers
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.learning import regression
@@ -185,7 +185,7 @@ def test_nlbse_scores_each_repository_by_itself() -> None:
 
 
 @given(st.lists(st.text(st.sampled_from("ab c.\n_1É"), max_size=20), min_size=1, max_size=8), st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60))
 def test_terms_counted_once_weigh_what_scikit_learn_says(texts: list[str], least: int) -> None:
     reference = pytest.importorskip("sklearn.feature_extraction.text").TfidfVectorizer
     for analyzer, options in ANALYZERS.items():

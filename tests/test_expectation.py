@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support import example_count
 from torch_embers.oracles.signature import Signature, parse
 from torch_embers.repro.expectation import Expectation, Shown, infer, shows
 
@@ -184,7 +185,7 @@ def test_nothing_is_claimed_without_evidence() -> None:
     assert shows(said(title="wrong results"), None, "x") is None
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=example_count(80))
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=200), st.text(max_size=100))
 def test_any_text_gives_an_expectation(output: str, code: str, prose: str, title: str) -> None:
     found = said(output, code=code, prose=prose, title=title)

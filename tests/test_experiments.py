@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support import example_count
 from torch_embers.errors import InputError
 from torch_embers.study.experiments import (
     devices,
@@ -134,7 +135,7 @@ def test_grey_is_the_weighted_sum() -> None:
 
 
 @given(st.tuples(*[st.floats(0, 1, width=32)] * 3), st.floats(-0.5, 0.5))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=example_count(60))
 def test_hue_turns_as_in_the_standard_library(colour: tuple[float, float, float], by: float) -> None:
     hue, saturation, value = colorsys.rgb_to_hsv(*colour)
     expected = colorsys.hsv_to_rgb((hue + by) % 1, saturation, value)
@@ -633,7 +634,7 @@ def test_an_array_that_claims_more_than_it_may_is_refused(tmp_path: Path, monkey
 
 
 @given(st.binary(max_size=300), st.sampled_from(["bin", "npy", "npz"]))
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=example_count(80))
 def test_no_bytes_break_the_reader(tmp_path_factory: pytest.TempPathFactory, content: bytes, suffix: str) -> None:
     path = tmp_path_factory.getbasetemp() / f"any.{suffix}"
     path.write_bytes(content)

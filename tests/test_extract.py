@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support import example_count
 from torch_embers.repro import rules
 from torch_embers.repro.case import parse as parse_case
 from torch_embers.repro.extract import Extraction, ItemText, extract, summary
@@ -216,7 +217,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60))
 @given(st.lists(PIECES, max_size=6), st.lists(PIECES, max_size=2), st.text(max_size=30))
 def test_any_item_is_runnable_or_has_a_listed_reason(body: list[str], comments: list[str], title: str) -> None:
     found = extract(ItemText("a/b", 1, title, "\n".join(body), comments))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support import example_count
 from torch_embers.errors import InputError
 from torch_embers.statistics import metrics
 
@@ -18,7 +19,7 @@ pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=40)
 
 
 @given(pairs)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60))
 def test_macro_f1_and_kappa_are_those_of_scikit_learn(answers: list[tuple[str, str]]) -> None:
     reference = pytest.importorskip("sklearn.metrics")
     truth, said = zip(*answers, strict=True)
@@ -32,7 +33,7 @@ def test_macro_f1_and_kappa_are_those_of_scikit_learn(answers: list[tuple[str, s
 
 
 @given(pairs)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60))
 def test_class_scores_are_those_of_scikit_learn(answers: list[tuple[str, str]]) -> None:
     reference = pytest.importorskip("sklearn.metrics")
     truth, said = zip(*answers, strict=True)
@@ -44,7 +45,7 @@ def test_class_scores_are_those_of_scikit_learn(answers: list[tuple[str, str]]) 
 
 
 @given(pairs, st.integers(0, 5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40))
 def test_an_interval_is_ordered_stays_in_range_and_repeats_itself(answers: list[tuple[str, str]], seed: int) -> None:
     truth, said = zip(*answers, strict=True)
     groups = [place // 2 for place in range(len(truth))]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support import case_text, fake_python
+from support import case_text, example_count, fake_python
 from torch_embers.builds.registry import Registry
 from torch_embers.oracles.signature import Signature
 from torch_embers.repro.case import Case, parse
@@ -69,7 +69,7 @@ def test_loops_get_short_and_types_plain() -> None:
 
 
 @pytest.mark.parametrize("name", PASSES)
-@settings(max_examples=15)
+@settings(max_examples=example_count(15))
 @given(st.sets(st.sampled_from(["Linear", "range(", "randn", "dtype", "64", "double", "values[7]"]), max_size=4))
 def test_every_pass_ends_and_keeps_the_script_interesting(name: str, words: set[str]) -> None:
     made = apply(SCRIPT, name, needs(*words))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 pytest.importorskip("sklearn")
 
 from labelled import OPS, embed, examples
+from support import example_count
 from torch_embers.classify.learning import ngrams
 from torch_embers.classify.learning.features import ANALYZERS, Inputs
 from torch_embers.classify.learning.jointly import Together
@@ -255,7 +256,7 @@ def test_a_changed_damaged_or_foreign_model_is_refused(fitted: HybridClassifier,
 SAID = st.text(st.sampled_from("abcdef XYZ._-\n\t\u3000é结ß"), max_size=40) | st.text(max_size=20)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=example_count(80))
 @given(st.lists(SAID, min_size=1, max_size=6), st.lists(SAID, max_size=6), st.sampled_from(sorted(ANALYZERS)))
 def test_terms_are_counted_as_scikit_learn_counts_them(known: list[str], texts: list[str], analyzer: str) -> None:
     from sklearn.feature_extraction.text import CountVectorizer

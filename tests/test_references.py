@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support import example_count
 from torch_embers import toml_models
 from torch_embers.errors import InputError
 from torch_embers.link import relations
@@ -301,7 +302,7 @@ tokens = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150))
 @given(st.lists(tokens | st.text(max_size=8), max_size=40).map("".join))
 def test_any_text_gives_unique_well_formed_references(text: str) -> None:
     references = parse(text, repo=REPO, number=123456)
@@ -318,7 +319,7 @@ def test_any_text_gives_unique_well_formed_references(text: str) -> None:
             assert (r.target_repo.lower(), r.target_number, r.target_sha) not in strong
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150))
 @given(st.lists(tokens | st.text(max_size=8), max_size=40).map("".join))
 def test_blanking_keeps_every_place_and_changes_nothing_but_to_spaces(text: str) -> None:
     blanked = blank_unsaid(text)

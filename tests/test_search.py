@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support import rows
+from support import example_count, rows
 from torch_embers.classify.embedding import search, vectors
 from torch_embers.classify.embedding.embed import Embedder
 from torch_embers.errors import InputError
@@ -300,7 +300,7 @@ def test_search_finds_by_words_in_all_repositories_or_one(library: Store) -> Non
     assert {h.repo for h in search.search(library, "loader", embedder=Words(), repo="x/y")} == {"x/y"}
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=example_count(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=30), st.integers(1, 1_000))
 def test_any_text_can_be_searched(library: Store, text: str, k: int) -> None:
     if not text.strip() or "nan" in text.lower().split():

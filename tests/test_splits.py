@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.errors import InputError
@@ -41,7 +41,6 @@ def test_empty_texts_are_not_duplicates_of_each_other() -> None:
 
 
 @given(st.lists(st.text(max_size=60), max_size=12))
-@settings(deadline=None)
 def test_equal_texts_are_always_grouped_and_any_text_is_accepted(texts: list[str]) -> None:
     groups = near_duplicates(texts + texts)
     for place, text in enumerate(texts):
@@ -80,7 +79,6 @@ def test_a_split_is_read_from_a_word() -> None:
 
 
 @given(labelled, st.integers(2, 6), st.integers(0, 3))
-@settings(deadline=None)
 def test_folds_keep_groups_whole_and_cover_everything_once(rows: list[tuple[str, int]], folds: int, seed: int) -> None:
     labels, groups = [row[0] for row in rows], [row[1] for row in rows]
     if len(set(groups)) < 2:

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from support import example_count
 from torch_embers.classify import confusions
 from torch_embers.classify.bundle import shipped_folder
 from torch_embers.classify.confusions import Confusion
@@ -268,7 +269,7 @@ def problems(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(problems())
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 def test_the_solution_is_the_best_of_the_simplex(problem: tuple[np.ndarray, np.ndarray]) -> None:
     rates, observed = problem
     shares = prevalence.solve(rates, observed)
@@ -280,7 +281,7 @@ def test_the_solution_is_the_best_of_the_simplex(problem: tuple[np.ndarray, np.n
 
 
 @given(problems())
-@settings(max_examples=40)
+@settings(max_examples=example_count(40))
 def test_expected_answers_give_the_true_shares_back(problem: tuple[np.ndarray, np.ndarray]) -> None:
     rates, truth = problem
     if np.linalg.cond(rates) < 100:

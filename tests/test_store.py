@@ -24,6 +24,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support import example_count
 from torch_embers.errors import (
     EmbersError,
     StoreBusyError,
@@ -248,7 +249,7 @@ def commit_in_parts(store: Store, arrived: list[Item], cuts: list[int]) -> tuple
     return whole, split
 
 
-@settings(max_examples=14, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(14), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(items(), min_size=1, max_size=8), st.lists(st.integers(0, 8), max_size=3))
 def test_per_column_the_newest_statement_wins_wherever_batches_end(
     shared: Store, arrived: list[Item], cuts: list[int]
@@ -272,7 +273,7 @@ def test_a_late_statement_older_than_the_row_but_newer_than_the_column_counts(st
     assert rows(store, "SELECT title, body FROM items") == [("second", "thin")]
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(8), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(items(), min_size=1, max_size=8), st.lists(st.integers(0, 8), max_size=2), st.randoms())
 def test_an_open_item_has_no_closing_time(shared: Store, arrived: list[Item], cuts: list[int], chance: Any) -> None:
     odd = [replace(i, closed_at=chance.choice([None, NOON])) for i in arrived]
@@ -304,7 +305,7 @@ def test_the_content_hash_changes_with_title_or_body_and_with_nothing_else(store
     assert hashes[0] == hashes[1] == hashes[2] != hashes[3]
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(8), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.lists(st.tuples(st.sampled_from("123"), texts), max_size=5), min_size=1, max_size=3),
 )
@@ -764,7 +765,7 @@ def test_a_full_disk_keeps_every_whole_batch_and_the_next_run_completes(
 # ---- text -------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(8), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.text(st.characters(codec=None)), min_size=1, max_size=20))
 def test_any_text_is_stored_as_it_was_cleaned(shared: Store, bodies: list[str]) -> None:
     repo = f"o/text{next(_counter)}"

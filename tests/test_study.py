@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import mini_study
 from mini_study import CRASH, REPO
+from support import example_count
 from torch_embers import cli, resources
 from torch_embers.errors import InputError
 from torch_embers.store.store import Store
@@ -396,7 +397,7 @@ SAMPLES = ("paper", "today", "candidates")
 
 
 @pytest.mark.slow
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25), suppress_health_check=[HealthCheck.too_slow])
 @given(trackers(), DAYS, DAYS, st.booleans())
 def test_an_earlier_day_has_a_part_of_the_items_of_a_later_one(
     items: list[dict[str, Any]], one: date, other: date, history: bool
@@ -408,7 +409,7 @@ def test_an_earlier_day_has_a_part_of_the_items_of_a_later_one(
 
 
 @pytest.mark.slow
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=example_count(25), suppress_health_check=[HealthCheck.too_slow])
 @given(trackers(), DAYS)
 @example([{"number": 1, "kind": "issue", "day": date(2018, 1, 1), "closed": date(2020, 1, 1), "labels": [CRASH], "fixes": None}], date(2019, 1, 1))  # fmt: skip
 def test_a_day_of_a_database_with_histories_is_the_database_of_that_day(items: list[dict[str, Any]], day: date) -> None:
