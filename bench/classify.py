@@ -235,13 +235,13 @@ def fill(database: Path, items: Sequence[tuple[str, str]]) -> None:
 
 CLASSIFY = """
 import json, resource, sys
-from torch_embers.classify.embedding import embed
+from torch_embers.classify.embedding import embedder
 told = open(sys.argv[1], "a", buffering=1)
-plain = embed.Embedder.encode
+plain = embedder.Embedder.encode
 def counted(self, texts, progress=None):
     told.write(json.dumps(len(texts)) + "\\n")
     return plain(self, texts, progress)
-embed.Embedder.encode = counted
+embedder.Embedder.encode = counted
 from torch_embers import cli
 try:
     cli.main(["classify", "--model", sys.argv[3], "--database", sys.argv[2]])

@@ -23,7 +23,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
-from torch_embers.classify.embedding import embed, graph, weights
+from torch_embers.classify.embedding import graph, onnx_embedder, torch_embedder, weights
+from torch_embers.classify.embedding.embed import usable_cores
 from torch_embers.classify.text import model_text
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def torch_ways(folder: Path, threads: int) -> list[Way]:
     eight = SentenceTransformer(str(folder), device="cpu")
     # by name, as newer releases of torch warn of its removal or have removed it
     quantize = getattr(getattr(torch.ao, "quantization", None), "quantize_dynamic", None)
-    grouped = embed.TorchEmbedder(plain, "grouped")
+    grouped = torch_embedder.TorchEmbedder(plain, "grouped")
     ways = [
         Way(PLAIN, lambda texts: plain.encode(texts, **quiet)),
         Way("batches by length and tokens, float32", grouped.encode),
@@ -83,12 +84,12 @@ def graph_ways(folder: Path, work: Path, threads: int) -> list[Way]:
     bert = graph.bert_of(folder)
     assert bert is not None
     tensors = load_file(folder / "model.safetensors")
-    tokens = embed.Tokens(folder / "tokenizer.json", bert.max_tokens)
+    tokens = onnx_embedder.Tokens(folder / "tokenizer.json", bert.max_tokens)
     ways = []
     for name, quantised in (("ONNX Runtime, own graph, float32", False), ("ONNX Runtime, own graph, int8", True)):
         path = work / f"{quantised}.onnx"
         path.write_bytes(graph.build_graph(bert, tensors, quantised=quantised))
-        ways.append(Way(name, embed.GraphEmbedder(path, tokens, name, bert.width, threads).encode))
+        ways.append(Way(name, onnx_embedder.GraphEmbedder(path, tokens, name, bert.width, threads).encode))
     return ways
 
 
@@ -186,7 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--texts", type=Path, required=True)
     parser.add_argument("--rows", type=int)
-    parser.add_argument("--threads", type=int, default=embed.usable_cores())
+    parser.add_argument("--threads", type=int, default=usable_cores())
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--export", action="store_true", help="also measure torch's own export (needs onnxscript)")
     options = parser.parse_args()

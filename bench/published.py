@@ -18,8 +18,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
 
-from torch_embers.classify.learning.features import Inputs, need
+from torch_embers.classify.learning.features import Inputs
 from torch_embers.classify.learning.linear import View
 from torch_embers.classify.learning.model import Settings
 from torch_embers.classify.text import clean, model_text
@@ -109,10 +110,9 @@ def shuffled_mhnurf(frame: pd.DataFrame) -> pd.DataFrame:
 
 def mhnurf_splits(count: int, seeds: Iterable[int] = range(MHNURF_SPLITS)) -> list[Split]:
     """Return the published splits of ``count`` shuffled rows: 80/20, not stratified, seeds 0 to 29 (or others)."""
-    divide = need("sklearn.model_selection").train_test_split
     made = []
     for seed in seeds:
-        train, test = divide(np.arange(count), test_size=MHNURF_TEST, random_state=seed)
+        train, test = train_test_split(np.arange(count), test_size=MHNURF_TEST, random_state=seed)
         made.append(Split(train, test))
     return made
 
@@ -287,10 +287,7 @@ def gold(
 
 
 def _stratified(labels: Sequence[str], groups: Sequence[int], folds: int, seed: int, *, grouped: bool) -> list[Split]:
-    selection = need("sklearn.model_selection")
-    made = (selection.StratifiedGroupKFold if grouped else selection.StratifiedKFold)(
-        folds, shuffle=True, random_state=seed
-    )
+    made = (StratifiedGroupKFold if grouped else StratifiedKFold)(folds, shuffle=True, random_state=seed)
     parts = made.split(np.zeros(len(labels)), list(labels), groups if grouped else None)
     return [Split(train, test) for train, test in parts]
 

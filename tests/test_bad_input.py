@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from torch_embers.classify.embedding.embed import Vectors
+    from torch_embers.classify.embedding.embedder import Vectors
 
     Capture = pytest.CaptureFixture[str]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 import os
 import time
@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from support import example_count
-from torch_embers.classify.embedding import embed, graph, prepared, weights
+from torch_embers import cli
+from torch_embers.classify.embedding import embed, embedder, graph, onnx_embedder, prepare, torch_embedder, weights
 from torch_embers.errors import InputError
 from torch_embers.normalize import clean_text
 
@@ -111,12 +112,12 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def quick(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> embed.Embedder:
+def quick(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> embedder.Embedder:
     return embed.load_embedder(str(tiny), threads=1, cache=tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")
-def plain(tiny: Path) -> embed.Embedder:
+def plain(tiny: Path) -> embedder.Embedder:
     return embed.load_embedder(str(tiny), fast=False, threads=1)
 
 
@@ -124,16 +125,16 @@ PIECES = [*"abcs .#([é结\n\t\x00\ud800🐛", "conv ", "torch "]
 texts = st.lists(st.sampled_from(PIECES), max_size=150).map("".join)
 
 
-def cosines(one: embed.Vectors, two: embed.Vectors) -> Any:
+def cosines(one: embedder.Vectors, two: embedder.Vectors) -> Any:
     return (one * two).sum(axis=1)
 
 
 # ---- the quick path ---------------------------------------------------------------------------------------------
 
 
-def test_the_default_shape_takes_the_quick_path(quick: embed.Embedder, plain: embed.Embedder) -> None:
-    assert isinstance(quick, embed.GraphEmbedder)
-    assert isinstance(plain, embed.TorchEmbedder)
+def test_the_default_shape_takes_the_quick_path(quick: embedder.Embedder, plain: embedder.Embedder) -> None:
+    assert isinstance(quick, onnx_embedder.GraphEmbedder)
+    assert isinstance(plain, torch_embedder.TorchEmbedder)
     assert quick.dim == plain.dim == 32
     assert quick.model_id != plain.model_id
 
@@ -141,25 +142,25 @@ def test_the_default_shape_takes_the_quick_path(quick: embed.Embedder, plain: em
 @settings(max_examples=example_count(40))
 @given(st.lists(texts, min_size=1, max_size=5))
 def test_the_quick_path_agrees_with_sentence_transformers(
-    quick: embed.Embedder, plain: embed.Embedder, given_texts: list[str]
+    quick: embedder.Embedder, plain: embedder.Embedder, given_texts: list[str]
 ) -> None:
-    assert cosines(quick.encode(given_texts), plain.encode(given_texts)).min() > prepared.MIN_COSINE
+    assert cosines(quick.encode(given_texts), plain.encode(given_texts)).min() > prepare.MIN_COSINE
 
 
-def test_the_float_graph_is_the_model_itself(tiny: Path, plain: embed.Embedder, tmp_path: Path) -> None:
+def test_the_float_graph_is_the_model_itself(tiny: Path, plain: embedder.Embedder, tmp_path: Path) -> None:
     from safetensors.numpy import load_file
 
     bert = graph.bert_of(tiny)
     assert bert is not None
     (tmp_path / "g.onnx").write_bytes(graph.build_graph(bert, load_file(tiny / "model.safetensors"), quantised=False))
-    tokens = embed.Tokens(tiny / "tokenizer.json", bert.max_tokens)
-    exact = embed.GraphEmbedder(tmp_path / "g.onnx", tokens, "float", bert.width, 1)
-    assert cosines(exact.encode(embed.PROBES), plain.encode(embed.PROBES)).min() > 0.99999
+    tokens = onnx_embedder.Tokens(tiny / "tokenizer.json", bert.max_tokens)
+    exact = onnx_embedder.GraphEmbedder(tmp_path / "g.onnx", tokens, "float", bert.width, 1)
+    assert cosines(exact.encode(prepare.PROBES), plain.encode(prepare.PROBES)).min() > 0.99999
 
 
 @settings(max_examples=example_count(30))
 @given(st.lists(texts, min_size=1, max_size=6), st.randoms())
-def test_a_vector_depends_on_its_text_alone(quick: embed.Embedder, given_texts: list[str], random: Any) -> None:
+def test_a_vector_depends_on_its_text_alone(quick: embedder.Embedder, given_texts: list[str], random: Any) -> None:
     together = quick.encode(given_texts)
     order = list(range(len(given_texts)))
     random.shuffle(order)
@@ -167,7 +168,7 @@ def test_a_vector_depends_on_its_text_alone(quick: embed.Embedder, given_texts: 
     assert np.array_equal(quick.encode(given_texts[:1]), together[:1])
 
 
-def test_more_threads_give_the_same_bits(tiny: Path, quick: embed.Embedder, tmp_path: Path) -> None:
+def test_more_threads_give_the_same_bits(tiny: Path, quick: embedder.Embedder, tmp_path: Path) -> None:
     many = [f"wrong grad {'nan ' * (n % 17)}" for n in range(100)]
     assert np.array_equal(embed.load_embedder(str(tiny), threads=3, cache=tmp_path).encode(many), quick.encode(many))
 
@@ -183,11 +184,11 @@ def test_reading_only_the_head_of_a_long_text_gives_the_same_tokens(tiny: Path, 
     text = clean_text(text)
     whole = Tokenizer.from_file(str(tiny / "tokenizer.json"))
     whole.enable_truncation(24)
-    [ids] = embed.Tokens(tiny / "tokenizer.json", 24).ids([text])
+    [ids] = onnx_embedder.Tokens(tiny / "tokenizer.json", 24).ids([text])
     assert ids[0].tolist() == whole.encode(text).ids
 
 
-def test_a_megabyte_is_cut_quickly(quick: embed.Embedder) -> None:
+def test_a_megabyte_is_cut_quickly(quick: embedder.Embedder) -> None:
     started = time.process_time()
     vectors = quick.encode(["conv grad " * 100_000, "x" * 1_000_000, "", " \n", "\x00\ud800"])
     assert time.process_time() - started < 20  # below 1 s; quadratic time would be minutes
@@ -195,9 +196,11 @@ def test_a_megabyte_is_cut_quickly(quick: embed.Embedder) -> None:
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
-def test_no_texts_make_no_vectors_and_progress_adds_up(quick: embed.Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_texts_make_no_vectors_and_progress_adds_up(
+    quick: embedder.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert quick.encode([]).shape == (0, 32)
-    monkeypatch.setattr(embed, "CHUNK", 3)
+    monkeypatch.setattr(embedder, "CHUNK", 3)
     told: list[int] = []
     assert quick.encode(["a"] * 8, told.append).shape == (8, 32)
     assert told == [3, 3, 2]
@@ -205,7 +208,7 @@ def test_no_texts_make_no_vectors_and_progress_adds_up(quick: embed.Embedder, mo
 
 def test_a_second_load_prepares_nothing(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
-    monkeypatch.setattr(embed, "_prepare", lambda *_: pytest.fail("prepared again"))
+    monkeypatch.setattr(prepare, "prepare", lambda *_: pytest.fail("prepared again"))
     second = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
     assert second.model_id == first.model_id
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
@@ -217,7 +220,7 @@ def test_a_damaged_prepared_graph_is_made_anew(tiny: Path, tmp_path: Path, name:
     [place] = tmp_path.iterdir()
     (place / name).write_bytes((place / name).read_bytes()[:-20] + b"x")
     again = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
-    assert isinstance(again, embed.GraphEmbedder)
+    assert isinstance(again, onnx_embedder.GraphEmbedder)
     assert np.array_equal(again.encode(["conv grad"]), first)
 
 
@@ -240,14 +243,14 @@ def test_where_the_eight_bits_disagree_the_float_graph_is_used(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agreed = iter([0.5, 0.99, 0.5, 0.5])
-    monkeypatch.setattr(embed, "_agreement", lambda *_: next(agreed))
+    monkeypatch.setattr(prepare, "_agreement", lambda *_: next(agreed))
     assert "/float32-" in embed.load_embedder(str(tiny), threads=1, cache=tmp_path).model_id
-    assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path / "2"), embed.TorchEmbedder)
+    assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path / "2"), torch_embedder.TorchEmbedder)
 
 
 def test_a_graph_that_does_not_run_is_not_used(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "build_graph", lambda *_, **__: b"no graph")
-    assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path), embed.TorchEmbedder)
+    monkeypatch.setattr(prepare, "build_graph", lambda *_, **__: b"no graph")
+    assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path), torch_embedder.TorchEmbedder)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +289,7 @@ def test_any_rubbish_in_a_model_folder_is_no_shape(tmp_path_factory: pytest.Temp
 
 @given(st.lists(st.integers(0, 600), max_size=80), st.integers(1, 5_000))
 def test_batches_hold_every_text_once_within_the_budget(lengths: list[int], budget: int) -> None:
-    made = list(embed.batches(lengths, budget))
+    made = list(torch_embedder.batches(lengths, budget))
     assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
     for batch in made:
         assert len(batch) == 1 or max(lengths[place] for place in batch) * len(batch) <= budget
@@ -301,7 +304,7 @@ def test_an_impossible_name_is_refused() -> None:
 
 
 def test_the_setting_names_another_model_and_an_argument_outranks_it(
-    tiny: Path, quick: embed.Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Path, quick: embedder.Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EMBERS_EMBEDDER", str(tiny))
     assert embed.load_embedder(threads=1, cache=tmp_path).model_id == quick.model_id
@@ -342,22 +345,20 @@ def test_a_hub_that_does_not_answer_costs_seconds(
     assert asked == [weights.HUB_PATIENCE]
 
 
-@pytest.mark.parametrize("missing", ["huggingface_hub", "sentence_transformers"])
+@pytest.mark.parametrize("missing", ["onnxruntime", "sentence_transformers"])
 def test_a_missing_package_names_the_command_that_installs_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    needed("huggingface_hub")
-    known = importlib.import_module
-
-    def without(name: str) -> Any:
-        if name.partition(".")[0] == missing:
-            raise ModuleNotFoundError(name, name=missing)
-        return known(name)
-
-    monkeypatch.setattr(importlib, "import_module", without)
-    name = str(tmp_path) if missing == "sentence_transformers" else "nobody/nothing"
-    with pytest.raises(InputError, match=rf"{missing}.*pip install 'torch-embers\[classify\]'"):
-        embed.load_embedder(name, cache=tmp_path / "c")
+    known = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == missing else known(name, *rest)
+    )
+    for command in (["classify"], ["evaluate"], ["label"], ["similar", "1"], ["search", "nan"]):
+        with pytest.raises(SystemExit) as end:
+            cli.main([*command, "--database", str(tmp_path / "e.duckdb")])
+        assert end.value.code == 3
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"{missing}: pip install 'torch-embers[classify]'" in said
 
 
 def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
@@ -438,7 +439,7 @@ def test_the_packaged_default_model_knows_what_belongs_together(tmp_path: Path) 
         pytest.skip(str(error))
     weights.check_weights(folder, weights.DEFAULT_SHA256)
     embedder = embed.load_embedder(cache=tmp_path)
-    assert isinstance(embedder, embed.GraphEmbedder)
+    assert isinstance(embedder, onnx_embedder.GraphEmbedder)
     assert embedder.model_id.startswith("all-MiniLM-L6-v2@53aa51172d14/")
     assert embedder.dim == 384
     stride, layout, loader = embedder.encode(

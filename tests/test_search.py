@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from support import example_count, rows
 from torch_embers.classify.embedding import search, vectors
-from torch_embers.classify.embedding.embed import Embedder
+from torch_embers.classify.embedding.embedder import Embedder
 from torch_embers.errors import InputError
 from torch_embers.store import schema
 from torch_embers.store.records import Batch, Comment, Item
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from torch_embers.classify.embedding.embed import Vectors
+    from torch_embers.classify.embedding.embedder import Vectors
     from torch_embers.classify.text import Variant
 
 REPO = "o/r"

@@ -24,6 +24,7 @@ from torch_embers.classify.learning.model import HybridClassifier
 from torch_embers.classify.opinions import Opinions
 from torch_embers.classify.suspects import suspects
 from torch_embers.errors import InputError
+from torch_embers.progress import Silent
 from torch_embers.statistics.splits import grouped_folds
 from torch_embers.store.records import Batch, GoldLabel, Item
 from torch_embers.store.store import Store
@@ -96,7 +97,7 @@ def learned(store: Store) -> train.Trained:
 def labelled(store: Store, bundle: Bundle) -> stage.Labelled:
     with store.writer("test", create=True) as writer:
         weak_table.label_items(store, writer)
-        return stage.classify(store, writer, bundle, words())
+        return stage.classify(store, writer, bundle, words(), Silent())
 
 
 def by_run(store: Store, number: int, value: str) -> None:
@@ -234,7 +235,7 @@ def test_a_run_outranks_text_votes_and_gold(store: Store, made: Bundle, monkeypa
 def test_when_the_run_is_withdrawn_the_text_decides_again(store: Store, made: Bundle) -> None:
     by_run(store, 120, "hang")
     with store.writer("test", create=True) as writer:
-        stage.classify(store, writer, made, words())
+        stage.classify(store, writer, made, words(), Silent())
     assert prediction(store, 120)[3] == "execution"
     done = labelled(store, made)
     assert done.items == 1

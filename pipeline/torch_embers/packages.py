@@ -27,7 +27,10 @@ def need(module: str, who: str, extra: str) -> Any:
 
 
 EXTRAS = {
-    "classify": ("numpy", "sklearn", "onnxruntime", "tokenizers", "safetensors"),
+    "classify": (
+        *("numpy", "scipy", "sklearn", "onnx", "onnxruntime", "tokenizers", "safetensors"),
+        *("huggingface_hub", "sentence_transformers", "torch", "transformers"),
+    ),
     "study": ("numpy", "scipy", "matplotlib"),
 }
 """Packages whose presence shows that an extra is installed."""

@@ -1,16 +1,25 @@
-"""What `embers classify`, `similar` and `search` do; heavy packages are imported only when one of them runs."""
+"""What `embers classify`, `similar` and `search` do. Needs the extra `classify`: see ``packages.require``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.classify import explain as explaining
+from torch_embers.classify import stage, train
+from torch_embers.classify import suspects as suspecting
+from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
+from torch_embers.classify.embedding import embed
+from torch_embers.classify.embedding import search as searching
+from torch_embers.classify.embedding.vectors import VARIANT, has_tables
+from torch_embers.classify.labels import weak_table
+from torch_embers.classify.learning import sealed
 from torch_embers.errors import StoreMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from torch_embers.classify.embedding.embed import Embedder
+    from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.classify.embedding.search import Hit
     from torch_embers.classify.explain import Explanation
     from torch_embers.classify.stage import Labelled
@@ -31,8 +40,6 @@ def folder_of(store: Store, model: Path | None) -> Path:
     Raises:
         ModelError: there is none.
     """
-    from torch_embers.classify.bundle import FILE, shipped_folder
-
     if model is not None:
         return model
     own = own_folder(store)
@@ -40,36 +47,28 @@ def folder_of(store: Store, model: Path | None) -> Path:
 
 
 def run(store: Store, model: Path | None, variant: str, progress: Progress, *, train: bool) -> Labelled:
-    """Bring the weak labels up to date, train where asked to, then label everything that is new.
+    """Update the weak labels, train if asked to, then label every item that is new or changed.
 
     Raises:
-        EmbersError: no database, no model, packages missing.
+        EmbersError: no database or no model.
     """
-    from torch_embers.classify import stage
-    from torch_embers.classify.bundle import Bundle
-    from torch_embers.classify.embedding.embed import load_embedder
-    from torch_embers.classify.labels import weak_table
-
     if not store.exists():
         raise StoreMissingError(f"no database at {store.path}: run `embers mine` first")
     bundle = None if train else Bundle.load(folder_of(store, model))
-    embedder = load_embedder()
+    embedder = embed.load_embedder()
     with store.writer("embers classify") as writer:
         weak_table.label_items(store, writer)
         if bundle is None:
             model = model or own_folder(store)
             _train(store, writer, embedder, model, variant, progress.said)
             bundle = Bundle.load(model)
-        return stage.classify(store, writer, bundle, embedder, progress=progress.advanced, expects=progress.expects)
+        return stage.classify(store, writer, bundle, embedder, progress)
 
 
 def _train(
     store: Store, writer: Writer, embedder: Embedder, target: Path, variant: str, say: Callable[[str], None]
 ) -> None:
-    """Train, save, and tell what could not be learned."""
-    from torch_embers.classify import train
-    from torch_embers.classify.learning import sealed
-
+    """Train, save, and name the classes and questions that could not be learned."""
     sealed.check_target(target)
     chosen: Any = variant
     trained = train.train(store, writer, embedder, chosen, target.name, say)
@@ -87,9 +86,6 @@ def explain(store: Store, repo: str, number: int, model: Path | None) -> Explana
     Raises:
         EmbersError: the item is unknown or not classified.
     """
-    from torch_embers.classify import explain as explaining
-    from torch_embers.classify.bundle import Bundle
-
     return explaining.explain(store, Bundle.load(folder_of(store, model)), repo, number)
 
 
@@ -99,9 +95,6 @@ def suspects(store: Store, schemes: Sequence[str], model: Path | None) -> list[S
     Raises:
         EmbersError: no database, no model, an unknown scheme.
     """
-    from torch_embers.classify import suspects as suspecting
-    from torch_embers.classify.bundle import Bundle
-
     return suspecting.suspects(store, Bundle.load(folder_of(store, model)), schemes)
 
 
@@ -111,8 +104,6 @@ def similar(store: Store, repo: str, number: int, k: int) -> list[Hit]:
     Raises:
         InputError: the item is unknown or has no vector.
     """
-    from torch_embers.classify.embedding import search as searching
-
     return searching.similar(store, repo, number, k, variant=_variant(store))
 
 
@@ -122,15 +113,11 @@ def search(store: Store, text: str, k: int) -> list[Hit]:
     Raises:
         InputError: no words, or nothing was embedded yet.
     """
-    from torch_embers.classify.embedding import search as searching
-
     return searching.search(store, text, k, variant=_variant(store))
 
 
 def _variant(store: Store) -> Any:
     """The text variant that most items were embedded with."""
-    from torch_embers.classify.embedding.vectors import VARIANT, has_tables
-
     with store.read() as connection:
         if not has_tables(connection):
             return VARIANT

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torch_embers.classify.bundle import Bundle
-    from torch_embers.classify.embedding.embed import Embedder
+    from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.classify.learning.features import Inputs
     from torch_embers.classify.learning.model import HybridClassifier
     from torch_embers.classify.opinions import Labels

@@ -24,12 +24,13 @@ from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from torch_embers.classify.bundle import Bundle
-    from torch_embers.classify.embedding.embed import Embedder
+    from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.classify.embedding.vectors import ItemText
     from torch_embers.classify.opinions import Labels
+    from torch_embers.progress import Progress
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
@@ -76,19 +77,10 @@ _PENDING = """
         AND p.model = $model AND p.votes_hash = coalesce(v.hash, ''))"""
 
 
-def classify(
-    store: Store,
-    writer: Writer,
-    bundle: Bundle,
-    embedder: Embedder,
-    *,
-    progress: Callable[[int], None] | None = None,
-    expects: Callable[[int], None] | None = None,
-) -> Labelled:
+def classify(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, progress: Progress) -> Labelled:
     """Label every item whose text, votes or model is new; commits batch by batch.
 
-    ``expects`` gets the number of steps, anew when it is known better, ``progress`` those just done: an item is one
-    step when it is embedded and one when it is labelled.
+    An item is one step of progress when it is embedded and one when it is labelled.
 
     Raises:
         InputError: the vectors are of another model than the classifiers were trained on.
@@ -99,14 +91,18 @@ def classify(
             "train it again with `embers classify --train`, or name that model in the setting embedder"
         )
     variant: Any = bundle.variant
-    advanced, ends = progress or _ignore, expects or _ignore
     embedded = embed_items(
-        store, writer, embedder, variant=variant, progress=advanced, expects=lambda items: ends(2 * items)
+        store,
+        writer,
+        embedder,
+        variant=variant,
+        progress=progress.advanced,
+        expects=lambda items: progress.expects(2 * items),
     )
     with store.read() as connection:
-        found = connection.execute(_PENDING, {"variant": variant, "model": bundle.version}).fetchall()
-    pending = {(repo, number): votes for repo, number, votes in found}
-    ends(embedded.items + len(pending))
+        rows = connection.execute(_PENDING, {"variant": variant, "model": bundle.version}).fetchall()
+    pending = {(repo, number): votes for repo, number, votes in rows}
+    progress.expects(embedded.items + len(pending))
     opinions, together, explainer = Opinions(bundle), Together(bundle.models), Explainer(store, bundle, embedder)
     answered: Counter[str] = Counter()
     abstained: Counter[str] = Counter()
@@ -119,23 +115,13 @@ def classify(
             votes = read_votes(connection, keys)
         labels = opinions.labels(keys, together.probabilities(inputs), inputs.readable(), votes)
         _write(writer, labels, explainer.explain(keys, inputs, vectors, labels), todo, pending, bundle)
-        for scheme, silent in zip(labels.scheme, labels.abstained, strict=True):
-            (abstained if silent else answered)[scheme] += 1
+        for scheme, quiet in zip(labels.scheme, labels.abstained, strict=True):
+            (abstained if quiet else answered)[scheme] += 1
         executed += labels.provenance.count(EXECUTION)
         done += len(set(labels.place))
-        advanced(len(todo))
-    schemes = dict.fromkeys(opinions.schemes)
-    return Labelled(
-        done,
-        embedded.embedded,
-        {scheme: answered[scheme] for scheme in schemes},
-        {scheme: abstained[scheme] for scheme in schemes},
-        executed,
-    )
-
-
-def _ignore(_count: int) -> None:
-    """Nobody watches."""
+        progress.advanced(len(todo))
+    given, silent = ({scheme: counted[scheme] for scheme in opinions.schemes} for counted in (answered, abstained))
+    return Labelled(done, embedded.embedded, given, silent, executed)
 
 
 def _write(

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from torch_embers.classify.embedding.embed import Embedder
+    from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.classify.embedding.vectors import ItemText
     from torch_embers.classify.labels.gold import GoldItem
     from torch_embers.classify.labels.label_model import Accuracy, Gold

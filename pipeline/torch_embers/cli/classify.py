@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from torch_embers import packages
 from torch_embers.cli.options import DatabaseOption, NumberArgument, RepoOption, store_at
 from torch_embers.errors import InputError
 
@@ -24,7 +25,8 @@ def classify(
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Label every item with the study's taxonomy; says nothing where it is not sure enough."""
+    """Label every item with the study's taxonomy; abstain below the confidence threshold."""
+    packages.require("classify", "classification needs")
     from torch_embers import settings
     from torch_embers.classify import command
     from torch_embers.classify import show as classify_show
@@ -61,13 +63,14 @@ def evaluate(
     database: DatabaseOption = None,
 ) -> None:
     """Measure the classifier beside plain baselines, with intervals: on the gold labels, or on any CSV files."""
+    packages.require("classify", "classification needs")
     from torch_embers.evaluate import command as evaluate_command
     from torch_embers.evaluate import show as evaluate_console
     from torch_embers.progress_bar import ProgressBar
 
     if train is None and (test is not None or text_col or group_col or date_col):
         raise InputError("--test, --text-col, --group-col and --date-col go with --train FILE")
-    evaluate_command.prepare(out, plots)
+    evaluate_command.check_output(out, plots)
     with ProgressBar("evaluating", unit="answers") as progress:
         if train is not None:
             found = evaluate_command.on_files(
@@ -110,6 +113,7 @@ def label(
     database: DatabaseOption = None,
 ) -> None:
     """Label items by hand, the most informative first; every answer is kept at once, quit at any time."""
+    packages.require("classify", "classification needs")
     from torch_embers import console
     from torch_embers.annotate.command import label_session
     from torch_embers.annotate.keyboard import read_keys
@@ -133,6 +137,7 @@ def similar(
     database: DatabaseOption = None,
 ) -> None:
     """List the items whose text is nearest in meaning to that of one item."""
+    packages.require("classify", "classification needs")
     from torch_embers import settings
     from torch_embers.classify import command
     from torch_embers.classify import show as classify_show
@@ -147,6 +152,7 @@ def search(
     database: DatabaseOption = None,
 ) -> None:
     """List the items whose text is nearest in meaning to some words."""
+    packages.require("classify", "classification needs")
     from torch_embers.classify import command
     from torch_embers.classify import show as classify_show
 

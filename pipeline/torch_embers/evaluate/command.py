@@ -1,14 +1,21 @@
-"""What `embers evaluate` does; heavy packages are imported only when it runs."""
+"""What `embers evaluate` does. Needs the extra `classify`: see ``packages.require``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torch_embers import packages
+from torch_embers.classify.embedding import embed
+from torch_embers.errors import InputError
+from torch_embers.evaluate import gold_evaluation, plots
+from torch_embers.evaluate.csv_evaluation import evaluate_tables, groups_of, read_table
+from torch_embers.evaluate.gold_evaluation import Evaluated
+from torch_embers.statistics.splits import parse_split
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from torch_embers.evaluate.gold_evaluation import Evaluated
     from torch_embers.evaluate.learners import Learner
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store
@@ -29,16 +36,18 @@ def on_gold(
 
     Raises:
         InputError: no gold labels, an unknown scheme, variant or split.
-        EmbersError: no database, packages missing.
+        EmbersError: no database.
     """
-    from torch_embers.classify.embedding.embed import load_embedder, usable_cores
-    from torch_embers.evaluate import gold_evaluation
-    from torch_embers.statistics.splits import parse_split
-
     wanted = gold_evaluation.Wanted(
-        variant, tags, parse_split(split), tuple(dict.fromkeys(schemes)), _more(tune=tune), repeats, usable_cores()
+        variant,
+        tags,
+        parse_split(split),
+        tuple(dict.fromkeys(schemes)),
+        _more(tune=tune),
+        repeats,
+        embed.usable_cores(),
     )
-    return gold_evaluation.evaluate(store, wanted, lambda: load_embedder().encode, progress)
+    return gold_evaluation.evaluate(store, wanted, lambda: embed.load_embedder().encode, progress)
 
 
 def on_files(
@@ -59,11 +68,6 @@ def on_files(
     Raises:
         InputError: a file or column is missing, or there is too little to learn from.
     """
-    from torch_embers.classify.embedding.embed import load_embedder, usable_cores
-    from torch_embers.evaluate.csv_evaluation import evaluate_tables, groups_of, read_table
-    from torch_embers.evaluate.gold_evaluation import Evaluated
-    from torch_embers.statistics.splits import parse_split
-
     cut = parse_split(split)
     first = read_table(train, text_columns, label_column, group_column, date_column)
     second = read_table(test, text_columns, label_column, group_column) if test else None
@@ -71,26 +75,23 @@ def on_files(
     report = evaluate_tables(
         first,
         second,
-        load_embedder().encode,
+        embed.load_embedder().encode,
         groups.tolist(),
         cut=cut,
         more=_more(tune=tune),
         repeats=repeats,
-        jobs=usable_cores(),
+        jobs=embed.usable_cores(),
         progress=progress,
     )
     return Evaluated((report,), (), ())
 
 
-def prepare(out: Path | None, folder: Path | None) -> None:
-    """Make sure, before minutes of work, that what comes out can be written and drawn.
+def check_output(out: Path | None, folder: Path | None) -> None:
+    """Check, before minutes of work, that the results can be written and drawn.
 
     Raises:
         InputError: a folder cannot be made, the file is one, or Matplotlib is missing.
     """
-    from torch_embers import packages
-    from torch_embers.errors import InputError
-
     for option, place in (("--out", out.parent if out else None), ("--plots", folder)):
         try:
             if place is not None:
@@ -109,8 +110,6 @@ def draw(found: Evaluated, folder: Path) -> None:
     Raises:
         InputError: Matplotlib is missing, or the folder cannot be written.
     """
-    from torch_embers.evaluate import plots
-
     for report in found.reports:
         plots.write(report, folder)
 
@@ -119,6 +118,6 @@ def _more(*, tune: bool) -> tuple[Learner, ...]:
     """Learners beside the usual ones."""
     if not tune:
         return ()
-    from torch_embers.evaluate.tune import Tuned
+    from torch_embers.evaluate.tune import Tuned  # imports torch and transformers: seconds
 
     return (Tuned(),)

@@ -15,10 +15,10 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import joblib
 import numpy as np
 import pandas as pd
 
-from torch_embers.classify.learning.features import need
 from torch_embers.errors import InputError
 from torch_embers.statistics.metrics import (
     Bin,
@@ -199,7 +199,6 @@ def _worked(
     """The answers of all learners to each split, in the order of the splits."""
     if jobs <= 1 or len(todo) == 1:
         return (_answers(learners, inputs, labels, groups, split) for split in todo)
-    joblib = need("joblib")
     work = (joblib.delayed(_answers)(learners, inputs, labels, groups, split) for split in todo)
     found: Iterable[list[Answers]] = joblib.Parallel(n_jobs=jobs, return_as="generator")(work)
     return found

@@ -14,9 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
+from sklearn.linear_model import LogisticRegression
+from transformers import AutoModel, AutoTokenizer
+from transformers.utils import logging
 
 from torch_embers.classify.embedding.weights import model_folder
-from torch_embers.classify.learning.features import need
 from torch_embers.errors import InputError
 from torch_embers.evaluate.learners import Answers, Hybrid
 
@@ -73,7 +76,7 @@ class Tuned:
         plain = self.hybrid.answer(train, labels, groups, test)
         name = "plain" if "plain" in train.fields else "text"
         known, unseen = tuned_vectors(list(train.fields[name]), labels, list(test.fields[name]), self.recipe)
-        made = need("sklearn.linear_model").LogisticRegression(class_weight="balanced", max_iter=1_000)
+        made = LogisticRegression(class_weight="balanced", max_iter=1_000)
         made.fit(known, list(labels))
         both = (1 - self.share) * plain.probabilities + self.share * made.predict_proba(unseen)
         return Answers(plain.classes, both)
@@ -94,7 +97,7 @@ def tuned_vectors(
         float32 [texts, dimensions] and float32 [unseen, dimensions], L2-normalised.
 
     Raises:
-        InputError: fewer than two classes, or packages are missing.
+        InputError: fewer than two classes.
     """
     how = recipe or Recipe()
     classes = sorted(set(labels))
@@ -110,19 +113,18 @@ class _Encoder:
     """The default embedder, cut into lower layers that stay and upper layers that learn."""
 
     def __init__(self, how: Recipe) -> None:
-        self._how, self._torch = how, need("torch")
-        transformers = need("transformers")
-        need("transformers.utils.logging").disable_progress_bar()
+        self._how = how
+        logging.disable_progress_bar()
         folder = str(model_folder())
-        self._tokens = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        self._model = transformers.AutoModel.from_pretrained(folder, local_files_only=True).eval()
+        self._tokens = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        self._model = AutoModel.from_pretrained(folder, local_files_only=True).eval()
         self._model.requires_grad_(requires_grad=False)
         self._upper = self._model.encoder.layer[how.frozen :]
 
     def lower(self, texts: Sequence[str]) -> list[Any]:
         """What the lower layers make of each text: float32 [tokens, dimensions] each."""
         made = []
-        with self._torch.inference_mode():
+        with torch.inference_mode():
             for text in texts:
                 ready = self._tokens(text, truncation=True, max_length=self._how.tokens, return_tensors="pt")
                 hidden = self._model.embeddings(ready["input_ids"])
@@ -134,7 +136,7 @@ class _Encoder:
         self._model.eval()
         made = np.empty((len(states), self._model.config.hidden_size), np.float32)
         order = sorted(range(len(states)), key=lambda place: len(states[place]))
-        with self._torch.inference_mode():
+        with torch.inference_mode():
             for start in range(0, len(order), self._how.batch):
                 rows = order[start : start + self._how.batch]
                 made[rows] = self._unit([states[row] for row in rows]).numpy()
@@ -142,8 +144,8 @@ class _Encoder:
 
     def learn(self, states: Sequence[Any], truth: NDArray[np.int64], count: int) -> None:
         """Move the upper layers so that texts of one class come to lie together."""
-        torch, how = self._torch, self._how
-        random, steps = np.random.default_rng(how.seed), how.steps(len(truth))
+        how, random = self._how, np.random.default_rng(self._how.seed)
+        steps = how.steps(len(truth))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(how.seed)
             head = torch.nn.Linear(self._model.config.hidden_size, count)
@@ -174,7 +176,6 @@ class _Encoder:
 
     def _unit(self, states: Sequence[Any]) -> Any:
         """Mean over the tokens of each text, of length 1."""
-        torch = self._torch
         hidden = torch.nn.utils.rnn.pad_sequence(list(states), batch_first=True)
         lengths = torch.tensor([len(state) for state in states])
         said = torch.arange(hidden.shape[1])[None] < lengths[:, None]
@@ -185,7 +186,6 @@ class _Encoder:
 
     def _contrast(self, vectors: Any, target: Any) -> Any:
         """Supervised contrastive loss: how unlikely it is to take a text of another class for the nearest."""
-        torch = self._torch
         alike = (target[:, None] == target[None]).float().fill_diagonal_(0)
         nearness = vectors @ vectors.T * SHARPNESS
         nearness = nearness.masked_fill(torch.eye(len(target), dtype=torch.bool), -1e9)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from torch_embers.classify.embedding.packages import need
+import onnx
+from onnx import helper, numpy_helper
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Vectors = npt.NDArray[np.float32]
 
-GRAPH_FORMAT = 1
-"""Goes up when the graph changes, so that old graphs and vectors are not mixed with new ones."""
 WEIGHT_LIMIT = 63
 """Largest quantised weight: with 7 bits the 16-bit sums of processors without VNNI cannot overflow, so every
 processor gets the same integers. The eighth bit was worth 0.001 of mean cosine."""
@@ -90,20 +88,19 @@ class _Graph:
     """Collects nodes and weights of an ONNX graph; every method returns the name of what it added."""
 
     def __init__(self, *, quantised: bool) -> None:
-        self._onnx = need("onnx")
         self._quantised = quantised
         self.nodes: list[Any] = []
         self.weights: list[Any] = []
 
     def weight(self, values: npt.NDArray[Any]) -> str:
         name = f"w{len(self.weights)}"
-        self.weights.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(values), name))
+        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
 
     def node(self, kind: str, *inputs: str, outputs: int = 1, fused: bool = False, **options: Any) -> list[str]:
         names = [f"n{len(self.nodes)}_{place}" for place in range(outputs)]
         domain = "com.microsoft" if fused else ""
-        self.nodes.append(self._onnx.helper.make_node(kind, inputs, names, domain=domain, **options))
+        self.nodes.append(helper.make_node(kind, inputs, names, domain=domain, **options))
         return names
 
     def linear(self, source: str, weight: Vectors, bias: Vectors) -> str:
@@ -129,7 +126,6 @@ def build_graph(bert: Bert, weights: dict[str, Vectors], *, quantised: bool) -> 
     Raises:
         KeyError: ``weights`` are not those of a BERT encoder.
     """
-    onnx = need("onnx")
     weights = {name.removeprefix("bert."): values.astype(np.float32) for name, values in weights.items()}
     graph = _Graph(quantised=quantised)
     current = _embedded(graph, bert, weights)
@@ -142,7 +138,7 @@ def build_graph(bert: Bert, weights: dict[str, Vectors], *, quantised: bool) -> 
     [mean] = graph.node("ReduceMean", current, axis, keepdims=0)
     [length] = graph.node("ReduceL2", mean, axis, keepdims=1)
     [unit] = graph.node("Div", mean, length)
-    helper, kinds = onnx.helper, onnx.TensorProto
+    kinds = onnx.TensorProto
     made = helper.make_graph(
         graph.nodes,
         "encoder",

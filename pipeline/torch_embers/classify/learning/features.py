@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.preprocessing import normalize
 
-from torch_embers import packages
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,12 +49,12 @@ class _Counted:
     def of(self, analyzer: str) -> tuple[Any, NDArray[np.object_]]:
         """Sparse counts float64 [texts, terms], and the terms in the order of their columns."""
         if analyzer not in self.made:
-            counter = need("sklearn.feature_extraction.text").CountVectorizer(dtype=np.float64, **ANALYZERS[analyzer])
+            counter = CountVectorizer(dtype=np.float64, **ANALYZERS[analyzer])
             try:
                 counts = counter.fit_transform(self.texts)
                 self.made[analyzer] = counts, counter.get_feature_names_out()
             except ValueError:  # scikit-learn's way to say that there is no term at all
-                empty = need("scipy.sparse").csr_matrix((len(self.texts), 0))
+                empty = csr_matrix((len(self.texts), 0))
                 self.made[analyzer] = empty, np.zeros(0, dtype=object)
         return self.made[analyzer]
 
@@ -197,8 +199,8 @@ class Vectorizer:
             return self._of_counts(*texts.counts(self.learned.analyzer))
         if self._made is None:
             options = ANALYZERS[self.learned.analyzer]
-            made = need("sklearn.feature_extraction.text").TfidfVectorizer
-            self._made = made(sublinear_tf=True, dtype=np.float64, vocabulary=list(self.learned.terms), **options)
+            terms = list(self.learned.terms)
+            self._made = TfidfVectorizer(sublinear_tf=True, dtype=np.float64, vocabulary=terms, **options)
             self._made.idf_ = self.learned.idf
         return self._made.transform(texts)
 
@@ -207,13 +209,13 @@ class Vectorizer:
         own = np.array(self.learned.terms, dtype=object)
         places = np.minimum(np.searchsorted(terms, own), max(len(terms) - 1, 0))
         met = terms[places] == own if len(terms) else np.zeros(len(own), dtype=bool)
-        matrix = need("scipy.sparse").csr_matrix((counts.shape[0], len(own)))
+        matrix = csr_matrix((counts.shape[0], len(own)))
         if met.any():
             place = np.full(len(terms), -1)
             place[places[met]] = np.flatnonzero(met)
             matrix = _columns(counts, place, len(own))
         matrix.data = (1 + np.log(matrix.data)) * self.learned.idf[matrix.indices]
-        return need("sklearn.preprocessing").normalize(matrix, copy=False)
+        return normalize(matrix, copy=False)
 
 
 def _columns(counts: Any, place: NDArray[np.int64], width: int) -> Any:
@@ -221,13 +223,4 @@ def _columns(counts: Any, place: NDArray[np.int64], width: int) -> Any:
     found = place[counts.indices]
     kept = found >= 0
     ends = np.concatenate([[0], np.cumsum(kept)])[counts.indptr]
-    return need("scipy.sparse").csr_matrix((counts.data[kept], found[kept], ends), shape=(counts.shape[0], width))
-
-
-def need(module: str) -> Any:
-    """Import a module of scikit-learn, which only the classifier needs.
-
-    Raises:
-        MissingPackageError: it is not installed.
-    """
-    return packages.need(module, "the classifier needs", "classify")
+    return csr_matrix((counts.data[kept], found[kept], ends), shape=(counts.shape[0], width))

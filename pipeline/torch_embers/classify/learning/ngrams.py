@@ -13,8 +13,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import CountVectorizer
 
-from torch_embers.classify.learning.features import ANALYZERS, need
+from torch_embers.classify.learning.features import ANALYZERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,8 +36,7 @@ class TermCounter:
         self._pieces: dict[str, NDArray[np.int32]] = {}
         self._by_word = ANALYZERS[analyzer]["analyzer"] == "char_wb"
         self._shortest, self._longest = ANALYZERS[analyzer]["ngram_range"]
-        made = need("sklearn.feature_extraction.text").CountVectorizer
-        self._plain = made(vocabulary=vocabulary, lowercase=True, dtype=np.float64, **ANALYZERS[analyzer])
+        self._plain = CountVectorizer(vocabulary=vocabulary, lowercase=True, dtype=np.float64, **ANALYZERS[analyzer])
 
     def __call__(self, texts: Sequence[str]) -> Any:
         """Return counts, a sparse float64 matrix [texts, terms]."""
@@ -70,4 +71,4 @@ def _matrix(values: Sequence[NDArray[np.float64]], columns: Sequence[NDArray[np.
     """Sparse matrix of rows given by their values and columns."""
     ends = np.cumsum([0, *map(len, columns)])
     flat = (np.concatenate([np.empty(0), *values]), np.concatenate([np.empty(0, np.int32), *columns]), ends)
-    return need("scipy.sparse").csr_matrix(flat, shape=(len(columns), width))
+    return csr_matrix(flat, shape=(len(columns), width))

@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-
-from torch_embers.classify.learning.features import need
+from sklearn.linear_model import LogisticRegression
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +36,7 @@ def fit(matrix: Any, truth: NDArray[np.int64], sure: Floats | None, **options: A
     Returns:
         Weights float64 [classes, features] and bias float64 [classes], one row (of the second class) for two classes.
     """
-    made = need("sklearn.linear_model").LogisticRegression(max_iter=1_000, **options)
+    made = LogisticRegression(max_iter=1_000, **options)
     rows, columns = matrix.shape
     classes = len(np.unique(truth))
     if classes < 3 or classes * columns < WORTH * rows * rows:  # two classes are one row of weights: quick anyhow
