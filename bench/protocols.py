@@ -7,7 +7,7 @@ with an embedder that is tuned on the training half of each fold.
 - mhnurf: issues of PyTorch, performance or memory cost against the rest, 30 published splits.
 - nlbse: issue reports of five projects, cross-validation of the train half.
 - labelled: what people said of PyTorch's reports, pull requests and commits: symptom, root cause, the maintainers' own labels.
-- gold: the catalog from real bodies where there are any; and how much of our scores is the luck of choosing settings on the same items.
+- gold: the catalog from real bodies where there are any; and the selection bias of settings chosen on the same items.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from torch_embers.classify.learning.model import Settings
 from torch_embers.classify.text import model_text
 from torch_embers.evaluate.compare import Report, compare, held_out
 from torch_embers.evaluate.gold_evaluation import LEAST_PER_CLASS, time_notes
-from torch_embers.evaluate.learners import Answers, Hybrid, TfidfBaseline, usual
+from torch_embers.evaluate.learners import Hybrid, LearnerOutput, TfidfBaseline, usual
 from torch_embers.evaluate.tune import Tuned
 from torch_embers.resources import data_file
 from torch_embers.statistics.metrics import macro_f1
@@ -70,14 +70,14 @@ TRIAGE = {
 }
 """Maintainers' labels that name a consequence."""
 TRIED = tuple(
-    Settings(views=views, strength=strength, least_texts=least, folds=0)
+    Settings(views=views, C=c, min_df=min_df, folds=0)
     for views in (
         (View("word"), View("char"), View("vector")),
         (View("char"), View("vector")),
         (View("word"), View("char"), View("vector"), View("vector")),
         (View("vector"),),
     )
-    for strength, least in ((1.0, 1), (3.0, 2), (10.0, 1))
+    for c, min_df in ((1.0, 1), (3.0, 2), (10.0, 1))
 )
 """Settings like those that the defaults were chosen among."""
 
@@ -88,7 +88,7 @@ class Chosen:
 
     name: str = "settings chosen inside"
 
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> Answers:
+    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> LearnerOutput:
         folds = grouped_folds(labels, groups, 3, seed=1)
 
         def score(settings: Settings) -> float:

@@ -46,8 +46,8 @@ NLBSE_PUBLISHED = 0.827
 
 MHNURF_SETTINGS = Settings(
     views=tuple(View(kind, of) for of in ("title", "text", "comments") for kind in ("word", "vector")),
-    strength=3.0,
-    least_texts=2,
+    C=3.0,
+    min_df=2,
     folds=0,
 )
 """Each field read once by its words and once by its meaning; comments apart, because they are about the fix as often
@@ -57,8 +57,8 @@ NLBSE_SETTINGS = Settings(
         *(View(kind, of) for of in ("title", "text") for kind in ("word", "char", "vector")),
         View("word", "head"),
     ),
-    strength=3.0,
-    least_texts=2,
+    C=3.0,
+    min_df=2,
     folds=0,
 )
 """Like the default, and the opening apart: the forms of these repositories ask for the kind of report first."""

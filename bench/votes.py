@@ -20,12 +20,12 @@ import numpy as np
 
 from torch_embers.classify.embedding.embed import load_embedder
 from torch_embers.classify.embedding.vectors import stored_vectors
-from torch_embers.classify.labels.voting import Cast
-from torch_embers.classify.labels.weak import Use
+from torch_embers.classify.labels.labelling_file import Use
+from torch_embers.classify.labels.vote_weights import VoteMatrix
 from torch_embers.classify.labels.weak_table import label_items
 from torch_embers.classify.learning.features import Inputs
 from torch_embers.classify.questions import questions
-from torch_embers.classify.train import Lessons, fit, learnable, lessons_of, linked, teachable
+from torch_embers.classify.train import TrainingData, fit, gold_rows, linked, read_training_data, weak_rows
 from torch_embers.statistics.metrics import accuracy, calibration_error, macro_f1, paired_difference
 from torch_embers.statistics.splits import grouped_folds, join_groups, near_duplicates
 from torch_embers.store.store import Store
@@ -34,30 +34,30 @@ if TYPE_CHECKING:
     from torch_embers.classify.questions import Question
 
 FOLDS = 5
-TAUGHT = {"least": 0.5, "weight": 0.25, "per_class": 3.0}
+WEAK = {"min_probability": 0.5, "weight": 0.25, "per_class": 3.0}
 WAYS = {
-    "text": {"combined": False, "taught": False},
-    "votes": {"combined": True, "taught": False},
-    "votes and taught": {"combined": True, "taught": True},
+    "text": {"combined": False, "trained": False},
+    "votes": {"combined": True, "trained": False},
+    "votes and weak": {"combined": True, "trained": True},
 }
 
 
-def with_use(lessons: Lessons, scheme: str, combined: bool, taught: bool) -> Lessons:
-    """The same lessons under another use of the votes."""
-    labeller = copy.copy(lessons.labeller)
-    labeller.uses = {scheme: Use(scheme, combined, taught, **TAUGHT)}
-    return replace(lessons, labeller=labeller)
+def with_use(data: TrainingData, scheme: str, combined: bool, trained: bool) -> TrainingData:
+    """The same data under another use of the votes."""
+    labeller = copy.copy(data.labeller)
+    labeller.uses = {scheme: Use(scheme=scheme, combined=combined, trained=trained, reason="measured here", **WEAK)}
+    return replace(data, labeller=labeller)
 
 
-def measure(question: Question, lessons: Lessons, store: Store, embedder: Any, seed: int) -> dict[str, Any]:
+def measure(question: Question, data: TrainingData, store: Store, embedder: Any, seed: int) -> dict[str, Any]:
     """Nested folds of one question: per way, what was answered on the held-out items."""
-    rows, _ = learnable(question, lessons.gold, lessons.texts)
+    rows, _ = gold_rows(question, data.gold, data.texts)
     keys, truth = [(row.repo, row.number) for row in rows], [row.label for row in rows]
-    known = {(item.repo, item.number): item for item in lessons.gold}
-    free = sorted(lessons.texts.keys() - lessons.answers.keys())
+    known = {(item.repo, item.number): item for item in data.gold}
+    free = sorted(data.texts.keys() - data.answers.keys())
     everything = [*keys, *free]
-    alike = near_duplicates([lessons.texts[key].text for key in everything]).tolist()
-    groups = dict(zip(everything, join_groups(alike, linked(everything, lessons.links)).tolist(), strict=True))
+    alike = near_duplicates([data.texts[key].text for key in everything]).tolist()
+    groups = dict(zip(everything, join_groups(alike, linked(everything, data.links).tolist()).tolist(), strict=True))
     own = [groups[key] for key in keys]
     found: dict[str, list[tuple[str, float, bool]]] = {way: [("", 0.0, False)] * len(rows) for way in WAYS}
     counts: list[int] = []
@@ -66,31 +66,31 @@ def measure(question: Question, lessons: Lessons, store: Store, embedder: Any, s
         kept = [known[keys[place]] for place in split.train]
         gold = [item for item in kept if groups.get((item.repo, item.number)) not in hidden]
         answers = {(item.repo, item.number): item.answers for item in gold}
-        texts = {key: text for key, text in lessons.texts.items() if groups.get(key) not in hidden}
-        # gold items of the test half have votes, too: without their answers they would be taught as items without gold
-        seen = {key: text for key, text in texts.items() if key in answers or key not in lessons.answers}
-        part = replace(lessons, gold=gold, answers=answers, texts=seen)
-        items = [lessons.texts[keys[place]] for place in split.test]
+        texts = {key: text for key, text in data.texts.items() if groups.get(key) not in hidden}
+        # gold items of the test half have votes, too: without their answers they would be weak as items without gold
+        seen = {key: text for key, text in texts.items() if key in answers or key not in data.answers}
+        part = replace(data, gold=gold, answers=answers, texts=seen)
+        items = [data.texts[keys[place]] for place in split.test]
         inputs = Inputs.of(
             [item.text for item in items],
             stored_vectors(store, embedder.model_id, embedder.dim, [item.text_hash for item in items]),
         )
-        cast = Cast.of([lessons.votes.get(keys[place], ()) for place in split.test])
+        cast = VoteMatrix.of([data.votes.get(keys[place], ()) for place in split.test])
         for way, use in WAYS.items():
             own_part = with_use(part, question.scheme, **use)
-            learned, _ = learnable(question, gold, seen)
+            learned, _ = gold_rows(question, gold, seen)
             if len({row.label for row in learned}) < 2:  # too thin here: the class that is left
                 for place in split.test.tolist():
                     found[way][place] = (learned[0].label, 1.0, True)
                 continue
-            taught = teachable(question, own_part, {row.label for row in learned})
-            if use["taught"]:
-                counts.append(len(taught))
-            judge, _ = fit(question, own_part, [*learned, *taught], store, embedder)
-            best, sure, answered = judge.answers(judge.combine(judge.model.predict_proba(inputs), cast))
+            weak = weak_rows(question, own_part, {row.label for row in learned})
+            if use["trained"]:
+                counts.append(len(weak))
+            combiner, _ = fit(question, own_part, [*learned, *weak], store, embedder)
+            best, sure, answered = combiner.answers(combiner.combine(combiner.model.predict_proba(inputs), cast))
             for at, place in enumerate(split.test.tolist()):
-                found[way][place] = (judge.model.classes[best[at]], float(sure[at]), bool(answered[at]))
-    return {"truth": truth, "groups": own, "found": found, "taught": float(np.mean(counts or [0]))}
+                found[way][place] = (combiner.model.classes[best[at]], float(sure[at]), bool(answered[at]))
+    return {"truth": truth, "groups": own, "found": found, "weak": float(np.mean(counts or [0]))}
 
 
 def scored(name: str, said: dict[str, Any], samples: int = 2000) -> list[dict[str, Any]]:
@@ -114,8 +114,8 @@ def scored(name: str, said: dict[str, Any], samples: int = 2000) -> list[dict[st
             first = [one[0] for one in said["found"]["text"]]
             row["minus_text"] = str(paired_difference(truth, predicted, first, groups, samples))
             row["minus_before"] = str(paired_difference(truth, predicted, before, groups, samples))
-        if way == "votes and taught":
-            row["taught"] = round(said["taught"])
+        if way == "votes and weak":
+            row["weak"] = round(said["weak"])
         before = predicted
         rows.append(row)
     return rows
@@ -134,13 +134,13 @@ def main() -> None:
     made: list[dict[str, Any]] = []
     with store.writer("bench votes") as writer:
         label_items(store, writer)
-        lessons = lessons_of(store, writer, embedder, given.variant)
-        for question in questions(lessons.taxonomy):
-            rows, _ = learnable(question, lessons.gold, lessons.texts)
+        data = read_training_data(store, writer, embedder, given.variant)
+        for question in questions(data.taxonomy):
+            rows, _ = gold_rows(question, data.gold, data.texts)
             asked = not given.scheme or question.scheme in given.scheme
             if question.only or not asked or len({row.label for row in rows}) < 2:
                 continue
-            made += scored(question.name, measure(question, lessons, store, embedder, given.seed))
+            made += scored(question.name, measure(question, data, store, embedder, given.seed))
             print("\n".join(json.dumps(row) for row in made[-len(WAYS) :]), flush=True)
     if given.out:
         given.out.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")

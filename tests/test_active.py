@@ -27,7 +27,7 @@ from support import example_count
 from torch_embers.annotate import active, keyboard
 from torch_embers.annotate import journal as journals
 from torch_embers.annotate import session as sessions
-from torch_embers.annotate.active import Candidate, Opinion
+from torch_embers.annotate.active import Candidate, SchemeEvidence
 from torch_embers.annotate.command import Summary, label_session
 from torch_embers.annotate.journal import Journal
 from torch_embers.annotate.keyboard import split_keys
@@ -65,12 +65,12 @@ CPU, CUDA = key_of("backend", "cpu"), key_of("backend", "cuda")
 # ---- ranking -------------------------------------------------------------------------------------------------------
 
 
-def one(number: int, *opinions: Opinion, group: str = "", changed: str = "") -> Candidate:
+def one(number: int, *opinions: SchemeEvidence, group: str = "", changed: str = "") -> Candidate:
     return Candidate(REPO, number, opinions, group, changed)
 
 
-def bug(model: dict[str, float] | None = None, votes: dict[str, float] | None = None) -> Opinion:
-    return Opinion("bug_type", 13, model or {}, votes or {})
+def bug(model: dict[str, float] | None = None, votes: dict[str, float] | None = None) -> SchemeEvidence:
+    return SchemeEvidence("bug_type", 13, model or {}, votes or {})
 
 
 def numbers(candidates: Sequence[Candidate]) -> list[int]:
@@ -78,7 +78,7 @@ def numbers(candidates: Sequence[Candidate]) -> list[int]:
 
 
 OPINIONS = st.builds(
-    Opinion,
+    SchemeEvidence,
     scheme=st.sampled_from(["bug_type", "consequence"]),
     classes=st.integers(2, 13),
     model=st.dictionaries(st.sampled_from("abcd"), st.floats(allow_nan=True, allow_infinity=True), max_size=3),
@@ -89,7 +89,7 @@ CANDIDATES = st.lists(
         Candidate,
         repo=st.just(REPO),
         number=st.integers(1, 10_000),
-        opinions=st.lists(OPINIONS, max_size=2).map(tuple),
+        evidence=st.lists(OPINIONS, max_size=2).map(tuple),
         group=st.sampled_from(["", "", "x", "y", "z"]),
         changed_at=st.sampled_from(["", NOON, "2025-01-01T00:00:00Z"]),
     ),
@@ -109,7 +109,7 @@ def test_the_order_holds_every_item_once_and_does_not_depend_on_the_input_order(
 
 
 @given(OPINIONS)
-def test_disagreement_and_uncertainty_are_shares(opinion: Opinion) -> None:
+def test_disagreement_and_uncertainty_are_shares(opinion: SchemeEvidence) -> None:
     assert -1e-9 <= active.disagreement(opinion) <= 1 + 1e-9
     assert -1e-9 <= active.uncertainty(opinion) <= 1 + 1e-9
 
@@ -140,7 +140,7 @@ def test_a_contradiction_comes_before_doubt_and_doubt_before_certainty() -> None
     frequent += [one(n, bug({"logical": 0.99}, {"logical": 1})) for n in range(20, 31)]
     assert numbers(active.rank([sure, *frequent, contradicted]))[0] == 3
     assert set(numbers(active.rank([sure, doubtful, *frequent, contradicted]))[:2]) == {2, 3}
-    assert active.disagreement(contradicted.opinions[0]) > 0.9 > active.disagreement(doubtful.opinions[0])
+    assert active.disagreement(contradicted.evidence[0]) > 0.9 > active.disagreement(doubtful.evidence[0])
 
 
 def test_of_equally_doubtful_items_the_rarer_class_comes_first() -> None:
@@ -668,7 +668,7 @@ def test_the_model_decides_what_is_asked_first_and_its_guess_is_shown_unless_bli
     _, shown = label(store, LOGICAL * 2 + "q", "bug_type")
     assert {row[0] for row in gold(store)} == {2, 3}, "the contradicted and the doubtful one"
     assert "model: memory 98%" in shown
-    assert "model: memory 41% (too unsure to say)" in shown
+    assert "model: memory 41% (below the threshold)" in shown
     _, blind = label(store, "q", "bug_type", annotator="ben", blind=True)
     assert "model:" not in blind
 

@@ -27,8 +27,8 @@ from support import example_count, rows
 from test_search import Words
 from torch_embers import cli
 from torch_embers.classify.bundle import FILE, Bundle
+from torch_embers.classify.combiner import Combiner
 from torch_embers.classify.embedding import embed
-from torch_embers.classify.judge import Judge
 from torch_embers.classify.learning.model import HybridClassifier
 from torch_embers.classify.learning.sealed import FORMAT, ModelError, json_bytes, seal
 from torch_embers.store.records import Batch, Item
@@ -121,13 +121,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     """A small set of classifiers that reads titles and bodies."""
     taxonomy = Taxonomy.load()
     texts = [f"{word} in op {n}" for n in range(6) for word in ("segfault", "slow")]
-    judges = {}
+    combiners = {}
     for scheme in (SCHEME, OTHER):
         names = taxonomy.scheme(scheme).names()[:2]
         labels = [names[(place if scheme == SCHEME else place // 2) % 2] for place in range(len(texts))]
         learned = HybridClassifier(scheme).fit(texts, Steady(384).encode(texts), labels, range(len(texts)))
-        judges[scheme] = Judge.of_text(learned)
-    return Bundle("made", "title_body", EMBEDDING, taxonomy.digest, judges)
+        combiners[scheme] = Combiner.text_only(learned)
+    return Bundle("made", "title_body", EMBEDDING, taxonomy.digest, combiners)
 
 
 @pytest.fixture
@@ -433,7 +433,7 @@ def test_a_model_for_vectors_of_another_size_is_refused(
 ) -> None:
     texts = [f"{word} in op {n}" for n in range(12) for word in ("segfault", "slow")]
     learned = HybridClassifier(SCHEME).fit(texts, Words(8).encode(texts), ["a", "b"] * 12, range(24))
-    replace(made, judges={SCHEME: Judge.of_text(learned)}, held_out={}, rows={}).save(tmp_path / "other")
+    replace(made, combiners={SCHEME: Combiner.text_only(learned)}, held_out={}, rows={}).save(tmp_path / "other")
     done = embers("classify", "--model", tmp_path / "other", "--database", small)
     done.failed(3, "8", "another embedder")
 

@@ -34,8 +34,8 @@ def test_the_shipped_classifier_is_small_and_knows_the_taxonomy() -> None:
     assert sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) < 4 * 2**20
     shipped = Bundle.load(folder)
     asked = {question.name: question for question in questions(Taxonomy.load())}
-    for name, judge in shipped.judges.items():
-        assert set(judge.model.classes) <= {*asked[name].classes, NOT}
+    for name, combiner in shipped.combiners.items():
+        assert set(combiner.model.classes) <= {*asked[name].classes, NOT}
         assert {own.repo for own in shipped.held_out[name]} == {"pytorch/pytorch"}
         assert all(row.source.startswith(("gold:", "weak:")) for row in shipped.rows[name])
 
@@ -52,7 +52,7 @@ def test_a_saved_bundle_loads_equal(bundle: Path, tmp_path: Path) -> None:
     assert again.version == first.version
     assert again.held_out == first.held_out
     assert again.rows == first.rows
-    assert {n: j.as_data() for n, j in again.judges.items()} == {n: j.as_data() for n, j in first.judges.items()}
+    assert {n: j.as_data() for n, j in again.combiners.items()} == {n: j.as_data() for n, j in first.combiners.items()}
 
 
 def changed(folder: Path, *keys: str, value: object) -> None:
@@ -77,11 +77,11 @@ def changed(folder: Path, *keys: str, value: object) -> None:
         lambda p: (p / "bug_type" / "arrays.npz").write_bytes((p / "bug_type" / "arrays.npz").read_bytes()[:-9]),
         lambda p: (p / "bug_type" / "model.json").unlink(),
         lambda p: shutil.copytree(p / "consequence", p / "bug_type", dirs_exist_ok=True),
-        lambda p: changed(p, "judges", "bug_type", "temperature", value="warm"),
-        lambda p: changed(p, "judges", "bug_type", "temperature", value=0),
-        lambda p: changed(p, "judges", "bug_type", "voting", "weights", value={"f": ["memory", float("nan")]}),
-        lambda p: changed(p, "judges", "bug_type", "voting", "weights", value={"f": ["gremlins", 1]}),
-        lambda p: changed(p, "judges", value={}),
+        lambda p: changed(p, "combiners", "bug_type", "temperature", value="warm"),
+        lambda p: changed(p, "combiners", "bug_type", "temperature", value=0),
+        lambda p: changed(p, "combiners", "bug_type", "vote_weights", "weights", value={"f": ["memory", float("nan")]}),
+        lambda p: changed(p, "combiners", "bug_type", "vote_weights", "weights", value={"f": ["gremlins", 1]}),
+        lambda p: changed(p, "combiners", value={}),
         lambda p: changed(p, "held_out", "bug_type", value=[["o/r", 1, 0.5]]),
         lambda p: changed(p, "rows", "bug_type", value=[["o/r", 1]]),
     ],

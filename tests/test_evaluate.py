@@ -31,7 +31,7 @@ from torch_embers.evaluate import plots
 from torch_embers.evaluate.compare import Report, compare, held_out
 from torch_embers.evaluate.csv_evaluation import Table, evaluate_tables, read_table
 from torch_embers.evaluate.gold_evaluation import Item, Wanted, evaluate, groups_of, items, usable
-from torch_embers.evaluate.judged import PLACE, Judged
+from torch_embers.evaluate.hybrid_votes import PLACE, HybridWithVotes
 from torch_embers.evaluate.learners import Hybrid, Majority, TfidfBaseline, usual
 from torch_embers.evaluate.show import confusion_lines
 from torch_embers.statistics.agreement import between
@@ -272,7 +272,7 @@ def store(catalog_template: Path, tmp_path_factory: pytest.TempPathFactory) -> S
 def test_each_question_is_measured_or_it_is_said_why_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     watcher = Quiet()
     monkeypatch.setattr("torch_embers.evaluate.gold_evaluation.usual", lambda: (Majority(),))
-    monkeypatch.setattr("torch_embers.evaluate.gold_evaluation.Judged", lambda *_: TfidfBaseline())
+    monkeypatch.setattr("torch_embers.evaluate.gold_evaluation.HybridWithVotes", lambda *_: TfidfBaseline())
     found = evaluate(store, Wanted("title"), lambda: embed, watcher)
     measured = {report.task for report in found.reports}
     assert {"bug_type", "memory_type", "consequence"} <= measured
@@ -332,7 +332,7 @@ def test_votes_help_where_words_say_nothing_and_are_measured_on_the_training_hal
     votes = [Labeller.load().votes(titles[label], None, None) for label in labels]
     assert all(votes)
     gold = [{"consequence": frozenset({label})} for label in labels]
-    judged = Judged("consequence", {label: label for label in titles}, votes, gold)
+    judged = HybridWithVotes("consequence", {label: label for label in titles}, votes, gold)
     report = compare("t", inputs, labels, range(60), (Hybrid(), judged))
     assert report.scores[0].macro_f1.value < 0.5 < 0.9 < report.scores[1].macro_f1.value
 

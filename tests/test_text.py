@@ -405,16 +405,19 @@ def rules() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda data: data.update(version=9), "version 9 is not 1"),
-        (lambda data: data["line"][0].update(pattern="a*"), "cc: every repetition needs an upper bound"),
-        (lambda data: data["line"][0].update(pattern="("), "cc: "),
-        (lambda data: data["line"][0].update(reason=" "), "cc: a reason is missing"),
-        (lambda data: data["inline"][0].pop("becomes"), "lacks a key"),
-        (lambda data: data["heading"][0].update(action="burn"), "heading bug-forms: action"),
-        (lambda data: data["heading"][1]["names"].append("Bug"), "'Bug' stands twice"),
-        (lambda data: data["frame"][0].update(order="middle"), "frame python: order"),
-        (lambda data: data["limits"].pop("frames"), "lacks a key"),
-        (lambda data: data["limits"].update(colour=1), "lacks a key"),
+        (lambda data: data.update(version=9), "data/text_cleaning.toml: version: Input should be 1"),
+        (
+            lambda data: data["line"][0].update(pattern="a*"),
+            'line "cc": pattern: every repetition needs an upper bound',
+        ),
+        (lambda data: data["line"][0].update(pattern="("), 'line "cc": pattern: '),
+        (lambda data: data["line"][0].update(reason=" "), 'line "cc": reason: '),
+        (lambda data: data["inline"][0].pop("becomes"), 'inline "graphs": becomes: Field required'),
+        (lambda data: data["heading"][0].update(action="burn"), 'heading "bug-forms": action: '),
+        (lambda data: data["heading"][1]["names"].append("Bug"), "heading 'bug' stands twice"),
+        (lambda data: data["frame"][0].update(order="middle"), 'frame "python": order: '),
+        (lambda data: data["limits"].pop("frames"), "limits: frames: Field required"),
+        (lambda data: data["limits"].update(colour=1), "limits: colour: Extra inputs are not permitted"),
     ],
 )
 def test_a_wrong_rule_is_named(change: Any, complaint: str) -> None:

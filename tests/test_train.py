@@ -13,15 +13,16 @@ import pytest
 
 from support import rows
 from test_search import Words
-from torch_embers.classify import opinions, stage, train
-from torch_embers.classify.bundle import Bundle, HeldOut, Row, training_card
+from torch_embers.classify import aggregation, stage, train
+from torch_embers.classify.aggregation import Aggregator
+from torch_embers.classify.bundle import Bundle, HeldOut, TrainingRow, training_card
+from torch_embers.classify.combiner import Combiner, fit_combiner
 from torch_embers.classify.explain import explain
-from torch_embers.classify.judge import Judge, with_votes
 from torch_embers.classify.labels import weak_table
-from torch_embers.classify.labels.voting import Cast, Voting
-from torch_embers.classify.labels.weak import Labeller, Use, WeakLabel
+from torch_embers.classify.labels.labelling_file import Use
+from torch_embers.classify.labels.vote_weights import VoteMatrix, VoteWeights
+from torch_embers.classify.labels.weak import Labeller, WeakLabel
 from torch_embers.classify.learning.model import HybridClassifier
-from torch_embers.classify.opinions import Opinions
 from torch_embers.classify.suspects import suspects
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
@@ -82,9 +83,17 @@ def made(filled: Store) -> Bundle:
     return learned(filled).bundle
 
 
-def using(monkeypatch: pytest.MonkeyPatch, *, combined: bool, taught: bool) -> None:
+def using(monkeypatch: pytest.MonkeyPatch, *, combined: bool, trained: bool) -> None:
     labeller = Labeller.load()
-    use = Use("consequence", combined, taught, 0.5, 0.25, 0.25)
+    use = Use(
+        scheme="consequence",
+        combined=combined,
+        trained=trained,
+        min_probability=0.5,
+        weight=0.25,
+        per_class=0.25,
+        reason="tested",
+    )
     monkeypatch.setattr(labeller, "uses", {"consequence": use})
 
 
@@ -120,8 +129,8 @@ def prediction(store: Store, number: int) -> tuple[Any, ...]:
 
 def test_what_gold_is_too_thin_for_is_left_out_with_the_reason(store: Store) -> None:
     trained = learned(store)
-    assert set(trained.bundle.judges) == {"consequence"}
-    assert trained.items == {"consequence": 24}
+    assert set(trained.bundle.combiners) == {"consequence"}
+    assert {name: len(rows) for name, rows in trained.bundle.rows.items()} == {"consequence": 24}
     assert trained.left_out["bug_type"] == "no class has 3 or more labelled items"
     assert "memory_subtype.concurrency" not in trained.left_out, "nothing to learn where there is one class"
 
@@ -133,10 +142,10 @@ def test_rare_classes_are_named(store: Store) -> None:
         )
     trained = learned(store)
     assert trained.rare == {"consequence": {"other": 2}}
-    judge = trained.bundle.judges["consequence"]
-    assert "other" not in judge.model.classes
-    assert judge.voting is not None
-    assert {value for value, _ in judge.voting.weights.values()} <= set(judge.model.classes)
+    combiner = trained.bundle.combiners["consequence"]
+    assert "other" not in combiner.model.classes
+    assert combiner.vote_weights is not None
+    assert {value for value, _ in combiner.vote_weights.weights.values()} <= set(combiner.model.classes)
 
 
 def test_no_gold_at_all_says_what_to_do(database: Path) -> None:
@@ -157,21 +166,21 @@ def test_too_little_gold_says_what_to_do(database: Path) -> None:
         learned(store)
 
 
-def test_every_row_keeps_its_source_and_taught_rows_are_never_judged(
+def test_every_row_keeps_its_source_and_weak_rows_are_never_calibrated_on(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    using(monkeypatch, combined=True, taught=True)
+    using(monkeypatch, combined=True, trained=True)
     bundle = learned(store).bundle
     own = bundle.rows["consequence"]
     sources = Counter(row.source.partition(":")[0] for row in own)
     assert sources == {"gold": 24, "weak": 6}, "a quarter of eight for each class"
     assert {row.source for row in own if row.weight == 1} == {"gold:human:h"}
-    taught = [row for row in own if row.source.startswith("weak:")]
-    assert all(0 < row.weight <= 0.25 for row in taught)
-    assert {row.source for row in taught if row.label == "crash"} == {"weak:title-segfault"}
+    weak = [row for row in own if row.source.startswith("weak:")]
+    assert all(0 < row.weight <= 0.25 for row in weak)
+    assert {row.source for row in weak if row.label == "crash"} == {"weak:title-segfault"}
     held_out = {(one.repo, one.number) for one in bundle.held_out["consequence"]}
     assert held_out == {(row.repo, row.number) for row in own if row.weight == 1}
-    assert bundle.judges["consequence"].model.trained_on == dict.fromkeys(WORDS, 8)
+    assert bundle.combiners["consequence"].model.trained_on == dict.fromkeys(WORDS, 8)
     assert "| consequence | votes, without gold | 6 |" in training_card(bundle)
 
 
@@ -182,18 +191,18 @@ def test_no_item_vouches_for_a_function_that_speaks_of_it() -> None:
     splits = grouped_folds(truth, range(20), model.settings.folds, model.settings.seed)
     asked: list[set[int]] = []
 
-    def measured(chosen: NDArray[np.int64] | None) -> Voting:
+    def estimated(chosen: NDArray[np.int64] | None) -> VoteWeights:
         asked.append(set(range(20)) if chosen is None else set(chosen.tolist()))
-        return Voting({"title-segfault": ("a", 2.0)}, 0.5, 4.0)
+        return VoteWeights({"title-segfault": ("a", 2.0)}, 0.5, 4.0)
 
-    cast = Cast.of([[WeakLabel("consequence", "crash", "title-segfault", "keyword", "x")]] * 20)
-    judge, held_out = with_votes(model, truth, cast, splits, measured)
+    matrix = VoteMatrix.of([[WeakLabel("consequence", "crash", "title-segfault", "keyword", "x")]] * 20)
+    combiner, held_out = fit_combiner(model, truth, matrix, splits, estimated)
     assert [known & set(split.test.tolist()) for known, split in zip(asked, splits, strict=False)] == [set()] * len(
         splits
     )
     assert asked[-1] == set(range(20))
     assert held_out.sum(axis=1) == pytest.approx(1)
-    assert judge.voting is not None
+    assert combiner.vote_weights is not None
 
 
 # ---- labelling -----------------------------------------------------------------------------------------------------
@@ -208,9 +217,9 @@ def test_votes_count_where_they_are_used_and_provenance_says_so(store: Store, ma
 
 
 def test_without_use_the_text_alone_decides(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    using(monkeypatch, combined=False, taught=False)
+    using(monkeypatch, combined=False, trained=False)
     bundle = learned(store).bundle
-    assert bundle.judges["consequence"].voting is None
+    assert bundle.combiners["consequence"].vote_weights is None
     labelled(store, bundle)
     assert {row[0] for row in rows(store.path, "SELECT DISTINCT provenance FROM predictions")} == {
         "out_of_fold",
@@ -259,30 +268,30 @@ def test_an_explanation_names_votes_and_what_was_learned(store: Store, made: Bun
     [label] = explain(store, made, REPO, 10).labels
     assert (label.scheme, label.likeliest) == ("consequence", "crash")
     assert [(vote.function, vote.value) for vote in label.votes] == [("title-segfault", "crash")]
-    assert label.learned == Row(REPO, 10, "crash", 1.0, "gold:human:h")
+    assert label.learned == TrainingRow(REPO, 10, "crash", 1.0, "gold:human:h")
     [other] = explain(store, made, REPO, 120).labels
     assert other.learned is None
 
 
-# ---- opinions ------------------------------------------------------------------------------------------------------
+# ---- aggregation ---------------------------------------------------------------------------------------------------
 
 
-def judge_of(name: str, classes: Sequence[str]) -> Judge:
+def combiner_of(name: str, classes: Sequence[str]) -> Combiner:
     texts = [f"{value} {n}" for n in range(6) for value in classes]
     model = HybridClassifier(name).fit(texts, words().encode(texts), list(classes) * 6, range(len(texts)))
-    return Judge(model, None, 1.0, 0.6)
+    return Combiner(model, None, 1.0, 0.6)
 
 
 def test_children_follow_the_likeliest_class_of_their_parent() -> None:
     classes = {"bug_type": ("logical", "memory"), "memory_type": ("concurrency", "segment_fault")}
-    judges = {name: judge_of(name, values) for name, values in classes.items()}
-    bundle = Bundle("made", VARIANT, "words@0", "", judges)
+    combiners = {name: combiner_of(name, values) for name, values in classes.items()}
+    bundle = Bundle("made", VARIANT, "words@0", "", combiners)
     said = {
         "bug_type": np.array([[0.1, 0.9], [0.9, 0.1], [0.1, 0.9]]),
         "memory_type": np.array([[0.9, 0.1], [0.9, 0.1], [0.55, 0.45]]),
     }
     keys = [(REPO, number) for number in (1, 2, 3)]
-    labels = Opinions(bundle).labels(keys, said, np.array([True, True, True]), {})
+    labels = Aggregator(bundle).labels(keys, said, np.array([True, True, True]), {})
     found = set(zip(labels.place, labels.scheme, labels.likeliest, labels.abstained, strict=True))
     assert (0, "memory_subtype", "miss_lock", False) in found
     assert (2, "memory_type", "concurrency", True) in found
@@ -291,18 +300,18 @@ def test_children_follow_the_likeliest_class_of_their_parent() -> None:
 
 
 def test_of_an_unreadable_item_a_run_alone_can_speak() -> None:
-    bundle = Bundle("made", VARIANT, "words@0", "", {"consequence": judge_of("consequence", ("crash", "hang"))})
+    bundle = Bundle("made", VARIANT, "words@0", "", {"consequence": combiner_of("consequence", ("crash", "hang"))})
     run = WeakLabel("consequence", "hang", "run-hang", "execution", "case a")
     said = {"consequence": np.full((2, 2), 0.5)}
-    labels = Opinions(bundle).labels([(REPO, 1), (REPO, 2)], said, np.array([False, False]), {(REPO, 2): [run]})
+    labels = Aggregator(bundle).labels([(REPO, 1), (REPO, 2)], said, np.array([False, False]), {(REPO, 2): [run]})
     assert list(zip(labels.place, labels.likeliest, labels.provenance, strict=True)) == [(1, "hang", "execution")]
 
 
 def test_held_out_answers_stand_for_items_that_were_learned_from() -> None:
-    judges = {"consequence": judge_of("consequence", ("crash", "hang"))}
-    bundle = Bundle("made", VARIANT, "words@0", "", judges, {"consequence": (HeldOut(REPO, 1, (0.2, 0.8)),)})
-    labels = Opinions(bundle).labels([(REPO, 1)], {"consequence": np.array([[0.99, 0.01]])}, np.array([True]), {})
-    assert (labels.likeliest, labels.provenance, labels.probability) == (["hang"], [opinions.OUT_OF_FOLD], [0.8])
+    combiners = {"consequence": combiner_of("consequence", ("crash", "hang"))}
+    bundle = Bundle("made", VARIANT, "words@0", "", combiners, {"consequence": (HeldOut(REPO, 1, (0.2, 0.8)),)})
+    labels = Aggregator(bundle).labels([(REPO, 1)], {"consequence": np.array([[0.99, 0.01]])}, np.array([True]), {})
+    assert (labels.likeliest, labels.provenance, labels.probability) == (["hang"], [aggregation.OUT_OF_FOLD], [0.8])
 
 
 def test_the_explanation_that_is_kept_names_terms_and_the_nearest_other_labelled_item(
@@ -328,13 +337,16 @@ def test_suspects_are_labels_that_the_held_out_answers_speak_against(store: Stor
         for kind, value in ((0, "crash"), (2, "hang"))
         for number in range(10 + kind, 90, 10)
     )
-    judges = {"consequence": judge_of("consequence", ("crash", "hang"))}
-    found = suspects(store, Bundle("made", VARIANT, "words@0", "", judges, {"consequence": held_out}), ["consequence"])
+    combiners = {"consequence": combiner_of("consequence", ("crash", "hang"))}
+    found = suspects(
+        store, Bundle("made", VARIANT, "words@0", "", combiners, {"consequence": held_out}), ["consequence"]
+    )
     assert [(one.number, one.given, one.suggested, one.by) for one in found] == [
         (10, "crash", "hang", "human:h"),
         (12, "hang", "crash", "human:h"),
     ]
     assert [round(one.margin, 2) for one in found] == [0.8, 0.6]
     assert (
-        suspects(store, Bundle("made", VARIANT, "words@0", "", judges, {"consequence": held_out}), ["bug_type"]) == []
+        suspects(store, Bundle("made", VARIANT, "words@0", "", combiners, {"consequence": held_out}), ["bug_type"])
+        == []
     )

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from support import rows
 from torch_embers import resources
-from torch_embers.classify.labels import label_model, voting, weak, weak_table
+from torch_embers.classify.labels import label_model, vote_weights, weak, weak_table
 from torch_embers.classify.labels.label_model import Accuracy
-from torch_embers.classify.labels.weak import Labeller, Shown, WeakLabel
+from torch_embers.classify.labels.labelling_file import KeywordFunction, LabelFunction
+from torch_embers.classify.labels.weak import Labeller, ObservedFailure, WeakLabel
 from torch_embers.errors import InputError
 from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
@@ -55,19 +56,24 @@ def catalog_titles() -> list[str]:
 # ---- the file ------------------------------------------------------------------------------------------------------
 
 
+def keyword_functions() -> list[KeywordFunction]:
+    return [function for function in Labeller.load().functions if isinstance(function, KeywordFunction)]
+
+
 def test_every_shipped_function_votes_for_a_class_of_the_taxonomy() -> None:
     taxonomy = Taxonomy.load()
     labeller = Labeller.load()
     assert len(labeller.functions) > 90
     for scheme, value, kind in labeller.names().values():
         assert value in taxonomy.scheme(scheme).names()
-        assert kind in weak.KINDS
+        assert kind in ("label", "keyword", "execution")
 
 
 def test_every_declared_label_is_one_that_maintainers_use() -> None:
     text = resources.data_file("label_names.txt").read_text(encoding="utf-8")
     known = {line.strip().lower() for line in text.splitlines() if not line.startswith("#")}
-    declared = set().union(*(function.labels for function in Labeller.load().functions))
+    functions = (function for function in Labeller.load().functions if isinstance(function, LabelFunction))
+    declared = set().union(*(function.labels for function in functions))
     aliases = {name for name in declared if name.startswith("topic: ")} | {"module: xpu"}
     assert declared - known <= aliases
 
@@ -84,7 +90,7 @@ def test_a_word_that_a_pattern_needs_lets_each_of_its_alternatives_through() -> 
         "title-wish": ["[rfc] a", "umbrella b", "is there any way", "how can i", "please add"],
         "title-32-bit": ["int32_max", "2**31", "2 ^ 32", "large tensors", "uint32 offset", "integer overflow"],
     }
-    functions = {function.id: function for function in Labeller.load().functions}
+    functions = {function.id: function for function in keyword_functions()}
     for name, texts in examples.items():
         for text in texts:
             assert name in {found.function for found in weak.votes(text, None, [])}, (name, text)
@@ -95,18 +101,17 @@ def test_every_pattern_means_the_same_to_re2() -> None:
     titles = catalog_titles()
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE texts AS SELECT unnest($titles) AS said", {"titles": titles})
-        for function in Labeller.load().functions:
-            if function.pattern:
-                query = "SELECT said FROM texts WHERE regexp_matches(said, $pattern)"
-                found = connection.execute(query, {"pattern": function.pattern.pattern}).fetchall()
-                mine = [title for title in titles if function.pattern.search(title)]
-                assert sorted(said for (said,) in found) == sorted(mine), function.id
+        for function in keyword_functions():
+            query = "SELECT said FROM texts WHERE regexp_matches(said, $pattern)"
+            found = connection.execute(query, {"pattern": function.pattern.pattern}).fetchall()
+            mine = [title for title in titles if function.pattern.search(title)]
+            assert sorted(said for (said,) in found) == sorted(mine), function.id
 
 
 def test_on_real_titles_the_cheap_test_hides_nothing() -> None:
-    for function in Labeller.load().functions:
+    for function in keyword_functions():
         for title in catalog_titles():
-            if function.pattern and function.pattern.search(title):
+            if function.pattern.search(title):
                 assert any(word in title for word in function.needs), (function.id, title)
 
 
@@ -117,13 +122,13 @@ def test_on_real_titles_the_cheap_test_hides_nothing() -> None:
         ({"scheme": "nonsense"}, "no scheme"),
         ({"kind": "guess"}, "kind"),
         ({"reason": " "}, "reason"),
-        ({"id": "Title"}, "lower case"),
+        ({"id": "Title"}, 'function "Title": keyword: id: '),
         ({"pattern": "seg.*fault"}, "upper bound"),
         ({"pattern": "(?=seg)fault"}, "RE2"),
         ({"pattern": r"(s)\1"}, "RE2"),
         ({"pattern": "SIGSEGV"}, "lower case"),
         ({"pattern": "(seg"}, "title-segfault"),
-        ({"where": "thread"}, "title or body"),
+        ({"where": "thread"}, "where: Input should be 'title' or 'body'"),
         ({"needs": []}, "needs"),
         ({"needs": "seg"}, "needs"),
         ({"labels": ["x"]}, "labels"),
@@ -209,11 +214,11 @@ def test_hostile_text_takes_no_longer_than_its_length_asks_for(unit: str) -> Non
 
 
 def by_run(*shown: str) -> list[tuple[str, str]]:
-    return [(vote.value, vote.evidence) for vote in Labeller.load().execution_votes(Shown(*shown), "run 7")]
+    return [(vote.value, vote.evidence) for vote in Labeller.load().execution_votes(ObservedFailure(*shown), "run 7")]
 
 
 def test_a_run_votes_by_what_it_showed() -> None:
-    [crash] = Labeller.load().execution_votes(Shown("signal", "SIGSEGV"), "run 7")
+    [crash] = Labeller.load().execution_votes(ObservedFailure("signal", "SIGSEGV"), "run 7")
     assert (crash.value, crash.kind, crash.evidence) == ("crash", "execution", "run 7")
     assert by_run("signal", "SIGKILL") == []
     assert by_run("assertion", "AssertionError") == []
@@ -325,7 +330,7 @@ def test_functions_that_repeat_each_other_stay_below_the_cap() -> None:
     many = [vote("crash", f"f{place}") for place in range(50)]
     made = label_model.combine(many, dict.fromkeys((f"f{place}" for place in range(50)), worth(6.0)), EVEN)
     others = len(CONSEQUENCES) - 1
-    assert made["crash"] == pytest.approx(1 / (1 + others * math.exp(-Labeller.load().text_cap)))
+    assert made["crash"] == pytest.approx(1 / (1 + others * math.exp(-Labeller.load().cap)))
     twice = label_model.combine([vote("crash"), vote("crash")], {"f": worth(1.0)}, EVEN)
     assert twice == label_model.combine([vote("crash")], {"f": worth(1.0)}, EVEN)
 
@@ -371,10 +376,10 @@ def test_votes_on_a_batch_add_up_as_those_on_one_item(functions: list[str], weig
     cast = [WeakLabel(*known[name][:2], name, known[name][2], "x") for name in functions]
     cast = [one for one in cast if one.kind != "execution"]
     worths = {name: weights[place % len(weights)] for place, name in enumerate(NAMES)}
-    voted = voting.Voting(
-        {name: (known[name][1], worth) for name, worth in worths.items()}, labeller.further_vote, labeller.text_cap
+    voted = vote_weights.VoteWeights(
+        {name: (known[name][1], worth) for name, worth in worths.items()}, labeller.discount, labeller.cap
     )
-    added = voted.evidence(voting.Cast.of([cast, []], labeller), CONSEQUENCES)
+    added = voted.evidence(vote_weights.VoteMatrix.of([cast, []], labeller), CONSEQUENCES)
     assert not added[1].any()
     odds = [math.exp(value) for value in added[0]]
     wanted = label_model.combine(cast, {name: worth(value) for name, value in worths.items()}, EVEN)
@@ -382,8 +387,8 @@ def test_votes_on_a_batch_add_up_as_those_on_one_item(functions: list[str], weig
 
 
 def test_a_vote_of_a_function_that_is_gone_counts_nothing() -> None:
-    voted = voting.Voting({"gone": ("crash", 2.0)}, 0.5, 4.0)
-    assert not voted.evidence(voting.Cast.of([[vote("crash", "gone")]]), CONSEQUENCES).any()
+    voted = vote_weights.VoteWeights({"gone": ("crash", 2.0)}, 0.5, 4.0)
+    assert not voted.evidence(vote_weights.VoteMatrix.of([[vote("crash", "gone")]]), CONSEQUENCES).any()
 
 
 # ---- the table -----------------------------------------------------------------------------------------------------

@@ -6,71 +6,83 @@ A class is named by its scheme and value, and where one value stands under sever
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from torch_embers import resources
+from pydantic import AfterValidator, Field, StrictBool, StrictInt, StringConstraints, model_validator
+
+from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
+from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 FILE = "taxonomy.toml"
-VERSION = 1
 ANY = "*"
 """As the value of a scheme's parent: each class names its own parent class."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
-_SHARE = re.compile(r"\d{1,2}(?:\.\d)?%")
-_SCHEME_KEYS = frozenset({"name", "definition", "exclusive", "parent", "order", "numbers", "class"})
-_CLASS_TEXTS = ("name", "definition", "rule", "source")
-_CLASS_KEYS = frozenset({*_CLASS_TEXTS, "precedence", "parent_class", "paper_name", "paper_count", "paper_share"})
+Name = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[a-z][a-z0-9_]{0,40}$")]
+Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class TaxonomyError(InputError):
-    """The taxonomy file is malformed, or a label is none of its classes."""
+    """A scheme or a label is none of the taxonomy."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClassDef:
+class ClassDef(Entry):
     """One class of a scheme."""
 
-    name: str
-    definition: str
-    rule: str
+    name: Name
+    definition: Prose
+    rule: Prose
     """How to decide for or against it."""
-    paper_count: int | None
-    """Bugs of this class in the study, where it gives a number."""
-    paper_share: str | None
-    """The study's own percentage, as printed (``30.2%``)."""
-    parent_class: str | None
-    """Class of the parent scheme under which it stands; only where classes of one scheme differ in that."""
-    precedence: int = 0
-    """Rank among its siblings; 1 is looked at first."""
-    paper_name: str | None = None
-    """How the study writes it; ``None`` where the class is ours."""
-    source: str = ""
+    source: Prose
     """Where in the study the class and its number stand."""
+    precedence: StrictInt = Field(ge=1)
+    """Rank among its siblings; 1 is looked at first."""
+    parent_class: Prose | None = None
+    """Class of the parent scheme under which it stands; only where classes of one scheme differ in that."""
+    paper_name: Prose | None = None
+    """How the study writes it; ``None`` where the class is ours."""
+    paper_count: StrictInt | None = Field(None, ge=0)
+    """Bugs of this class in the study, where it gives a number."""
+    paper_share: str | None = Field(None, pattern=r"^\d{1,2}(\.\d)?%$")
+    """The study's own percentage, as printed (``30.2%``)."""
+
+    @model_validator(mode="after")
+    def _check(self) -> ClassDef:
+        if self.paper_name is None and (self.paper_count is not None or self.paper_share is not None):
+            raise ValueError("a number of the paper needs paper_name")
+        return self
 
 
-@dataclass(frozen=True, slots=True)
-class Scheme:
+class Scheme(Entry):
     """A question about an item and its possible answers, in order of precedence."""
 
-    name: str
-    definition: str
-    exclusive: bool
+    name: Name
+    definition: Prose
+    exclusive: StrictBool
     """Whether exactly one class holds; otherwise any number."""
-    classes: tuple[ClassDef, ...]
-    parent: tuple[str, str] | None
+    parent: tuple[str, str] | None = None
     """(scheme, value) under which this scheme applies; the value ``*`` stands for each class's own ``parent_class``."""
-    order: str = ""
+    order: Prose
     """What precedence means here."""
-    numbers: str = ""
+    numbers: Annotated[Prose, AfterValidator(lambda text: " ".join(text.split()))]
     """What the study counts here."""
+    classes: tuple[ClassDef, ...] = Field(alias="class", min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Scheme:
+        by_parent = self.parent is not None and self.parent[1] == ANY
+        for entry in self.classes:
+            if (entry.parent_class is not None) != by_parent:
+                problem = "parent_class is missing" if by_parent else 'parent_class needs parent = [scheme, "*"]'
+                raise ValueError(f"class {entry.name}: {problem}")
+        return self
 
     def names(self) -> tuple[str, ...]:
         """Values of the scheme, each once, in order of precedence."""
@@ -86,17 +98,59 @@ class Scheme:
         Raises:
             TaxonomyError: no such class, or several and no parent class given.
         """
-        found = [entry for entry in self.classes if entry.name == value]
+        matches = [entry for entry in self.classes if entry.name == value]
         if parent_class is not None:
-            found = [entry for entry in found if entry.parent_class in (None, parent_class)]
-        if len(found) == 1:
-            return found[0]
+            matches = [entry for entry in matches if entry.parent_class in (None, parent_class)]
+        if len(matches) == 1:
+            return matches[0]
         place = f" under {parent_class!r}" if parent_class else ""
-        if found:
-            parents = ", ".join(str(entry.parent_class) for entry in found)
+        if matches:
+            parents = ", ".join(str(entry.parent_class) for entry in matches)
             raise TaxonomyError(f"{self.name} {value!r} stands under several classes ({parents}): name one")
         known = ", ".join(dict.fromkeys(entry.name for entry in self.under(parent_class))) or "none"
         raise TaxonomyError(f"{value!r} is no class of {self.name}{place} (known: {known})")
+
+
+def _under(entry: ClassDef) -> str:
+    return entry.parent_class or ""
+
+
+class TaxonomyFile(Entry):
+    """The whole file."""
+
+    version: Literal[1]
+    schemes: tuple[Scheme, ...] = Field(alias="scheme", min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> TaxonomyFile:
+        earlier: dict[str, Scheme] = {}
+        for scheme in self.schemes:
+            if scheme.name in earlier:
+                raise ValueError(f"scheme {scheme.name!r} stands twice")
+            if scheme.parent is not None:
+                _check_parent(scheme, *scheme.parent, earlier)
+            _check_siblings(scheme)
+            earlier[scheme.name] = scheme
+        return self
+
+
+def _check_parent(scheme: Scheme, parent: str, value: str, earlier: Mapping[str, Scheme]) -> None:
+    if parent not in earlier:
+        raise ValueError(f"scheme {scheme.name}: parent must be [scheme, value] of a scheme further up")
+    for name in [value] if value != ANY else [_under(entry) for entry in scheme.classes]:
+        if name not in earlier[parent].names():
+            raise ValueError(f"scheme {scheme.name}: parent {name!r} is no class of {parent}")
+
+
+def _check_siblings(scheme: Scheme) -> None:
+    """Among the classes under one parent class no name is repeated, and precedences count up from 1."""
+    for _, siblings in groupby(sorted(scheme.classes, key=_under), _under):
+        group = list(siblings)
+        names = [entry.name for entry in group]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"scheme {scheme.name}: class {twice[0]!r} stands twice")
+        if sorted(entry.precedence for entry in group) != list(range(1, len(group) + 1)):
+            raise ValueError(f"scheme {scheme.name}: precedences of {', '.join(names)} must be 1 to {len(group)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +166,7 @@ class Taxonomy:
         """Read the shipped ``data/taxonomy.toml`` once.
 
         Raises:
-            TaxonomyError: an entry is wrong; the message names scheme, class and key.
-            InputError: the file is missing or no TOML.
+            InputError: the file is missing, no TOML, or an entry is wrong.
         """
         return _shipped()
 
@@ -179,19 +232,16 @@ class Taxonomy:
 
 
 def parse(data: Mapping[str, Any], digest: str = "") -> Taxonomy:
-    """Check parsed TOML and turn it into a taxonomy.
+    """Check parsed TOML and turn it into a taxonomy, classes in order of their parent class and precedence.
 
     Raises:
-        TaxonomyError: an entry is wrong; the message names scheme, class and key.
+        InputError: an entry is wrong; the message names scheme, class and key.
     """
-    if data.get("version") != VERSION:
-        raise TaxonomyError(f"{FILE}: version {data.get('version')!r} is not {VERSION}, the one this embers reads")
     schemes: dict[str, Scheme] = {}
-    for entry in _tables(data, "scheme", FILE):
-        scheme = _scheme(entry, schemes)
-        if scheme.name in schemes:
-            raise TaxonomyError(f"{FILE}: scheme {scheme.name!r} stands twice")
-        schemes[scheme.name] = scheme
+    for scheme in toml_models.validate(TaxonomyFile, data, FILE).schemes:
+        parents = schemes[scheme.parent[0]].names() if scheme.parent and scheme.parent[1] == ANY else ("",)
+        ordered = sorted(scheme.classes, key=lambda entry: (parents.index(_under(entry)), entry.precedence))
+        schemes[scheme.name] = scheme.model_copy(update={"classes": tuple(ordered)})
     return Taxonomy(schemes, digest)
 
 
@@ -199,113 +249,3 @@ def parse(data: Mapping[str, Any], digest: str = "") -> Taxonomy:
 def _shipped() -> Taxonomy:
     data = resources.load_toml(FILE)
     return parse(data, blake2b(resources.data_file(FILE).read_bytes(), digest_size=8).hexdigest())
-
-
-def _tables(data: Mapping[str, Any], key: str, place: str) -> Iterator[Mapping[str, Any]]:
-    entries = data.get(key)
-    if not isinstance(entries, list) or not entries or not all(isinstance(entry, dict) for entry in entries):
-        raise TaxonomyError(f"{place}: at least one [[{key}]] is needed")
-    yield from entries
-
-
-def _text(entry: Mapping[str, Any], key: str, place: str) -> str:
-    value = entry.get(key)
-    if not isinstance(value, str) or not value.strip():
-        raise TaxonomyError(f"{place}: {key} must be a text that says something")
-    return value.strip()
-
-
-def _name(entry: Mapping[str, Any], place: str) -> str:
-    name = _text(entry, "name", place)
-    if not _NAME.fullmatch(name):
-        raise TaxonomyError(f"{place}: the name {name!r} must be lower case with underscores")
-    return name
-
-
-def _refuse_unknown(entry: Mapping[str, Any], known: frozenset[str], place: str) -> None:
-    if unknown := sorted(set(entry) - known):
-        raise TaxonomyError(f"{place}: unknown key {unknown[0]!r}")
-
-
-def _scheme(entry: Mapping[str, Any], earlier: Mapping[str, Scheme]) -> Scheme:
-    name = _name(entry, f"{FILE}: a scheme")
-    place = f"{FILE}: scheme {name}"
-    _refuse_unknown(entry, _SCHEME_KEYS, place)
-    if not isinstance(exclusive := entry.get("exclusive"), bool):
-        raise TaxonomyError(f"{place}: exclusive must be true or false")
-    parent = _parent(entry, earlier, place)
-    classes = [_class(part, name) for part in _tables(entry, "class", place)]
-    for part in classes:
-        _check_parent_class(part, parent, earlier, place)
-    _check_unique(classes, place)
-    rank = {parent_class: at for at, parent_class in enumerate(_parent_order(parent, earlier))}
-    classes.sort(key=lambda part: (rank.get(part.parent_class, -1), part.precedence))
-    return Scheme(
-        name,
-        _text(entry, "definition", place),
-        exclusive,
-        tuple(classes),
-        parent,
-        _text(entry, "order", place),
-        " ".join(_text(entry, "numbers", place).split()),
-    )
-
-
-def _parent(entry: Mapping[str, Any], earlier: Mapping[str, Scheme], place: str) -> tuple[str, str] | None:
-    match entry.get("parent"):
-        case None:
-            return None
-        case [str(scheme), str(value)] if scheme in earlier:
-            if value != ANY and value not in earlier[scheme].names():
-                raise TaxonomyError(f"{place}: parent {value!r} is no class of {scheme}")
-            return scheme, value
-        case _:
-            raise TaxonomyError(f"{place}: parent must be [scheme, value] of a scheme further up")
-
-
-def _parent_order(parent: tuple[str, str] | None, earlier: Mapping[str, Scheme]) -> tuple[str | None, ...]:
-    return earlier[parent[0]].names() if parent and parent[1] == ANY else ()
-
-
-def _class(entry: Mapping[str, Any], scheme: str) -> ClassDef:
-    name = _name(entry, f"{FILE}: a class of {scheme}")
-    place = f"{FILE}: {scheme} {name}"
-    _refuse_unknown(entry, _CLASS_KEYS, place)
-    _, definition, rule, source = (_text(entry, key, place) for key in _CLASS_TEXTS)
-    count, share, precedence = entry.get("paper_count"), entry.get("paper_share"), entry.get("precedence")
-    if count is not None and (type(count) is not int or count < 0):
-        raise TaxonomyError(f"{place}: paper_count must be a whole number, not {count!r}")
-    if share is not None and not (isinstance(share, str) and _SHARE.fullmatch(share)):
-        raise TaxonomyError(f"{place}: paper_share must look like 30.2%, not {share!r}")
-    if type(precedence) is not int or precedence < 1:
-        raise TaxonomyError(f"{place}: precedence must be a whole number from 1")
-    paper_name = _text(entry, "paper_name", place) if "paper_name" in entry else None
-    if paper_name is None and (count is not None or share is not None):
-        raise TaxonomyError(f"{place}: a number of the paper needs paper_name")
-    parent_class = _text(entry, "parent_class", place) if "parent_class" in entry else None
-    return ClassDef(name, definition, rule, count, share, parent_class, precedence, paper_name, source)
-
-
-def _check_parent_class(
-    entry: ClassDef, parent: tuple[str, str] | None, earlier: Mapping[str, Scheme], place: str
-) -> None:
-    if parent is None or parent[1] != ANY:
-        if entry.parent_class is not None:
-            raise TaxonomyError(f'{place}: class {entry.name}: parent_class needs parent = [scheme, "*"]')
-    elif entry.parent_class is None:
-        raise TaxonomyError(f"{place}: class {entry.name}: parent_class is missing")
-    elif entry.parent_class not in earlier[parent[0]].names():
-        raise TaxonomyError(f"{place}: class {entry.name}: {entry.parent_class!r} is no class of {parent[0]}")
-
-
-def _check_unique(classes: Sequence[ClassDef], place: str) -> None:
-    """Neither a name nor a precedence may stand twice among siblings, and precedences count up from 1."""
-    siblings: dict[str | None, list[ClassDef]] = {}
-    for entry in classes:
-        siblings.setdefault(entry.parent_class, []).append(entry)
-    for group in siblings.values():
-        names = [entry.name for entry in group]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise TaxonomyError(f"{place}: class {twice[0]!r} stands twice")
-        if sorted(entry.precedence for entry in group) != list(range(1, len(group) + 1)):
-            raise TaxonomyError(f"{place}: precedences of {', '.join(names)} must be 1 to {len(group)}, each once")

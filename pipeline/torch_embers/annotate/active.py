@@ -1,7 +1,7 @@
-"""What a person should label next.
+"""Active learning: the order in which items are offered for labelling.
 
-Key insight: a label is worth most where model and weak votes contradict each other, where the model wavers, and in
-classes that are rare. Near-duplicates teach nothing new, so they are kept apart. Everything here is pure.
+A label is most informative where the model and the weak votes disagree, where the model is uncertain, and in rare
+classes. Near-duplicates add little, so they are kept apart in the order. Everything here is pure.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 DISAGREEMENT, UNCERTAINTY, RARITY = 0.40, 0.35, 0.25
-"""Shares of the three reasons in a score. A contradiction comes first, as one of the two sides is surely wrong; rarity
-comes last, or every doubtful guess of the rarest class would be asked before all else."""
+"""Weights of the three criteria in a score. Disagreement has most, as one of the two sides is certainly wrong; rarity
+has least, or every uncertain prediction of the rarest class would come first."""
 APART = 5
 """Of so many items in a row no two are of one group, as long as another group is left."""
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
-    """What is thought of an item in one scheme before anyone looked at it."""
+class SchemeEvidence:
+    """What model and votes say of an item in one scheme before a person labels it."""
 
     scheme: str
     classes: int
@@ -41,7 +41,7 @@ class Candidate:
 
     repo: str
     number: int
-    opinions: tuple[Opinion, ...] = ()
+    evidence: tuple[SchemeEvidence, ...] = ()
     group: str = ""
     """Near-duplicates share it; empty: like no other."""
     changed_at: str = ""
@@ -51,8 +51,8 @@ class Candidate:
 def rank(candidates: Sequence[Candidate], known: Mapping[tuple[str, str], int] | None = None) -> list[Candidate]:
     """Return the candidates, the most informative first.
 
-    The score is the best of an item's opinions: contradiction between model and votes, uncertainty, rarity of the
-    class that it would belong to. Without any opinion the newest comes first. Equal input gives equal output,
+    The score is the best of an item's evidence: contradiction between model and votes, uncertainty, rarity of the
+    class that it would belong to. Without any evidence the newest comes first. Equal input gives equal output,
     whatever its order.
 
     Args:
@@ -62,40 +62,40 @@ def rank(candidates: Sequence[Candidate], known: Mapping[tuple[str, str], int] |
     rarity = _rarities(candidates, known or {})
     ordered = sorted(candidates, key=lambda one: (one.repo, one.number))
     ordered.sort(key=lambda one: one.changed_at, reverse=True)
-    ordered.sort(key=lambda one: (-score(one, rarity), not any(map(_says_something, one.opinions))))
+    ordered.sort(key=lambda one: (-score(one, rarity), not any(map(_is_known, one.evidence))))
     return _apart(ordered)
 
 
 def score(candidate: Candidate, rarity: Mapping[tuple[str, str], float]) -> float:
     """How informative an item is, 0 to 1, rounded so that machines agree."""
-    found = [_score(opinion, rarity) for opinion in candidate.opinions if _says_something(opinion)]
+    found = [_score(evidence, rarity) for evidence in candidate.evidence if _is_known(evidence)]
     return round(max(found, default=0.0), 9)
 
 
-def disagreement(opinion: Opinion) -> float:
+def disagreement(evidence: SchemeEvidence) -> float:
     """Distance between what the model and what the votes say (total variation, 0 to 1).
 
     Without a model: the share of the votes that are not for the leading value. Without votes: 0.
     """
-    votes = _votes(opinion)
+    votes = _votes(evidence)
     if not votes:
         return 0.0
-    model = _model(opinion)
+    model = _model(evidence)
     if not model:
         return 1 - max(votes.values())
-    spread, unnamed = _spread(opinion, {*model, *votes})
+    spread, unnamed = _spread(evidence, {*model, *votes})
     return (sum(abs(spread[value] - votes.get(value, 0.0)) for value in spread) + unnamed) / 2
 
 
-def uncertainty(opinion: Opinion) -> float:
+def uncertainty(evidence: SchemeEvidence) -> float:
     """How undecided the model is, 0 to 1: mean of normalised entropy and of one minus the margin between its first two.
 
     A probability that is not given is taken as spread evenly over the classes that are not named. Without a model the
     shares of the votes stand in for it.
     """
-    model = _model(opinion)
-    named = model or _votes(opinion)
-    classes = max(opinion.classes, len(named))
+    model = _model(evidence)
+    named = model or _votes(evidence)
+    classes = max(evidence.classes, len(named))
     if not named or classes < 2:
         return 0.0
     rest = max(1 - sum(named.values()), 0.0) if model else 0.0
@@ -106,51 +106,51 @@ def uncertainty(opinion: Opinion) -> float:
     return min((entropy + 1 - (first - second)) / 2, 1.0)
 
 
-def _score(opinion: Opinion, rarity: Mapping[tuple[str, str], float]) -> float:
-    rare = rarity.get((opinion.scheme, _leading(opinion)), 0.0)
-    return DISAGREEMENT * disagreement(opinion) + UNCERTAINTY * uncertainty(opinion) + RARITY * rare
+def _score(evidence: SchemeEvidence, rarity: Mapping[tuple[str, str], float]) -> float:
+    rare = rarity.get((evidence.scheme, _leading(evidence)), 0.0)
+    return DISAGREEMENT * disagreement(evidence) + UNCERTAINTY * uncertainty(evidence) + RARITY * rare
 
 
-def _model(opinion: Opinion) -> dict[str, float]:
+def _model(evidence: SchemeEvidence) -> dict[str, float]:
     """The probabilities that are numbers, brought to a sum of at most 1."""
-    usable = {value: min(p, 1.0) for value, p in opinion.model.items() if math.isfinite(p) and p > 0}
+    usable = {value: min(p, 1.0) for value, p in evidence.model.items() if math.isfinite(p) and p > 0}
     total = max(sum(usable.values()), 1.0)
     return {value: p / total for value, p in usable.items()}
 
 
-def _votes(opinion: Opinion) -> dict[str, float]:
-    usable = {value: weight for value, weight in opinion.votes.items() if math.isfinite(weight) and weight > 0}
+def _votes(evidence: SchemeEvidence) -> dict[str, float]:
+    usable = {value: weight for value, weight in evidence.votes.items() if math.isfinite(weight) and weight > 0}
     total = sum(usable.values())
     return {value: weight / total for value, weight in usable.items()}
 
 
-def _spread(opinion: Opinion, values: set[str]) -> tuple[dict[str, float], float]:
+def _spread(evidence: SchemeEvidence, values: set[str]) -> tuple[dict[str, float], float]:
     """The model's probability of each value, and what it leaves to classes that nobody named."""
-    model = _model(opinion)
+    model = _model(evidence)
     rest = max(1 - sum(model.values()), 0.0)
-    missing = max(opinion.classes, len(values)) - len(model)
+    missing = max(evidence.classes, len(values)) - len(model)
     share = rest / missing if missing else 0.0
     spread = {value: model.get(value, share) for value in sorted(values)}
     return spread, max(1 - sum(spread.values()), 0.0)
 
 
-def _says_something(opinion: Opinion) -> bool:
-    return bool(_model(opinion) or _votes(opinion))
+def _is_known(evidence: SchemeEvidence) -> bool:
+    return bool(_model(evidence) or _votes(evidence))
 
 
-def _leading(opinion: Opinion) -> str:
+def _leading(evidence: SchemeEvidence) -> str:
     """The value an item would get; of equals the first by name. Votes decide where they are all there is."""
-    named = _model(opinion) or _votes(opinion)
+    named = _model(evidence) or _votes(evidence)
     return min(named, key=lambda value: (-named[value], value), default="")
 
 
 def _rarities(candidates: Iterable[Candidate], known: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], float]:
     """0 for the most frequent class of a scheme, towards 1 for rarer ones, on a logarithmic scale."""
     counted = Counter(
-        (opinion.scheme, _leading(opinion))
+        (evidence.scheme, _leading(evidence))
         for candidate in candidates
-        for opinion in candidate.opinions
-        if _says_something(opinion)
+        for evidence in candidate.evidence
+        if _is_known(evidence)
     )
     total = {key: count + max(known.get(key, 0), 0) for key, count in counted.items()}
     most: dict[str, int] = defaultdict(int)

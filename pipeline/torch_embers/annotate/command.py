@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from torch_embers.annotate.journal import Told
+    from torch_embers.annotate.journal import JournalState
     from torch_embers.annotate.session import Session
     from torch_embers.store.store import Store
 
@@ -112,9 +112,9 @@ def _prepare(walk: Walk, annotator: str | None, limit: int) -> int:
     if walk.annotator:
         with suppress(StoreBusyError):
             restore(walk.store)
-        told = fold(entries, walk.session.taxonomy)
-        walk.notes = dict(told.notes)
-        walk.session = _resume(walk.store, walk.session, walk.annotator, told, limit)
+        state = fold(entries, walk.session.taxonomy)
+        walk.notes = dict(state.notes)
+        walk.session = _resume(walk.store, walk.session, walk.annotator, state, limit)
     return torn
 
 
@@ -142,12 +142,12 @@ def _who(store: Store, annotator: str | None, walk: Walk) -> str:
         walk.out.print(shown_text(f"{name!r} is the name of an annotator that is no person: choose another one"))
 
 
-def _resume(store: Store, empty: Session, annotator: str, told: Told, limit: int) -> Session:
+def _resume(store: Store, empty: Session, annotator: str, state: JournalState, limit: int) -> Session:
     """The session of this person: what was begun first, then what is most informative; nothing that is done."""
     taxonomy, schemes = empty.taxonomy, empty.schemes
     with store.read() as connection:
         answers = table_answers(connection, annotator)
-    for (who, item, scheme), answer in told.answers.items():
+    for (who, item, scheme), answer in state.answers.items():
         if who != annotator:
             continue
         if answer is None:

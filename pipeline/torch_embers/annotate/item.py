@@ -1,4 +1,4 @@
-"""An item as it is shown to the person who labels it; foreign text cannot steer the terminal."""
+"""An item as it is shown to the person who labels it; control characters of its texts never reach the terminal."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _INVISIBLE = dict.fromkeys((*range(0x200B, 0x2010), *range(0x202A, 0x202F), *ran
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ItemView:
     """An item as a person sees it."""
 
     item: Key
@@ -42,7 +42,7 @@ class Shown:
     """Scheme -> what the model thinks, in words."""
 
 
-def load(store: Store, item: Key) -> Shown:
+def load(store: Store, item: Key) -> ItemView:
     """Read an item with its thread and the model's guesses."""
     key = {"repo": item[0], "number": item[1]}
     with store.read() as connection:
@@ -64,7 +64,7 @@ def load(store: Store, item: Key) -> Shown:
         ).fetchall()
     kind, title, body, state, reason, labels, created = found[0] if found else (None, "", "", "gone", None, None, None)
     words = (kind or "item", state or "state unknown", reason, created and f"{created:%Y-%m-%d}")
-    return Shown(
+    return ItemView(
         item,
         title or "(no title)",
         " · ".join(word for word in words if word),
@@ -85,7 +85,7 @@ def _guesses(rows: Iterable[tuple[str, str, float, bool]]) -> dict[str, str]:
 
 def _guess(value: str, probability: float, abstained: bool) -> str:
     sure = f"{value} {probability:.0%}" if math.isfinite(probability) else value
-    return f"{sure} (too unsure to say)" if abstained else sure
+    return f"{sure} (below the threshold)" if abstained else sure
 
 
 def _thread(body: str, comments: Iterable[tuple[Any, ...]], *, cleaned: bool) -> str:
@@ -106,10 +106,10 @@ def _thread(body: str, comments: Iterable[tuple[Any, ...]], *, cleaned: bool) ->
 
 
 def shown_text(text: str, style: str = "") -> Text:
-    """Foreign text as it may stand in a terminal: no control, no markup, nothing invisible."""
+    """Untrusted text that is safe for a terminal: no control characters, no markup, nothing invisible."""
     return Text.from_markup(plain(text.translate(_INVISIBLE)), emoji=False, style=style)
 
 
 def wrapped(text: str, out: Console) -> list[Text]:
-    """Foreign text in lines that fit the terminal."""
+    """Untrusted text in lines that fit the terminal."""
     return list(shown_text(text).wrap(out, max(out.width, 20), overflow="fold", tab_size=4))

@@ -112,8 +112,8 @@ def _entry(line: bytes) -> Entry | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a journal says in the end."""
+class JournalState:
+    """The answers and notes that are valid after all lines of a journal."""
 
     answers: Mapping[tuple[str, Key, str], Answer | None]
     """(annotator, item, scheme) -> answer; ``None`` where it was withdrawn."""
@@ -122,8 +122,8 @@ class Told:
     """Labels of schemes or classes that the taxonomy does not have (any more); they are left alone."""
 
 
-def fold(entries: Iterable[Entry], taxonomy: Taxonomy) -> Told:
-    """Bring a journal to its last word on every question."""
+def fold(entries: Iterable[Entry], taxonomy: Taxonomy) -> JournalState:
+    """Apply all lines in order: of each question the last one is valid."""
     answers: dict[tuple[str, Key, str], Answer | None] = {}
     notes: dict[tuple[str, Key], str] = {}
     unknown = 0
@@ -137,7 +137,7 @@ def fold(entries: Iterable[Entry], taxonomy: Taxonomy) -> Told:
             answers[entry.annotator, item, entry.scheme] = Answer(entry.values, entry.labelled_at)
         else:
             unknown += 1
-    return Told(answers, notes, unknown)
+    return JournalState(answers, notes, unknown)
 
 
 def _is_known(entry: Entry, taxonomy: Taxonomy) -> bool:

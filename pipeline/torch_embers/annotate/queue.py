@@ -36,7 +36,7 @@ WITH votes AS ({votes}),
 majority AS (
     SELECT repo, number, scheme, arg_max(value, (n, value)) AS value, max(n) / sum(n) AS share
     FROM (SELECT repo, number, scheme, value, count(*) AS n FROM votes GROUP BY ALL) GROUP BY ALL
-), opinions AS (
+), evidence AS (
     SELECT repo, number, scheme, coalesce(p.likeliest, v.value) AS value,
            CASE WHEN p.probability IS NULL OR isnan(p.probability) THEN 1 - v.share
                 ELSE 1 - p.probability + CASE WHEN v.value <> p.likeliest THEN p.probability ELSE 0 END END AS doubt
@@ -45,7 +45,7 @@ majority AS (
 ), placed AS (
     SELECT repo, number, doubt,
            row_number() OVER (PARTITION BY scheme, value ORDER BY doubt DESC, repo, number) AS place
-    FROM opinions
+    FROM evidence
 ), rough AS (
     SELECT repo, number, max(doubt) AS doubt, min(place) <= $per_class AS early FROM placed GROUP BY ALL
 )
@@ -107,10 +107,10 @@ def pick(
         said = connection.execute(_OPINIONS.format(**names), place).fetchall()
         known = connection.execute(_KNOWN).fetchall()
         measured = connection.execute(_MEASURED.format(**names)).fetchall()
-    opinions = _opinions(said, _worth(store, measured), taxonomy, schemes)
+    evidence = _evidence(said, _worth(store, measured), taxonomy, schemes)
     groups = _groups([row[2] for row in found])
     candidates = [
-        active.Candidate(repo, number, opinions.get((repo, number), ()), group, moment_text(changed) or "")
+        active.Candidate(repo, number, evidence.get((repo, number), ()), group, moment_text(changed) or "")
         for (repo, number, _, changed), group in zip(found, groups, strict=True)
     ]
     ranked = active.rank(candidates, {(scheme, value): count for scheme, value, count in known})
@@ -119,9 +119,9 @@ def pick(
     return list(dict.fromkeys([*(item for item in begun if item in here), *keys]))
 
 
-def _opinions(
+def _evidence(
     said: Iterable[tuple[Any, ...]], worth: Mapping[str, float], taxonomy: Taxonomy, schemes: Sequence[str]
-) -> dict[Key, tuple[active.Opinion, ...]]:
+) -> dict[Key, tuple[active.SchemeEvidence, ...]]:
     """What the model and the votes say of each item, a vote counting as much as gold shows it to be worth."""
     model: dict[tuple[Key, str], dict[str, float]] = defaultdict(dict)
     votes: dict[tuple[Key, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
@@ -130,13 +130,13 @@ def _opinions(
             model[(repo, number), scheme][value] = probability
         else:
             votes[(repo, number), scheme][value] += worth.get(function, 0.0)
-    found: dict[Key, list[active.Opinion]] = defaultdict(list)
+    found: dict[Key, list[active.SchemeEvidence]] = defaultdict(list)
     for item, scheme in sorted({*model, *votes}):
         if scheme in schemes:
             classes = len(taxonomy.scheme(scheme).names())
             key = (item, scheme)
-            found[item].append(active.Opinion(scheme, classes, model.get(key, {}), votes.get(key, {})))
-    return {item: tuple(opinions) for item, opinions in found.items()}
+            found[item].append(active.SchemeEvidence(scheme, classes, model.get(key, {}), votes.get(key, {})))
+    return {item: tuple(evidence) for item, evidence in found.items()}
 
 
 def _worth(store: Store, measured: Iterable[tuple[Any, ...]]) -> dict[str, float]:
@@ -147,7 +147,7 @@ def _worth(store: Store, measured: Iterable[tuple[Any, ...]]) -> dict[str, float
         votes[repo, number].append(WeakLabel(*vote))
     answers = {(item.repo, item.number): item.answers for item in gold.load(store)}
     found = {name: accuracy.weight for name, accuracy in estimate(votes, answers, labeller).items()}
-    return found | {"": log_odds(labeller.annotator)}
+    return found | {"": log_odds(labeller.assumed["annotator"])}
 
 
 def _groups(titles: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.annotate.journal import Told
+    from torch_embers.annotate.journal import JournalState
     from torch_embers.annotate.session import Key
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -94,18 +94,18 @@ def restore(store: Store, writer: Writer | None = None) -> int:
     Raises:
         StoreError: no database, or another writer is at work.
     """
-    told = fold(Journal.of(store).read()[0], Taxonomy.load())
+    state = fold(Journal.of(store).read()[0], Taxonomy.load())
     with store.read() as connection:
-        late = _missing(connection, told)
+        late = _missing(connection, state)
     if late and writer is not None:
-        put(writer, late, told.notes)
+        put(writer, late, state.notes)
     elif late:
         with store.writer(PURPOSE) as own:
-            put(own, late, told.notes)
+            put(own, late, state.notes)
     return len(late)
 
 
-def _missing(connection: duckdb.DuckDBPyConnection, told: Told) -> Answers:
+def _missing(connection: duckdb.DuckDBPyConnection, state: JournalState) -> Answers:
     """The journal's answers that the table does not show in just this way."""
     have: dict[tuple[str, Key, str], set[tuple[str, str | None]]] = defaultdict(set)
     for repo, number, scheme, annotator, value, evidence in connection.execute(
@@ -115,9 +115,9 @@ def _missing(connection: duckdb.DuckDBPyConnection, told: Told) -> Answers:
         have[annotator, (repo, number), scheme].add((value, evidence))
     return {
         (annotator, item, scheme): answer
-        for (annotator, item, scheme), answer in told.answers.items()
+        for (annotator, item, scheme), answer in state.answers.items()
         if have.get((annotator, item, scheme), set())
-        != {(value, told.notes.get((annotator, item)) or None) for value in (answer.values if answer else ())}
+        != {(value, state.notes.get((annotator, item)) or None) for value in (answer.values if answer else ())}
     }
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from torch_embers.annotate.item import Shown
+    from torch_embers.annotate.item import ItemView
     from torch_embers.annotate.session import Change, Question, Session
     from torch_embers.annotate.table import Answers
     from torch_embers.store.store import Store
@@ -37,10 +37,10 @@ class KeysEndError(Exception):
 
 
 @dataclass(slots=True)
-class View:
+class Screen:
     """What of the present item is on the screen."""
 
-    shown: Shown | None = None
+    shown: ItemView | None = None
     raw: bool = False
     rules: bool = False
     top: int = 0
@@ -67,8 +67,8 @@ class Walk:
         self.keys, self.out, self.blind = keys, out, blind
         self.journal = Journal.of(store)
         self.pending: Answers = {}
-        self.view = View()
-        self.said = ""
+        self.screen = Screen()
+        self.message = ""
         self.commands: dict[str, Callable[[], None]] = {
             "b": self._back,
             "s": self._skip,
@@ -95,7 +95,7 @@ class Walk:
             return False
         if self.session.now is None and key in ENTER:
             return False
-        self.said = ""
+        self.message = ""
         before, stood = self.session.now, self.session.standing()
         self._press(key)
         if self.session.now != before or self.session.standing() != stood:
@@ -106,11 +106,11 @@ class Walk:
         same = before and self.session.now and before.place == self.session.now.place
         standing = self.session.standing()
         if not same:
-            self.view = View()
+            self.screen = Screen()
             self.flush()
-        self.view.rules, self.view.chosen = False, standing.values if standing else ()
-        self.view.lines = []
-        self.view.top = self.view.top if same else 0
+        self.screen.rules, self.screen.chosen = False, standing.values if standing else ()
+        self.screen.lines = []
+        self.screen.top = self.screen.top if same else 0
 
     def _press(self, key: str) -> None:
         lower = key.lower()
@@ -121,13 +121,13 @@ class Walk:
         elif key in ON or key in UP:
             self._scroll(1 if key in ON else -1)
         elif scheme is None:
-            self.said = "nothing is left to ask"
+            self.message = "nothing is left to ask"
         elif lower in offered:
             self._choose(scheme, offered[lower].name)
         elif key in ENTER:
             self._enter(scheme)
         else:
-            self.said = f"no class and no command on key {key!r}"
+            self.message = f"no class and no command on key {key!r}"
 
     def _key(self) -> str:
         for key in self.keys:
@@ -141,18 +141,18 @@ class Walk:
     def _choose(self, scheme: Scheme, value: str) -> None:
         if scheme.exclusive:
             self._answer((value,))
-        elif value in self.view.chosen:
-            self.view.chosen = tuple(one for one in self.view.chosen if one != value)
+        elif value in self.screen.chosen:
+            self.screen.chosen = tuple(one for one in self.screen.chosen if one != value)
         else:
-            self.view.chosen = (*self.view.chosen, value)
+            self.screen.chosen = (*self.screen.chosen, value)
 
     def _enter(self, scheme: Scheme) -> None:
-        if not scheme.exclusive and self.view.chosen:
-            self._answer(self.view.chosen)
-        elif (standing := self.session.standing()) is not None and self.view.chosen in ((), standing.values):
+        if not scheme.exclusive and self.screen.chosen:
+            self._answer(self.screen.chosen)
+        elif (standing := self.session.standing()) is not None and self.screen.chosen in ((), standing.values):
             self.session = self.session.forward()
         else:
-            self.said = "press the key of a class, or 0 where the report does not decide it"
+            self.message = "press the key of a class, or 0 where the report does not decide it"
 
     def _cannot_tell(self) -> None:
         if self.session.now is not None:
@@ -166,30 +166,30 @@ class Walk:
     def _undo(self) -> None:
         undone, changes = self.session.undo()
         if not changes:
-            self.said = "nothing of this session to take back"
+            self.message = "nothing of this session to take back"
             return
         self._keep(changes)
         self.session = undone
-        self.said = f"taken back: {changes[0].scheme}"
+        self.message = f"taken back: {changes[0].scheme}"
 
     def _back(self) -> None:
         returned = self.session.back()
-        self.said = "this is the first question" if returned == self.session else ""
+        self.message = "this is the first question" if returned == self.session else ""
         self.session = returned
 
     def _skip(self) -> None:
         self.session = self.session.skip()
 
     def _raw(self) -> None:
-        self.view.raw, self.view.rules, self.view.top, self.view.lines = not self.view.raw, False, 0, []
+        self.screen.raw, self.screen.rules, self.screen.top, self.screen.lines = not self.screen.raw, False, 0, []
 
     def _rules(self) -> None:
-        self.view.rules, self.view.top, self.view.lines = not self.view.rules, 0, []
+        self.screen.rules, self.screen.top, self.screen.lines = not self.screen.rules, 0, []
 
     def _scroll(self, pages: int) -> None:
         step = max(self._room() - 1, 1)
-        last = max(len(self.view.lines) - self._room(), 0)
-        self.view.top = min(max(self.view.top + pages * step, 0), last)
+        last = max(len(self.screen.lines) - self._room(), 0)
+        self.screen.top = min(max(self.screen.top + pages * step, 0), last)
 
     def _note(self) -> None:
         item = self.session.item
@@ -202,7 +202,7 @@ class Walk:
         self.notes[self.annotator, item] = text
         standing = {key: answer for key, answer in self.session.answers.items() if key[0] == item}
         self.pending |= {(self.annotator, item, scheme): answer for (_, scheme), answer in standing.items()}
-        self.said = "note kept" if text else "note removed"
+        self.message = "note kept" if text else "note removed"
 
     def line(self, prompt: str, limit: int) -> str | None:
         """A line of text, typed key by key; ``None`` after Escape. The end of the keys ends the line as well.
@@ -249,7 +249,7 @@ class Walk:
                 put(writer, self.pending, self.notes)
             self.pending = {}
         except StoreBusyError:
-            self.said = f"the database is busy: answers wait in {self.journal.path.name}"
+            self.message = f"the database is busy: answers wait in {self.journal.path.name}"
 
     # --- showing
 
@@ -278,16 +278,16 @@ class Walk:
         else:
             self._show_item()
             self._show_question()
-        if self.said:
-            self._print(shown_text(self.said, "yellow"))
+        if self.message:
+            self._print(shown_text(self.message, "yellow"))
 
     def _show_item(self) -> None:
         item, now = self.session.item, self.session.now
         if item is None or now is None:
             return
-        if self.view.shown is None:
-            self.view.shown = load(self.store, item)
-        shown = self.view.shown
+        if self.screen.shown is None:
+            self.screen.shown = load(self.store, item)
+        shown = self.screen.shown
         self._print(
             shown_text(f"{item[0]}#{item[1]} · {shown.state} · {now.place + 1} of {len(self.session.items)}", "dim")
         )
@@ -297,19 +297,21 @@ class Walk:
             self._print(shown_text(f"note: {note}", "green"))
         self._show_text(shown)
 
-    def _show_text(self, shown: Shown) -> None:
-        view = self.view
-        if not view.lines:
-            view.lines = (
-                self._rule_lines() if view.rules else wrapped(shown.raw if view.raw else shown.cleaned, self.out)
+    def _show_text(self, shown: ItemView) -> None:
+        screen = self.screen
+        if not screen.lines:
+            screen.lines = (
+                self._rule_lines() if screen.rules else wrapped(shown.raw if screen.raw else shown.cleaned, self.out)
             )
-        page = view.lines[view.top : view.top + self._room()]
+        page = screen.lines[screen.top : screen.top + self._room()]
         self._print(Text("-" * min(self.out.width, 100), "dim"))
         for line in page:
             self._print(line)
-        kind = "rules" if view.rules else "raw text" if view.raw else "text"
-        more = "" if len(page) == len(view.lines) else "; space and - scroll"
-        self._print(Text(f"--- {kind}, lines {view.top + 1}-{view.top + len(page)} of {len(view.lines)}{more}", "dim"))
+        kind = "rules" if screen.rules else "raw text" if screen.raw else "text"
+        more = "" if len(page) == len(screen.lines) else "; space and - scroll"
+        self._print(
+            Text(f"--- {kind}, lines {screen.top + 1}-{screen.top + len(page)} of {len(screen.lines)}{more}", "dim")
+        )
 
     def _rule_lines(self) -> list[Text]:
         scheme = self._scheme()
@@ -322,17 +324,17 @@ class Walk:
 
     def _show_question(self) -> None:
         scheme = self._scheme()
-        if scheme is None or self.view.shown is None:
+        if scheme is None or self.screen.shown is None:
             return
-        guess = self.view.shown.guesses.get(scheme.name)
+        guess = self.screen.shown.guesses.get(scheme.name)
         tail = f"   model: {guess}" if guess and not self.blind else ""
         self._print(shown_text(f"{scheme.name}: {scheme.definition}{tail}", "bold"))
         for line in self._compact() if self._is_low() else self._class_lines():
             self._print(line)
         standing = self.session.standing()
         if standing is not None:
-            told = ", ".join(standing.values) or "cannot tell"
-            self._print(shown_text(f"your answer: {told} (Enter leaves it)", "green"))
+            given = ", ".join(standing.values) or "cannot tell"
+            self._print(shown_text(f"your answer: {given} (Enter keeps it)", "green"))
         elif not scheme.exclusive:
             self._print(Text("any number of keys, then Enter", "dim"))
         self._print(Text(" · ".join(f"{key} {what}" for key, what in COMMANDS.items()), "dim"))
@@ -355,4 +357,4 @@ class Walk:
         return list(Text("  ".join(names)).wrap(self.out, max(self.out.width, 20)))
 
     def _mark(self, entry: ClassDef) -> str:
-        return "*" if entry.name in self.view.chosen else " "
+        return "*" if entry.name in self.screen.chosen else " "

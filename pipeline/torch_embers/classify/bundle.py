@@ -1,8 +1,8 @@
-"""A set of judges, one per question, that were trained together: saved, checked and loaded as one folder.
+"""The classifiers of all questions that were trained together, as one folder that is saved, checked and loaded.
 
-``bundle.json`` names the text variant, the embedding model and the taxonomy that the judges were made for, and holds
-what the votes are worth, the rows that were learned from with their sources, and the out-of-fold probabilities of the
-items with gold: an item that was trained on is never judged by a model that has seen it.
+``bundle.json`` names the text variant, the embedding model and the taxonomy of the training, and holds the vote
+weights, the training rows with their sources, and the out-of-fold probabilities of the items with gold labels: no item
+is labelled by a model that was trained on it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
-from torch_embers.classify.judge import Judge
+from torch_embers.classify.combiner import Combiner
 from torch_embers.classify.learning.model import HybridClassifier
 from torch_embers.classify.learning.sealed import ModelError
 from torch_embers.errors import InputError
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-FORMAT = 2
+FORMAT = 3
 FILE = "bundle.json"
 TRAINING = "TRAINING.md"
-"""What the judges learned from, counted; written for readers, never read."""
+"""Counts of the training rows, written for readers; never read."""
 SHIPPED = "study-titles"
 """The classifier in models/ that labels at once on a fresh machine."""
 
@@ -41,8 +41,8 @@ class HeldOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """An item that a judge learned from."""
+class TrainingRow:
+    """An item that a classifier learned from."""
 
     repo: str
     number: int
@@ -54,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Judges with what they need to be used rightly."""
+    """The combiners of all questions with what they were trained for."""
 
     name: str
     variant: str
@@ -63,24 +63,24 @@ class Bundle:
     """Model and weights of their vectors, without the arithmetic: ``all-MiniLM-L6-v2@53aa51172d14``."""
     taxonomy: str
     """Digest of the taxonomy they were trained on."""
-    judges: Mapping[str, Judge]
+    combiners: Mapping[str, Combiner]
     """By the name of their question."""
     held_out: Mapping[str, tuple[HeldOut, ...]] = field(default_factory=dict)
-    rows: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    rows: Mapping[str, tuple[TrainingRow, ...]] = field(default_factory=dict)
 
     @property
     def models(self) -> dict[str, HybridClassifier]:
         """The classifiers of texts by the name of their question."""
-        return {name: judge.model for name, judge in self.judges.items()}
+        return {name: combiner.model for name, combiner in self.combiners.items()}
 
     @property
     def version(self) -> str:
         """Name and digest, as stored beside each prediction."""
-        digest = hashlib.sha256("".join(judge.model.digest for judge in self.judges.values()).encode())
-        digest.update(json.dumps({name: judge.as_data() for name, judge in self.judges.items()}).encode())
+        digest = hashlib.sha256("".join(combiner.model.digest for combiner in self.combiners.values()).encode())
+        digest.update(json.dumps({name: combiner.as_data() for name, combiner in self.combiners.items()}).encode())
         return f"{self.name}@{digest.hexdigest()[:12]}"
 
-    def sources(self, repo: str, number: int) -> dict[str, Row]:
+    def sources(self, repo: str, number: int) -> dict[str, TrainingRow]:
         """How an item was learned from, by question; nothing where it was not."""
         return {
             name: row for name, rows in self.rows.items() for row in rows if (row.repo, row.number) == (repo, number)
@@ -92,16 +92,16 @@ class Bundle:
         Raises:
             ModelError: the folder cannot be written.
         """
-        for name, judge in self.judges.items():
-            judge.model.save(folder / name)
+        for name, combiner in self.combiners.items():
+            combiner.model.save(folder / name)
         about = {
             "format": FORMAT,
             "name": self.name,
             "variant": self.variant,
             "embedding": self.embedding,
             "taxonomy": self.taxonomy,
-            "digests": {name: judge.model.digest for name, judge in self.judges.items()},
-            "judges": {name: judge.as_data() for name, judge in self.judges.items()},
+            "digests": {name: combiner.model.digest for name, combiner in self.combiners.items()},
+            "combiners": {name: combiner.as_data() for name, combiner in self.combiners.items()},
             "held_out": {
                 name: [[h.repo, h.number, *(round(p, 6) for p in h.probabilities)] for h in rows]
                 for name, rows in self.held_out.items()
@@ -130,13 +130,13 @@ class Bundle:
         try:
             digests = {str(name): str(digest) for name, digest in about["digests"].items()}
             models = {name: HybridClassifier.load(folder / name) for name in digests}
-            judges = {name: Judge.from_data(model, about["judges"][name]) for name, model in models.items()}
+            combiners = {name: Combiner.from_data(model, about["combiners"][name]) for name, model in models.items()}
             held_out = {
                 name: tuple(HeldOut(str(r[0]), int(r[1]), tuple(map(float, r[2:]))) for r in rows)
                 for name, rows in about["held_out"].items()
             }
             rows = {
-                name: tuple(Row(str(r[0]), int(r[1]), str(r[2]), float(r[3]), str(r[4])) for r in own)
+                name: tuple(TrainingRow(str(r[0]), int(r[1]), str(r[2]), float(r[3]), str(r[4])) for r in own)
                 for name, own in about["rows"].items()
             }
             texts = [str(about[key]) for key in ("name", "variant", "embedding", "taxonomy")]
@@ -149,7 +149,7 @@ class Bundle:
                 raise ModelError(f"{folder}: the model of {name} is not the one that belongs to this bundle")
             if any(len(own.probabilities) != len(model.classes) for own in held_out.get(name, ())):
                 raise ModelError(f"{folder / FILE}: held-out answers of {name} do not fit its classes")
-        return Bundle(texts[0], texts[1], texts[2], texts[3], judges, held_out, rows)
+        return Bundle(texts[0], texts[1], texts[2], texts[3], combiners, held_out, rows)
 
 
 def weights_of(model_id: str) -> str:
@@ -158,7 +158,7 @@ def weights_of(model_id: str) -> str:
 
 
 def training_card(bundle: Bundle) -> str:
-    """What the judges learned from, as Markdown: labelled items by annotator, and items that votes labelled."""
+    """What the combiners learned from, as Markdown: labelled items by annotator, and items that votes labelled."""
     lines = [
         f"# What {bundle.name} learned from",
         "",
@@ -171,8 +171,8 @@ def training_card(bundle: Bundle) -> str:
         counts = Counter(row.source if row.source.startswith("gold") else "votes, without gold" for row in rows)
         lines += [f"| {name} | {source} | {count} |" for source, count in sorted(counts.items())]
     lines += ["", "| question | class | items with gold |", "| --- | --- | ---: |"]
-    for name, judge in bundle.judges.items():
-        lines += [f"| {name} | `{value}` | {count} |" for value, count in judge.model.trained_on.items()]
+    for name, combiner in bundle.combiners.items():
+        lines += [f"| {name} | `{value}` | {count} |" for value, count in combiner.model.trained_on.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from torch_embers.classify.bundle import Bundle, Row
+    from torch_embers.classify.bundle import Bundle, TrainingRow
     from torch_embers.classify.embedding.search import Hit
     from torch_embers.classify.labels.weak import WeakLabel
     from torch_embers.classify.questions import Question
@@ -44,7 +44,7 @@ class Vote:
 
 
 @dataclass(frozen=True, slots=True)
-class Reasons:
+class LabelReasons:
     """Why one label was given."""
 
     scheme: str
@@ -55,7 +55,7 @@ class Reasons:
     terms: Sequence[tuple[str, float]]
     """Strongest terms with their weight for the label."""
     votes: Sequence[Vote]
-    learned: Row | None
+    learned: TrainingRow | None
     """How the classifier learned from this very item, if it did."""
 
 
@@ -64,7 +64,7 @@ class Explanation:
     """Why an item got its labels."""
 
     title: str
-    labels: Sequence[Reasons]
+    labels: Sequence[LabelReasons]
     neighbours: Sequence[tuple[Hit, Mapping[str, str]]]
     """Nearest items that have gold labels, with these labels."""
 
@@ -106,11 +106,13 @@ def explain(store: Store, bundle: Bundle, repo: str, number: int, count: int = 5
     for scheme, value, best, probability, provenance, _ in rows:
         question = _question(scheme, best, likeliest)
         name = question.name if question else ""
-        judge = bundle.judges.get(name)
-        terms = judge.model.explain(text, vector, count, best) if judge and best in judge.model.classes else []
-        counted = _votes(votes, scheme, best, {} if judge is None or judge.voting is None else judge.voting.weights)
+        combiner = bundle.combiners.get(name)
+        model = combiner.model if combiner else None
+        terms = model.explain(text, vector, count, best) if model and best in model.classes else []
+        weights = combiner.vote_weights.weights if combiner and combiner.vote_weights else {}
+        counted = _votes(votes, scheme, best, weights)
         said = [(reason.term, reason.weight) for reason in terms]
-        labels.append(Reasons(scheme, value, best, probability, provenance, said, counted, learned.get(name)))
+        labels.append(LabelReasons(scheme, value, best, probability, provenance, said, counted, learned.get(name)))
     labelled = {(item.repo, item.number): item.labels for item in gold.load(store)}
     near = [h for h in similar(store, repo, number, NEAR, variant=variant) if (h.repo, h.number) in labelled]
     return Explanation(title or "", labels, [(hit, labelled[hit.repo, hit.number]) for hit in near[:count]])

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from torch_embers.classify.aggregation import AggregatedLabels
     from torch_embers.classify.bundle import Bundle
     from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.classify.learning.features import Inputs
     from torch_embers.classify.learning.model import HybridClassifier
-    from torch_embers.classify.opinions import Labels
     from torch_embers.store.store import Store
 
     Key = tuple[str, int]
@@ -48,13 +48,13 @@ class Explainer:
         self._vectors = vectors[good]
         self._keys = [rows[place][:2] for place in good]
         self._models = {
-            question.scheme: bundle.judges[question.name].model
+            question.scheme: bundle.combiners[question.name].model
             for question in questions(Taxonomy.load())
-            if question.name in bundle.judges and not question.narrowed and not question.member
+            if question.name in bundle.combiners and not question.narrowed and not question.member
         }
 
     def explain(
-        self, keys: Sequence[Key], inputs: Inputs, vectors: NDArray[np.float32], labels: Labels
+        self, keys: Sequence[Key], inputs: Inputs, vectors: NDArray[np.float32], labels: AggregatedLabels
     ) -> list[str | None]:
         """One JSON text per label: ``{"terms": [[term, weight], ...], "near": ["repo#number", similarity]}``.
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch_embers.classify.embedding.search import Hit
-    from torch_embers.classify.explain import Explanation, Reasons
+    from torch_embers.classify.explain import Explanation, LabelReasons
     from torch_embers.classify.stage import Labelled
     from torch_embers.classify.suspects import Suspect
 
@@ -21,7 +21,7 @@ HOW = {
     "execution": ", shown by a run",
     "only_class": ", the only class there",
 }
-"""Where an answer came from, beside what needs no word: the model alone."""
+"""Origin of a label, in words; nothing for the model alone."""
 
 
 def print_labelled(done: Labelled) -> None:
@@ -47,7 +47,7 @@ def print_explanation(found: Explanation, repo: str, number: int) -> None:
         out.print(f"    {hit.score:.2f} #{hit.number} {plain(hit.title)} [{plain(given)}]", markup=False)
 
 
-def _print_label(label: Reasons) -> None:
+def _print_label(label: LabelReasons) -> None:
     out = stdout()
     answer = label.value or f"no answer (most likely {label.likeliest})"
     how = HOW.get(label.provenance, "")
@@ -64,12 +64,14 @@ def _print_label(label: Reasons) -> None:
 
 
 def print_suspects(found: Sequence[Suspect], limit: int) -> None:
-    """Print the labels that are probably wrong, the surest first."""
+    """Print the labels that are probably wrong, the most certain first."""
     out = stdout()
     for one in found[:limit]:
         named = f"{one.repo}#{one.number} {one.scheme}: {one.given} ({one.by}), suggested {one.suggested}"
         out.print(f"{plain(named)}, margin {one.margin:.2f}: {plain(one.title)}")
-    out.print(f"{min(limit, len(found)):,} of {len(found):,} labels that the held-out answers speak against")
+    out.print(
+        f"{min(limit, len(found)):,} of {len(found):,} gold labels that are probably wrong, by held-out predictions"
+    )
 
 
 def print_hits(hits: list[Hit]) -> None:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import weights_of
 from torch_embers.classify.embedding.vectors import embed_items, stored_vectors, text_batches
 from torch_embers.classify.labels.weak import EXECUTION
 from torch_embers.classify.labels.weak_table import read_votes
 from torch_embers.classify.learning.features import Inputs
 from torch_embers.classify.learning.jointly import Together
-from torch_embers.classify.opinions import Opinions
 from torch_embers.classify.reasons import Explainer
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
@@ -26,10 +26,10 @@ from torch_embers.normalize import now_utc
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from torch_embers.classify.aggregation import AggregatedLabels
     from torch_embers.classify.bundle import Bundle
     from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.classify.embedding.vectors import ItemText
-    from torch_embers.classify.opinions import Labels
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -103,7 +103,7 @@ def classify(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, p
         rows = connection.execute(_PENDING, {"variant": variant, "model": bundle.version}).fetchall()
     pending = {(repo, number): votes for repo, number, votes in rows}
     progress.expects(embedded.items + len(pending))
-    opinions, together, explainer = Opinions(bundle), Together(bundle.models), Explainer(store, bundle, embedder)
+    aggregator, together, explainer = Aggregator(bundle), Together(bundle.models), Explainer(store, bundle, embedder)
     answered: Counter[str] = Counter()
     abstained: Counter[str] = Counter()
     executed = done = 0
@@ -113,20 +113,20 @@ def classify(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, p
         keys = [(item.repo, item.number) for item in todo]
         with store.read() as connection:
             votes = read_votes(connection, keys)
-        labels = opinions.labels(keys, together.probabilities(inputs), inputs.readable(), votes)
+        labels = aggregator.labels(keys, together.probabilities(inputs), inputs.readable(), votes)
         _write(writer, labels, explainer.explain(keys, inputs, vectors, labels), todo, pending, bundle)
         for scheme, quiet in zip(labels.scheme, labels.abstained, strict=True):
             (abstained if quiet else answered)[scheme] += 1
         executed += labels.provenance.count(EXECUTION)
         done += len(set(labels.place))
         progress.advanced(len(todo))
-    given, silent = ({scheme: counted[scheme] for scheme in opinions.schemes} for counted in (answered, abstained))
+    given, silent = ({scheme: counted[scheme] for scheme in aggregator.schemes} for counted in (answered, abstained))
     return Labelled(done, embedded.embedded, given, silent, executed)
 
 
 def _write(
     writer: Writer,
-    labels: Labels,
+    labels: AggregatedLabels,
     explanations: Sequence[str | None],
     items: Sequence[ItemText],
     pending: Mapping[tuple[str, int], str],

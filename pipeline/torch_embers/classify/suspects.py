@@ -119,7 +119,7 @@ def suspects(store: Store, bundle: Bundle, schemes: Sequence[str] = ()) -> list[
 
     Args:
         store: the database with the gold labels.
-        bundle: judges with the held-out answers of the items that they learned from.
+        bundle: with the held-out answers of the training items.
         schemes: only these; all when none is named.
 
     Raises:
@@ -134,7 +134,7 @@ def suspects(store: Store, bundle: Bundle, schemes: Sequence[str] = ()) -> list[
     titles = {(repo, number): title or "" for repo, number, title in rows}
     found: list[Suspect] = []
     for question in questions(taxonomy):
-        if question.scheme in wanted and question.name in bundle.judges:
+        if question.scheme in wanted and question.name in bundle.combiners:
             found += _of_question(question, bundle, items, titles)
     return sorted(found, key=lambda one: (-one.margin, one.repo, one.number, one.scheme))
 
@@ -142,7 +142,7 @@ def suspects(store: Store, bundle: Bundle, schemes: Sequence[str] = ()) -> list[
 def _of_question(
     question: Question, bundle: Bundle, items: Mapping[Key, GoldItem], titles: Mapping[Key, str]
 ) -> list[Suspect]:
-    classes = bundle.judges[question.name].model.classes
+    classes = bundle.combiners[question.name].model.classes
     rows = [
         (items[key], own.probabilities, classes.index(truth))
         for own in bundle.held_out.get(question.name, ())

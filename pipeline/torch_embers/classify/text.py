@@ -1,9 +1,7 @@
-"""What of an issue a model gets to read: real reports, cut down to what tells one bug from another.
+"""The text of an item that a model reads: its title, body and comments without forms, environments, logs and markup.
 
-Reports are mostly not about the bug: forms, lists of libraries, stacks of a hundred frames, logs. The rules that take
-these away stand in ``data/text_cleaning.toml``, each with its reason; ``cleaning/`` applies them in linear time.
-
-All functions are pure and accept any text: an issue's body comes from a stranger.
+The rules are in ``data/text_cleaning.toml``, each with its reason; ``cleaning/`` applies them in linear time. All
+functions are pure and accept any text: bodies are untrusted.
 """
 
 from __future__ import annotations
@@ -14,14 +12,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from torch_embers import resources
+from torch_embers.classify.cleaning import rules
 from torch_embers.classify.cleaning.blocks import blocks, cut, printable, without_comments
 from torch_embers.classify.cleaning.reading import Reading
-from torch_embers.classify.cleaning.rules import FILE, Rules, heading_name
+from torch_embers.classify.cleaning.rules import Rules, heading_name
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+RULES_VERSION = 1
+"""Raised whenever the code of this file or of ``cleaning/`` changes a text: all items are then read again."""
 VARIANTS = ("title", "title_body", "thread")
 Variant = Literal["title", "title_body", "thread"]
 
@@ -40,7 +41,7 @@ class Cleaner(Rules):
         Raises:
             InputError: the file is missing or an entry is wrong.
         """
-        return Cleaner(resources.load_toml(FILE))
+        return Cleaner(resources.load_toml(rules.FILE))
 
     def clean(self, text: str, *, reply: bool = False) -> str:
         """Reduce one text; see the function ``clean``."""

@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torch_embers.classify.learning.features import Inputs
-    from torch_embers.evaluate.learners import Answers, Learner
+    from torch_embers.evaluate.learners import Learner, LearnerOutput
 
 CURVE_POINTS = 50
 """Points of a coverage curve that a report keeps."""
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class LearnerAnswers:
     """The answers of one learner on every text that was in a test half, in the order of the texts."""
 
     name: str
@@ -127,7 +127,7 @@ class Report:
 
 def held_out(
     learner: Learner, inputs: Inputs, labels: Sequence[str], groups: Sequence[Hashable], splits: Sequence[Split]
-) -> HeldOut:
+) -> LearnerAnswers:
     """Let a learner answer the test half of each split, having seen only its training half.
 
     Raises:
@@ -175,7 +175,7 @@ def compare(
         _check_disjoint(made)
     shared = inputs.counted_once()
     todo = [split for made in rounds for split in made]
-    found: dict[tuple[str, int], Answers] = {}
+    found: dict[tuple[str, int], LearnerOutput] = {}
     for split, answers in zip(todo, _worked(todo, learners, shared, labels, groups, jobs), strict=True):
         for learner, said in zip(learners, answers, strict=True):
             found[learner.name, id(split)] = said
@@ -195,18 +195,18 @@ def _worked(
     labels: Sequence[str],
     groups: Sequence[Hashable],
     jobs: int,
-) -> Iterable[list[Answers]]:
+) -> Iterable[list[LearnerOutput]]:
     """The answers of all learners to each split, in the order of the splits."""
     if jobs <= 1 or len(todo) == 1:
         return (_answers(learners, inputs, labels, groups, split) for split in todo)
     work = (joblib.delayed(_answers)(learners, inputs, labels, groups, split) for split in todo)
-    found: Iterable[list[Answers]] = joblib.Parallel(n_jobs=jobs, return_as="generator")(work)
+    found: Iterable[list[LearnerOutput]] = joblib.Parallel(n_jobs=jobs, return_as="generator")(work)
     return found
 
 
 def _answers(
     learners: Sequence[Learner], inputs: Inputs, labels: Sequence[str], groups: Sequence[Hashable], split: Split
-) -> list[Answers]:
+) -> list[LearnerOutput]:
     """What each learner says of the test half; they share what they make of the training half."""
     known = [labels[row] for row in split.train]
     together = [groups[row] for row in split.train]
@@ -220,7 +220,7 @@ def _check_disjoint(splits: Sequence[Split]) -> None:
         raise InputError("a text stands in two test halves: score repeated splits one by one")
 
 
-def _joined(name: str, splits: Sequence[Split], answers: Sequence[Answers]) -> HeldOut:
+def _joined(name: str, splits: Sequence[Split], answers: Sequence[LearnerOutput]) -> LearnerAnswers:
     """The answers to all test halves, in the order of the texts."""
     found: dict[int, tuple[str, float, bool]] = {}
     for split, said in zip(splits, answers, strict=True):
@@ -229,12 +229,12 @@ def _joined(name: str, splits: Sequence[Split], answers: Sequence[Answers]) -> H
             found[row] = (said.classes[int(probabilities.argmax())], sure, sure >= said.threshold)
     ordered = sorted(found)
     predicted, confidence, answered = zip(*(found[row] for row in ordered), strict=True)
-    return HeldOut(name, np.array(ordered, dtype=np.int64), predicted, confidence, answered)
+    return LearnerAnswers(name, np.array(ordered, dtype=np.int64), predicted, confidence, answered)
 
 
-def _together(rounds: Sequence[HeldOut]) -> HeldOut:
+def _together(rounds: Sequence[LearnerAnswers]) -> LearnerAnswers:
     """All answers of several rounds; a text stands as often as it was answered."""
-    return HeldOut(
+    return LearnerAnswers(
         rounds[0].name,
         np.concatenate([one.rows for one in rounds]),
         tuple(said for one in rounds for said in one.predicted),
@@ -247,7 +247,7 @@ def score_held_out(
     task: str,
     labels: Sequence[str],
     groups: Sequence[Hashable],
-    answers: Sequence[HeldOut],
+    answers: Sequence[LearnerAnswers],
     notes: Iterable[str] = (),
 ) -> Report:
     """Score answers that were given before; all must be of the same texts.
@@ -267,7 +267,7 @@ def score_held_out(
 
 
 def _score(
-    truth: list[str], groups: list[Hashable], names: list[str], one: HeldOut, earlier: Sequence[HeldOut]
+    truth: list[str], groups: list[Hashable], names: list[str], one: LearnerAnswers, earlier: Sequence[LearnerAnswers]
 ) -> Score:
     right = [label == said for label, said in zip(truth, one.predicted, strict=True)]
     answered = [hit for hit, said in zip(right, one.answered, strict=True) if said]

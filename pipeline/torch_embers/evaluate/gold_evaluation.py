@@ -20,7 +20,7 @@ from torch_embers.classify.questions import questions
 from torch_embers.classify.text import VARIANTS, bracket_tags, model_text
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.evaluate.compare import Report, compare
-from torch_embers.evaluate.judged import PLACE, Judged
+from torch_embers.evaluate.hybrid_votes import PLACE, HybridWithVotes
 from torch_embers.evaluate.learners import Learner, usual
 from torch_embers.statistics.splits import TimeSplit, join_groups, linked_groups, near_duplicates, time_split
 from torch_embers.taxonomy import Taxonomy
@@ -214,7 +214,7 @@ def _report(
         by_time = time_split(dates, groups, wanted.cut)
         splits, more = [by_time], time_notes(by_time, labels, wanted.cut)
         notes.extend(more)
-    learners = (*usual(), *wanted.more, *_judged(question, chosen))
+    learners = (*usual(), *wanted.more, *_with_votes(question, chosen))
     progress.said(f"{question.name}: {len(chosen)} labelled items")
     progress.expects(len(learners) * (len(splits[0].test) if splits else wanted.repeats * len(chosen)))
     planes = {
@@ -235,13 +235,13 @@ def _report(
     )
 
 
-def _judged(question: Question, chosen: Sequence[Item]) -> tuple[Learner, ...]:
+def _with_votes(question: Question, chosen: Sequence[Item]) -> tuple[Learner, ...]:
     """The classifier with votes, where data/labelling.toml says that they are used for this scheme."""
     use = Labeller.load().uses.get(question.scheme)
     if use is None or not use.combined:
         return ()
     votes, answers = [item.votes for item in chosen], [item.gold.answers for item in chosen]
-    return (Judged(question.scheme, question.values(), votes, answers),)
+    return (HybridWithVotes(question.scheme, question.values(), votes, answers),)
 
 
 def _notes(question: Question, found: Sequence[Item], chosen: Sequence[Item], wanted: Wanted) -> list[str]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Answers:
+class LearnerOutput:
     """What a learner says of texts: probabilities float64 [texts, classes], and from where up it answers at all."""
 
     classes: tuple[str, ...]
@@ -42,7 +42,7 @@ class Learner(Protocol):
         """Row of the table."""
         ...
 
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> Answers:
+    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> LearnerOutput:
         """Learn from ``train`` and answer ``test``."""
         ...
 
@@ -53,12 +53,12 @@ class Majority:
 
     name: str = "majority"
 
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> Answers:
+    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> LearnerOutput:
         """Answer with the shares of the classes in the training half."""
         del groups
         counts = sorted(Counter(labels).items())
         shares = np.array([count for _, count in counts], dtype=np.float64) / len(train)
-        return Answers(tuple(label for label, _ in counts), np.tile(shares, (len(test), 1)))
+        return LearnerOutput(tuple(label for label, _ in counts), np.tile(shares, (len(test), 1)))
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class TfidfBaseline:
         """Row of the table."""
         return "tfidf+lr balanced" if self.balanced else "tfidf+lr"
 
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> Answers:
+    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> LearnerOutput:
         """Fit scikit-learn's defaults on all fields written one after another."""
         texts = _one_text(train)
         vectorizer = Vectorizer.fit(texts, "word", 1, 100_000)
@@ -86,7 +86,7 @@ class TfidfBaseline:
         if len(classes) == 2:
             weights, bias = np.vstack([-weights / 2, weights / 2]), np.array([-bias[0] / 2, bias[0] / 2])
         scores = vectorizer(_one_text(test)) @ weights.T + bias
-        return Answers(tuple(map(str, classes)), softmax(np.asarray(scores)))
+        return LearnerOutput(tuple(map(str, classes)), softmax(np.asarray(scores)))
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ class Hybrid:
     settings: Settings = Settings()  # noqa: RUF009 - frozen
     name: str = "hybrid"
 
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> Answers:
+    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> LearnerOutput:
         """Fit on the training half."""
         model = fitted(self.settings, train, labels, groups)
-        return Answers(model.classes, model.predict_proba(test), model.threshold)
+        return LearnerOutput(model.classes, model.predict_proba(test), model.threshold)
 
 
 def fitted(settings: Settings, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable]) -> HybridClassifier:

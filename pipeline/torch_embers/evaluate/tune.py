@@ -21,7 +21,7 @@ from transformers.utils import logging
 
 from torch_embers.classify.embedding.weights import model_folder
 from torch_embers.errors import InputError
-from torch_embers.evaluate.learners import Answers, Hybrid
+from torch_embers.evaluate.learners import Hybrid, LearnerOutput
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -71,7 +71,7 @@ class Tuned:
         """Row of the table."""
         return f"{self.hybrid.name}+tuned"
 
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> Answers:
+    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> LearnerOutput:
         """Fit both on the training half."""
         plain = self.hybrid.answer(train, labels, groups, test)
         name = "plain" if "plain" in train.fields else "text"
@@ -79,7 +79,7 @@ class Tuned:
         made = LogisticRegression(class_weight="balanced", max_iter=1_000)
         made.fit(known, list(labels))
         both = (1 - self.share) * plain.probabilities + self.share * made.predict_proba(unseen)
-        return Answers(plain.classes, both)
+        return LearnerOutput(plain.classes, both)
 
 
 def tuned_vectors(

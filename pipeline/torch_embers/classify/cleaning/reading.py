@@ -241,7 +241,7 @@ class Reading:
         code = self.rules.code
         if not code.looks.match(text) or (code.error.match(text) and not code.definite.match(text)):
             return text
-        return code.token.sub(self._token, text)
+        return self.rules.token.sub(self._token, text)
 
     def _token(self, found: re.Match[str]) -> str:
         said = found[0]

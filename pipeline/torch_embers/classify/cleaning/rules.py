@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from torch_embers.errors import InputError
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+
+from torch_embers import toml_models
 from torch_embers.link.relations import unbounded
+from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 FILE = "text_cleaning.toml"
-VERSION = 1
 TAGS_RULE = "tags-of-html"
 """The inline rule that is also applied to lines before they are told apart."""
 
@@ -25,41 +26,80 @@ _SOURCE_TREE = re.compile(
 )
 
 
-class Pattern(NamedTuple):
-    """A pattern of the file and what to do with it."""
-
-    pattern: re.Pattern[str]
-    becomes: str | Callable[[re.Match[str]], str]
-    needs: tuple[str, ...]
+def _bounded(pattern: Any) -> Any:
+    if isinstance(pattern, str) and unbounded(pattern):
+        raise ValueError(f"every repetition needs an upper bound: {pattern}")
+    return pattern
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+Pattern = Annotated[re.Pattern[str], BeforeValidator(_bounded)]
+Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+
+
+class Rule(Entry):
+    """A part of the file, with its reason."""
+
+    reason: Prose
+
+
+class Heading(Rule):
     """What a heading of a form does to what follows, and the mark that stands for it."""
 
-    action: str
-    becomes: str
+    id: str
+    action: Literal["drop", "environment", "mark"]
+    becomes: str = ""
+    names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """How a line of a stack looks, where the innermost frame stands, and whether source follows."""
+class Line(Rule):
+    """Lines that are dropped, or their beginning."""
 
-    pattern: re.Pattern[str]
-    innermost_last: bool
-    source: bool
+    id: str
+    pattern: Pattern
+    where: Literal["code", "prose", ""] = ""
+    """Fenced code or prose only; both when empty."""
+    ignore_case: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Rule):
     """Lines that are dropped from one that starts it on, as long as the next ones look alike."""
 
-    start: re.Pattern[str]
-    next: re.Pattern[str]
+    id: str
+    start: Pattern
+    next: Pattern
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Frame(Rule):
+    """How a line of a stack looks, where the innermost frame stands, and whether source follows."""
+
+    id: str
+    pattern: Pattern
+    order: Literal["first", "last"]
+    source: bool
+
+    @property
+    def innermost_last(self) -> bool:
+        """Whether the innermost frame ends the stack."""
+        return self.order == "last"
+
+
+class Inline(Rule):
+    """A replacement within lines."""
+
+    id: str
+    pattern: Pattern
+    becomes: str
+    needs: tuple[str, ...] = ()
+
+    def apply(self, text: str) -> str:
+        """Replace every match."""
+        if self.needs and not any(need in text for need in self.needs):
+            return text
+        return self.pattern.sub(FUNCTIONS.get(self.becomes, self.becomes), text)
+
+
+class Environment(Rule):
     """Names and beginnings of lines that describe a machine."""
 
     keys: frozenset[str]
@@ -68,46 +108,70 @@ class Environment:
     said: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
-    """What begins and ends a stack, and frames that say nothing."""
+class Stack(Rule):
+    """What begins and ends a stack, and frames that carry no information."""
 
-    header: re.Pattern[str]
-    rule: re.Pattern[str]
-    listing: re.Pattern[str]
-    exception: re.Pattern[str]
+    header: Pattern
+    rule: Pattern
+    listing: Pattern
+    exception: Pattern
     noise: tuple[str, ...]
     noise_python: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Rule):
     """How source looks, and which of its words are kept."""
 
-    looks: re.Pattern[str]
-    definite: re.Pattern[str]
-    error: re.Pattern[str]
-    token: re.Pattern[str]
+    looks: Pattern
+    definite: Pattern
+    error: Pattern
+    comment: Pattern
+    string: Pattern
+    word: Pattern
+    number: Pattern
     stop: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Numbers of ``[limits]``; what each is for stands there."""
+class Limits(Entry):
+    """Numbers of ``[limits]``; the file says what each is for."""
 
-    line_chars: int
-    block_head_chars: int
-    block_tail_chars: int
-    text_head_chars: int
-    text_tail_chars: int
-    thread_chars: int
-    frames: int
-    frame_source_lines: int
-    alike_lines: int
-    prose_words: int
-    literal_chars: int
-    tag_chars: int
-    tags: int
+    line_chars: Count
+    block_head_chars: Count
+    block_tail_chars: Count
+    text_head_chars: Count
+    text_tail_chars: Count
+    thread_chars: Count
+    frames: Count
+    frame_source_lines: Count
+    alike_lines: Count
+    prose_words: Count
+    literal_chars: Count
+    tag_chars: Count
+    tags: Count
+
+
+class RulesFile(Entry):
+    """The whole file."""
+
+    version: Literal[1]
+    limits: Limits
+    heading: tuple[Heading, ...]
+    environment: Environment
+    line: tuple[Line, ...]
+    prefix: tuple[Line, ...]
+    span: tuple[Span, ...]
+    frame: tuple[Frame, ...]
+    stack: Stack
+    code: Code
+    inline: tuple[Inline, ...]
+    whole: tuple[Line, ...]
+
+    @model_validator(mode="after")
+    def _check(self) -> RulesFile:
+        names = [plain_name(name) for heading in self.heading for name in heading.names]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"heading {twice[0]!r} stands twice")
+        return self
 
 
 class Rules:
@@ -119,39 +183,28 @@ class Rules:
         Raises:
             InputError: another version, a missing key, a rule without a reason, a bad or unbounded pattern.
         """
-        if data.get("version") != VERSION:
-            raise InputError(f"{FILE}: version {data.get('version')!r} is not {VERSION}, the one this embers reads")
-        try:
-            self._read(data)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{FILE}: an entry lacks a key or has a value of another kind: {error}") from error
-
-    def _read(self, data: Mapping[str, Any]) -> None:
-        self.limits = Limits(**{name: int(value) for name, value in data["limits"].items()})
-        self.headings = _headings(data["heading"])
-        self.environment = _environment(data["environment"])
-        self.prose_lines = _alternatives(rule for rule in data["line"] if rule.get("where") != "code")
-        self.code_lines = _alternatives(rule for rule in data["line"] if rule.get("where") != "prose")
-        self.prefixes = _alternatives(data["prefix"])
-        self.spans = [Span(_compile(rule, "start"), _compile(rule, "next")) for rule in data["span"]]
-        self.frames = [_frame(rule) for rule in data["frame"]]
-        self.stack = _stack(data["stack"])
-        self.code = _code(data["code"])
-        self.tags = next(_compile(rule) for rule in data["inline"] if rule["id"] == TAGS_RULE)
-        self.inline = [self._inline(rule) for rule in data["inline"]]
-        self.whole = _alternatives(data["whole"])
-
-    def _inline(self, rule: Mapping[str, Any]) -> Pattern:
-        functions = {"url": _end_of_url, "path": _end_of_path}
-        becomes = rule["becomes"]
-        return Pattern(_compile(rule), functions.get(becomes, becomes), tuple(rule.get("needs", ())))
+        file = toml_models.validate(RulesFile, data, FILE)
+        self.limits, self.environment, self.stack, self.code = file.limits, file.environment, file.stack, file.code
+        self.spans, self.frames, self.inline = file.span, file.frame, file.inline
+        self.headings = {plain_name(name): heading for heading in file.heading for name in heading.names}
+        self.prose_lines = _alternatives(rule for rule in file.line if rule.where != "code")
+        self.code_lines = _alternatives(rule for rule in file.line if rule.where != "prose")
+        self.prefixes, self.whole = _alternatives(file.prefix), _alternatives(file.whole)
+        self.tags = next(rule.pattern for rule in file.inline if rule.id == TAGS_RULE)
+        kinds = ("comment", "string", "word", "number")
+        tokens = "|".join(f"(?P<{kind}>{getattr(file.code, kind).pattern})" for kind in kinds)
+        self.token = re.compile(rf"{tokens}|(?P<rest>[^\s\w]{{1,40}})")
 
     def within_lines(self, text: str) -> str:
         """Apply the ``[[inline]]`` rules."""
         for rule in self.inline:
-            if not rule.needs or any(need in text for need in rule.needs):
-                text = rule.pattern.sub(rule.becomes, text)
+            text = rule.apply(text)
         return text
+
+
+def _alternatives(rules: Iterable[Line]) -> re.Pattern[str]:
+    """One pattern that matches where any of the rules does."""
+    return re.compile("|".join(f"(?{'i' * rule.ignore_case}:{rule.pattern.pattern})" for rule in rules))
 
 
 def heading_name(line: str) -> str:
@@ -184,61 +237,5 @@ def _end_of_path(found: re.Match[str]) -> str:
     return re.split(r"[/\\]", path)[-1]
 
 
-# --- reading the rules
-
-
-def _compile(rule: Mapping[str, Any], key: str = "pattern") -> re.Pattern[str]:
-    name, pattern = rule.get("id", key), rule[key]
-    if not str(rule.get("reason", "")).strip():
-        raise InputError(f"{FILE}: {name}: a reason is missing")
-    if unbounded(pattern):
-        raise InputError(f"{FILE}: {name}: every repetition needs an upper bound: {pattern}")
-    try:
-        return re.compile(pattern, re.IGNORECASE if rule.get("ignore_case") else 0)
-    except re.error as error:
-        raise InputError(f"{FILE}: {name}: {error}: {pattern}") from error
-
-
-def _alternatives(rules: Iterable[Mapping[str, Any]]) -> re.Pattern[str]:
-    """One pattern that matches where any of the rules does; each is compiled alone first, so that errors name it."""
-    parts = [
-        f"(?i:{pattern.pattern})" if pattern.flags & re.IGNORECASE else f"(?:{pattern.pattern})"
-        for pattern in map(_compile, rules)
-    ]
-    return re.compile("|".join(parts))
-
-
-def _headings(rules: Iterable[Mapping[str, Any]]) -> dict[str, Heading]:
-    found: dict[str, Heading] = {}
-    for rule in rules:
-        if rule["action"] not in {"drop", "environment", "mark"} or not rule.get("reason"):
-            raise InputError(f"{FILE}: heading {rule['id']}: action or reason is missing or unknown")
-        for name in rule["names"]:
-            if (plain := plain_name(name)) in found:
-                raise InputError(f"{FILE}: heading {name!r} stands twice")
-            found[plain] = Heading(rule["action"], rule.get("becomes", ""))
-    return found
-
-
-def _environment(rule: Mapping[str, Any]) -> Environment:
-    return Environment(
-        frozenset(rule["keys"]), frozenset(rule["weak_keys"]), tuple(rule["starts"]), frozenset(rule["said"])
-    )
-
-
-def _frame(rule: Mapping[str, Any]) -> Frame:
-    if rule["order"] not in {"first", "last"}:
-        raise InputError(f"{FILE}: frame {rule['id']}: order must be first or last")
-    return Frame(_compile(rule), rule["order"] == "last", bool(rule["source"]))
-
-
-def _stack(rule: Mapping[str, Any]) -> Stack:
-    header, line, listing, exception = (_compile(rule, key) for key in ("header", "rule", "listing", "exception"))
-    return Stack(header, line, listing, exception, tuple(rule["noise"]), frozenset(rule["noise_python"]))
-
-
-def _code(rule: Mapping[str, Any]) -> Code:
-    looks, definite, error = (_compile(rule, key) for key in ("looks", "definite", "error"))
-    kinds = ("comment", "string", "word", "number")
-    tokens = "|".join(f"(?P<{kind}>{_compile(rule, kind).pattern})" for kind in kinds)
-    return Code(looks, definite, error, re.compile(rf"{tokens}|(?P<rest>[^\s\w]{{1,40}})"), frozenset(rule["stop"]))
+FUNCTIONS: Mapping[str, Callable[[re.Match[str]], str]] = {"url": _end_of_url, "path": _end_of_path}
+"""Replacements that ``becomes`` can name."""

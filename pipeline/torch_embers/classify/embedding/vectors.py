@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from torch_embers import resources
-from torch_embers.classify.text import VARIANTS, Variant, model_text
+from torch_embers.classify.cleaning import rules
+from torch_embers.classify.text import RULES_VERSION, VARIANTS, Variant, model_text
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,11 +74,9 @@ def text_hash(text: str) -> str:
 
 
 def rules_hash() -> str:
-    """Names the cleaning: changes with its patterns and with its code."""
-    digest = hashlib.blake2b(digest_size=8)
-    code = [("text.py",), *(("cleaning", f"{name}.py") for name in ("blocks", "reading", "rules"))]
-    for path in (resources.data_file("text_cleaning.toml"), *(resources.package_file("classify", *p) for p in code)):
-        digest.update(path.read_bytes())
+    """Identifies the cleaning: changes with its patterns and with ``RULES_VERSION``."""
+    digest = hashlib.blake2b(resources.data_file(rules.FILE).read_bytes(), digest_size=8)
+    digest.update(str(RULES_VERSION).encode())
     return digest.hexdigest()
 
 
@@ -198,8 +197,8 @@ def embed_items(
         InputError: an unknown variant, or a model that gives no finite vector at all.
     """
     started = time.monotonic()
-    rules = rules_hash()
-    parameters = {"repo": repo or "", "variant": variant, "rules": rules, "model": embedder.model_id}
+    hashed = rules_hash()
+    parameters = {"repo": repo or "", "variant": variant, "rules": hashed, "model": embedder.model_id}
     places = _places(store, _PENDING, variant, parameters)
     if expects is not None:
         expects(len(places))
@@ -212,7 +211,7 @@ def embed_items(
             raise InputError(f"{embedder.model_id} gives no finite vector: its weights are damaged, install it again")
         with writer.transaction() as connection:
             _keep_vectors(connection, embedder, np.array(list(fresh))[good].tolist(), vectors[good])
-            _keep_texts(connection, batch, variant, rules)
+            _keep_texts(connection, batch, variant, hashed)
         embedded += int(good.sum())
         refused += int((~good).sum())
         if then is not None:

@@ -1,7 +1,7 @@
-"""How far labelling functions can be believed, measured on gold, and what several of their votes say together.
+"""Accuracies of labelling functions on gold labels, and the probability of each class given several votes.
 
-Naive Bayes with two brakes: functions that read the same text repeat each other, so each further vote for a class
-counts less than the one before, and all votes of texts and labels together no more than a cap. Everything here is pure.
+Naive Bayes, discounted and capped: functions that read the same text are not independent, so each further vote for a
+class is discounted, and the sum of the votes of texts and labels is capped. Everything here is pure.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ class Accuracy:
 def estimate(
     votes: Mapping[ItemKey, Iterable[WeakLabel]], gold: Mapping[ItemKey, Gold], labeller: Labeller | None = None
 ) -> dict[str, Accuracy]:
-    """How often each function is right where gold has an answer to its scheme.
+    """Estimate how often each function is right where gold has an answer to its scheme.
 
-    A scheme that does not apply to an item (memory_type of a bug in the loader) has no answer there, so accuracies of
-    memory_type hold for memory bugs; whether it is one, the function's vote for bug_type says, measured by itself.
+    A scheme that does not apply to an item (memory_type of a bug in the loader) has no answer there. So accuracies for
+    memory_type hold for memory bugs; the implied vote for bug_type has an accuracy of its own.
 
-    Returns every declared function, those that gold never met with the assumed accuracy of their kind.
+    Returns:
+        Every declared function; those without a vote on gold items with the assumed accuracy of their kind.
     """
     labeller = labeller or Labeller.load()
     answers: Counter[str] = Counter()
@@ -80,8 +81,8 @@ def estimate(
 def _accuracy(labeller: Labeller, kind: str, votes: tuple[int, int], gold: tuple[int, int]) -> Accuracy:
     """Accuracy from (right, all) votes and (this class, all) answers.
 
-    What a vote is worth is how much it moves the odds: a function that is right 60 times of 100 is worth nothing where
-    60 of 100 items have its class anyway. Half a vote is added on each side, so that nothing is certain.
+    The weight is by how much a vote moves the odds: a function that is right 60 times of 100 has none where 60 of 100
+    items have its class anyway. Half a vote is added on each side, so that no weight is infinite.
     """
     right, total = votes
     base = (gold[0] + 0.5) / (gold[1] + 1)
@@ -117,9 +118,7 @@ def combine(
 ) -> dict[str, float]:
     """Probability of each class of one scheme, from the votes of one item.
 
-    Log-odds add up as in naive Bayes, but functions that read the same text repeat each other: each further vote for a
-    class counts less than the one before, and all together no more than a cap. Where a run has spoken, texts and
-    labels are silent, and how frequent a class is elsewhere does not matter.
+    Where a run has voted, the votes of texts and labels and the priors of an exclusive scheme are ignored.
 
     Args:
         votes: of one scheme.
@@ -132,17 +131,17 @@ def combine(
         InputError: votes of several schemes, a class without a prior, no usable priors.
     """
     labeller = labeller or Labeller.load()
-    cast = {(vote.function, vote.value): vote for vote in votes}.values()
-    _check_votes(cast, priors)
-    runs = [vote for vote in cast if vote.kind == EXECUTION]
-    counted = runs if runs and exclusive else list(cast)
+    distinct = {(vote.function, vote.value): vote for vote in votes}.values()
+    _check_votes(distinct, priors)
+    runs = [vote for vote in distinct if vote.kind == EXECUTION]
+    counted = runs if runs and exclusive else list(distinct)
     weights: dict[str, list[float]] = {}
     for vote in counted:
         known = accuracies.get(vote.function)
         weights.setdefault(vote.value, []).append(known.weight if known else log_odds(labeller.assumed[vote.kind]))
-    evidence = {value: _sum(found, labeller.further_vote) for value, found in weights.items()}
+    evidence = {value: _sum(found, labeller.discount) for value, found in weights.items()}
     if not runs:
-        evidence = {value: min(found, labeller.text_cap) for value, found in evidence.items()}
+        evidence = {value: min(found, labeller.cap) for value, found in evidence.items()}
     if not exclusive:
         return {
             name: _share(log_odds(min(max(prior, LEAST_PRIOR), 1 - LEAST_PRIOR)) + evidence.get(name, 0.0))

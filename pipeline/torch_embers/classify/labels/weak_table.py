@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from torch_embers.classify.labels.weak import EXECUTION, Labeller, Shown, WeakLabel
+from torch_embers.classify.labels.weak import EXECUTION, Labeller, ObservedFailure, WeakLabel
 from torch_embers.normalize import now_utc
 from torch_embers.oracles import signature as signatures
 
@@ -100,14 +100,14 @@ def execution_outcomes(
     return {item: list(votes.values()) for item, votes in found.items()}
 
 
-def _shown(seen: str | None, declared: Sequence[str], consequence: str) -> Shown | None:
+def _shown(seen: str | None, declared: Sequence[str], consequence: str) -> ObservedFailure | None:
     """What was seen; ``None`` where neither the verdict nor the case tells."""
     text = seen or (declared[0] if len(declared) == 1 else "")
     try:
         found = signatures.parse(text)
     except signatures.SignatureError:
         return None
-    return Shown(found.kind, found.type, found.message, consequence)
+    return ObservedFailure(found.kind, found.type, found.message, consequence)
 
 
 def _label_runs(store: Store, writer: Writer, labeller: Labeller) -> None:

@@ -180,16 +180,16 @@ class Vectorizer:
         self._made: Any = None
 
     @staticmethod
-    def fit(texts: Sequence[str], analyzer: str, least: int, most: int) -> Vectorizer | None:
-        """Learn the ``most`` frequent terms that stand in ``least`` texts or more; ``None`` when there are none."""
+    def fit(texts: Sequence[str], analyzer: str, min_df: int, max_features: int) -> Vectorizer | None:
+        """Learn the ``max_features`` most frequent terms of ``min_df`` texts or more; ``None`` when there are none."""
         counts, terms = Texts.of(texts).counts(analyzer)
         known = np.bincount(counts.indices, minlength=len(terms))
-        places = np.flatnonzero(known >= max(1, min(least, len(texts))))
+        places = np.flatnonzero(known >= max(1, min(min_df, len(texts))))
         if not places.size:
             return None
-        if places.size > most:
+        if places.size > max_features:
             often = np.asarray(counts.sum(axis=0)).ravel()[places]
-            places = np.sort(places[np.argsort(-often, kind="stable")[:most]])
+            places = np.sort(places[np.argsort(-often, kind="stable")[:max_features]])
         idf = np.log((1 + len(texts)) / (1 + known[places])) + 1
         return Vectorizer(Terms(analyzer, tuple(terms[places].tolist()), idf))
 

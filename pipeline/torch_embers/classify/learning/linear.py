@@ -60,10 +60,10 @@ def fit(
     inputs: Inputs,
     truth: NDArray[np.int64],
     count: int,
-    sure: Floats,
-    strength: float,
-    least_texts: int,
-    most_terms: int,
+    sample_weight: Floats,
+    C: float,
+    min_df: int,
+    max_features: int,
 ) -> Linear | None:
     """Fit one regression, classes weighted by rarity; ``None`` when the texts hold no usable term.
 
@@ -73,7 +73,7 @@ def fit(
     if view.kind == "vector":
         matrix: Any = np.asarray(inputs.planes[view.of], dtype=np.float64)
     else:
-        vectorizer = Vectorizer.fit(inputs.fields[view.of], view.kind, least_texts, most_terms)
+        vectorizer = Vectorizer.fit(inputs.fields[view.of], view.kind, min_df, max_features)
         if vectorizer is None:
             return None
         matrix = vectorizer(inputs.fields[view.of])
@@ -82,7 +82,7 @@ def fit(
     if len(present) == 1:
         bias[present] = 0.0
         return Linear(view, vectorizer, weights, bias)
-    known, offset = regression.fit(matrix, truth, sure, C=strength, class_weight="balanced")
+    known, offset = regression.fit(matrix, truth, sample_weight, C=C, class_weight="balanced")
     if len(present) == 2:  # one row that speaks for the second class: give each class its half
         known, offset = np.vstack([-known / 2, known / 2]), np.array([-offset[0] / 2, offset[0] / 2])
     weights[present] = known.astype(np.float32)

@@ -1,13 +1,13 @@
-"""The classifier of one scheme: several plain views of an item, each with its own logistic regression, and their vote.
+"""The classifier of one scheme: the mean of several logistic regressions, each on one view of an item.
 
 Key insight: with a few hundred labelled items the embedding and the words are wrong about different items. One
 regression per view (words, pieces of words, embedding), averaged, was never worse than one regression over all of
 them put together on the schemes and benchmarks that were tried (docs/evaluation.md), and each view stays linear, so
 that a label can be explained by its terms.
 
-Classes are weighted by rarity while fitting, so the vote finds rare classes but is not sure of itself in the right
-measure. Its one temperature is therefore set on out-of-fold votes, where groups (threads, near-duplicates) were held
-out whole; so is the probability below which it abstains. Nothing is set on texts that the votes were trained on.
+Classes are weighted by rarity while fitting, so the vote finds rare classes, but its probabilities are not calibrated.
+One temperature and the abstention threshold are therefore set on out-of-fold votes, with groups (threads,
+near-duplicates) held out whole. Nothing is set on texts that the votes were trained on.
 
 A saved model is a folder of two files: ``arrays.npz`` (numbers; loaded without pickle) and ``model.json`` (terms,
 settings, the hash of the arrays and of itself). Loading one runs no code from it.
@@ -47,12 +47,12 @@ class Settings:
     """How a model is fitted. The defaults were chosen by grouped cross-validation; see docs/evaluation.md."""
 
     views: tuple[View, ...] = DEFAULT_VIEWS
-    strength: float = 1.0
-    """Inverse regularisation of each regression (scikit-learn's C)."""
-    least_texts: int = 1
+    C: float = 1.0
+    """Inverse regularisation of each regression, as in scikit-learn."""
+    min_df: int = 1
     """A term must stand in this many training texts. One is enough for titles: a rare class has few examples, and the
     regularisation keeps terms seen once small."""
-    most_terms: int = 20_000
+    max_features: int = 20_000
     """Terms kept per view, the most frequent: this bounds the size of a saved model."""
     folds: int = 5
     """Parts for the out-of-fold votes; 0 leaves them out: raw votes, no abstention, a sixth of the time. The likeliest
@@ -64,9 +64,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a model says of one item.
+    """The prediction for one item.
 
-    ``value`` is ``None`` when it abstains; ``best`` is what it would have said.
+    ``value`` is ``None`` when the model abstains; ``best`` is the likeliest class in any case.
     """
 
     scheme: str
@@ -87,7 +87,7 @@ class Reason:
 
 @dataclass
 class HybridClassifier:
-    """Says which class of one scheme an item is of, how sure it is and why; abstains when it is not sure enough."""
+    """Predicts the class of an item in one scheme, with a calibrated probability; abstains below a threshold."""
 
     scheme: str
     settings: Settings = field(default_factory=Settings)
@@ -95,12 +95,12 @@ class HybridClassifier:
     temperature: float = 1.0
     threshold: float = math.inf
     trained_on: Mapping[str, int] = field(default_factory=dict)
-    """Number of judged training items per class."""
+    """Number of calibration items per class."""
     digest: str = ""
     """SHA-256 of what was learned; part of every prediction's provenance."""
     out_of_fold: Floats | None = None
-    """After ``fit``: calibrated probabilities float64 [items, classes] of the judged training items, each by a model
-    that saw neither it nor its group. Not saved."""
+    """After ``fit``: calibrated probabilities float64 [items, classes] of the calibration items, each by a model that
+    saw neither it nor its group. Not saved."""
     members: tuple[Linear, ...] = ()
 
     def fit(
@@ -110,7 +110,7 @@ class HybridClassifier:
         labels: Sequence[str],
         groups: Sequence[Hashable] | None = None,
         weights: Sequence[float] | None = None,
-        judged: Sequence[bool] | None = None,
+        calibration: Sequence[bool] | None = None,
     ) -> HybridClassifier:
         """Learn from labelled items.
 
@@ -120,8 +120,8 @@ class HybridClassifier:
             labels: the class of each item.
             groups: items of one group are held out together; without groups, near-duplicate texts are found.
             weights: how much each item counts (certainty of its label); 1 when not given.
-            judged: which items temperature and threshold are set on, all when not given. The others, whose labels are
-                doubtful, are learned from and nothing else.
+            calibration: which items temperature and threshold are set on, all when not given. The others, whose labels
+                are doubtful, are learned from and nothing else.
 
         Returns:
             Itself.
@@ -131,20 +131,20 @@ class HybridClassifier:
             positive.
         """
         inputs = _inputs(texts, vectors)
-        sure = np.ones(len(inputs)) if weights is None else np.asarray(weights, dtype=np.float64)
-        known = np.ones(len(inputs), dtype=bool) if judged is None else np.asarray(judged, dtype=bool)
-        self._check_training(inputs, labels, sure, known)
+        sample_weight = np.ones(len(inputs)) if weights is None else np.asarray(weights, dtype=np.float64)
+        known = np.ones(len(inputs), dtype=bool) if calibration is None else np.asarray(calibration, dtype=bool)
+        self._check_training(inputs, labels, sample_weight, known)
         numbers = self._grouped(inputs, groups)
         self.classes = tuple(sorted(set(labels)))
         self.trained_on = dict(sorted(Counter(label for label, own in zip(labels, known, strict=True) if own).items()))
         truth = np.array([self.classes.index(label) for label in labels], dtype=np.int64)
         self.temperature, self.threshold, self.out_of_fold = 1.0, 0.0, None
         if self.settings.folds:
-            held_out = self._held_out(inputs, truth, numbers, sure, known)
-            self.temperature = best_temperature(held_out, truth[known], sure[known])
+            held_out = self._held_out(inputs, truth, numbers, sample_weight, known)
+            self.temperature = best_temperature(held_out, truth[known], sample_weight[known])
             self.out_of_fold = tempered(held_out, self.temperature)
-            self.threshold = self._threshold(self.out_of_fold, truth[known], sure[known])
-        self.members = _fit_views(inputs, truth, len(self.classes), sure, self.settings)
+            self.threshold = self._threshold(self.out_of_fold, truth[known], sample_weight[known])
+        self.members = _fit_views(inputs, truth, len(self.classes), sample_weight, self.settings)
         self.digest = hashlib.sha256(self._arrays() + sealed.json_bytes(self._learned())).hexdigest()
         return self
 
@@ -255,15 +255,19 @@ class HybridClassifier:
         if not self.members:
             raise InputError(f"the classifier of {self.scheme} has not learned anything yet")
 
-    def _check_training(self, inputs: Inputs, labels: Sequence[str], sure: Floats, judged: NDArray[np.bool_]) -> None:
-        if not len(inputs) == len(labels) == len(sure) == len(judged):
-            raise InputError(f"{len(inputs)} texts, {len(labels)} labels and {len(sure)} weights do not go together")
-        own = {label for label, known in zip(labels, judged, strict=True) if known}
+    def _check_training(
+        self, inputs: Inputs, labels: Sequence[str], sample_weight: Floats, calibration: NDArray[np.bool_]
+    ) -> None:
+        if not len(inputs) == len(labels) == len(sample_weight) == len(calibration):
+            raise InputError(
+                f"{len(inputs)} texts, {len(labels)} labels and {len(sample_weight)} weights do not go together"
+            )
+        own = {label for label, known in zip(labels, calibration, strict=True) if known}
         if len(own) < 2:
             raise InputError(f"{self.scheme}: at least two classes are needed to learn, there is {len(own)}")
         if not own.issuperset(labels):
             raise InputError(f"{self.scheme}: a class has doubtful labels only: {sorted(set(labels) - own)[0]}")
-        if not (np.isfinite(sure) & (sure > 0)).all():
+        if not (np.isfinite(sample_weight) & (sample_weight > 0)).all():
             raise InputError(f"{self.scheme}: every weight must be a positive number")
         broken = [name for name, plane in inputs.planes.items() if not np.isfinite(plane).all()]
         if broken:
@@ -290,24 +294,24 @@ class HybridClassifier:
         inputs: Inputs,
         truth: NDArray[np.int64],
         groups: NDArray[np.int64],
-        sure: Floats,
-        judged: NDArray[np.bool_],
+        sample_weight: Floats,
+        calibration: NDArray[np.bool_],
     ) -> Floats:
-        """Votes float64 [judged items, classes], each by members that did not see the item's group."""
-        own, others = np.flatnonzero(judged), np.flatnonzero(~judged)
+        """Votes float64 [calibration items, classes], each by members that did not see the item's group."""
+        own, others = np.flatnonzero(calibration), np.flatnonzero(~calibration)
         votes = np.full((len(own), len(self.classes)), 1 / len(self.classes))
         labels = [self.classes[number] for number in truth[own]]
         for split in grouped_folds(labels, groups[own].tolist(), self.settings.folds, self.settings.seed):
             apart = others[~np.isin(groups[others], groups[own[split.test]])]
             rows = np.concatenate([own[split.train], apart])
-            members = _fit_views(inputs.take(rows), truth[rows], len(self.classes), sure[rows], self.settings)
+            members = _fit_views(inputs.take(rows), truth[rows], len(self.classes), sample_weight[rows], self.settings)
             unseen = inputs.take(own[split.test])
             votes[split.test] = np.mean([member.votes(unseen) for member in members], axis=0)
         return votes
 
-    def _threshold(self, calibrated: Floats, truth: NDArray[np.int64], sure: Floats) -> float:
+    def _threshold(self, calibrated: Floats, truth: NDArray[np.int64], sample_weight: Floats) -> float:
         """Set the threshold on the surest labels alone: a doubtful one cannot tell a right answer from a wrong one."""
-        rows = sure >= sure.max() / 2
+        rows = sample_weight >= sample_weight.max() / 2
         right = calibrated[rows].argmax(axis=1) == truth[rows]
         return threshold_for(calibrated[rows].max(axis=1).tolist(), right.tolist(), self.settings.precision)
 
@@ -372,10 +376,10 @@ def _inputs(texts: Sequence[str] | Inputs, vectors: NDArray[np.float32] | None) 
 
 
 def _fit_views(
-    inputs: Inputs, truth: NDArray[np.int64], count: int, sure: Floats, settings: Settings
+    inputs: Inputs, truth: NDArray[np.int64], count: int, sample_weight: Floats, settings: Settings
 ) -> tuple[Linear, ...]:
-    how = (settings.strength, settings.least_texts, settings.most_terms)
-    fitted = (linear.fit(view, inputs, truth, count, sure, *how) for view in settings.views)
+    how = (settings.C, settings.min_df, settings.max_features)
+    fitted = (linear.fit(view, inputs, truth, count, sample_weight, *how) for view in settings.views)
     return tuple(member for member in fitted if member is not None)
 
 
@@ -384,11 +388,11 @@ def tempered(votes: Floats, temperature: float) -> Floats:
     return softmax(np.log(np.maximum(votes, TINY)) / temperature)
 
 
-def best_temperature(votes: Floats, truth: NDArray[np.int64], sure: Floats) -> float:
+def best_temperature(votes: Floats, truth: NDArray[np.int64], sample_weight: Floats) -> float:
     """Return the temperature that makes the held-out truth most likely, searched from 0.1 to 5 on a fine grid."""
     grid = np.geomspace(0.1, 5.0, 80)
     rows = np.arange(len(truth))
-    losses = [-(sure * np.log(np.maximum(tempered(votes, one)[rows, truth], TINY))).sum() for one in grid]
+    losses = [-(sample_weight * np.log(np.maximum(tempered(votes, one)[rows, truth], TINY))).sum() for one in grid]
     return float(grid[int(np.argmin(losses))])
 
 

@@ -24,13 +24,13 @@ LEAST = 1e-10
 """Directions whose share of the largest is below this are rounding errors (repeated texts)."""
 
 
-def fit(matrix: Any, truth: NDArray[np.int64], sure: Floats | None, **options: Any) -> tuple[Floats, Floats]:
+def fit(matrix: Any, truth: NDArray[np.int64], sample_weight: Floats | None, **options: Any) -> tuple[Floats, Floats]:
     """Fit scikit-learn's ``LogisticRegression``.
 
     Args:
         matrix: float64 [texts, features], dense or sparse.
         truth: a class number per text, at least two different ones.
-        sure: how much each text counts; all alike when ``None``.
+        sample_weight: weight of each text; all 1 when ``None``.
         options: of the regression.
 
     Returns:
@@ -40,7 +40,7 @@ def fit(matrix: Any, truth: NDArray[np.int64], sure: Floats | None, **options: A
     rows, columns = matrix.shape
     classes = len(np.unique(truth))
     if classes < 3 or classes * columns < WORTH * rows * rows:  # two classes are one row of weights: quick anyhow
-        made.fit(matrix, truth, sample_weight=sure)
+        made.fit(matrix, truth, sample_weight=sample_weight)
         return made.coef_, made.intercept_
     product = matrix @ matrix.T
     gram = np.asarray(product.todense() if hasattr(product, "todense") else product)
@@ -48,8 +48,8 @@ def fit(matrix: Any, truth: NDArray[np.int64], sure: Floats | None, **options: A
     kept = sizes > LEAST * max(sizes[-1], LEAST)
     scale = np.sqrt(sizes[kept])
     if not scale.size:  # no text has a known term: nothing but the shares of the classes can be learned
-        made.fit(np.zeros((rows, 1)), truth, sample_weight=sure)
+        made.fit(np.zeros((rows, 1)), truth, sample_weight=sample_weight)
         return np.zeros((len(made.coef_), columns)), made.intercept_
-    made.fit(directions[:, kept] * scale, truth, sample_weight=sure)
+    made.fit(directions[:, kept] * scale, truth, sample_weight=sample_weight)
     back = directions[:, kept] / scale
     return np.asarray((matrix.T @ (back @ made.coef_.T)).T), made.intercept_

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-FORMAT = 1
+FORMAT = 2
 """Version of the saved form. A model of another version is refused: its numbers may mean something else."""
 ARRAYS, ABOUT = "arrays.npz", "model.json"
 SIZE_LIMIT = 512 * 2**20

@@ -1,7 +1,7 @@
-"""What the judges, the votes and the runs say of a batch of items, brought to one row per label.
+"""Aggregated labels: what classifiers, votes and runs say of a batch of items, brought to one row per label.
 
 Parents are answered before their children, which are asked only under the likeliest class of their parent. Where a run
-has shown a class, that is the answer. An item with gold gets the answer of a model that has not seen it.
+has shown a class, that is the answer. An item with gold labels gets the answer of a model that has not seen it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from torch_embers.classify.labels.voting import Cast
+from torch_embers.classify.labels.vote_weights import VoteMatrix
 from torch_embers.classify.labels.weak import EXECUTION, Labeller
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.taxonomy import Taxonomy
@@ -36,23 +36,23 @@ NONE = ""
 
 
 @dataclass(frozen=True)
-class Answers:
+class SchemeAnswers:
     """Answers to one question: arrays of one length."""
 
     rows: Rows
     """Places of the items in the batch."""
     best: Names
     """The likeliest class."""
-    sure: Floats
+    probability: Floats
     """Its probability."""
     given: NDArray[np.bool_]
-    """Whether that is enough for a label."""
+    """Whether that reaches the threshold."""
     how: Names
     """Where it came from, as in ``predictions.provenance``."""
 
 
 @dataclass
-class Labels:
+class AggregatedLabels:
     """Columns of the rows for a batch, as far as they follow from the answers."""
 
     place: list[int] = field(default_factory=list)
@@ -63,15 +63,15 @@ class Labels:
     abstained: list[bool] = field(default_factory=list)
     provenance: list[str] = field(default_factory=list)
 
-    def add(self, scheme: str, said: Answers) -> None:
+    def add(self, scheme: str, answers: SchemeAnswers) -> None:
         """Append the answers to a question; the answer no makes no row."""
-        kept = np.flatnonzero((said.best != NOT) & (said.best != NONE))
-        self.place += said.rows[kept].tolist()
+        kept = np.flatnonzero((answers.best != NOT) & (answers.best != NONE))
+        self.place += answers.rows[kept].tolist()
         self.scheme += [scheme] * len(kept)
-        self.likeliest += said.best[kept].tolist()
-        self.probability += said.sure[kept].tolist()
-        self.abstained += (~said.given[kept]).tolist()
-        self.provenance += said.how[kept].tolist()
+        self.likeliest += answers.best[kept].tolist()
+        self.probability += answers.probability[kept].tolist()
+        self.abstained += (~answers.given[kept]).tolist()
+        self.provenance += answers.how[kept].tolist()
 
 
 class _Scheme:
@@ -80,20 +80,20 @@ class _Scheme:
     def __init__(self, size: int) -> None:
         rows = np.arange(size)
         names = [np.full(size, NONE, dtype=object) for _ in range(2)]
-        self.now = Answers(rows, names[0], np.zeros(size), np.zeros(size, dtype=bool), names[1])
+        self.now = SchemeAnswers(rows, names[0], np.zeros(size), np.zeros(size, dtype=bool), names[1])
 
-    def put(self, said: Answers) -> None:
-        self.now.best[said.rows], self.now.sure[said.rows] = said.best, said.sure
-        self.now.given[said.rows], self.now.how[said.rows] = said.given, said.how
+    def put(self, answers: SchemeAnswers) -> None:
+        self.now.best[answers.rows], self.now.probability[answers.rows] = answers.best, answers.probability
+        self.now.given[answers.rows], self.now.how[answers.rows] = answers.given, answers.how
 
 
-class Opinions:
+class Aggregator:
     """Turns probabilities and votes into labels; made once per run."""
 
     def __init__(self, bundle: Bundle, taxonomy: Taxonomy | None = None, labeller: Labeller | None = None) -> None:
         self._taxonomy, self._labeller = taxonomy or Taxonomy.load(), labeller or Labeller.load()
-        self._judges = bundle.judges
-        self._questions = [q for q in questions(self._taxonomy) if q.only or q.name in bundle.judges]
+        self._combiners = bundle.combiners
+        self._questions = [q for q in questions(self._taxonomy) if q.only or q.name in bundle.combiners]
         self._known = {
             name: {(own.repo, own.number): own.probabilities for own in rows} for name, rows in bundle.held_out.items()
         }
@@ -106,20 +106,20 @@ class Opinions:
     def labels(
         self,
         keys: Sequence[Key],
-        said: Mapping[str, Floats],
+        probabilities: Mapping[str, Floats],
         readable: NDArray[np.bool_],
         votes: Mapping[Key, Sequence[WeakLabel]],
-    ) -> Labels:
+    ) -> AggregatedLabels:
         """The labels of a batch.
 
         Args:
             keys: (repo, number) of each item.
-            said: by question, the classifier's probabilities float64 [items, classes].
-            readable: bool [items]: of the others nothing can be said, but by a run.
+            probabilities: by question, the classifier's, float64 [items, classes].
+            readable: bool [items]: the others get no label but by a run.
             votes: weak labels of the items.
         """
-        cast = Cast.of([votes.get(key, ()) for key in keys], self._labeller)
-        made = Labels()
+        matrix = VoteMatrix.of([votes.get(key, ()) for key in keys], self._labeller)
+        labels = AggregatedLabels()
         schemes = {name: _Scheme(len(keys)) for name in self._taxonomy.schemes}
         for name, answered in schemes.items():
             self._run(name, answered, keys, votes)
@@ -129,12 +129,12 @@ class Opinions:
             if question.only and rows.size:
                 answered.put(_followed(question, schemes[question.parent].now, rows))
             elif rows.size and question.member:
-                made.add(question.scheme, self._judged(question, keys, rows, said[question.name], cast))
+                labels.add(question.scheme, self._combined(question, keys, rows, probabilities[question.name], matrix))
             elif rows.size:
-                answered.put(self._judged(question, keys, rows, said[question.name], cast))
+                answered.put(self._combined(question, keys, rows, probabilities[question.name], matrix))
         for scheme, answered in schemes.items():
-            made.add(scheme, answered.now)
-        return made
+            labels.add(scheme, answered.now)
+        return labels
 
     def _asked(self, question: Question, schemes: Mapping[str, _Scheme], open_: NDArray[np.bool_]) -> Rows:
         """The items that the question is asked of."""
@@ -142,18 +142,20 @@ class Opinions:
             return np.flatnonzero(open_)
         return np.flatnonzero(open_ & (schemes[question.parent].now.best == question.under))
 
-    def _judged(self, question: Question, keys: Sequence[Key], rows: Rows, said: Floats, cast: Cast) -> Answers:
-        judge, known = self._judges[question.name], self._known.get(question.name, {})
-        own = cast.take(rows)
-        probabilities = judge.combine(said[rows], own).copy()
+    def _combined(
+        self, question: Question, keys: Sequence[Key], rows: Rows, text: Floats, votes: VoteMatrix
+    ) -> SchemeAnswers:
+        combiner, known = self._combiners[question.name], self._known.get(question.name, {})
+        own = votes.take(rows)
+        probabilities = combiner.combine(text[rows], own).copy()
         how = np.full(len(rows), MODEL, dtype=object)
         for at, row in enumerate(rows.tolist()):
             if (held_out := known.get(keys[row])) is not None:
                 probabilities[at], how[at] = held_out, OUT_OF_FOLD
-        if judge.voting is not None:
-            how[judge.voting.spoken(own)] += WITH_VOTES
-        best, sure, given = judge.answers(probabilities)
-        return Answers(rows, np.array(judge.model.classes, dtype=object)[best], sure, given, how)
+        if combiner.vote_weights is not None:
+            how[combiner.vote_weights.any_vote(own)] += WITH_VOTES
+        best, highest, given = combiner.answers(probabilities)
+        return SchemeAnswers(rows, np.array(combiner.model.classes, dtype=object)[best], highest, given, how)
 
     def _run(
         self, scheme: str, answered: _Scheme, keys: Sequence[Key], votes: Mapping[Key, Sequence[WeakLabel]]
@@ -166,12 +168,12 @@ class Opinions:
             if (values := [v.value for v in votes.get(key, ()) if v.kind == EXECUTION and v.scheme == scheme])
         }
         rows, count = np.array(list(shown), dtype=np.int64), len(shown)
-        sure, given = np.full(count, self._labeller.assumed[EXECUTION]), np.ones(count, dtype=bool)
+        probability, given = np.full(count, self._labeller.assumed[EXECUTION]), np.ones(count, dtype=bool)
         how = np.full(count, EXECUTION, dtype=object)
-        answered.put(Answers(rows, np.array(list(shown.values()), dtype=object), sure, given, how))
+        answered.put(SchemeAnswers(rows, np.array(list(shown.values()), dtype=object), probability, given, how))
 
 
-def _followed(question: Question, parent: Answers, rows: Rows) -> Answers:
-    """The one class that the parent's class leaves, as sure as that is."""
+def _followed(question: Question, parent: SchemeAnswers, rows: Rows) -> SchemeAnswers:
+    """The one class that the parent's class leaves, as probability as that is."""
     best, how = np.full(len(rows), question.only, dtype=object), np.full(len(rows), ONLY_CLASS, dtype=object)
-    return Answers(rows, best, parent.sure[rows], parent.given[rows], how)
+    return SchemeAnswers(rows, best, parent.probability[rows], parent.given[rows], how)

@@ -1,0 +1,151 @@
+"""``data/labelling.toml`` as models: labelling functions, how votes are combined, what each scheme uses them for."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringConstraints, model_validator
+
+from torch_embers.link.relations import unbounded
+from torch_embers.toml_models import Entry
+
+_CAPITALS = re.compile(r"[A-Z]")
+_ESCAPE = re.compile(r"\\.", re.DOTALL)
+_NOT_RE2 = re.compile(r"\(\?(?!:|m\))|\\[1-9Z]|[}?]\+")
+
+
+def _pattern(pattern: Any) -> Any:
+    """Compile a pattern within the limits that the file states."""
+    if not isinstance(pattern, str):
+        return pattern
+    if unbounded(pattern):
+        raise ValueError(f"every repetition needs an upper bound: {pattern}")
+    if _NOT_RE2.search(pattern):
+        raise ValueError(f"no look-around, back-reference or other form that RE2 lacks: {pattern}")
+    if _CAPITALS.search(_ESCAPE.sub("", pattern)):
+        raise ValueError(f"patterns see lower case only: {pattern}")
+    try:
+        return re.compile(pattern, re.ASCII)
+    except re.error as error:
+        raise ValueError(f"{error}: {pattern}") from error
+
+
+Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Lowered = Annotated[Prose, AfterValidator(str.lower)]
+Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern)]
+Count = Annotated[int, Field(strict=True, gt=0)]
+Accuracy = Annotated[float, Field(ge=0.5, lt=1)]
+
+
+class Function(Entry):
+    """A labelling function."""
+
+    id: Id
+    kind: str
+    scheme: str
+    value: str
+    reason: Prose
+
+
+class LabelFunction(Function):
+    """Votes for items with one of the maintainers' labels."""
+
+    kind: Literal["label"]
+    labels: frozenset[Lowered] = Field(min_length=1)
+
+
+class KeywordFunction(Function):
+    """Votes for items whose title or cleaned body, in lower case, matches a pattern."""
+
+    kind: Literal["keyword"]
+    where: Literal["title", "body"]
+    pattern: Pattern
+    needs: tuple[Annotated[Prose, StringConstraints(pattern=r"^[^A-Z]*$")], ...] = Field(min_length=1)
+    """Words of which one must be in the text: a cheap test before the pattern."""
+
+
+class ExecutionFunction(Function):
+    """Votes for items whose bug a run has reproduced."""
+
+    kind: Literal["execution"]
+    signature: Literal["exception", "signal", "assertion", "mismatch", "hang", "memory", "slow"]
+    types: frozenset[Lowered] = frozenset()
+    message: Annotated[str, AfterValidator(str.lower)] = ""
+    declared: frozenset[Prose] = frozenset()
+
+    @property
+    def conditions(self) -> int:
+        """Number of conditions beside the signature: of several functions that match a run, those with most vote."""
+        return bool(self.types) + bool(self.message) + bool(self.declared)
+
+
+class Use(Entry):
+    """What the votes on a scheme are used for; set where it was measured to help."""
+
+    scheme: str
+    combined: StrictBool
+    """Whether the votes on an item are combined with the probabilities of its text."""
+    trained: StrictBool
+    """Whether items without gold labels are added to the training rows."""
+    min_probability: float = Field(0.5, gt=0, lt=1)
+    """Probability from which on such an item is added."""
+    weight: float = Field(1.0, gt=0, le=1)
+    """Its weight beside an item with a gold label, times its probability."""
+    per_class: float = Field(1.0, gt=0)
+    """Most of them for each gold item of their class."""
+    reason: Prose
+
+    @model_validator(mode="after")
+    def _check(self) -> Use:
+        if self.trained and not {"min_probability", "weight", "per_class"} <= self.model_fields_set:
+            raise ValueError("trained needs min_probability, weight and per_class")
+        return self
+
+
+class Limits(Entry):
+    """How much of a text is read and kept."""
+
+    body_chars: Count
+    evidence_chars: Count
+
+
+class Assumed(Entry):
+    """Accuracies without gold labels, by kind of function."""
+
+    label: Accuracy
+    keyword: Accuracy
+    annotator: Accuracy
+    execution: Accuracy
+
+
+class Combining(Entry):
+    """How votes add up."""
+
+    gold_weight: float = Field(ge=0)
+    discount: float = Field(gt=0, le=1)
+    cap: float = Field(gt=0)
+    interval: Accuracy
+    assumed: Assumed
+
+
+AnyFunction = Annotated[LabelFunction | KeywordFunction | ExecutionFunction, Field(discriminator="kind")]
+
+
+class LabellingFile(Entry):
+    """The whole file."""
+
+    version: Literal[1]
+    limits: Limits
+    combining: Combining
+    use: tuple[Use, ...] = ()
+    function: tuple[AnyFunction, ...]
+
+    @model_validator(mode="after")
+    def _check(self) -> LabellingFile:
+        counts = Counter(function.id for function in self.function)
+        if twice := [name for name, count in counts.items() if count > 1]:
+            raise ValueError(f"function {twice[0]!r} stands twice")
+        return self
