@@ -28,8 +28,8 @@ from torch_embers.mine.runner import mine
 from torch_embers.repro.case import Case, CaseError
 from torch_embers.repro.extract import Extraction, ItemText, extract
 from torch_embers.repro.link import case_of, rules_hash
-from torch_embers.run.series import cannot_run_here
-from torch_embers.run.verdict import USABLE, judge
+from torch_embers.run.batch import cannot_run_here
+from torch_embers.run.verdict import USABLE, observe
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Attempt, Runner
 from torch_embers.settings import DEFAULT_REPO, load
@@ -147,7 +147,7 @@ def run_all(name: str, entries: Sequence[Entry], build: Build, registry: Registr
             while (seen := log.of(case, build)) == [] or (len(seen) == 1 and seen[0].outcome == "reproduced"):
                 attempt = Attempt(str(number), case.code, f"{case.name}.py", seed=len(seen), timeout=log.timeout)
                 [result] = runner.run([attempt])
-                said = judge(case, result)
+                said = observe(case, result)
                 shown = str(said.signature or "")[:200]
                 log.add(
                     Ran(name, number, build.name, said.outcome, shown, said.detail[:300], result.duration, case.hash)

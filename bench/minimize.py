@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from extraction import SETS, entry, texts
 from torch_embers.builds.registry import Registry
+from torch_embers.progress import Silent
 from torch_embers.repro.minimize import GENERAL, MOST_TESTS, MinimizeError, minimize
 from torch_embers.repro.shortcuts import invents
 from torch_embers.repro.shrink import PASSES
@@ -44,6 +45,14 @@ if TYPE_CHECKING:
     """Script and test -> smallest script, tests, whether it ran out of tests."""
 
 RESULTS = Path(__file__).parent / "minimize.json"
+
+
+class Printed(Silent):
+    """Progress whose lines are printed."""
+
+    def said(self, text: str) -> None:
+        """Print a line."""
+        print(text)
 
 
 class OutOfTestsError(Exception):
@@ -91,8 +100,8 @@ def shrinkray(folder: Path) -> Way:
 
 def product(one: Entry, case: Case, build: Build, registry: Registry, scratch: Path) -> dict[str, Any]:
     """What `embers minimize` does, with its figures."""
-    made = reduce_case(case, one.found.script, one.found.verbatim, build, registry, print)
-    keep(scratch, case, "minimal", made.found.code)
+    made = reduce_case(case, one.found.script, one.found.verbatim, build, registry, Printed())
+    keep(scratch, case, "minimal", made.minimized.code)
     keep(scratch, case, "runnable", one.found.script)
     return {
         "number": one.item.number,
@@ -100,11 +109,11 @@ def product(one: Entry, case: Case, build: Build, registry: Registry, scratch: P
         "shows": str(case.signature[0]),
         "characters": [made.before, made.after],
         "lines": [made.lines_before, made.lines_after],
-        "tests": made.found.tests,
-        "stopped": made.found.stopped,
+        "tests": made.minimized.tests,
+        "stopped": made.minimized.stopped,
         "minutes": round(made.seconds / 60, 2),
         "agree": dict(made.agree),
-        "steps": [asdict(step) for step in made.found.steps],
+        "steps": [asdict(step) for step in made.minimized.steps],
     }
 
 

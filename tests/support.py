@@ -17,6 +17,7 @@ from torch_embers.cli.entry import main
 from torch_embers.mine.client import GitHubClient, Patience
 from torch_embers.mine.github import GraphqlSource, RestSource
 from torch_embers.mine.scope import Scope
+from torch_embers.progress import Silent
 from torch_embers.repro.case import Case, metadata_lines, parse
 from torch_embers.store.store import Store
 
@@ -90,6 +91,17 @@ def assert_clean_error(done: Ended, code: int, *words: str) -> None:
     assert lines[0].startswith("error: ")
     for word in words:
         assert word in lines[0]
+
+
+class Recorded(Silent):
+    """Progress that keeps its lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def said(self, text: str) -> None:
+        """Keep a line."""
+        self.lines.append(text)
 
 
 def rows(database: Path, sql: str) -> list[tuple[Any, ...]]:

@@ -17,6 +17,7 @@ from support import FAKE_TORCH, fake_python
 from torch_embers import settings as settings_room
 from torch_embers.builds import install
 from torch_embers.builds.registry import CURRENT, PARTIAL, Build, BuildError, Registry, ask, look
+from torch_embers.progress import Silent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -193,7 +194,7 @@ def test_the_least_recently_used_builds_make_room(registry: Registry, python: Pa
 def add(folder: Path, **more: Any) -> Build:
     wanted = settings_room.load(builds_dir=folder)
     asked: dict[str, Any] = {"version": None, "python": None, "wheel": None, "name": "", "allow_cuda_packages": False}
-    return install.add(wanted, **{**asked, **more}, said=lambda _: None)
+    return install.add(wanted, **{**asked, **more}, progress=Silent())
 
 
 @pytest.fixture

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support import case_of, case_text, eventually, fake_python, rows
+from support import Recorded, case_of, case_text, eventually, fake_python, rows
 from torch_embers.builds.registry import Build, BuildError, Registry
 from torch_embers.normalize import now_utc
+from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
 from torch_embers.run import command
-from torch_embers.run.executor import Executor, Wish
-from torch_embers.run.item_report import comment, story
+from torch_embers.run.executor import Executor, SweepRequest
+from torch_embers.run.item_report import comment, report_of
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
-from torch_embers.run.recheck import Request, recheck
+from torch_embers.run.recheck import RecheckRequest, recheck
 from torch_embers.run.reports import as_table, exit_code, markdown
 from torch_embers.store.store import Store
 
@@ -48,14 +49,6 @@ print("off by 3" if bad else "equal")
 sys.exit(1 if bad else 0)
 """
 """A case whose bug is there in some versions."""
-
-
-class Quiet:
-    def expects(self, total: int | None) -> None: ...
-
-    def advanced(self, count: int) -> None: ...
-
-    def said(self, text: str) -> None: ...
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +76,8 @@ def sweep(
     with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             bank.save(connection, cases)
-        executor = Executor(store, writer, registry, Quiet())
-        wish = Wish(cases, [registry.find(v) for v in on], builds(registry), **more)
+        executor = Executor(store, writer, registry, Silent())
+        wish = SweepRequest(cases, [registry.find(v) for v in on], builds(registry), **more)
         return {(cell.case.name, cell.build.name): cell for cell in executor.sweep(wish)}
 
 
@@ -227,9 +220,9 @@ def test_a_build_that_vanishes_is_an_error_in_one_line_and_what_was_done_stays(t
     store = Store(tmp_path / "e.duckdb")
     shutil.rmtree(python.parent.parent)
     with store.writer("test", create=True) as writer, pytest.raises(BuildError, match="is no program") as caught:
-        executor = Executor(store, writer, other, Quiet())
+        executor = Executor(store, writer, other, Silent())
         chosen = [other.find(GOOD), other.find("2.3.1")]
-        list(executor.sweep(Wish([fixed_case()], chosen, chosen)))
+        list(executor.sweep(SweepRequest([fixed_case()], chosen, chosen)))
     assert "\n" not in str(caught.value)
     assert rows(store.path, "SELECT count(*) FROM verdicts") == [(1,)]
 
@@ -239,10 +232,11 @@ import sys
 from pathlib import Path
 
 sys.path[:0] = {path!r}
-from test_executor import Quiet, builds, fixed_case
+from torch_embers.progress import Silent
+from test_executor import builds, fixed_case
 from torch_embers.repro import bank
 from torch_embers.builds.registry import Registry
-from torch_embers.run.executor import Executor, Wish
+from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.store.store import Store
 import torch_embers.run.ledger as ledger
 
@@ -253,7 +247,7 @@ store = Store(Path({database!r}))
 with store.writer("test", create=True) as writer:
     with writer.transaction() as connection:
         bank.save(connection, cases)
-    for cell in Executor(store, writer, registry, Quiet()).sweep(Wish(cases, builds(registry), builds(registry))):
+    for cell in Executor(store, writer, registry, Silent()).sweep(SweepRequest(cases, builds(registry), builds(registry))):
         pass
 print("done")
 """
@@ -318,7 +312,9 @@ def check_again(store: Store, registry: Registry, cases: Sequence[Case], referen
         target = registry.find(reference)
         chosen = [b for b in builds(registry) if b.order() <= target.order()]
         asked = {"only": "all", "every": 7.0, **more}
-        return recheck(store, writer, registry, cases, Request(reference=target, builds=chosen, **asked), Quiet())
+        return recheck(
+            store, writer, registry, cases, RecheckRequest(reference=target, builds=chosen, **asked), Silent()
+        )
 
 
 @pytest.mark.parametrize(
@@ -342,8 +338,8 @@ def test_a_change_is_told_once_with_its_evidence(
     [evidence] = found.news[0].evidence
     assert "pt1_example" in evidence
     assert "control 10/10 on 2.0.1" in evidence or "occurs" in evidence
-    series = rows(store.path, "SELECT count(DISTINCT batch) FROM verdicts WHERE build LIKE '2.2.2%'")
-    assert series == [(2 if status in ("fixed", "open_but_absent") else 1,)]
+    batch = rows(store.path, "SELECT count(DISTINCT batch) FROM verdicts WHERE build LIKE '2.2.2%'")
+    assert batch == [(2 if status in ("fixed", "open_but_absent") else 1,)]
     assert r"A \[bold\] title" in markdown(found)
     assert as_table(found)["changes"][0]["status"] == status
     runs = rows(store.path, "SELECT count(*) FROM runs")
@@ -355,7 +351,7 @@ def test_a_change_is_told_once_with_its_evidence(
     assert rows(store.path, "SELECT status FROM statuses") == [(status,)]
 
 
-def test_a_verdict_that_is_too_old_is_reached_again_by_a_fresh_series(tmp_path: Path, registry: Registry) -> None:
+def test_a_verdict_that_is_too_old_is_reached_again_by_a_fresh_batch(tmp_path: Path, registry: Registry) -> None:
     store = Store(tmp_path / "e.duckdb")
     put_item(store, 1, "open")
     case = fixed_case((BAD, GOOD, NEW))
@@ -415,7 +411,7 @@ def test_the_matrix_is_the_same_in_every_form(told: Store) -> None:
 
 
 def test_a_comment_can_neither_notify_nor_format_nor_link(told: Store) -> None:
-    text = comment(story(told, "pytorch/pytorch", 1))
+    text = comment(report_of(told, "pytorch/pytorch", 1))
     assert "@everyone" not in text
     assert "](" not in text.replace("\\](", "")
     assert "\x1b" not in text
@@ -433,10 +429,10 @@ def test_rows_are_never_older_than_the_moment_they_were_made(told: Store) -> Non
 def test_without_a_complete_sandbox_only_cases_by_hand_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
     own = case_of()
     foreign = parse(case_text("x = 1", signature="ValueError", oracle="exception"), "x1", "extracted")
-    told: list[str] = []
+    progress = Recorded()
     proof = SimpleNamespace(complete=False)
     monkeypatch.setattr("torch_embers.run.command.doctor.prove", lambda: proof)
-    assert command.runnable_here([own, foreign], told.append) == [own]
-    assert "1 scripts from issues are not run" in told[0]
+    assert command.runnable_here([own, foreign], progress) == [own]
+    assert "1 scripts from issues are not run" in progress.lines[0]
     proof.complete = True
-    assert command.runnable_here([own, foreign], told.append) == [own, foreign]
+    assert command.runnable_here([own, foreign], progress) == [own, foreign]

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support import case_text, example_count, fake_python
+from support import Recorded, case_text, example_count, fake_python
 from torch_embers.builds.registry import Registry
 from torch_embers.oracles.signature import Signature
+from torch_embers.progress import Silent
 from torch_embers.repro.case import Case, parse
 from torch_embers.repro.minimize import MinimizeError, minimize
 from torch_embers.repro.shortcuts import called, invents, subjects
@@ -193,16 +194,16 @@ print(sizes[len(sizes) + 4])
 
 def test_an_extracted_script_is_minimised_in_the_sandbox_and_all_its_texts_agree(registry: Registry) -> None:
     build = registry.find("2.5.1")
-    made = reduce_case(extracted(PROGRAM), PROGRAM, PROGRAM, build, registry, lambda _: None)
+    made = reduce_case(extracted(PROGRAM), PROGRAM, PROGRAM, build, registry, Silent())
     assert made.after < made.before / 3
-    assert "helper" not in made.found.code
+    assert "helper" not in made.minimized.code
     assert set(made.agree.values()) == {"reproduced"}
 
 
 def test_a_text_as_reported_that_shows_something_else_is_an_alarm(registry: Registry) -> None:
-    told: list[str] = []
-    reduce_case(extracted(PROGRAM), PROGRAM, "raise ValueError('x')", registry.find("2.5.1"), registry, told.append)
-    assert any(line.startswith("alarm") for line in told)
+    progress = Recorded()
+    reduce_case(extracted(PROGRAM), PROGRAM, "raise ValueError('x')", registry.find("2.5.1"), registry, progress)
+    assert any(line.startswith("alarm") for line in progress.lines)
 
 
 def test_what_cannot_be_minimised_is_named(registry: Registry, tmp_path: Path) -> None:
@@ -210,9 +211,9 @@ def test_what_cannot_be_minimised_is_named(registry: Registry, tmp_path: Path) -
     del tmp_path
     own = parse(case_text(PROGRAM), "pt1_own")
     with pytest.raises(MinimizeError, match="judges itself"):
-        reduce_case(own, PROGRAM, None, build, registry, lambda _: None)
+        reduce_case(own, PROGRAM, None, build, registry, Silent())
     with pytest.raises(MinimizeError, match="does not fail as declared on 2"):
-        reduce_case(extracted("x = 1"), "x = 1", None, build, registry, lambda _: None)
+        reduce_case(extracted("x = 1"), "x = 1", None, build, registry, Silent())
     flaky = "import os\nif int(os.environ['EMBERS_SEED']) % 2: [][1]\nelse: raise ValueError('x')"
     with pytest.raises(MinimizeError, match="same thing twice"):
-        reduce_case(extracted(flaky), flaky, None, build, registry, lambda _: None)
+        reduce_case(extracted(flaky), flaky, None, build, registry, Silent())

@@ -103,17 +103,17 @@ def test_a_build_that_only_its_owner_can_read_is_named(tmp_path: Path) -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def wall(**changes: object) -> policy.Wall:
+def sandbox_policy(**changes: object) -> policy.SandboxPolicy:
     values: dict[str, object] = {
         "layout": layout.Layout(Path("/builds/a/bin/python"), (Path("/builds/a"), Path("/home/u/py"))),
         "profile": "hostile",
         "isolate": True,
     }
-    return policy.Wall(**{**values, **changes})  # type: ignore[arg-type]
+    return policy.SandboxPolicy(**{**values, **changes})  # type: ignore[arg-type]
 
 
 def test_the_command_binds_the_build_read_only_and_nothing_of_the_home() -> None:
-    command = policy.bubblewrap_command(wall(), {"/etc/passwd": 9}, 7)
+    command = policy.bubblewrap_command(sandbox_policy(), {"/etc/passwd": 9}, 7)
     text = " ".join(command)
     for wanted in (
         "--unshare-user",
@@ -136,14 +136,14 @@ def test_the_command_binds_the_build_read_only_and_nothing_of_the_home() -> None
 
 def test_the_environment_is_only_what_the_rules_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
-    assert set(wall().environment()) == {
+    assert set(sandbox_policy().environment()) == {
         *policy.rules()["environment"], "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
     }  # fmt: skip
 
 
 def test_a_build_below_tmp_is_mounted_again_over_the_private_tmp() -> None:
     inside = layout.Layout(Path("/tmp/env/bin/python"), (Path("/tmp/env"),))
-    one = wall(layout=inside)
+    one = sandbox_policy(layout=inside)
     [(source, target)] = one.configuration()["rebinds"]
     assert target == "/tmp/env"
     assert f"--ro-bind /tmp/env {source}" in " ".join(policy.bubblewrap_command(one, {}, 7))
@@ -153,19 +153,19 @@ def test_devices_of_a_gpu_are_only_for_reviewed_scripts(monkeypatch: pytest.Monk
     binds = {**policy.rules()["binds"], "devices": ["/dev/nul*"]}
     changed = {**policy.rules(), "binds": binds}
     monkeypatch.setattr(policy, "rules", lambda: changed)
-    assert "/dev/null" not in policy.bubblewrap_command(wall(), {}, 7)
-    assert "/dev/null" in policy.bubblewrap_command(wall(profile="reviewed"), {}, 7)
+    assert "/dev/null" not in policy.bubblewrap_command(sandbox_policy(), {}, 7)
+    assert "/dev/null" in policy.bubblewrap_command(sandbox_policy(profile="reviewed"), {}, 7)
 
 
 def test_every_private_folder_is_bounded() -> None:
     limits = policy.rules()["limits"]
-    for _, options in wall().configuration()["covers"]:
+    for _, options in sandbox_policy().configuration()["covers"]:
         assert f"size={limits['disk']}" in options
         assert f"nr_inodes={limits['inodes']}" in options
 
 
 def test_the_profile_for_macos_allows_the_build_and_the_scratch_folder_and_no_network() -> None:
-    text = policy.macos_profile(wall(scratch='/private/var/x"y'))
+    text = policy.macos_profile(sandbox_policy(scratch='/private/var/x"y'))
     assert text.startswith("(version 1)\n(deny default)\n")
     assert "(deny network*)" in text
     assert '(subpath "/builds/a")' in text

@@ -1,4 +1,4 @@
-"""Outcomes, numbers of runs, verdicts, series: the rules of data/verdicts.toml."""
+"""Outcomes, numbers of runs, verdicts, batch: the rules of data/verdicts.toml."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support import case_of
 from torch_embers.builds.registry import Build
 from torch_embers.oracles.signature import Signature, parse_family
-from torch_embers.run.series import Series, cannot_run_here, control_builds
+from torch_embers.run.batch import Batch, cannot_run_here, control_builds
 from torch_embers.run.verdict import (
     OUTCOMES,
     VERDICTS,
@@ -25,8 +25,8 @@ from torch_embers.run.verdict import (
     Rules,
     decide,
     detectable_rate,
-    judge,
     lower_bound,
+    observe,
     planned,
     runs_needed,
     shares,
@@ -84,7 +84,7 @@ def traceback(line: str) -> str:
     ],
 )
 def test_a_case_that_judges_itself_is_believed_by_its_exit_code_alone(run: Ended, outcome: Outcome) -> None:
-    assert judge(Declared(), run).outcome == outcome
+    assert observe(Declared(), run).outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_case_that_judges_itself_is_believed_by_its_exit_code_alone(run: Ended
     ],
 )
 def test_an_extracted_script_is_judged_by_its_signature(declared: str, run: Ended, outcome: Outcome) -> None:
-    assert judge(Declared("exception", parse_family(declared)), run).outcome == outcome
+    assert observe(Declared("exception", parse_family(declared)), run).outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ def test_an_extracted_script_is_judged_by_its_signature(declared: str, run: Ende
 def test_a_script_that_only_prints_is_held_to_the_lines_of_its_report(
     prints: tuple[str, ...], printed: str, outcome: Outcome
 ) -> None:
-    assert judge(Declared("output", MISMATCH, prints), Ended(0, stdout=printed)).outcome == outcome
+    assert observe(Declared("output", MISMATCH, prints), Ended(0, stdout=printed)).outcome == outcome
 
 
 def test_a_case_that_judges_itself_may_declare_the_signal_that_heap_damage_ends_in() -> None:
     family = parse_family(["mismatch", "SIGSEGV"])
-    assert judge(Declared("self", family), Ended(None, 11, "signalled")).outcome == "reproduced"
+    assert observe(Declared("self", family), Ended(None, 11, "signalled")).outcome == "reproduced"
 
 
 @given(
@@ -138,7 +138,7 @@ def test_a_case_that_judges_itself_may_declare_the_signal_that_heap_damage_ends_
 def test_every_end_has_an_outcome(
     oracle: str, code: int | None, number: int | None, ended: str, out: str, err: str
 ) -> None:
-    said = judge(Declared(oracle), Ended(code, number, ended, "", out, err))
+    said = observe(Declared(oracle), Ended(code, number, ended, "", out, err))
     assert said.outcome in OUTCOMES
 
 
@@ -232,13 +232,13 @@ def test_absence_is_never_claimed_beside_a_hit_or_without_a_control(outcomes: li
         assert made.flaky == (made.hits < made.runs)
 
 
-# ---- series --------------------------------------------------------------------------------------------------------
+# ---- batch --------------------------------------------------------------------------------------------------------
 
 BUILD = Build("2.0.1", "2.0.1+cpu", "abc", "release", "linux-x86_64", Path("python"), "3.11.7")
 
 
-def play(one: Series, outcome: Any, rules: Rules = RULES) -> int:
-    """Run a series to its end; return how many zygotes it used."""
+def play(one: Batch, outcome: Any, rules: Rules = RULES) -> int:
+    """Run a batch to its end; return how many zygotes it used."""
     used = 0
     for turn in range(rules.zygotes):
         one.begin_turn()
@@ -249,14 +249,14 @@ def play(one: Series, outcome: Any, rules: Rules = RULES) -> int:
     return used
 
 
-def series(case: Case | None = None, control: Control = BUILD_CONTROL) -> Series:
-    made = Series(case or case_of(), BUILD, "env", 0)
+def new_batch(case: Case | None = None, control: Control = BUILD_CONTROL) -> Batch:
+    made = Batch(case or case_of(), BUILD, "env", 0)
     made.plan(control, RULES)
     return made
 
 
 def test_a_sure_bug_takes_three_runs_in_three_zygotes() -> None:
-    one = series()
+    one = new_batch()
     assert play(one, lambda: "reproduced") == 3
     assert len(one.seen) == 3
     assert one.decide(RULES).verdict == "occurs"
@@ -264,13 +264,13 @@ def test_a_sure_bug_takes_three_runs_in_three_zygotes() -> None:
 
 def test_clean_runs_are_as_many_as_planned_and_spread_over_three_zygotes() -> None:
     for control in (BUILD_CONTROL, Control("build", "old", 3, 3), Control()):
-        one = series(control=control)
+        one = new_batch(control=control)
         assert play(one, lambda: "not_reproduced") == 3
         assert len(one.seen) == planned(control, RULES)
 
 
 def test_what_cannot_run_is_asked_once_per_zygote() -> None:
-    one = series()
+    one = new_batch()
     play(one, lambda: "cannot_run")
     assert len(one.seen) == 3
     assert one.decide(RULES).verdict == "untestable"
@@ -278,7 +278,7 @@ def test_what_cannot_run_is_asked_once_per_zygote() -> None:
 
 def test_a_control_batch_has_a_fixed_size_whatever_it_sees() -> None:
     for outcome in OUTCOMES:
-        one = Series(case_of(), BUILD, "env", 0)
+        one = Batch(case_of(), BUILD, "env", 0)
         one.plan_control(RULES)
         play(one, lambda outcome=outcome: outcome)
         assert len(one.seen) == RULES.control_batch
@@ -289,7 +289,7 @@ def test_a_bug_that_shows_in_three_of_ten_runs_is_found_and_called_flaky() -> No
     found = flaky = 0
     for _ in range(200):
         control = Control("build", "old", 3, 10)
-        one = series(control=control)
+        one = new_batch(control=control)
         play(one, lambda: "reproduced" if generator.random() < 0.3 else "not_reproduced")
         made = one.decide(RULES)
         found += made.verdict == "occurs"
@@ -299,13 +299,13 @@ def test_a_bug_that_shows_in_three_of_ten_runs_is_found_and_called_flaky() -> No
 
 
 @given(st.lists(st.sampled_from(OUTCOMES), min_size=200, max_size=200), st.integers(1, 10))
-def test_a_series_always_ends_and_an_interrupted_one_goes_on(outcomes: list[str], hits: int) -> None:
+def test_a_batch_always_ends_and_an_interrupted_one_goes_on(outcomes: list[str], hits: int) -> None:
     source = iter(outcomes)
-    one = series(control=Control("build", "old", hits, 10))
+    one = new_batch(control=Control("build", "old", hits, 10))
     play(one, lambda: next(source))
     assert len(one.seen) <= one.planned + RULES.confirmations
     assert one.is_settled(RULES)
-    resumed = series(control=Control("build", "old", hits, 10))
+    resumed = new_batch(control=Control("build", "old", hits, 10))
     resumed.seen = one.seen[: len(one.seen) // 2]
     rest = iter(outcomes[len(resumed.seen) :])
     play(resumed, lambda: next(rest))

@@ -116,7 +116,7 @@ def without_places(text: str) -> str:
 def test_arguments_seed_and_plant_reach_the_script(any_runner: Runner) -> None:
     code = "import os, sys; print(sys.argv[1:], os.environ['EMBERS_SEED'], os.environ.get('EMBERS_PLANT'), os.environ['OMP_NUM_THREADS'])"
     for fresh in (False, True):
-        result = one(any_runner, code, arguments=("a b", "é"), seed=7, plant=True, threads=2, fresh=fresh)
+        result = one(any_runner, code, arguments=("a b", "é"), seed=7, inject=True, threads=2, fresh=fresh)
         assert result.stdout == "['a b', 'é'] 7 1 2\n", result
         assert one(any_runner, code, fresh=fresh).stdout == "[] 0 None 1\n"
 

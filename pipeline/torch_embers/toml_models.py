@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
 
 from torch_embers import resources
 from torch_embers.errors import InputError
@@ -23,6 +23,22 @@ class Entry(BaseModel):
     """Base of every model of a data file: immutable, unknown keys refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Explained(Entry):
+    """Base of a table in which every key ``x`` has its reason beside it, as ``x_reason``; the reasons are not kept."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_reasons(cls, table: dict[str, Any]) -> dict[str, Any]:
+        values = {key: value for key, value in table.items() if not key.endswith("_reason")}
+        for key in values:
+            if not table.get(f"{key}_reason"):
+                raise ValueError(f'key "{key}" has no reason: {key}_reason is missing')
+        for key in table.keys() - values.keys():
+            if key.removesuffix("_reason") not in values:
+                raise ValueError(f'key "{key}" explains nothing')
+        return values
 
 
 def load(model: type[Model], name: str) -> Model:

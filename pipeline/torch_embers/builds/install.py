@@ -26,8 +26,9 @@ from torch_embers import resources
 from torch_embers.builds.registry import ENVIRONMENT, PARTIAL, Build, BuildError, Registry, look
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from torch_embers.progress import Progress
     from torch_embers.settings import Settings
 
 FILE = "builds.toml"
@@ -59,7 +60,7 @@ def add(
     wheel: Path | None,
     name: str,
     allow_cuda_packages: bool,
-    said: Callable[[str], None],
+    progress: Progress,
 ) -> Build:
     """Register an interpreter, or install a release, a nightly or a wheel.
 
@@ -73,14 +74,14 @@ def add(
         return registry.register(python, name, version or "")
     if version is None and wheel is None:
         raise BuildError("nothing to add: name a version such as 2.5.1 or nightly, or give --python or --wheel")
-    chosen = _of_wheel(wheel) if wheel is not None else _of_version(version or "", said, cuda=allow_cuda_packages)
+    chosen = _of_wheel(wheel) if wheel is not None else _of_version(version or "", progress, cuda=allow_cuda_packages)
     if wheel is not None and version is not None:
-        said(f"version {version} is checked against what the wheel says")
+        progress.said(f"version {version} is checked against what the wheel says")
     cap = int(wanted.builds_cap * GB)
     for gone in registry.evict(cap, room=GB):
-        said(f"removed {gone.name}, the least recently used, to keep within {wanted.builds_cap:g} GB")
+        progress.said(f"removed {gone.name}, the least recently used, to keep within {wanted.builds_cap:g} GB")
     expected = version if version not in (None, NIGHTLY) else ""
-    return _install(registry, chosen, name, expected or "", said)
+    return _install(registry, chosen, name, expected or "", progress)
 
 
 # ---- what to install -----------------------------------------------------------------------------------------------
@@ -94,7 +95,7 @@ def _of_wheel(wheel: Path) -> Plan:
     return Plan(str(wheel.absolute()), None)
 
 
-def _of_version(version: str, said: Callable[[str], None], *, cuda: bool) -> Plan:
+def _of_version(version: str, progress: Progress, *, cuda: bool) -> Plan:
     index = resources.load_toml(FILE)["index"]
     if version == NIGHTLY:
         if not _answers(index["nightly"], index["patience_seconds"]):
@@ -106,7 +107,7 @@ def _of_version(version: str, said: Callable[[str], None], *, cuda: bool) -> Pla
         raise BuildError(f"{version!r} is no version: use one such as 2.5.1, or nightly") from error
     if _answers(index["cpu"], index["patience_seconds"]):
         return Plan(f"torch=={version}", index["cpu"])
-    said("PyTorch's CPU index does not answer: looking where pip looks")
+    progress.said("PyTorch's CPU index does not answer: looking where pip looks")
     if not cuda:
         _refuse_cuda(version)
     return Plan(f"torch=={version}", None)
@@ -163,17 +164,17 @@ def _nearest(version: str, known: Sequence[str], count: int = 4) -> list[str]:
 # ---- installing ----------------------------------------------------------------------------------------------------
 
 
-def _install(registry: Registry, plan: Plan, name: str, expected: str, said: Callable[[str], None]) -> Build:
+def _install(registry: Registry, plan: Plan, name: str, expected: str, progress: Progress) -> Build:
     registry.folder.mkdir(parents=True, exist_ok=True)
     sweep_up(registry.folder)
     home = registry.folder / f"{PARTIAL}{os.getpid()}"
     try:
         python = _environment(home / ENVIRONMENT)
-        said(f"installing {plan.requirement}")
+        progress.said(f"installing {plan.requirement}")
         _pip(home, python, plan)
         found = look(python, name)
         companions = companions_of(found.public_version)
-        said(f"installing {', '.join(companions)}")
+        progress.said(f"installing {', '.join(companions)}")
         _pip(home, python, *[Plan(package, None) for package in companions])
         if expected and expected not in (found.version, found.public_version):
             raise BuildError(f"what was installed says it is torch {found.version}, not {expected}: it was removed")

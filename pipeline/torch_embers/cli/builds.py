@@ -41,7 +41,7 @@ def builds_add(
             wheel=wheel,
             name=name or "",
             allow_cuda_packages=allow_cuda_packages,
-            said=progress.said,
+            progress=progress,
         )
     show.print_builds([found], wanted.builds_cap)
 
@@ -50,10 +50,11 @@ def builds_add(
 def builds_list() -> None:
     """List the builds, with the room they take."""
     from torch_embers import settings
-    from torch_embers.run import command, show
+    from torch_embers.builds.registry import Registry
+    from torch_embers.run import show
 
     wanted = settings.load()
-    show.print_builds(command.registry(wanted).installed(), wanted.builds_cap)
+    show.print_builds(Registry(wanted.builds_dir).installed(), wanted.builds_cap)
 
 
 @builds_app.command("check")
@@ -62,9 +63,10 @@ def builds_check(
 ) -> None:
     """Check that builds are what they were and work: import, matmul, backward on each device. Exit code 3 if not."""
     from torch_embers import settings
+    from torch_embers.builds.registry import Registry
     from torch_embers.run import command, show
 
-    registry = command.registry(settings.load())
+    registry = Registry(settings.load().builds_dir)
     checked = [registry.check(build) for build in command.chosen_builds(registry, names or ["all"])]
     show.print_checks(checked)
     if any(build.broken for build in checked):
@@ -75,7 +77,7 @@ def builds_check(
 def builds_remove(name: Annotated[str, typer.Argument(help="Name of the build.")]) -> None:
     """Forget a build; delete it if embers installed it."""
     from torch_embers import console, settings
-    from torch_embers.run import command
+    from torch_embers.builds.registry import Registry
 
-    gone = command.registry(settings.load()).remove(name)
+    gone = Registry(settings.load().builds_dir).remove(name)
     console.stdout().print(f"removed {console.plain(gone.name)} ({console.plain(gone.identity)})")

@@ -1,5 +1,6 @@
-"""Commands that make cases, run them in the sandbox, and tell what came of it."""
+"""Commands that make cases, run them in the sandbox, and print the results."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +10,21 @@ from torch_embers.cli.options import BuildOption, DatabaseOption, JobsOption, Nu
 from torch_embers.errors import SandboxError
 
 
-def doctor() -> None:
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
     """Prove on this machine every guarantee that the sandbox gives, and say what is missing."""
+    import orjson
+
     from torch_embers import console
     from torch_embers.sandbox import doctor as examining
 
     proof = examining.prove(again=True)
-    for line in examining.report(proof):
-        console.stdout().print(console.plain(line))
+    if json:
+        typer.echo(orjson.dumps(examining.as_table(proof), option=orjson.OPT_INDENT_2))
+    else:
+        for line in examining.report(proof):
+            console.stdout().print(console.plain(line))
     if not proof.complete:
         raise typer.Exit(SandboxError.exit_code)
 
@@ -42,27 +50,37 @@ def run(
     build: BuildOption = None,
     jobs: JobsOption = 2,
     force: Annotated[bool, typer.Option("--force", help="Run again although verdicts are known.")] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--cases",
+            help="Run the case files of this folder; kept only in a --database that is given.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
     """Run cases in the sandbox and say of each whether its bug occurs: k of n runs, control, detectable rate."""
+    from rich.progress import TimeRemainingColumn
+
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, show
 
     wanted = settings.load(database=database, repo=repo)
-    with ProgressBar("running") as progress:
-        done = command.run_cases(
-            store_at(wanted.database),
-            wanted,
-            cases or (),
-            build or (),
-            progress,
-            show.print_cell,
-            jobs=jobs,
-            force=force,
-        )
-    show.print_outcome(done)
+    request = command.RunRequest(cases or (), build or (), folder, jobs, force)
+    cells = []
+    with ExitStack() as stack:
+        store = store_at(wanted.database) if folder is None else stack.enter_context(command.database_for(database))
+        progress = stack.enter_context(ProgressBar("running", TimeRemainingColumn(), unit="runs"))
+        try:
+            for reached in command.run_cases(store, wanted, request, progress):
+                show.print_reached(reached)
+                cells.append(reached.cell)
+        finally:  # Ctrl-C, too, leaves a summary of what was reached
+            if cells:
+                show.print_summary(command.summary(store, cells))
 
 
 def minimize(
@@ -78,7 +96,7 @@ def minimize(
 
     wanted = settings.load(database=database, repo=repo)
     with ProgressBar("minimising") as progress:
-        made = command.minimize_case(store_at(wanted.database), wanted, case, build, progress.said)
+        made = command.minimize_case(store_at(wanted.database), wanted, case, build, progress)
     show.print_reduction(made)
 
 
@@ -102,9 +120,9 @@ def recheck(
     out: Annotated[Path | None, typer.Option(help="Folder for recheck.json, recheck.md and recheck.xml.")] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Re-check bugs and tell what changed since last time: came back, fixed, closed but there, open but gone.
+    """Re-check bugs and print what changed since last time: came back, fixed, closed but there, open but gone.
 
-    The newest of the builds is the one that statuses speak of. Exit code 10 if there is something to tell.
+    Statuses refer to the newest of the builds. Exit code 10 if there is something to tell.
     """
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
@@ -124,13 +142,13 @@ def show_item(
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Print the whole story of an item: facts, labels, links, cases, verdict per build."""
+    """Print all that is known of an item, the verdict on the newest build first: facts, labels, links, cases."""
     from torch_embers import settings
     from torch_embers.run import show
-    from torch_embers.run.item_report import story
+    from torch_embers.run.item_report import report_of
 
     wanted = settings.load(database=database, repo=repo)
-    show.print_story(story(store_at(wanted.database), wanted.repo, number))
+    show.print_item(report_of(store_at(wanted.database), wanted.repo, number))
 
 
 def comment(
@@ -141,7 +159,7 @@ def comment(
     """Print a table of versions with environment and command, to paste into the item. It is never posted."""
     from torch_embers import settings
     from torch_embers.run.item_report import comment as written
-    from torch_embers.run.item_report import story
+    from torch_embers.run.item_report import report_of
 
     wanted = settings.load(database=database, repo=repo)
-    typer.echo(written(story(store_at(wanted.database), wanted.repo, number)))
+    typer.echo(written(report_of(store_at(wanted.database), wanted.repo, number)))

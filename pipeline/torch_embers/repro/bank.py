@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
-from torch_embers.repro.case import Case, parse, shipped
+from torch_embers.repro.case import Case, CaseError, parse, shipped
+from torch_embers.repro.case import load as load_file
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
+    from pathlib import Path
 
     import duckdb
 
@@ -34,6 +36,37 @@ def refresh(writer: Writer) -> list[Case]:
             if name not in gone:
                 connection.execute("UPDATE cases SET current = false WHERE name = ? AND origin = 'curated'", [name])
     return cases
+
+
+def read_folder(folder: Path) -> tuple[list[Case], list[str]]:
+    """The cases among the ``.py`` files of a folder; for each file that is none, a line that says what is wrong.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is no folder: --cases takes a folder of case files")
+    cases, refused = [], []
+    for path in sorted(folder.glob("*.py")):
+        try:
+            cases.append(load_file(path, "own"))
+        except CaseError as error:
+            refused.append(f"{path}: {str(error).removeprefix(f'{path}: ').removeprefix(f'{path.stem}: ')}")
+    return cases, refused
+
+
+def add_own(writer: Writer, cases: Sequence[Case]) -> None:
+    """Bring a user's own cases into the database.
+
+    Raises:
+        InputError: one has the name of a case of another origin.
+        StoreError: the database cannot be written.
+    """
+    with writer.transaction() as connection:
+        taken = connection.execute("SELECT name FROM cases WHERE current AND origin <> 'own'").fetchall()
+        if doubled := sorted({name for (name,) in taken} & {case.name for case in cases}):
+            raise InputError(f"{doubled[0]}.py: a case of embers has this name: rename the file")
+        save(connection, cases)
 
 
 def save(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> int:
@@ -78,24 +111,31 @@ def case_row(case: Case) -> dict[str, Any]:
     }
 
 
-def load(store: Store, wanted: Iterable[str] = (), repo: str = "") -> list[Case]:
-    """Current cases by name, all or the wanted ones.
+def load(store: Store, names: Sequence[str] = (), repo: str = "") -> list[Case]:
+    """Current cases by name, all or those that ``names`` means (see ``chosen``).
+
+    Raises:
+        InputError: one of the names is unknown.
+    """
+    with store.read() as connection:
+        rows_ = connection.execute("SELECT name, origin, code FROM cases WHERE current ORDER BY name").fetchall()
+    cases = [parse(code, name, origin) for name, origin, code in rows_]
+    return chosen(cases, names, repo) if names else cases
+
+
+def chosen(cases: Sequence[Case], names: Sequence[str], repo: str) -> list[Case]:
+    """The named cases.
 
     Args:
-        store: the database.
-        wanted: names of cases, or numbers of items (with or without ``#``, or owner/name#123).
+        cases: to choose from.
+        names: names of cases, or numbers of items (with or without ``#``, or owner/name#123).
         repo: repository of items given by number alone.
 
     Raises:
-        InputError: one of the wanted names is unknown.
+        InputError: one of the names is unknown.
     """
-    with store.read() as connection:
-        found = connection.execute("SELECT name, origin, code FROM cases WHERE current ORDER BY name").fetchall()
-    cases = [parse(code, name, origin) for name, origin, code in found]
-    if not (chosen := list(wanted)):
-        return cases
     kept: dict[str, Case] = {}
-    for text in chosen:
+    for text in names:
         matching = [case for case in cases if _is_meant(case, text, repo)]
         if not matching:
             raise InputError(f"no case {text!r}: `embers matrix` lists the cases, `embers link-repros` makes more")

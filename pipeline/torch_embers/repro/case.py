@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-Origin = Literal["curated", "extracted", "synthesized"]
+Origin = Literal["curated", "extracted", "synthesized", "own"]
+"""``own``: of a user's folder, see `embers run --cases`."""
 
 ORACLES = ("self", "exception", "signal", "output")
 DEVICES = ("cpu", "cuda", "mps")
@@ -203,19 +204,21 @@ def parse(text: str, name: str, origin: Origin = "curated") -> Case:
         finalise=embers.get("finalise", False) is True,
         prints=tuple(_texts(embers, "prints", name)),
         evidence=str(embers.get("evidence", "")),
-        hash=case_hash(text, tree, meta),
+        hash=case_hash(text, tree, meta, origin),
     )
     if not any(need.what == "device" for need in found.needs):
         raise CaseError(f"{name}: requires must name at least one of {', '.join(DEVICES)}")
     return found
 
 
-def case_hash(text: str, tree: ast.Module, meta: Mapping[str, Any]) -> str:
+def case_hash(text: str, tree: ast.Module, meta: Mapping[str, Any], origin: Origin) -> str:
     """Hash of the code without prose, and of the metadata without what was measured; 32 hexadecimal digits.
 
-    Where the code is not plain enough to be unparsed (deep nesting), its text is hashed as it stands.
+    Where the code is not plain enough to be unparsed (deep nesting), its text is hashed as it stands. An extracted script
+    belongs to its report: the same script in two reports makes two cases.
     """
-    kept = {k: v for k, v in meta.get("tool", {}).get("embers", {}).items() if k not in UNHASHED}
+    unhashed = [key for key in UNHASHED if key != "issues" or origin != "extracted"]
+    kept = {k: v for k, v in meta.get("tool", {}).get("embers", {}).items() if k not in unhashed}
     try:
         body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
         code = ast.unparse(ast.Module(body=body, type_ignores=[]))
@@ -291,13 +294,13 @@ def _texts(table: Mapping[str, Any], key: str, name: str) -> list[str]:
 
 
 def _issues(table: Mapping[str, Any], name: str) -> tuple[tuple[str, int], ...]:
-    found = []
+    issues = []
     for text in _texts(table, "issues", name):
         match = _ISSUE.fullmatch(text)
         if match is None:
             raise CaseError(f"{name}: issue {text!r} is not of the form owner/name#123")
-        found.append((match[1], int(match[2])))
-    return tuple(found)
+        issues.append((match[1], int(match[2])))
+    return tuple(issues)
 
 
 def _relations(table: Mapping[str, Any], issues: tuple[tuple[str, int], ...], name: str) -> dict[tuple[str, int], str]:

@@ -65,7 +65,7 @@ def from_session(chunks: Sequence[Chunk]) -> tuple[str, tuple[Edit, ...]]:
         code = found.text.rstrip("\n")
         edits.extend(found.edits)
         slip = chunk.output.rstrip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2]
-        if (found.tree is None or slip in own.slips) and (place + 1 < len(chunks) or found.tree is None) and place:
+        if (found.tree is None or slip in own.exception.slips) and (place + 1 < len(chunks) or found.tree is None) and place:
             edits.append(own.edit("failed_statement_removed", number, code[:400], ""))
             continue
         shown = chunk.output.strip() and _TRACEBACK not in chunk.output
@@ -271,6 +271,6 @@ def _is_random(name: str, module: str) -> bool:
     root, _, last = name.rpartition(".")
     if module == "torch":
         layer = root == "torch.nn" and last[:1].isupper()
-        return layer or (last in rules.load().random and not name.startswith(("numpy.", "random.")))
+        return layer or (last in rules.load().random.calls and not name.startswith(("numpy.", "random.")))
     prefix = "numpy.random." if module == "numpy" else "random."
     return name.startswith(prefix)

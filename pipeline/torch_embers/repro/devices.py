@@ -34,7 +34,7 @@ def settle(draft: Draft, title: str, evidence: str) -> str:
         The name of a device that cases cannot require, or an empty text.
     """
     constants = _constants(draft.tree)
-    others = rules.load().other_devices
+    others = rules.load().device.others
     for value in constants:
         if value.partition(":")[0] in others:
             return value
@@ -55,9 +55,9 @@ def settle(draft: Draft, title: str, evidence: str) -> str:
 def about_cuda(draft: Draft, title: str, evidence: str) -> bool:
     """Whether the device is part of the bug: title or error say so, or the script measures, compares or demands it."""
     own = rules.load()
-    if own.device_title.search(title[:400]) or own.device_evidence.search(evidence[:4000]):
+    if own.device.title.search(title[:400]) or own.device.evidence.search(evidence[:4000]):
         return True
-    if any(_uses(draft, name) for name in own.needs_cuda) or _demands_cuda(draft) or _calls(draft, "pin_memory"):
+    if any(_uses(draft, name) for name in own.device.needs_cuda) or _demands_cuda(draft) or _calls(draft, "pin_memory"):
         return True
     bare = [value for value, guarded in _constants_guarded(draft.tree) if not guarded]
     if any(_OTHER_CUDA.fullmatch(value) for value in bare):
@@ -172,7 +172,7 @@ def _agnostic(draft: Draft, node: ast.expr, known: dict[str, str], device: str) 
     match node:
         case ast.Call(func=ast.Attribute(attr="cuda", value=owner)) if dotted(node.func, known) != "torch.cuda":
             return f"{_rewritten(draft, owner, known, device)}.to({device})"
-        case ast.Call() if dotted(node.func, known) in own.harmless_cuda:
+        case ast.Call() if dotted(node.func, known) in own.device.harmless:
             return f"(torch.cuda.is_available() and {draft.source(node)})"
         case ast.Constant(value=str(value)) if _CUDA.fullmatch(value):
             return device

@@ -87,7 +87,7 @@ def infer(outputs: Sequence[Shown], code: str, prose: str, title: str) -> Expect
     """
     own = rules.load()
     limit = own.limits.output_chars
-    wished = own.exception_wanted.search(title[:_TITLE]) is not None
+    wished = own.exception.wanted.search(title[:_TITLE]) is not None
     actual, expected = _values(outputs)
     steps: list[tuple[Where, Found | None]] = [
         ("output", _first(_from_output(shown.text[-limit:]) for shown in outputs if not _is_expected(shown))),
@@ -113,7 +113,7 @@ Found = tuple[Signature, str]
 
 def _family(signature: Signature, code: str) -> Family:
     """With the same exception inside of another: the compiler wraps what it meets, and with what differs by release."""
-    compiled = any(word in code for word in rules.load().wrapping)
+    compiled = any(word in code for word in rules.load().exception.wrapping)
     if signature.kind != "exception" or not signature.type or not signature.message or not compiled:
         return (signature,)
     return signature, Signature("exception", "", f"{signature.type}: {signature.message}")
@@ -132,7 +132,7 @@ def _from_output(text: str) -> Found | None:
         if found is None:
             continue
         words = found[0]
-        if exception is not None and (symptom.signature not in own.definite or words.lower() in exception[1].lower()):
+        if exception is not None and (symptom.signature not in own.prefer.definite or words.lower() in exception[1].lower()):
             break
         return _signature(symptom), _around(text, found.start())
     return exception
@@ -141,12 +141,12 @@ def _from_output(text: str) -> Found | None:
 def _exception(text: str) -> Found | None:
     own = rules.load()
     seen = from_traceback(text)
-    if seen is not None and seen.type not in own.slips | own.warnings:
+    if seen is not None and seen.type not in own.exception.slips | own.exception.warnings:
         return declared(seen), f"{seen.type}: {seen.message}"
     found = None
-    for match in own.exception_line.finditer(text):
+    for match in own.exception.line.finditer(text):
         short = match[1].rpartition(".")[2]
-        if short not in own.slips | own.warnings and not short.endswith("Warning"):
+        if short not in own.exception.slips | own.exception.warnings and not short.endswith("Warning"):
             found = match
     if found is None:
         return None
@@ -163,7 +163,7 @@ def _next_line(text: str, place: int) -> str:
 def declared(seen: Signature) -> Signature:
     """A signature to look for: the beginning of the message, without the place in the source it names."""
     message = _PLACE.split(seen.message, maxsplit=1)[0]
-    words = message.split(" ")[: rules.load().message_words]
+    words = message.split(" ")[: rules.load().exception.words]
     return Signature(seen.kind, seen.type, " ".join(words).strip(" ,;:("), seen.place)
 
 
@@ -185,11 +185,11 @@ def _from_comments(code: str) -> Found | None:
         if place < 0:
             continue
         comment = line[place : place + own.limits.line_chars]
-        found = own.exception_comment.search(comment)
-        if found and found[1] not in own.slips:
+        found = own.exception.comment.search(comment)
+        if found and found[1] not in own.exception.slips:
             return declared(of_exception(found[1], found[2] or "")), comment
         for symptom in own.symptoms:
-            if symptom.signature in own.definite and symptom.words.search(comment):
+            if symptom.signature in own.prefer.definite and symptom.words.search(comment):
                 return _signature(symptom), comment
     return None
 
@@ -199,7 +199,7 @@ def _from_wish(code: str) -> Found | None:
     own = rules.load()
     for line in code.split("\n"):
         place = line.find("#")
-        if place >= 0 and own.values["wish"].search(line[place : place + own.limits.line_chars]):
+        if place >= 0 and own.values.contradiction.search(line[place : place + own.limits.line_chars]):
             return Signature("mismatch"), line[place:]
     return None
 
@@ -208,8 +208,8 @@ def _from_values(outputs: Sequence[Shown], actual: Sequence[str], expected: Sequ
     """Printed values that show the fault: a comparison that fails, a NaN, a value beside the expected one."""
     own = rules.load()
     text = "\n".join(actual)
-    for name in ("false", "nan"):
-        found = own.values[name].search(text)
+    for pattern in (own.values.false, own.values.nan):
+        found = pattern.search(text)
         if found and outputs:
             return Signature("mismatch"), _around(text, found.start())
     if expected and actual:
@@ -225,13 +225,13 @@ def _from_prints(actual: Sequence[str]) -> Found | None:
 def _from_sentence(text: str, *, definite: bool) -> Found | None:
     own = rules.load()
     if definite:
-        for found in own.exception_prose.finditer(text):
+        for found in own.exception.prose.finditer(text):
             around = _around(text, found.start())
-            if found[1] in own.slips | own.warnings or own.exception_wanted.search(around[: own.limits.line_chars]):
+            if found[1] in own.exception.slips | own.exception.warnings or own.exception.wanted.search(around[: own.limits.line_chars]):
                 continue
             return declared(of_exception(found[1], found[2] or "")), around
     for symptom in own.symptoms:
-        if (symptom.signature in own.definite) is definite:
+        if (symptom.signature in own.prefer.definite) is definite:
             match = symptom.words.search(text)
             if match:
                 return _signature(symptom), _around(text, match.start())
@@ -250,7 +250,7 @@ def _from_assertion(code: str) -> Found | None:
 
 
 def _is_expected(shown: Shown) -> bool:
-    return bool(rules.load().values["expected"].search(shown.before[:300]))
+    return bool(rules.load().values.expected.search(shown.before[:300]))
 
 
 def _values(outputs: Sequence[Shown]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -289,10 +289,10 @@ def shows(expectation: Expectation, seen: Signature | None, printed: str) -> boo
     if expectation.kind != "mismatch":
         return None if expectation.kind == "slow" else False
     own = rules.load()
-    if own.values["false"].search("\n".join(expectation.actual)):
-        return bool(own.values["false"].search(printed))
-    if own.values["nan"].search("\n".join(expectation.actual) or expectation.evidence):
-        return bool(own.values["nan"].search(printed))
+    if own.values.false.search("\n".join(expectation.actual)):
+        return bool(own.values.false.search(printed))
+    if own.values.nan.search("\n".join(expectation.actual) or expectation.evidence):
+        return bool(own.values.nan.search(printed))
     if not expectation.actual:
         return None
     return _printed_again(expectation.actual, printed)
@@ -304,7 +304,7 @@ def _alike(own: Signature, seen: Signature) -> bool:
         return False
     wanted = {word.lower() for word in _WORD.findall(own.message)}
     found = {word.lower() for word in _WORD.findall(seen.message)}
-    needed = rules.load().likeness if own.type == seen.type else _OF_ANOTHER_CLASS
+    needed = rules.load().exception.likeness if own.type == seen.type else _OF_ANOTHER_CLASS
     return len(wanted) > 1 and len(wanted & found) >= needed * len(wanted)
 
 

@@ -190,10 +190,10 @@ def _tells(candidate: _Candidate, comment: str) -> bool:
     """Whether a comment offers its script as a reproduction, not as advice: it says so, or shows the failure."""
     own = rules.load().prefer
     first = candidate.story.parts[0].block
-    if own["less"].search(first.before) or first.source == "inline":
+    if own.less.search(first.before) or first.source == "inline":
         return False
     shown = candidate.expectation.where in ("output", "code") and candidate.expectation.kind != "mismatch"
-    return shown or bool(own["reproduces"].search(prose(comment)[:4000]))
+    return shown or bool(own.reproduces.search(prose(comment)[:4000]))
 
 
 # --- stories ------------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def _names(code: str) -> tuple[frozenset[str], frozenset[str]]:
 def _stories(parts: Sequence[_Part]) -> list[_Story]:
     """Join what builds on each other, in the order of the text; definitions that come later are put first."""
     usual = frozenset(rules.load().imports)
-    less = rules.load().prefer["less"]
+    less = rules.load().prefer.less
     stories: list[_Story] = []
     for part in parts:
         if less.search(part.block.before):  # a workaround uses the names of what it works around
@@ -256,7 +256,7 @@ def _best(
     item: ItemText, found: Sequence[Block], parts: Sequence[_Part], text: str, *, joined_only: bool = False
 ) -> _Candidate | None:
     said = prose(text)
-    limit = rules.load().limits.story_chars
+    limit = rules.load().limits.candidate_chars
     candidates: list[_Candidate] = []
     spent = 0
     for story in _with_singles(_stories(parts)):
@@ -284,7 +284,7 @@ def _rank(
     quoted = _quoted_lines(shown.text for shown in outputs)
     code = {line.strip() for line in completed.script.split("\n")}
     before = " ".join(part.block.before for part in story.parts[:1])
-    told = bool(own["more"].search(before)) - 2 * bool(own["less"].search(before)) + story.replaces
+    told = bool(own.more.search(before)) - 2 * bool(own.less.search(before)) + story.replaces
     guesses = sum(1 for edit in completed.edits if edit.action in ("default_added", "call_added", "prose_commented"))
     named = _identifiers(item.title) & _identifiers(completed.script)
     reason = _SAYS_MOST.index(completed.reason) if completed.reason in _SAYS_MOST else 0
@@ -344,7 +344,7 @@ def _extraction(item: ItemText, best: _Candidate, where: str) -> Extraction:
     status: Status = "runnable" if best.completed.runnable else "not_possible"
     reason, detail = best.completed.reason, best.completed.detail
     aside = reason in ("fragment", "syntax") and "torch." not in best.completed.script.replace("import torch.", "")
-    if aside and own.prefer["installing"].search(item.title[:400]):
+    if aside and own.prefer.installing.search(item.title[:400]):
         reason, detail = "install_or_build", ""
     return Extraction(
         item.repo,
@@ -376,7 +376,7 @@ def _without_code(item: ItemText, found: Sequence[Block]) -> Extraction:
             detail = next(block.reason for block in found if block.kind == "broken")
         if any(block.kind == "python" and not block.code for block in found):
             reason, detail = "too_large", "a block too long to parse"
-    if own.prefer["installing"].search(item.title[:400]) and reason not in ("syntax", "too_large"):
+    if own.prefer.installing.search(item.title[:400]) and reason not in ("syntax", "too_large"):
         reason, detail = "install_or_build", ""
     elif reason == "not_python" and _EXTENSION.search(item.body[:200_000]):
         reason = "cpp_extension"

@@ -196,10 +196,10 @@ def _files(tree: ast.Module, known: Mapping[str, str]) -> tuple[str, str] | None
         method = f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else ""
         mode = _mode(node) if name == "open" else ""
         paths = [path for arg in node.args for path in _paths(arg, texts)]
-        if (name in own.writers or method in own.writers) and (name != "open" or set(mode) & set("wax+")):
+        if (name in own.readers.writers or method in own.readers.writers) and (name != "open" or set(mode) & set("wax+")):
             writes = True
             written.update(paths)
-        elif name in own.readers and paths:
+        elif name in own.readers.calls and paths:
             read.append(paths[0])
     missing = [path for path in read if path not in written and path not in ("__file__", "os.devnull")]
     if missing and not (writes and missing[0] == "?"):

@@ -261,7 +261,7 @@ def drop_halts_and_plots(draft: Draft) -> None:
         if not isinstance(node, ast.Expr | ast.Assign) or not isinstance(node.value, ast.Call):
             continue
         called = node.value.func
-        if dotted(called, known) in own.debuggers or dotted(called, {}) in own.debuggers:
+        if dotted(called, known) in own.debuggers.calls or dotted(called, {}) in own.debuggers.calls:
             changes.append(Change(node, "pass", "debugger_removed"))
         elif _root(called) in drawing and (isinstance(node, ast.Expr) or _all_stored(node, drawing)):
             changes.append(Change(node, "pass", "plot_removed"))
@@ -270,7 +270,7 @@ def drop_halts_and_plots(draft: Draft) -> None:
 
 def _drawing_names(tree: ast.Module, known: dict[str, str]) -> frozenset[str]:
     """Names of plotting modules that the script imports, and of what it makes with them."""
-    plots = rules.load().plots
+    plots = rules.load().plots.roots
     imported = aliases(tree)
     found = {name for name, full in known.items() if full.partition(".")[0] in plots}
     found |= {name for name in ("plt", "sns") if name not in bound(tree) or name in imported}

@@ -8,18 +8,35 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, cached_property, partial
+from typing import Annotated, Literal, Self
 
-from torch_embers import resources
+from pydantic import BeforeValidator, Field, model_validator
+
+from torch_embers import toml_models
 from torch_embers.errors import InputError
 from torch_embers.link.relations import unbounded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from torch_embers.toml_models import Entry, Explained
 
 FILE = "extraction.toml"
-VERSION = 1
+
+
+def pattern(text: str, *, lines: bool = False) -> re.Pattern[str] | None:
+    """Compile a pattern of the file; with ``lines``, ``^`` and ``$`` match at every line. None for an empty text.
+
+    Raises:
+        ValueError: no regular expression, or a repetition without an upper bound.
+    """
+    if unbounded(text):
+        raise ValueError(f"every repetition needs an upper bound: {text}")
+    try:
+        return re.compile(text, re.MULTILINE if lines else 0) if text else None
+    except re.error as error:
+        raise ValueError(f"{error}: {text}") from error
+
+
+Pattern = Annotated[re.Pattern[str], BeforeValidator(pattern)]
+LinePattern = Annotated[re.Pattern[str], BeforeValidator(partial(pattern, lines=True))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +58,7 @@ class Edit:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Entry):
     """Numbers of ``[limits]``; what each is for stands there."""
 
     text_chars: int
@@ -56,176 +72,246 @@ class Limits:
     repairs: int
     brackets: int
     chain: int
-    story_chars: int
+    candidate_chars: int
     item_chars: int
 
 
-@dataclass(frozen=True, slots=True)
-class LineRule:
-    """Lines that tell the kind of a block."""
+class _Reasoned(Entry):
+    reason: str = Field(min_length=1)
+
+
+class _Reason(_Reasoned):
+    id: str
+    text: str
+
+
+class _Action(_Reasoned):
+    id: str
+
+
+class _Tag(_Reasoned):
+    kind: str
+    names: tuple[str, ...]
+
+
+class _Output(_Reasoned):
+    id: str
+    names: tuple[str, ...]
+
+
+class LineRule(_Reasoned):
+    """Lines that show the kind of a block."""
 
     kind: str
     sure: bool
-    pattern: re.Pattern[str]
+    pattern: Pattern
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
-    """How an undefined name is imported."""
+class Import(_Reasoned):
+    """How undefined names are imported; ``when`` says how they must be used: ``name.x``, ``name(...)``, or at all."""
 
+    names: tuple[str, ...]
     code: str
-    when: str
-    """attribute (used as ``name.x``), call (used as ``name(...)``), or empty (used at all)."""
-    reason: str
+    when: Literal["attribute", "call", ""] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Default:
-    """A value for an undefined name, or a present name for an old one."""
+class _Python2(_Reasoned):
+    name: str
+    value: str = Field(alias="becomes")
 
+
+class _Default(_Reasoned):
+    names: tuple[str, ...]
     value: str
-    reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class _NameDrift(_Reasoned):
+    names: tuple[str, ...]
+    value: str = Field(alias="becomes")
+
+
+class Package(_Reasoned):
     """What is done with a script that imports a package."""
 
-    do: str
-    becomes: str
+    names: tuple[str, ...]
+    do: Literal["present", "need", "drop", "refuse"]
+    becomes: str = "external_package"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(_Reasoned):
     """Calls and modules that no run here can serve."""
 
     becomes: str
     calls: frozenset[str]
     modules: frozenset[str]
-    unless: re.Pattern[str] | None
+    unless: Pattern | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class _Calls(_Reasoned):
+    calls: frozenset[str]
+
+
+class _Readers(_Calls):
+    writers: frozenset[str]
+
+
+class _Plots(_Reasoned):
+    roots: frozenset[str]
+
+
+class _Device(Explained):
+    title: Pattern
+    evidence: Pattern
+    needs_cuda: frozenset[str]
+    harmless: frozenset[str]
+    others: frozenset[str]
+
+
+class Drift(_Reasoned):
     """A function that was renamed or removed."""
 
-    becomes: str
-    drop: frozenset[str]
-    swap: bool
-    needs: str
-    reason: str
+    call: str
+    becomes: str = ""
+    drop: frozenset[str] = frozenset()
+    swap: bool = False
+    needs: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Symptom:
-    """Words that tell how something failed."""
+class _KeywordDrift(_Reasoned):
+    keyword: str
+    calls: tuple[str, ...]
+
+
+class Symptom(_Reasoned):
+    """Words that say how something failed."""
 
     signature: str
-    outputs: re.Pattern[str] | None
-    words: re.Pattern[str]
+    outputs: LinePattern | None
+    words: Pattern
 
 
-class Rules:
-    """The compiled file; ``load()`` gives the shipped one."""
+class _Exception(Explained):
+    line: LinePattern
+    prose: Pattern
+    wanted: Pattern
+    comment: Pattern
+    slips: frozenset[str]
+    warnings: frozenset[str]
+    wrapping: tuple[str, ...]
+    likeness: float
+    words: int
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
-        """Compile the parsed TOML.
 
-        Raises:
-            InputError: another version, a missing key, an entry without a reason, a bad or unbounded pattern.
-        """
-        if data.get("version") != VERSION:
-            raise InputError(f"{FILE}: version {data.get('version')!r} is not {VERSION}, the one this embers reads")
-        try:
-            self._read(data)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{FILE}: an entry lacks a key or has a value of another kind: {error}") from error
+class _Values(Explained):
+    actual: LinePattern
+    expected: LinePattern
+    contradiction: LinePattern
+    false: LinePattern
+    nan: LinePattern
 
-    def _read(self, data: Mapping[str, Any]) -> None:
-        self.limits = Limits(**{name: int(value) for name, value in data["limits"].items()})
-        self.reasons = {e["id"]: str(e["text"]) for e in _reasoned(data["reason"])}
-        self.actions = {e["id"]: str(e["reason"]) for e in _reasoned(data["action"])}
-        self.tags = {name: str(e["kind"]) for e in _reasoned(data["tag"]) for name in e["names"]}
-        self.lines = [LineRule(e["kind"], e["sure"], pattern(e["pattern"])) for e in _reasoned(data["line"])]
-        self.printed = frozenset(name for e in _reasoned(data["output"]) for name in e["names"])
-        self.imports = {
-            name: Import(e["code"].format(name=name), e.get("when", ""), e["reason"])
-            for e in _reasoned(data["import"])
-            for name in e["names"]
-        }
-        self.python2 = {e["name"]: Default(e["becomes"], e["reason"]) for e in _reasoned(data["python2"])}
-        self.defaults = {
-            name: Default(e["value"], e["reason"]) for e in _reasoned(data["default"]) for name in e["names"]
-        }
-        self.packages = {
-            name: Package(e["do"], e.get("becomes", "external_package"))
-            for e in _reasoned(data["package"])
-            for name in e["names"]
-        }
-        self._read_code(data)
-        self._read_words(data)
-        for refusal in self.refusals:
-            self.reason(refusal.becomes)
 
-    def _read_code(self, data: Mapping[str, Any]) -> None:
-        self.refusals = [
-            Refusal(
-                e["becomes"],
-                frozenset(e["calls"]),
-                frozenset(e["modules"]),
-                pattern(e["unless"]) if "unless" in e else None,
-            )
-            for e in _reasoned(data["refuse"])
-        ]
-        self.readers = frozenset(data["readers"]["calls"])
-        self.writers = frozenset(data["readers"]["writers"])
-        self.debuggers = frozenset(data["debuggers"]["calls"])
-        self.plots = frozenset(data["plots"]["roots"])
-        self.random = frozenset(data["random"]["calls"])
-        device = data["device"]
-        self.device_title = pattern(device["title"])
-        self.device_evidence = pattern(device["evidence"])
-        self.needs_cuda = frozenset(device["needs_cuda"])
-        self.harmless_cuda = frozenset(device["harmless"])
-        self.other_devices = frozenset(device["others"])
-        self.drift = {
-            e["call"]: Drift(
-                e.get("becomes", ""),
-                frozenset(e.get("drop", ())),
-                e.get("swap", False),
-                e.get("needs", ""),
-                e["reason"],
-            )
-            for e in _reasoned(data["drift"])
-        }
-        self.name_drift = {
-            name: Default(e["becomes"], e["reason"]) for e in _reasoned(data["name_drift"]) for name in e["names"]
-        }
-        self.keyword_drift = {
-            (call, e["keyword"]): str(e["reason"]) for e in _reasoned(data["keyword_drift"]) for call in e["calls"]
-        }
-        self.methods2 = {str(old): str(new) for old, new in data["methods2"].items()}
+class _Prefer(Explained):
+    definite: frozenset[str]
+    more: Pattern
+    less: Pattern
+    reproduces: Pattern
+    installing: Pattern
 
-    def _read_words(self, data: Mapping[str, Any]) -> None:
-        self.symptoms = [
-            Symptom(e["signature"], pattern(e["outputs"], lines=True) if e["outputs"] else None, pattern(e["words"]))
-            for e in _reasoned(data["symptom"])
-        ]
-        exception = data["exception"]
-        self.exception_line = pattern(exception["line"], lines=True)
-        self.exception_prose = pattern(exception["prose"])
-        self.exception_wanted = pattern(exception["wanted"])
-        self.exception_comment = pattern(exception["comment"])
-        self.slips = frozenset(exception["slips"])
-        self.warnings = frozenset(exception["warnings"])
-        self.message_words = int(exception["words"])
-        self.wrapping = tuple(exception["wrapping"])
-        self.likeness = float(exception["likeness"])
-        self.definite = frozenset(data["prefer"]["definite"])
-        self.values = {
-            key: pattern(data["values"][key], lines=True) for key in ("actual", "expected", "wish", "false", "nan")
+
+class Rules(Entry):
+    """The file; ``load()`` gives the shipped one."""
+
+    version: Literal[1]
+    limits: Limits
+    lines: tuple[LineRule, ...] = Field(alias="line")
+    refusals: tuple[Refusal, ...] = Field(alias="refuse")
+    readers: _Readers
+    random: _Calls
+    debuggers: _Calls
+    plots: _Plots
+    device: _Device
+    methods2: dict[str, str]
+    symptoms: tuple[Symptom, ...] = Field(alias="symptom")
+    exception: _Exception
+    values: _Values
+    prefer: _Prefer
+    reason_entries: tuple[_Reason, ...] = Field(alias="reason")
+    action_entries: tuple[_Action, ...] = Field(alias="action")
+    tag_entries: tuple[_Tag, ...] = Field(alias="tag")
+    output_entries: tuple[_Output, ...] = Field(alias="output")
+    import_entries: tuple[Import, ...] = Field(alias="import")
+    python2_entries: tuple[_Python2, ...] = Field(alias="python2")
+    default_entries: tuple[_Default, ...] = Field(alias="default")
+    package_entries: tuple[Package, ...] = Field(alias="package")
+    drift_entries: tuple[Drift, ...] = Field(alias="drift")
+    name_drift_entries: tuple[_NameDrift, ...] = Field(alias="name_drift")
+    keyword_drift_entries: tuple[_KeywordDrift, ...] = Field(alias="keyword_drift")
+
+    @model_validator(mode="after")
+    def _names_listed_reasons(self) -> Self:
+        for entry in (*self.refusals, *self.package_entries):
+            if entry.becomes not in self.reasons:
+                raise ValueError(f"no reason is called {entry.becomes!r}")
+        return self
+
+    @cached_property
+    def reasons(self) -> dict[str, str]:
+        """Why no script can be made of an item: meaning by name."""
+        return {entry.id: entry.text for entry in self.reason_entries}
+
+    @cached_property
+    def actions(self) -> dict[str, str]:
+        """What is done to a script: reason by name."""
+        return {entry.id: entry.reason for entry in self.action_entries}
+
+    @cached_property
+    def tags(self) -> dict[str, str]:
+        """Kind of a block by the tag of its fence."""
+        return {name: entry.kind for entry in self.tag_entries for name in entry.names}
+
+    @cached_property
+    def printed(self) -> frozenset[str]:
+        """Names whose bare call is a printed value."""
+        return frozenset(name for entry in self.output_entries for name in entry.names)
+
+    @cached_property
+    def imports(self) -> dict[str, Import]:
+        """Import by undefined name."""
+        return {
+            name: entry.model_copy(update={"code": entry.code.format(name=name)})
+            for entry in self.import_entries
+            for name in entry.names
         }
-        self.prefer = {key: pattern(data["prefer"][key]) for key in ("more", "less", "reproduces", "installing")}
+
+    @cached_property
+    def python2(self) -> dict[str, _Python2]:
+        """Present name by the name of Python 2."""
+        return {entry.name: entry for entry in self.python2_entries}
+
+    @cached_property
+    def defaults(self) -> dict[str, _Default]:
+        """Value by undefined name."""
+        return {name: entry for entry in self.default_entries for name in entry.names}
+
+    @cached_property
+    def packages(self) -> dict[str, Package]:
+        """What is done with a package, by its name."""
+        return {name: entry for entry in self.package_entries for name in entry.names}
+
+    @cached_property
+    def drift(self) -> dict[str, Drift]:
+        """What became of a function, by its old name."""
+        return {entry.call: entry for entry in self.drift_entries}
+
+    @cached_property
+    def name_drift(self) -> dict[str, _NameDrift]:
+        """Present name by the old name."""
+        return {name: entry for entry in self.name_drift_entries for name in entry.names}
+
+    @cached_property
+    def keyword_drift(self) -> dict[tuple[str, str], str]:
+        """Reason by function and keyword that it no longer takes."""
+        return {(call, entry.keyword): entry.reason for entry in self.keyword_drift_entries for call in entry.calls}
 
     def edit(self, action: str, line: int, before: str, after: str, reason: str = "") -> Edit:
         """Build an edit; the action's own reason stands where none is given.
@@ -248,27 +334,6 @@ class Rules:
         return name
 
 
-def _reasoned(entries: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    for entry in entries:
-        if not entry.get("reason"):
-            raise InputError(f"{FILE}: an entry gives no reason: {dict(entry)!r}"[:300])
-        yield entry
-
-
-def pattern(text: str, *, lines: bool = False) -> re.Pattern[str]:
-    """Compile a pattern of the file; with ``lines``, ``^`` and ``$`` stand at every line.
-
-    Raises:
-        InputError: no regular expression, or a repetition without an upper bound.
-    """
-    if unbounded(text):
-        raise InputError(f"{FILE}: every repetition needs an upper bound: {text}")
-    try:
-        return re.compile(text, re.MULTILINE if lines else 0)
-    except re.error as error:
-        raise InputError(f"{FILE}: {error}: {text}") from error
-
-
 @cache
 def load() -> Rules:
     """Read and compile the shipped rules.
@@ -276,4 +341,4 @@ def load() -> Rules:
     Raises:
         InputError: the file is missing, or an entry is wrong.
     """
-    return Rules(resources.load_toml(FILE))
+    return toml_models.load(Rules, FILE)

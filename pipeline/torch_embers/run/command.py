@@ -2,52 +2,75 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.errors import InputError
 from torch_embers.repro import bank
 from torch_embers.run import matrix, reduction, reports
-from torch_embers.run.executor import Executor, Wish
-from torch_embers.run.recheck import Recheck, Request, recheck
-from torch_embers.run.series import PROFILES
+from torch_embers.run.batch import PROFILES
+from torch_embers.run.executor import Executor, SweepRequest
+from torch_embers.run.recheck import Recheck, RecheckRequest, recheck
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE
+from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.ledger import Cell
     from torch_embers.run.reduction import Reduction
     from torch_embers.settings import Settings
-    from torch_embers.store.store import Store
+    from torch_embers.store.store import Writer
 
 
 @dataclass(frozen=True, slots=True)
-class RunOutcome:
+class RunRequest:
+    """What `embers run` is asked for.
+
+    Attributes:
+        cases: names of cases or numbers of items; all cases where none is given.
+        builds: names of builds; the torch of this environment where none is given.
+        folder: a folder of case files that are run instead of the cases of the database.
+        jobs: runs at a time.
+        force: start new batches of runs although verdicts are known.
+    """
+
+    cases: Sequence[str] = ()
+    builds: Sequence[str] = ()
+    folder: Path | None = None
+    jobs: int = 1
+    force: bool = False
+
+
+class Reached(NamedTuple):
+    """A verdict, the ``place``-th (from 1) of ``total``."""
+
+    cell: Cell
+    place: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
     """What `embers run` did.
 
     Attributes:
-        cells: verdicts asked for.
         counts: verdicts by name.
         gone: open items of which no case occurs on the newest of these builds, though one did on an older build.
         alive: closed items of which a case occurs on the newest of these builds.
     """
 
-    cells: Sequence[Cell]
     counts: dict[str, int]
     gone: Sequence[str]
     alive: Sequence[str]
-
-
-def registry(wanted: Settings) -> Registry:
-    """The installed builds."""
-    return Registry(wanted.builds_dir)
 
 
 def chosen_builds(builds: Registry, names: Sequence[str]) -> list[Build]:
@@ -57,80 +80,108 @@ def chosen_builds(builds: Registry, names: Sequence[str]) -> list[Build]:
         BuildError: one is unknown, or there is none at all.
     """
     if "all" in names:
-        found = builds.installed()
+        chosen = builds.installed()
     elif names:
-        found = sorted({b.name: b for b in map(builds.find, names)}.values(), key=Build.order)
+        chosen = sorted({b.name: b for b in map(builds.find, names)}.values(), key=Build.order)
     else:
         installed = builds.installed()
-        found = [b for b in installed if b.name == CURRENT] or installed[-1:]
-    if not found:
+        chosen = [b for b in installed if b.name == CURRENT] or installed[-1:]
+    if not chosen:
         raise BuildError("no build here: `embers builds add VERSION`, or install torch beside embers")
-    return found
+    return chosen
 
 
-def runnable_here(cases: Sequence[Case], said: Callable[[str], None]) -> list[Case]:
-    """The cases that may run on this host: without a complete sandbox only those that were written by hand."""
-    foreign = [case for case in cases if PROFILES[case.origin] == HOSTILE]
-    if not foreign or doctor.prove().complete:
+def runnable_here(cases: Sequence[Case], progress: Progress) -> list[Case]:
+    """The cases that may run on this host: without a complete sandbox only those that somebody has read before."""
+    untrusted = [case for case in cases if PROFILES[case.origin] == HOSTILE]
+    if not untrusted or doctor.prove().complete:
         return list(cases)
-    said(f"{len(foreign)} scripts from issues are not run: the sandbox is not complete here, see `embers doctor`")
+    progress.said(f"{len(untrusted)} scripts from issues are not run: the sandbox is not complete, see `embers doctor`")
     return [case for case in cases if PROFILES[case.origin] != HOSTILE]
 
 
-def run_cases(
-    store: Store,
-    wanted: Settings,
-    cases: Sequence[str],
-    names: Sequence[str],
-    watcher: Progress,
-    told: Callable[[Cell], None],
-    *,
-    jobs: int,
-    force: bool,
-) -> RunOutcome:
-    """Run cases on builds and keep everything.
+def warn_without_sandbox(cases: Sequence[Case], progress: Progress) -> None:
+    """Say in one line that cases run with the rights of this user, where that is so."""
+    open_here = [case for case in cases if PROFILES[case.origin] != HOSTILE]
+    if not open_here or (proof := doctor.prove()).complete:
+        return
+    reason = next(iter(proof.missing.values()))
+    progress.said(
+        f"WARNING: {len(open_here)} cases run without the complete sandbox ({reason}): they can read and write what "
+        "you can; see `embers doctor`"
+    )
 
-    Args:
-        store: the database.
-        wanted: settings.
-        cases: names of cases or numbers of items; all cases where none is given.
-        names: builds.
-        watcher: told about progress.
-        told: called with each verdict as it is reached.
-        jobs: runs at a time.
-        force: start a fresh series although verdicts are known.
+
+@contextmanager
+def database_for(path: Path | None) -> Iterator[Store]:
+    """The database for a folder of cases: the given one, which must exist, or a temporary one."""
+    if path is not None:
+        store = Store(path)
+        with store.read():
+            yield store
+        return
+    with tempfile.TemporaryDirectory(prefix="embers-run-") as folder:
+        store = Store(Path(folder) / "embers.duckdb")
+        with store.writer("run", create=True) as writer, writer.transaction():
+            pass
+        yield store
+
+
+def run_cases(store: Store, settings: Settings, request: RunRequest, progress: Progress) -> Iterator[Reached]:
+    """Run cases on builds and keep everything; yield each verdict as it is reached.
 
     Raises:
-        InputError, BuildError, SandboxError, StoreError: as of their makers.
+        InputError, BuildError, SandboxError, StoreError: as of their makers. Files of ``request.folder`` that are no
+            cases are named while the others run; the error comes at the end.
     """
-    builds = registry(wanted)
-    targets = chosen_builds(builds, names)
+    builds = Registry(settings.builds_dir)
+    targets = chosen_builds(builds, request.builds)
     with store.writer("run") as writer:
         bank.refresh(writer)
-        found = bank.load(store, cases, wanted.repo) if cases else runnable_here(bank.load(store), watcher.said)
-        executor = Executor(store, writer, builds, watcher)
-        wish = Wish(found, targets, builds.installed(), jobs)
-        if force:
-            wish = executor.afresh(wish)
-        cells = []
-        for cell in executor.sweep(wish):
-            told(cell)
-            cells.append(cell)
-    return _outcome(store, cells, targets[-1])
+        cases, refused = _cases(store, writer, settings, request, progress)
+        warn_without_sandbox(cases, progress)
+        executor = Executor(store, writer, builds, progress)
+        sweep = SweepRequest(cases, targets, builds.installed(), request.jobs)
+        if request.force:
+            sweep = executor.afresh(sweep)
+        for place, cell in enumerate(executor.sweep(sweep), 1):
+            yield Reached(cell, place, len(cases) * len(targets))
+    if refused:
+        raise InputError(f"{len(refused)} files of {request.folder} were not run: they are named above")
 
 
-def _outcome(store: Store, cells: Sequence[Cell], newest: Build) -> RunOutcome:
+def _cases(
+    store: Store, writer: Writer, settings: Settings, request: RunRequest, progress: Progress
+) -> tuple[list[Case], list[str]]:
+    """The cases to run, and a line for each file that is none."""
+    if request.folder is None:
+        if request.cases:
+            return bank.load(store, request.cases, settings.repo), []
+        return runnable_here(bank.load(store), progress), []
+    cases, refused = bank.read_folder(request.folder)
+    for line in refused:
+        progress.said(line)
+    if request.cases:
+        cases = bank.chosen(cases, request.cases, settings.repo)
+    if not cases:
+        raise InputError(f"{request.folder} holds no case: a case is a .py file with a `# /// script` block")
+    bank.add_own(writer, cases)
+    return cases, refused
+
+
+def summary(store: Store, cells: Sequence[Cell]) -> RunSummary:
+    """Count verdicts, and name the items whose state in the tracker they contradict."""
     counts = Counter[str](cell.decision.verdict for cell in cells)
-    now = [cell for cell in cells if cell.build.identity == newest.identity]
+    newest = max((cell.build.order() for cell in cells), default=None)
+    now = [cell for cell in cells if cell.build.order() == newest]
     with store.read() as connection:
-        found = connection.execute(
+        states = connection.execute(
             "SELECT repo, number, state FROM items SEMI JOIN case_items USING (repo, number)"
         ).fetchall()
-    state = {(repo, number): state for repo, number, state in found}
+    state = {(repo, number): state for repo, number, state in states}
     occurs = {key for cell in now if cell.decision.verdict == "occurs" for key in cell.case.issues}
     absent = {key for cell in now if cell.decision.verdict == "absent" for key in cell.case.issues} - occurs
-    return RunOutcome(
-        cells,
+    return RunSummary(
         dict(counts),
         [f"{repo}#{n}" for repo, n in sorted(absent) if state.get((repo, n)) == "open"],
         [f"{repo}#{n}" for repo, n in sorted(occurs) if state.get((repo, n)) == "closed"],
@@ -139,8 +190,8 @@ def _outcome(store: Store, cells: Sequence[Cell], newest: Build) -> RunOutcome:
 
 def run_recheck(
     store: Store,
-    wanted: Settings,
-    watcher: Progress,
+    settings: Settings,
+    progress: Progress,
     *,
     only: str,
     names: Sequence[str],
@@ -153,38 +204,35 @@ def run_recheck(
     Raises:
         InputError, BuildError, SandboxError, StoreError: as of their makers.
     """
-    builds = registry(wanted)
+    builds = Registry(settings.builds_dir)
     targets = chosen_builds(builds, names or ["all"])
     with store.writer("recheck") as writer:
         bank.refresh(writer)
-        cases = runnable_here(bank.load(store), watcher.said)
-        asked = Request(only, targets[-1], targets, every, jobs)
-        found = recheck(store, writer, builds, cases, asked, watcher)
+        cases = runnable_here(bank.load(store), progress)
+        warn_without_sandbox(cases, progress)
+        request = RecheckRequest(only, targets[-1], targets, every, jobs)
+        result = recheck(store, writer, builds, cases, request, progress)
     if out is not None:
-        reports.save(out, found, matrix.entries(store))
-    return found
+        reports.save(out, result, matrix.entries(store))
+    return result
 
 
-def minimize_case(
-    store: Store, wanted: Settings, name: str, build: str | None, said: Callable[[str], None]
-) -> Reduction:
+def minimize_case(store: Store, settings: Settings, name: str, build: str | None, progress: Progress) -> Reduction:
     """Make the script of an extracted case small, and keep the result.
 
     Raises:
         InputError: no such case, or nothing was extracted for it.
         MinimizeError: it does not fail here, or its texts disagree.
     """
-    builds = registry(wanted)
+    builds = Registry(settings.builds_dir)
     chosen = chosen_builds(builds, [build] if build else [])[-1]
     with store.writer("minimize") as writer:
-        found = [case for case in bank.load(store, [name], wanted.repo) if case.origin == "extracted"]
-        if not found:
+        case = next((c for c in bank.load(store, [name], settings.repo) if c.origin == "extracted"), None)
+        if case is None:
             raise InputError(f"{name} is no extracted script: `embers link-repros` extracts them from the items' texts")
         with store.read() as connection:
-            texts = dict(
-                connection.execute("SELECT kind, code FROM artifacts WHERE name = ?", [found[0].name]).fetchall()
-            )
-        made = reduction.reduce_case(found[0], texts["runnable"], texts.get("verbatim"), chosen, builds, said)
+            texts = dict(connection.execute("SELECT kind, code FROM artifacts WHERE name = ?", [case.name]).fetchall())
+        made = reduction.reduce_case(case, texts["runnable"], texts.get("verbatim"), chosen, builds, progress)
         reduction.save(writer, made)
     return made
 
@@ -195,15 +243,15 @@ def save_matrix(store: Store, csv: Path | None, junit: Path | None, jsonl: Path 
     Raises:
         InputError: no verdict yet, or a file cannot be written.
     """
-    found = matrix.entries(store)
-    if not found:
+    entries = matrix.entries(store)
+    if not entries:
         raise InputError("no verdicts yet: `embers run` makes them")
     forms = (
-        (csv, matrix.as_csv(found).encode()),
-        (junit, matrix.as_junit(found)),
-        (jsonl, matrix.as_json_lines(found)),
+        (csv, matrix.as_csv(entries).encode()),
+        (junit, matrix.as_junit(entries)),
+        (jsonl, matrix.as_json_lines(entries)),
     )
     for path, content in forms:
         if path is not None:
             reports.write(path, content)
-    return found
+    return entries

@@ -1,8 +1,9 @@
 """Runs cases on builds and turns the runs into verdicts: the one way to do so, for `run` and `recheck`.
 
-Work is keyed by case, build, environment, series and attempt. Every finished run is stored before its verdict, so an
-interrupted sweep goes on where it was, and asking again costs nothing. A sweep has two halves: first the controls, each
-case on one build that is known to show its bug, then the targets, whose number of runs follows from the control.
+Work is keyed by case, build, environment, batch and attempt. Every finished run is stored with or before its verdict,
+so an interrupted sweep goes on where it was, and asking again costs nothing. A sweep has two halves: first the
+controls, each case on one build that is known to show its bug, then the targets, whose number of runs follows from the
+control.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from torch_embers.run.batch import Batch, cannot_run_here, control_builds
 from torch_embers.run.ledger import Cell, Ledger
-from torch_embers.run.series import Series, cannot_run_here, control_builds
-from torch_embers.run.verdict import Control, Observation, Rules, judge
+from torch_embers.run.verdict import Control, Observation, Rules, observe
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Attempt, Runner
 
@@ -34,15 +35,14 @@ LEAST_MEMORY = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SweepRequest:
     """What a sweep is asked for.
 
     Attributes:
-        cases: which cases.
-        builds: on which builds, in order of release.
+        builds: targets, in order of release.
         controls: builds on which controls may run.
         jobs: runs at a time.
-        batch: number of the series; a higher one than before starts from nothing.
+        batch: number of the new batches; a higher one than before starts from nothing.
         since: verdicts from before this time (UTC, naive) do not count; None: all do.
     """
 
@@ -61,152 +61,200 @@ class Executor:
         store: the database.
         writer: the writer that is held.
         registry: the installed builds.
-        watcher: who is told about progress.
+        progress: counts runs; those that an early hit makes needless count as done.
         rules: numbers of data/verdicts.toml.
     """
 
     def __init__(
-        self, store: Store, writer: Writer, registry: Registry, watcher: Progress, rules: Rules | None = None
+        self, store: Store, writer: Writer, registry: Registry, progress: Progress, rules: Rules | None = None
     ) -> None:
         self.ledger = Ledger(store, writer)
         self._registry = registry
-        self._watcher = watcher
+        self._progress = progress
         self._rules = rules or Rules.load()
+        self._total = 0
 
-    def afresh(self, wish: Wish) -> Wish:
-        """The same wish, with a new series of runs although verdicts are known."""
-        return replace(wish, batch=self.ledger.last_batch() + 1, since=datetime.now(UTC).replace(tzinfo=None))
+    def afresh(self, request: SweepRequest) -> SweepRequest:
+        """The same request, with new batches of runs although verdicts are known."""
+        return replace(request, batch=self.ledger.last_batch() + 1, since=datetime.now(UTC).replace(tzinfo=None))
 
-    def sweep(self, wish: Wish) -> Iterator[Cell]:
-        """Verdicts for every case on every build, as they are reached; those known already come first.
+    def sweep(self, request: SweepRequest) -> Iterator[Cell]:
+        """Verdicts for every case on every build, each as soon as it is reached; those known already come first.
 
         Raises:
             BuildError: a build is gone or has changed.
             SandboxError: the sandbox cannot give what a profile promises.
             StoreError: the database cannot be used.
         """
-        self._watcher.expects(len(wish.cases) * len(wish.builds))
-        environments = self.ledger.note_builds({b.identity: b for b in (*wish.builds, *wish.controls)}.values())
-        known = self._without_outdated(wish, self.ledger.verdicts(wish.cases, wish.builds, environments, wish.since))
-        for cell in sorted(known.values(), key=lambda cell: (cell.build.order(), cell.case.name)):
-            self._watcher.advanced(1)
-            yield cell
-        todo = [
-            Series(case, build, environments[build.identity], wish.batch)
-            for build in wish.builds
-            for case in wish.cases
-            if (case.hash, build.identity) not in known
-        ]
-        if not todo:
+        environments = self.ledger.note_builds({b.identity: b for b in (*request.builds, *request.controls)}.values())
+        stored = self.ledger.verdicts(request.cases, request.builds, environments, request.since)
+        known = self._without_outdated(request, stored)
+        yield from sorted(known.values(), key=lambda cell: (cell.build.order(), cell.case.name))
+        todo = {
+            build.identity: [
+                Batch(case, build, environments[build.identity], request.batch)
+                for case in request.cases
+                if (case.hash, build.identity) not in known
+            ]
+            for build in request.builds
+        }
+        if not any(todo.values()):
             return
-        controls = self._controls(wish, {one.case.hash: one.case for one in todo}, environments)
-        doubtful = []
-        for build in wish.builds:
-            own = [one for one in todo if one.build.identity == build.identity]
-            for one in own:
-                one.plan(controls.get(one.case.hash, Control()), self._rules)
-            for cell in self._targets(build, own, wish):
-                self._watcher.advanced(1)
-                if lacks_control(cell):
-                    doubtful.append(cell)
+        cases = {batch.case.hash: batch.case for batches in todo.values() for batch in batches}
+        controls = self._controls(request, cases, environments)
+        for batch in (batch for batches in todo.values() for batch in batches):
+            batch.plan(controls.get(batch.case.hash, Control()), self._rules)
+            self._expect(batch)
+        try:
+            yield from self._decided_in_order(request, todo, environments)
+        finally:  # whoever stops early, by Ctrl-C or otherwise, keeps what was reached
+            self.ledger.commit()
+
+    def _decided_in_order(
+        self, request: SweepRequest, todo: Mapping[str, Sequence[Batch]], environments: Mapping[str, str]
+    ) -> Iterator[Cell]:
+        """Build by build. A bug that was not seen without a control waits while another build may yet show it."""
+        waiting: list[Cell] = []
+        shown: set[str] = set()
+        for build in request.builds:
+            for cell in self._targets(build, todo[build.identity], request):
+                if cell.decision.verdict == "occurs":
+                    shown.add(cell.case.hash)
+                is_last = build.identity == request.builds[-1].identity
+                if lacks_control(cell) and (cell.case.hash in shown or not is_last):
+                    waiting.append(cell)
                 else:
                     yield cell
-        yield from self._second_look(wish, doubtful, environments)
+        yield from self._second_look(request, waiting, environments)
 
-    def _without_outdated(self, wish: Wish, known: Mapping[tuple[str, str], Cell]) -> dict[tuple[str, str], Cell]:
+    def _without_outdated(
+        self, request: SweepRequest, known: Mapping[tuple[str, str], Cell]
+    ) -> dict[tuple[str, str], Cell]:
         """The known verdicts, but for bugs that were not seen when no build was known to show them, and now one is."""
         unseen = {cell.case.hash: cell.case for cell in known.values() if lacks_control(cell)}
-        served = control_builds(list(unseen.values()), wish.controls, self.ledger.seen_bad(unseen))
+        served = control_builds(list(unseen.values()), request.controls, self.ledger.seen_bad(unseen))
         return {key: cell for key, cell in known.items() if cell.case.hash not in served or not lacks_control(cell)}
 
-    def _second_look(self, wish: Wish, cells: Sequence[Cell], environments: Mapping[str, str]) -> Iterator[Cell]:
+    def _second_look(
+        self, request: SweepRequest, cells: Sequence[Cell], environments: Mapping[str, str]
+    ) -> Iterator[Cell]:
         """Where a case was not seen, but this sweep has found a build that shows it: that build is the control."""
         bad = self.ledger.seen_bad({cell.case.hash for cell in cells})
         again = [cell for cell in cells if cell.case.hash in bad]
         yield from (cell for cell in cells if cell.case.hash not in bad)
-        controls = self._controls(wish, {cell.case.hash: cell.case for cell in again}, environments)
-        for build in wish.builds:
-            own = []
+        controls = self._controls(request, {cell.case.hash: cell.case for cell in again}, environments)
+        for build in request.builds:
+            batches = []
             for cell in (c for c in again if c.build.identity == build.identity):
-                one = Series(cell.case, build, cell.environment, cell.batch)
-                one.plan(controls.get(cell.case.hash, Control()), self._rules)
-                own.append(one)
-            yield from self._targets(build, own, wish)
+                batch = Batch(cell.case, build, cell.environment, cell.batch)
+                batch.plan(controls.get(cell.case.hash, Control()), self._rules)
+                self._expect(batch)
+                batches.append(batch)
+            yield from self._targets(build, batches, request)
 
-    def _controls(self, wish: Wish, cases: Mapping[str, Case], environments: Mapping[str, str]) -> dict[str, Control]:
+    def _controls(
+        self, request: SweepRequest, cases: Mapping[str, Case], environments: Mapping[str, str]
+    ) -> dict[str, Control]:
         """Run each case on one build that is known to show its bug, and count its hits."""
         bad = self.ledger.seen_bad(cases)
-        by_build: dict[str, list[Series]] = defaultdict(list)
-        builds = {b.identity: b for b in wish.controls}
-        for case_hash, chosen in control_builds(list(cases.values()), wish.controls, bad).items():
-            one = Series(cases[case_hash], chosen, environments[chosen.identity], wish.batch)
-            one.plan_control(self._rules)
-            by_build[chosen.identity].append(one)
-        found: dict[str, Control] = {}
-        for identity, series in by_build.items():
-            self._watcher.said(f"controls on {builds[identity].name}: {len(series)} cases")
-            self._run(builds[identity], series, wish)
-            found |= {one.case.hash: one.as_control() for one in series}
-        return found
+        by_build: dict[str, list[Batch]] = defaultdict(list)
+        builds = {b.identity: b for b in request.controls}
+        for case_hash, chosen in control_builds(list(cases.values()), request.controls, bad).items():
+            batch = Batch(cases[case_hash], chosen, environments[chosen.identity], request.batch)
+            batch.plan_control(self._rules)
+            self._expect(batch)
+            by_build[chosen.identity].append(batch)
+        controls: dict[str, Control] = {}
+        for identity, batches in by_build.items():
+            self._progress.said(f"controls on {builds[identity].name}: {len(batches)} cases")
+            for batch in self._run(builds[identity], batches, request):
+                controls[batch.case.hash] = batch.as_control()
+        return controls
 
-    def _targets(self, build: Build, series: Sequence[Series], wish: Wish) -> Iterator[Cell]:
-        """Run one build's cases and decide."""
-        if not series:
+    def _targets(self, build: Build, batches: Sequence[Batch], request: SweepRequest) -> Iterator[Cell]:
+        """Run one build's cases; the verdict of each as soon as no further run of it is wanted."""
+        if not batches:
             return
         possible = []
-        for one in series:
-            reason = cannot_run_here(one.case, build)
+        for batch in batches:
+            reason = cannot_run_here(batch.case, build)
             if reason is None:
-                possible.append(one)
+                possible.append(batch)
             else:
-                one.seen = [Observation("cannot_run", None, reason)]
-        self._watcher.said(f"{build.name}: {len(possible)} cases")
-        self._run(build, possible, wish)
-        cells = [
-            Cell(one.case, build, one.environment, one.profile, one.batch, one.decide(self._rules), fresh=True)
-            for one in series
-        ]
-        self.ledger.commit(cells)
-        yield from cells
+                batch.seen = [Observation("cannot_run", None, reason)]
+                self._progress.advanced(batch.planned)
+                yield self._cell(batch)
+        if possible:
+            self._progress.said(f"{build.name}: {len(possible)} cases")
+        for batch in self._run(build, possible, request):
+            yield self._cell(batch)
+        self.ledger.commit()
 
-    def _run(self, build: Build, series: Sequence[Series], wish: Wish) -> None:
-        """Make the runs that these series lack, spread over freshly started zygotes."""
-        self.ledger.recall(build, series, wish.since)
-        by_profile: dict[str, list[Series]] = defaultdict(list)
-        for one in series:
-            if not one.is_settled(self._rules):
-                by_profile[one.profile].append(one)
+    def _cell(self, batch: Batch) -> Cell:
+        """Decide, and queue the verdict for the database."""
+        decision = batch.decide(self._rules)
+        cell = Cell(batch.case, batch.build, batch.environment, batch.profile, batch.number, decision, fresh=True)
+        self.ledger.keep_verdict(cell)
+        return cell
+
+    def _run(self, build: Build, batches: Sequence[Batch], request: SweepRequest) -> Iterator[Batch]:
+        """Make the runs that these batches lack, in fresh zygotes; each batch when no further run of it is wanted."""
+        self.ledger.recall(build, batches, request.since)
+        by_profile: dict[str, list[Batch]] = defaultdict(list)
+        for batch in batches:
+            self._progress.advanced(min(len(batch.seen), batch.planned))
+            if batch.is_settled(self._rules):
+                yield self._settled(batch)
+            else:
+                by_profile[batch.profile].append(batch)
         if not by_profile:
             return
         with ExitStack() as stack:
             stack.enter_context(self._registry.using(build))
             for profile, members in by_profile.items():
                 runner = stack.enter_context(Runner(build.python, profile, doctor.prove()))
-                self._turns(runner, members, wish.jobs)
+                yield from self._turns(runner, members, request.jobs)
         self.ledger.commit()
 
-    def _turns(self, runner: Runner, members: Sequence[Series], jobs: int) -> None:
+    def _turns(self, runner: Runner, members: Sequence[Batch], jobs: int) -> Iterator[Batch]:
         """Let one zygote after the other make its share, in waves of one run per case, so that a hit stops its case."""
         for turn in range(self._rules.zygotes):
-            if all(one.is_settled(self._rules) for one in members):
+            members = [batch for batch in members if not batch.is_settled(self._rules)]
+            if not members:
                 return
             if turn:
                 runner.restart()
-            for one in members:
-                one.begin_turn()
-            self._wave(runner, [one for one in members if one.wants_plant(turn, self._rules)], turn, jobs, plant=True)
-            while wave := [one for one in members if one.wants(turn, self._rules)]:
-                self._wave(runner, wave, turn, jobs, plant=False)
+            for batch in members:
+                batch.begin_turn()
+            injecting = [batch for batch in members if batch.wants_injection(turn, self._rules)]
+            for _ in self._wave(runner, injecting, turn, jobs, inject=True):
+                pass
+            while wave := [batch for batch in members if batch.wants(turn, self._rules)]:
+                for batch in self._wave(runner, wave, turn, jobs, inject=False):
+                    if batch.is_settled(self._rules):
+                        yield self._settled(batch)
 
-    def _wave(self, runner: Runner, wave: Sequence[Series], turn: int, jobs: int, *, plant: bool) -> None:
-        """One run of each of these."""
-        attempts = {str(place): _attempt(str(place), one, turn, plant=plant) for place, one in enumerate(wave)}
+    def _wave(self, runner: Runner, wave: Sequence[Batch], turn: int, jobs: int, *, inject: bool) -> Iterator[Batch]:
+        """One run of each of these; each when its run has ended."""
+        attempts = {str(place): _attempt(str(place), batch, turn, inject=inject) for place, batch in enumerate(wave)}
         for result in runner.run(attempts.values(), jobs):
-            one = wave[int(result.key)]
-            said = judge(one.case, result)
-            kept = one.plants if plant else one.seen
-            kept.append(said)
-            self.ledger.keep(one, attempts[result.key], result, said, len(kept) - 1)
+            batch = wave[int(result.key)]
+            observation = observe(batch.case, result)
+            kept = batch.injected if inject else batch.seen
+            kept.append(observation)
+            self.ledger.keep(batch, attempts[result.key], result, observation, len(kept) - 1)
+            if not inject and len(batch.seen) <= batch.planned:
+                self._progress.advanced(1)
+            yield batch
+
+    def _expect(self, batch: Batch) -> None:
+        self._total += batch.planned
+        self._progress.expects(self._total)
+
+    def _settled(self, batch: Batch) -> Batch:
+        """Runs that are not wanted any more count as done."""
+        self._progress.advanced(max(0, batch.planned - len(batch.seen)))
+        return batch
 
 
 def lacks_control(cell: Cell) -> bool:
@@ -214,16 +262,16 @@ def lacks_control(cell: Cell) -> bool:
     return cell.decision.verdict == "not_seen" and cell.decision.control.kind != "build"
 
 
-def _attempt(key: str, one: Series, turn: int, *, plant: bool) -> Attempt:
-    case = one.case
+def _attempt(key: str, batch: Batch, turn: int, *, inject: bool) -> Attempt:
+    case = batch.case
     return Attempt(
         key=key,
         code=case.code,
         name=f"{case.name}.py",
-        seed=1_000_000 * one.batch + 1_000 * turn + len(one.seen),
+        seed=1_000_000 * batch.number + 1_000 * turn + len(batch.seen),
         timeout=case.timeout,
         memory=max(LEAST_MEMORY, case.memory),
         threads=case.threads,
         finalise=case.finalise,
-        plant=plant,
+        inject=inject,
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.run.matrix import Entry, entries
+from torch_embers.run.matrix import Entry, builds_of, entries
 from torch_embers.run.reports import escaped
 
 if TYPE_CHECKING:
@@ -17,30 +17,38 @@ if TYPE_CHECKING:
 LONGEST_CELL = 160
 """Characters of what was seen that a comment shows."""
 
+SHOWN_LINKS = 40
+"""Linked items that a report lists."""
+
 _FACTS = """
 SELECT title, kind, state, state_reason, created_at, closed_at, author, labels,
-       (SELECT any_value(summary) FROM catalog c WHERE c.repo = i.repo AND c.number = i.number)
+       (SELECT any_value(summary) FROM catalog c WHERE c.repo = i.repo AND c.number = i.number) AS summary
 FROM items i WHERE repo = $repo AND number = $number
 """
 _UNMINED = """
-SELECT '(not mined yet)', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT '(not mined yet)' AS title, NULL AS kind, NULL AS state, NULL AS state_reason, NULL AS created_at,
+       NULL AS closed_at, NULL AS author, NULL AS labels, NULL AS summary
 FROM case_items WHERE repo = $repo AND number = $number LIMIT 1
 """
 _GOLD = """
-SELECT scheme, value, annotator_kind || ':' || annotator, evidence FROM gold_labels
+SELECT scheme, value, annotator_kind || ':' || annotator AS annotator, evidence FROM gold_labels
 WHERE repo = $repo AND number = $number ORDER BY ALL
 """
-_GUESSES = """
-SELECT scheme, coalesce(value, likeliest || ' (not sure enough)'), probability, provenance FROM predictions
+_PREDICTIONS = """
+SELECT scheme, value, likeliest, probability, provenance FROM predictions
 WHERE repo = $repo AND number = $number ORDER BY scheme
 """
 _LINKS = """
-SELECT DISTINCT relation, target_repo, target_number, evidence, false FROM links
-WHERE repo = $repo AND number = $number AND target_number IS NOT NULL
-UNION
-SELECT DISTINCT relation, repo, number, evidence, true FROM links
-WHERE target_repo = $repo AND target_number = $number AND number IS NOT NULL
-ORDER BY ALL LIMIT 40
+SELECT repo, number, list({relation: relation, inward: inward, evidence: evidence} ORDER BY inward, relation, evidence)
+       AS kinds
+FROM (
+    SELECT DISTINCT target_repo AS repo, target_number AS number, relation, evidence, false AS inward FROM links
+    WHERE repo = $repo AND number = $number AND target_number IS NOT NULL
+    UNION
+    SELECT DISTINCT repo, number, relation, evidence, true FROM links
+    WHERE target_repo = $repo AND target_number = $number AND number IS NOT NULL
+)
+GROUP BY ALL ORDER BY repo, number
 """
 _CASES = """
 SELECT c.name, c.origin, c.summary, c.requires FROM cases c JOIN case_items i USING (case_hash)
@@ -50,73 +58,133 @@ _EXTRACTION = """
 SELECT status, reason, detail FROM extractions WHERE repo = $repo AND number = $number
 """
 _STATUS = """
-SELECT backend, status, split_part(reference, '@', 1), decided_at FROM statuses
+SELECT backend, status, split_part(reference, '@', 1) AS reference, decided_at FROM statuses
 WHERE repo = $repo AND number = $number ORDER BY backend
 """
 
+Row = dict[str, Any]
+
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """What is known of an item.
+class ItemReport:
+    """What is known of an item. Rows are mappings from column to value.
 
     Attributes:
-        facts: title, kind, state, reason, created, closed, author, labels, summary of the catalog.
-        gold: (class scheme, class, annotator, evidence).
-        guesses: (class scheme, class, probability, provenance).
-        links: (relation, repository, number, evidence, whether the other item states it).
-        cases: (name, origin, summary, requirements).
-        extraction: (status, reason, detail) of the search for a case; empty before it ran.
-        statuses: (backend, status, reference build, since).
+        facts: title, kind, state, state_reason, created_at, closed_at, author, labels, summary of the catalog.
+        gold: scheme, value, annotator, evidence.
+        predictions: scheme, value (None where the classifier abstains), likeliest, probability, provenance.
+        links: a row per linked item: repo, number, kinds (relation, evidence, inward: stated by the other item).
+        cases: name, origin, summary, requires.
+        extraction: status, reason, detail of the search for a case; empty before it ran.
+        statuses: backend, status, reference build, decided_at.
         verdicts: by case, oldest build first.
     """
 
     repo: str
     number: int
-    facts: tuple[Any, ...]
-    gold: Sequence[tuple[Any, ...]]
-    guesses: Sequence[tuple[Any, ...]]
-    links: Sequence[tuple[Any, ...]]
-    cases: Sequence[tuple[Any, ...]]
-    extraction: Sequence[tuple[Any, ...]]
-    statuses: Sequence[tuple[Any, ...]]
+    facts: Row
+    gold: Sequence[Row]
+    predictions: Sequence[Row]
+    links: Sequence[Row]
+    cases: Sequence[Row]
+    extraction: Sequence[Row]
+    statuses: Sequence[Row]
     verdicts: Sequence[Entry]
 
+    @property
+    def disagreements(self) -> list[tuple[Row, list[str]]]:
+        """Predictions that no gold label of their scheme agrees with, with the values of those gold labels."""
+        return [
+            (row, values)
+            for row in self.predictions
+            if (values := sorted({g["value"] for g in self.gold if g["scheme"] == row["scheme"]}))
+            and row["value"] is not None
+            and row["value"] not in values
+        ]
 
-def story(store: Store, repo: str, number: int) -> Story:
+
+def report_of(store: Store, repo: str, number: int) -> ItemReport:
     """Collect what is known of an item.
 
     Raises:
         InputError: it is not in the database.
     """
-    asked = {"repo": repo, "number": number}
     with store.read() as connection:
-        facts = connection.execute(_FACTS, asked).fetchall() or connection.execute(_UNMINED, asked).fetchall()
+
+        def ask(query: str) -> list[Row]:
+            result = connection.execute(query, {"repo": repo, "number": number})
+            names = [column[0] for column in result.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+        facts = ask(_FACTS) or ask(_UNMINED)
         if not facts:
             raise InputError(f"{repo}#{number} is not in the database: mine it first (`embers mine --numbers FILE`)")
-        gold, guesses, links, cases, extraction, statuses = (
-            connection.execute(query, asked).fetchall()
-            for query in (_GOLD, _GUESSES, _LINKS, _CASES, _EXTRACTION, _STATUS)
-        )
-    names = {row[0] for row in cases}
+        queries = (_GOLD, _PREDICTIONS, _LINKS, _CASES, _EXTRACTION, _STATUS)
+        gold, predictions, links, cases, extraction, statuses = (ask(query) for query in queries)
+    names = {row["name"] for row in cases}
     verdicts = [entry for entry in entries(store) if entry.case in names]
-    return Story(repo, number, facts[0], gold, guesses, links, cases, extraction, statuses, verdicts)
+    return ItemReport(repo, number, facts[0], gold, predictions, links, cases, extraction, statuses, verdicts)
 
 
-def comment(found: Story) -> str:
+# ---- the verdict in one line ---------------------------------------------------------------------------------------
+
+_WORDS = {
+    "occurs": "The bug occurs",
+    "changed": "Fails in another way than reported",
+    "absent": "The bug is gone",
+    "not_seen": "The bug was not seen",
+    "control_failed": "Undecided, the control did not show the bug either,",
+    "inconclusive": "Undecided",
+    "untestable": "Cannot be tested",
+}
+"""A verdict in words. Of several cases the first of these verdicts decides."""
+
+
+def headline(report: ItemReport) -> str:
+    """The verdict on the newest build in one line: k of n runs, and since when."""
+    if not report.verdicts:
+        return f"Not run yet: `embers run {report.number}`" if report.cases else "Not run: there is no case"
+    newest = builds_of(report.verdicts)[-1]
+    order = list(_WORDS)
+    entry = min((e for e in report.verdicts if e.build == newest), key=lambda e: order.index(e.verdict))
+    line = f"{_WORDS[entry.verdict]} on torch {newest} ({entry.k}/{entry.n} runs of {entry.case})"
+    history = [e for e in report.verdicts if e.case == entry.case and e.environment == entry.environment]
+    return line + _since(history)
+
+
+def _since(history: Sequence[Entry]) -> str:
+    """From which build on the newest verdict of a case holds."""
+    told = [e for e in history if e.verdict in ("occurs", "absent", "not_seen")]
+    if not told or told[-1] is not history[-1]:
+        return ""
+    occurs = [e.verdict == "occurs" for e in told]
+    if occurs[-1]:
+        first = len(occurs) - occurs[::-1].index(False) if False in occurs else 0
+        return f", since {told[first].build}" if first else f", on every tested build from {told[0].build}"
+    if True not in occurs:
+        return ", as on every tested build: nothing here shows that it ever occurred"
+    last = len(occurs) - 1 - occurs[::-1].index(True)
+    return f", last seen on {told[last].build}, gone since {told[last + 1].build}"
+
+
+# ---- the comment ---------------------------------------------------------------------------------------------------
+
+
+def comment(report: ItemReport) -> str:
     """A version table in Markdown with environment and command, to be pasted by a person; nothing is ever posted.
 
     Raises:
-        InputError: there is no verdict to tell.
+        InputError: there is no verdict.
     """
-    if not found.verdicts:
+    if not report.verdicts:
         raise InputError(
-            f"{found.repo}#{found.number} has no verdict yet: run `embers run {found.number}` first"
-            if found.cases
-            else f"{found.repo}#{found.number} has no case: see `embers show {found.number}`"
+            f"{report.repo}#{report.number} has no verdict yet: run `embers run {report.number}` first"
+            if report.cases
+            else f"{report.repo}#{report.number} has no case: see `embers show {report.number}`"
         )
     lines = ["Re-checked with a standalone script on released builds:", ""]
-    for name in sorted({e.case for e in found.verdicts}):
-        own = [e for e in found.verdicts if e.case == name]
+    for name in sorted({e.case for e in report.verdicts}):
+        own = [e for e in report.verdicts if e.case == name]
         lines += [f"**{name}**", "", "| PyTorch | result | runs that showed it | control | what was seen |"]
         lines += ["| --- | --- | --- | --- | --- |"]
         lines += [_comment_row(entry) for entry in own]
@@ -124,8 +192,8 @@ def comment(found: Story) -> str:
         lines += ["", *(f"Environment: {escaped(text, LONGEST_CELL)}" for text in environments), ""]
         lines += [f"Command: `python {name}.py` (exit code 1: the bug is there, 0: it is not)", ""]
     lines.append(
-        "`absent`: as many clean runs as a bug with the hit rate of the control would survive with a probability of at "
-        "most 1 %; `not_seen`: clean runs, but no build here shows the bug any more."
+        "`absent`: a bug with the hit rate of the control would survive this many clean runs with a probability of at "
+        "most 1 %. `not_seen`: the runs were clean, but no build here shows the bug, so it may still be there."
     )
     return "\n".join(lines)
 
@@ -135,7 +203,7 @@ def _comment_row(entry: Entry) -> str:
     if entry.control == "build":
         control = f"{entry.control_k}/{entry.control_n} on {entry.control_build}"
     elif entry.control == "planted":
-        control = f"planted fault {entry.control_k}/{entry.control_n}"
+        control = f"injected fault {entry.control_k}/{entry.control_n}"
     flaky = " (flaky)" if entry.flaky else ""
     cells = (entry.build, entry.verdict + flaky, f"{entry.k}/{entry.n}", control, entry.detail)
     return "| " + " | ".join(escaped(text, LONGEST_CELL) for text in cells) + " |"

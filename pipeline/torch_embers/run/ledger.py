@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from torch_embers.builds.registry import Build
     from torch_embers.repro.case import Case
-    from torch_embers.run.series import Series
+    from torch_embers.run.batch import Batch
     from torch_embers.sandbox.runner import Attempt, RunResult
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -69,23 +69,24 @@ class Ledger:
     def __init__(self, store: Store, writer: Writer) -> None:
         self._store = store
         self._writer = writer
-        self._waiting: list[dict[str, Any]] = []
+        self._runs: list[dict[str, Any]] = []
+        self._verdicts: list[dict[str, Any]] = []
         self._committed = time.monotonic()
 
     def note_builds(self, builds: Iterable[Build]) -> dict[str, str]:
         """Write builds and where they run; return the environment's key by the build's identity."""
-        found, noted, where = {}, [], {}
+        keys, noted, where = {}, [], {}
         moment = now_utc()
         for build in builds:
             columns = environment_of(build, threads=1)
             key = environment_key(columns.items())
-            found[build.identity] = key
+            keys[build.identity] = key
             where[key] = {"environment": key, **columns, "seen_at": moment}
             noted.append(_build_row(build, moment))
         with self._writer.transaction() as connection:
             rows.replace(connection, "environments", ("environment",), list(where.values()))
             rows.replace(connection, "builds", ("build",), noted)
-        return found
+        return keys
 
     def verdicts(
         self, cases: Sequence[Case], builds: Sequence[Build], environments: dict[str, str], since: datetime | None
@@ -94,9 +95,9 @@ class Ledger:
         by_hash = {case.hash: case for case in cases}
         by_identity = {build.identity: build for build in builds}
         with self._store.read() as connection:
-            found = connection.execute(_VERDICTS, {"since": since}).fetchall()
+            stored = connection.execute(_VERDICTS, {"since": since}).fetchall()
         cells = {}
-        for row in found:
+        for row in stored:
             case, build = by_hash.get(row[0]), by_identity.get(row[1])
             if case is not None and build is not None and environments[build.identity] == row[2]:
                 cells[row[0], row[1]] = Cell(case, build, row[2], row[3], row[4], _decision(row[5:]), fresh=False)
@@ -105,57 +106,65 @@ class Ledger:
     def seen_bad(self, cases: Collection[str]) -> dict[str, frozenset[str]]:
         """Identities of builds on which cases (by hash) have occurred."""
         with self._store.read() as connection:
-            found = connection.execute(
+            occurring = connection.execute(
                 "SELECT DISTINCT case_hash, build FROM verdicts WHERE verdict = 'occurs'"
             ).fetchall()
         bad: dict[str, set[str]] = defaultdict(set)
-        for case_hash, build in found:
+        for case_hash, build in occurring:
             if case_hash in cases:
                 bad[case_hash].add(build)
         return {case_hash: frozenset(builds) for case_hash, builds in bad.items()}
 
     def last_batch(self) -> int:
-        """Number of the newest series; -1 where nothing was run yet."""
+        """Number of the newest batch; -1 where nothing was run yet."""
         with self._store.read() as connection:
             [(batch,)] = connection.execute("SELECT coalesce(max(batch), -1) FROM runs").fetchall()
         return int(batch)
 
     def open_batch(self, build: Build, since: datetime) -> int:
-        """The series on a build that was begun after ``since`` (UTC, naive), to go on with; else a new number."""
+        """Number of the batch on a build that was begun after ``since`` (UTC, naive), to go on with; else a new one."""
         with self._store.read() as connection:
             [(batch,)] = connection.execute(
                 "SELECT max(batch) FROM runs WHERE build = ? AND ran_at >= ?", [build.identity, since]
             ).fetchall()
         return self.last_batch() + 1 if batch is None else int(batch)
 
-    def recall(self, build: Build, series: Sequence[Series], since: datetime | None) -> None:
-        """Give series of one build the runs that an interrupted sweep has stored, none from before ``since``."""
-        for batch in {one.batch for one in series}:
+    def recall(self, build: Build, batches: Sequence[Batch], since: datetime | None) -> None:
+        """Give the batches of one build the runs that an interrupted sweep has stored, none from before ``since``."""
+        for number in {batch.number for batch in batches}:
             with self._store.read() as connection:
-                asked = {"build": build.identity, "batch": batch, "since": since}
-                found = connection.execute(_RUNS, asked).fetchall()
+                parameters = {"build": build.identity, "batch": number, "since": since}
+                runs = connection.execute(_RUNS, parameters).fetchall()
             stored: dict[tuple[str, str, bool], list[Observation]] = defaultdict(list)
-            for case_hash, environment, planted, outcome, seen, detail in found:
-                stored[case_hash, environment, planted].append(Observation(outcome, _signature(seen), detail))
-            for one in series:
-                if one.batch == batch:
-                    one.seen = stored[one.case.hash, one.environment, False]
-                    one.plants = stored[one.case.hash, one.environment, True]
+            for case_hash, environment, is_injected, outcome, seen, detail in runs:
+                stored[case_hash, environment, is_injected].append(Observation(outcome, _signature(seen), detail))
+            for batch in batches:
+                if batch.number == number:
+                    batch.seen = stored[batch.case.hash, batch.environment, False]
+                    batch.injected = stored[batch.case.hash, batch.environment, True]
 
-    def keep(self, one: Series, attempt: Attempt, result: RunResult, said: Observation, number: int) -> None:
-        """Queue a finished run; it is written within ``COMMIT_SECONDS``, or with the next verdict."""
-        self._waiting.append(
+    def keep(self, batch: Batch, attempt: Attempt, result: RunResult, seen: Observation, number: int) -> None:
+        """Queue a finished run; it is written within ``COMMIT_SECONDS`` of the last ones, or at the end of its build.
+
+        Args:
+            batch: the batch that it belongs to.
+            attempt: what was asked for.
+            result: how it ended.
+            seen: what that says about the bug.
+            number: its place among the runs of the batch, from 0.
+        """
+        self._runs.append(
             {
-                "case_hash": one.case.hash,
-                "build": one.build.identity,
-                "environment": one.environment,
+                "case_hash": batch.case.hash,
+                "build": batch.build.identity,
+                "environment": batch.environment,
                 "profile": result.profile,
-                "batch": one.batch,
+                "batch": batch.number,
                 "attempt": number,
-                "planted": attempt.plant,
-                "outcome": said.outcome,
-                "detail": said.detail,
-                "signature": str(said.signature) if said.signature else None,
+                "planted": attempt.inject,
+                "outcome": seen.outcome,
+                "detail": seen.detail,
+                "signature": str(seen.signature) if seen.signature else None,
                 "exit_code": result.exit_code,
                 "signal": result.signal,
                 "ended": result.ended,
@@ -170,17 +179,24 @@ class Ledger:
                 "ran_at": now_utc(),
             }
         )
+        self._commit_in_time()
+
+    def keep_verdict(self, cell: Cell) -> None:
+        """Queue a verdict; it is written in one transaction with the runs that wait."""
+        self._verdicts.append(_verdict_row(cell, now_utc()))
+        self._commit_in_time()
+
+    def _commit_in_time(self) -> None:
         if time.monotonic() - self._committed > COMMIT_SECONDS:
             self.commit()
 
-    def commit(self, cells: Sequence[Cell] = ()) -> None:
-        """Write what waits, together with verdicts."""
-        if self._waiting or cells:
-            moment = now_utc()
+    def commit(self) -> None:
+        """Write the runs and verdicts that wait."""
+        if self._runs or self._verdicts:
             with self._writer.transaction() as connection:
-                rows.append(connection, "runs", self._waiting)
-                rows.append(connection, "verdicts", [_verdict_row(cell, moment) for cell in cells])
-            self._waiting = []
+                rows.append(connection, "runs", self._runs)
+                rows.append(connection, "verdicts", self._verdicts)
+            self._runs, self._verdicts = [], []
         self._committed = time.monotonic()
 
 

@@ -1,7 +1,8 @@
 -- Which verdict does every current case have on every build? One row per case, build and environment, the newest.
 SELECT
     c.name,
-    (SELECT string_agg(i.repo || '#' || i.number, ' ' ORDER BY i.repo, i.number) FROM case_items i WHERE i.case_hash = c.case_hash),
+    coalesce((SELECT string_agg(i.repo || '#' || i.number, ' ' ORDER BY i.repo, i.number) FROM case_items i
+              WHERE i.case_hash = c.case_hash), ''),
     split_part(b.version, '+', 1),
     concat_ws(', ', e.device, e.processor, e.capability, e.system),
     v.verdict,

@@ -1,7 +1,7 @@
-"""The periodic re-check: run what is due, derive each item's status, tell what changed since last time.
+"""The periodic re-check: run what is due, derive each item's status, announce what changed since last time.
 
-History is only added to. A status and its announcement are written in one transaction, so that a change is told once,
-however often the re-check is interrupted.
+History is only added to. A status and its announcement are written in one transaction, so that a change is announced
+once, however often the re-check is interrupted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
-from torch_embers.run.executor import Executor, Wish
+from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.status import ANNOUNCED, CONFIRMED, Status, Tracked, expected_false, status_of
 from torch_embers.run.verdict import Rules
 from torch_embers.store import rows
@@ -36,7 +36,7 @@ ItemKey = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RecheckRequest:
     """What a re-check is asked for.
 
     Attributes:
@@ -60,7 +60,6 @@ class Change:
 
     Attributes:
         evidence: one line per case: verdict, k/n, control, detectable rate.
-        is_news: whether it is one of those that are told.
     """
 
     repo: str
@@ -73,13 +72,13 @@ class Change:
 
     @property
     def is_news(self) -> bool:
-        """Whether it is one of the changes that a re-check tells."""
+        """Whether it is announced."""
         return self.status in ANNOUNCED
 
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
-    """What a re-check found.
+    """The result of a re-check.
 
     Attributes:
         counts: items by status, all of them.
@@ -97,14 +96,19 @@ class Recheck:
 
     @property
     def news(self) -> list[Change]:
-        """Changes that are told."""
+        """Changes that are announced."""
         return [change for change in self.changes if change.is_news]
 
 
 def recheck(
-    store: Store, writer: Writer, registry: Registry, cases: Sequence[Case], request: Request, watcher: Progress
+    store: Store,
+    writer: Writer,
+    registry: Registry,
+    cases: Sequence[Case],
+    request: RecheckRequest,
+    progress: Progress,
 ) -> Recheck:
-    """Run what is due, derive statuses, write what changed, and say it.
+    """Run what is due, derive statuses, write what changed, and return it.
 
     Raises:
         InputError: ``only`` is none of ``ONLY``.
@@ -115,7 +119,7 @@ def recheck(
     rules = Rules.load()
     items = _items(store)
     chosen = [c for c in cases if any(_is_wanted(items.get(key), request.only) for key in c.issues)]
-    executor = Executor(store, writer, registry, watcher, rules)
+    executor = Executor(store, writer, registry, progress, rules)
     cells = _sweep(executor, chosen, request)
     statuses = _statuses(chosen, items, cells, request.reference)
     statuses = _confirmed(executor, chosen, items, cells, statuses, _previous(store), request)
@@ -142,17 +146,17 @@ def _is_wanted(item: tuple[Tracked, str] | None, only: str) -> bool:
     return only == "all" or (item is not None and item[0].state == only)
 
 
-def _sweep(executor: Executor, cases: Sequence[Case], request: Request) -> list[Cell]:
+def _sweep(executor: Executor, cases: Sequence[Case], request: RecheckRequest) -> list[Cell]:
     """Older builds where a verdict is missing, the reference build where it is missing or too old.
 
     A released build does not change; what may is the machine, and the control sees that.
     """
     older = [b for b in request.builds if b.identity != request.reference.identity]
-    found = list(executor.sweep(Wish(cases, older, request.builds, request.jobs))) if older else []
+    cells = list(executor.sweep(SweepRequest(cases, older, request.builds, request.jobs))) if older else []
     due = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=request.every)
     batch = executor.ledger.open_batch(request.reference, due)
-    wish = Wish(cases, [request.reference], request.builds, request.jobs, batch=batch, since=due)
-    return found + list(executor.sweep(wish))
+    newest = SweepRequest(cases, [request.reference], request.builds, request.jobs, batch=batch, since=due)
+    return cells + list(executor.sweep(newest))
 
 
 def _statuses(
@@ -184,7 +188,7 @@ def _statuses(
 
 
 def reported(case: Case, items: Mapping[ItemKey, tuple[Tracked, str]]) -> list[ItemKey]:
-    """The items that a case speaks for: a pull request beside an issue is its fix and is not told a second time."""
+    """The items that a case is about: a pull request beside an issue is its fix and is not announced as well."""
     pulls = {key for key in case.issues if key in items and items[key][0].is_pull}
     return [key for key in case.issues if key not in pulls or len(pulls) == len(case.issues)]
 
@@ -196,17 +200,17 @@ def _confirmed(
     cells: list[Cell],
     statuses: dict[tuple[str, int, str], Status],
     previous: Mapping[tuple[str, int, str], str],
-    request: Request,
+    request: RecheckRequest,
 ) -> dict[tuple[str, int, str], Status]:
-    """Run a second fresh series for every new claim of an absence, and derive the statuses again."""
+    """Run a second fresh batch for every new claim of an absence, and derive the statuses again."""
     claimed = {key[:2] for key, s in statuses.items() if s in CONFIRMED and previous.get(key) != s}
     doubtful = [c for c in cases if claimed & set(c.issues)]
     if not doubtful:
         return statuses
     since = datetime.now(UTC).replace(tzinfo=None)
     batch = executor.ledger.last_batch() + 1
-    wish = Wish(doubtful, [request.reference], request.builds, request.jobs, batch, since)
-    second = {cell.case.hash: cell for cell in executor.sweep(wish)}
+    repeated = SweepRequest(doubtful, [request.reference], request.builds, request.jobs, batch, since)
+    second = {cell.case.hash: cell for cell in executor.sweep(repeated)}
     for place, cell in enumerate(cells):
         if cell.build.identity == request.reference.identity and cell.case.hash in second:
             cells[place] = replace(second[cell.case.hash], fresh=True)
@@ -243,11 +247,17 @@ def evidence_line(cell: Cell) -> str:
     if control.kind == "build":
         parts.append(f"control {control.hits}/{control.runs} on {(control.build or '').partition('@')[0]}")
     elif control.kind == "planted":
-        parts.append(f"planted fault seen {control.hits}/{control.runs}")
-    else:
+        parts.append(f"the check noticed an injected fault {control.hits}/{control.runs}")
+    elif made.verdict != "not_seen":
         parts.append("no control")
-    if made.detectable_rate is not None:
-        parts.append(f"a rate of {made.detectable_rate:.2f} would have shown")
+    if made.verdict == "not_seen":
+        parts.append(
+            "the control hits too rarely to show an absence: the bug may still be there"
+            if control.kind == "build"
+            else "no build here shows the bug: it may still be there"
+        )
+    if made.detectable_rate is not None and control.kind != "planted":
+        parts.append(f"a hit rate above {made.detectable_rate:.2f} would have been noticed")
     return ", ".join(parts) + (f" ({made.detail})" if made.detail else "")
 
 
@@ -256,20 +266,20 @@ def evidence_line(cell: Cell) -> str:
 
 def _items(store: Store) -> dict[ItemKey, tuple[Tracked, str]]:
     with store.read() as connection:
-        found = connection.execute(
+        items = connection.execute(
             "SELECT i.repo, i.number, i.state, d.disposition, i.kind, i.title FROM items i "
             "SEMI JOIN case_items USING (repo, number) LEFT JOIN item_dispositions d USING (repo, number)"
         ).fetchall()
     return {
         (repo, number): (Tracked(state, disposition, kind == "pull"), title or "")
-        for repo, number, state, disposition, kind, title in found
+        for repo, number, state, disposition, kind, title in items
     }
 
 
 def _previous(store: Store) -> dict[tuple[str, int, str], str]:
     with store.read() as connection:
-        found = connection.execute("SELECT repo, number, backend, status FROM statuses").fetchall()
-    return {(repo, number, backend): status for repo, number, backend, status in found}
+        statuses = connection.execute("SELECT repo, number, backend, status FROM statuses").fetchall()
+    return {(repo, number, backend): status for repo, number, backend, status in statuses}
 
 
 def _write(connection: duckdb.DuckDBPyConnection, changes: Sequence[Change], reference: Build, moment: str) -> None:

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.normalize import now_utc
 from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
 from torch_embers.repro.shortcuts import called, subjects
-from torch_embers.run.verdict import USABLE, Observation, judge, last_line
+from torch_embers.run.verdict import USABLE, Observation, last_line, observe
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Attempt, Runner
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from torch_embers.builds.registry import Build, Registry
+    from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.sandbox.runner import RunResult
     from torch_embers.store.writer import Writer
@@ -46,7 +47,7 @@ class Reduction:
 
     case: Case
     build: Build
-    found: Minimized
+    minimized: Minimized
     before: int
     after: int
     lines_before: int
@@ -56,7 +57,7 @@ class Reduction:
 
 
 class Trial:
-    """The test that decides: runs texts of one case in the sandbox and holds them against what the whole script shows.
+    """The test that decides: runs texts of one case in the sandbox and compares them with what the whole script shows.
 
     Args:
         case: says what counts.
@@ -91,12 +92,12 @@ class Trial:
         self._count += 1
         attempt = Attempt(str(self._count), code, f"{self._case.name}.py", seed=self._count, timeout=self._timeout)
         [result] = self._runner.run([attempt])
-        return judge(self._case, result), result
+        return observe(self._case, result), result
 
     def outcome(self, code: str) -> str:
         """Outcome of several runs of a text; ``flaky`` where they differ."""
-        found = {self.run(code)[0].outcome for _ in range(BASELINE_RUNS)}
-        return found.pop() if len(found) == 1 else "flaky"
+        outcomes = {self.run(code)[0].outcome for _ in range(BASELINE_RUNS)}
+        return outcomes.pop() if len(outcomes) == 1 else "flaky"
 
     def is_interesting(self, candidate: str) -> bool:
         """Whether a text shows the very failure of the whole script."""
@@ -109,7 +110,7 @@ class Trial:
 
 
 def reduce_case(
-    case: Case, script: str, verbatim: str | None, build: Build, registry: Registry, said: Callable[[str], None]
+    case: Case, script: str, verbatim: str | None, build: Build, registry: Registry, progress: Progress
 ) -> Reduction:
     """Make the script of a case small.
 
@@ -119,7 +120,7 @@ def reduce_case(
         verbatim: the text as reported, to be run beside; None where it cannot run as it is.
         build: where the failure shows.
         registry: of builds.
-        said: told about progress.
+        progress: is told what the whole script shows, and of a text that shows something else.
 
     Raises:
         MinimizeError: the case judges itself, does not fail here, or its texts disagree afterwards.
@@ -131,23 +132,23 @@ def reduce_case(
     started = time.monotonic()
     with registry.using(build), Runner(build.python, "hostile", doctor.prove()) as runner:
         trial = Trial(case, script, build, runner)
-        said(f"{case.name} on {build.name}: {trial.wanted.detail}")
-        found = minimize(script, trial.is_interesting)
-        texts = {"runnable": script, "minimal": found.code} | ({"verbatim": verbatim} if verbatim else {})
+        progress.said(f"{case.name} on {build.name}: {trial.wanted.detail}")
+        minimized = minimize(script, trial.is_interesting)
+        texts = {"runnable": script, "minimal": minimized.code} | ({"verbatim": verbatim} if verbatim else {})
         agree = {name: trial.outcome(text) for name, text in texts.items()}
     if not agree["runnable"] == agree["minimal"] == "reproduced":
-        told = ", ".join(f"{name} {outcome}" for name, outcome in agree.items())
-        raise MinimizeError(f"{case.name}: its texts disagree when run together ({told}): nothing was kept")
+        outcomes = ", ".join(f"{name} {outcome}" for name, outcome in agree.items())
+        raise MinimizeError(f"{case.name}: its texts disagree when run together ({outcomes}): nothing was kept")
     if agree.get("verbatim") in USABLE and agree["verbatim"] != "reproduced":
-        said(f"alarm: the text as reported shows something else here ({agree['verbatim']}): look at the edits")
+        progress.said(f"alarm: the text as reported shows something else here ({agree['verbatim']}): look at the edits")
     return Reduction(
         case,
         build,
-        found,
+        minimized,
         len(script),
-        len(found.code),
+        len(minimized.code),
         lines(script),
-        lines(found.code),
+        lines(minimized.code),
         time.monotonic() - started,
         agree,
     )
@@ -180,14 +181,14 @@ def save(writer: Writer, made: Reduction) -> None:
     """Keep the minimal text and the passes that led to it."""
     name = made.case.name
     with writer.transaction() as connection:
-        artifact = {"name": name, "kind": "minimal", "code": made.found.code, "made_at": now_utc()}
+        artifact = {"name": name, "kind": "minimal", "code": made.minimized.code, "made_at": now_utc()}
         rows.replace(connection, "artifacts", ("name", "kind"), [artifact])
         connection.execute("DELETE FROM edits WHERE name = ? AND kind = 'minimal'", [name])
-        rows.append(connection, "edits", [_edit(name, place, made) for place in range(len(made.found.steps))])
+        rows.append(connection, "edits", [_edit(name, place, made) for place in range(len(made.minimized.steps))])
 
 
 def _edit(name: str, place: int, made: Reduction) -> dict[str, Any]:
-    step = made.found.steps[place]
+    step = made.minimized.steps[place]
     return {
         "name": name,
         "kind": "minimal",

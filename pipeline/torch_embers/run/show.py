@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
 
 from torch_embers.console import age, plain, size_text, stdout, table
+from torch_embers.run.item_report import SHOWN_LINKS, headline
 from torch_embers.run.matrix import builds_of, changes
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import HEADINGS
 from torch_embers.run.status import ANNOUNCED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from torch_embers.builds.registry import Build
     from torch_embers.repro.link import Linked
-    from torch_embers.run.command import RunOutcome
-    from torch_embers.run.item_report import Story
-    from torch_embers.run.ledger import Cell
+    from torch_embers.run.command import Reached, RunSummary
+    from torch_embers.run.item_report import ItemReport
     from torch_embers.run.matrix import Entry
     from torch_embers.run.recheck import Recheck
     from torch_embers.run.reduction import Reduction
@@ -76,21 +76,23 @@ def print_linked(done: Linked) -> None:
 def print_reduction(made: Reduction) -> None:
     """Print a minimised script, and how it came about."""
     out = stdout()
-    out.print(made.found.code, markup=False, soft_wrap=True)
-    steps = [(step.name, step.before, step.after, step.tests) for step in made.found.steps]
+    out.print(made.minimized.code, markup=False, soft_wrap=True)
+    steps = [(step.name, step.before, step.after, step.tests) for step in made.minimized.steps]
     out.print(table("", [("pass", False), ("characters", True), ("after", True), ("tests", True)], steps))
     agreed = ", ".join(f"{name} {outcome}" for name, outcome in made.agree.items())
     out.print(
         f"{made.lines_before} lines to {made.lines_after}, {made.before:,} characters to {made.after:,}, "
-        f"{made.found.tests:,} tests in {made.seconds:,.1f} s on {plain(made.build.name)}; together: {agreed}"
-        + (" (stopped: out of tests)" if made.found.stopped else "")
+        f"{made.minimized.tests:,} tests in {made.seconds:,.1f} s on {plain(made.build.name)}; together: {agreed}"
+        + (" (stopped: out of tests)" if made.minimized.stopped else "")
     )
 
 
-def print_cell(cell: Cell) -> None:
-    """Print one verdict."""
+def print_reached(reached: Reached) -> None:
+    """Print one verdict, with its place among those that were asked for."""
+    cell = reached.cell
     mark, style = STYLES[cell.decision.verdict]
-    line = Text(f"{mark} {cell.build.name:<10} ", style=style)
+    line = Text(f"{reached.place}/{reached.total} ", style="dim")
+    line.append(f"{mark} {cell.build.name:<10} ", style=style)
     line.append(plain_text(evidence_line(cell)), style="")
     stdout().print(line)
 
@@ -100,11 +102,11 @@ def plain_text(text: str) -> str:
     return "".join(c for c in text if c.isprintable())
 
 
-def print_outcome(done: RunOutcome) -> None:
+def print_summary(done: RunSummary) -> None:
     """Print a run's summary."""
     out = stdout()
     counted = ", ".join(f"{count} {verdict}" for verdict, count in sorted(done.counts.items()))
-    out.print(f"\n{len(done.cells)} verdicts: {counted or 'none'}")
+    out.print(f"\n{sum(done.counts.values())} verdicts: {counted or 'none'}")
     if done.gone:
         out.print(f"open items that do not occur any more ({len(done.gone)}): {plain(' '.join(done.gone))}")
     if done.alive:
@@ -153,43 +155,78 @@ def print_recheck(found: Recheck) -> None:
         out.print(f"false claims of an absence to expect among these: at most {found.false_expected:.4f}")
 
 
-def print_story(found: Story) -> None:
-    """Print all that is known of an item."""
+def print_item(report: ItemReport) -> None:
+    """Print all that is known of an item, the verdict first."""
     out = stdout()
-    title, kind, state, reason, created, closed, author, labels, summary = found.facts
-    out.print(f"[bold]{plain(found.repo)}#{found.number}[/] {plain(title or '')}")
-    told = f"{kind or 'item'}, {state or 'state unknown'}{f' ({reason})' if reason else ''}"
-    dates = [f"{word} {day:%Y-%m-%d} ({age(day)})" for word, day in (("opened", created), ("closed", closed)) if day]
-    out.print(plain(", ".join([told, *dates, *([f"by {author}"] if author else [])])))
-    if labels:
-        out.print(f"labels: {plain(', '.join(labels))}")
-    if summary:
-        out.print(plain(summary))
-    _section("Taxonomy", [f"{s}: {v} by {who}" + (f" ({why})" if why else "") for s, v, who, why in found.gold])
-    _section("Classifier", [f"{s}: {v}, probability {p:.2f} ({source})" for s, v, p, source in found.guesses])
-    links = [
-        f"{f'{repo}#{number} {relation} this' if inward else f'{relation} {repo}#{number}'} ({evidence})"
-        for relation, repo, number, evidence, inward in found.links
-    ]
-    _section("Links", links)
-    _section("Cases", [f"{n} ({origin}, needs {', '.join(needs)}): {text}" for n, origin, text, needs in found.cases])
-    if not found.cases:
-        why = [
-            f"{status}: {' - '.join(t for t in (reason, detail) if t)}" for status, reason, detail in found.extraction
+    facts = report.facts
+    out.print(f"[bold]{plain(report.repo)}#{report.number}[/] {plain(facts['title'] or '')}")
+    out.print(f"[bold]{plain(headline(report))}[/]")
+    reason = f" ({facts['state_reason']})" if facts["state_reason"] else ""
+    parts = [f"{facts['kind'] or 'item'}, {facts['state'] or 'state unknown'}{reason}"]
+    for word, day in (("opened", facts["created_at"]), ("closed", facts["closed_at"])):
+        if day:
+            parts.append(f"{word} {day:%Y-%m-%d} ({age(day)})")
+    if facts["author"]:
+        parts.append(f"by {facts['author']}")
+    out.print(plain(", ".join(parts)))
+    if facts["labels"]:
+        out.print(f"labels: {plain(', '.join(facts['labels']))}")
+    if facts["summary"]:
+        out.print(plain(facts["summary"]))
+    _section("Gold labels", [_gold_line(row) for row in report.gold])
+    _section("Classifier", [_prediction_line(row) for row in report.predictions])
+    _section(
+        "Gold labels and classifier disagree",
+        [
+            f"{row['scheme']}: {' or '.join(gold)} by the gold labels, {row['value']} by the classifier "
+            f"(probability {row['probability']:.2f})"
+            for row, gold in report.disagreements
+        ],
+    )
+    _section("Links", [_link_line(row) for row in report.links[:SHOWN_LINKS]])
+    if len(report.links) > SHOWN_LINKS:
+        out.print(f"  and {len(report.links) - SHOWN_LINKS} more items")
+    _section(
+        "Cases",
+        [f"{c['name']} ({c['origin']}, needs {', '.join(c['requires'])}): {c['summary']}" for c in report.cases],
+    )
+    if not report.cases:
+        reasons = [
+            f"{row['status']}: {' - '.join(t for t in (row['reason'], row['detail']) if t)}"
+            for row in report.extraction
         ]
-        _section("No case", why or ["not looked for yet: `embers link-repros`"])
-    _section("Status", [f"{b}: {s} on torch {ref} since {day:%Y-%m-%d}" for b, s, ref, day in found.statuses])
-    if found.verdicts:
-        columns = [
-            ("case", False),
-            ("build", False),
-            ("verdict", False),
-            ("k/n", True),
-            ("control", False),
-            ("seen", False),
-        ]
-        rows = [(e.case, e.build, e.verdict, f"{e.k}/{e.n}", _control(e), e.detail) for e in found.verdicts]
-        out.print(table("\nVerdicts", columns, rows))
+        _section("No case", reasons or ["not looked for yet: `embers link-repros`"])
+    _section(
+        "Status",
+        [
+            f"{row['backend']}: {row['status']} on torch {row['reference']} since {row['decided_at']:%Y-%m-%d}"
+            for row in report.statuses
+        ],
+    )
+    if report.verdicts:
+        names = ("case", "build", "verdict", "k/n", "control", "seen")
+        rows = [(e.case, e.build, e.verdict, f"{e.k}/{e.n}", _control(e), e.detail) for e in report.verdicts]
+        out.print(table("\nVerdicts", [(name, name == "k/n") for name in names], rows))
+
+
+def _gold_line(row: Mapping[str, Any]) -> str:
+    evidence = f" ({row['evidence']})" if row["evidence"] else ""
+    return f"{row['scheme']}: {row['value']} by {row['annotator']}{evidence}"
+
+
+def _prediction_line(row: Mapping[str, Any]) -> str:
+    value = row["value"] or f"{row['likeliest']} (below the confidence threshold)"
+    return f"{row['scheme']}: {value}, probability {row['probability']:.2f} ({row['provenance']})"
+
+
+def _link_line(row: Mapping[str, Any]) -> str:
+    """A linked item with every relation to it, and what each was read from."""
+    evidence: dict[str, list[str]] = {}
+    for kind in row["kinds"]:
+        relation = f"{kind['relation']} this" if kind["inward"] else kind["relation"]
+        evidence.setdefault(relation, []).append(kind["evidence"])
+    kinds = ", ".join(f"{relation} ({', '.join(where)})" for relation, where in evidence.items())
+    return f"{row['repo']}#{row['number']}: {kinds}"
 
 
 def _section(heading: str, lines: Sequence[str]) -> None:
@@ -203,4 +240,4 @@ def _section(heading: str, lines: Sequence[str]) -> None:
 def _control(entry: Entry) -> str:
     if entry.control == "build":
         return f"{entry.control_k}/{entry.control_n} on {entry.control_build}"
-    return f"planted {entry.control_k}/{entry.control_n}" if entry.control == "planted" else "none"
+    return f"injected fault {entry.control_k}/{entry.control_n}" if entry.control == "planted" else "none"

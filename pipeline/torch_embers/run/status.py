@@ -1,13 +1,13 @@
 """The status of an item: what its state in the tracker and the verdicts of its cases say together. Pure.
 
 Any testable case that occurs decides for occurs; an absence needs all testable cases absent. ``fixed`` and
-``open_but_absent`` claim that something is not there: a re-check makes them only after a second fresh series.
+``open_but_absent`` claim that something is not there: a re-check makes them only after a second fresh batch.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -26,22 +26,11 @@ Status = Literal[
     "never_reproduced",
     "untestable_here",
 ]
-STATUSES: tuple[Status, ...] = (
-    "open_and_occurs",
-    "open_but_absent",
-    "closed_but_occurs",
-    "declined_occurs",
-    "undecided_occurs",
-    "fixed",
-    "regressed",
-    "undecided",
-    "never_reproduced",
-    "untestable_here",
-)
+STATUSES: tuple[Status, ...] = get_args(Status)
 ANNOUNCED: tuple[Status, ...] = ("regressed", "fixed", "closed_but_occurs", "open_but_absent")
-"""Changes into these are told."""
+"""Changes into these are announced."""
 CONFIRMED: tuple[Status, ...] = ("fixed", "open_but_absent")
-"""Claims of an absence: they need a second fresh series of runs."""
+"""Claims of an absence: they need a second fresh batch of runs."""
 DECLINED = ("declined", "duplicate", "superseded", "stale")
 """Dispositions that promise no fix."""
 
@@ -105,5 +94,5 @@ def came_back(seen: Sequence[Verdict]) -> bool:
 
 
 def expected_false(claims: int, miss: float) -> float:
-    """False absences to expect among announced ones, if hit rates are no lower than their bounds: two series each."""
+    """False absences to expect among announced ones, if hit rates are no lower than their bounds: two batches each."""
     return claims * miss * miss

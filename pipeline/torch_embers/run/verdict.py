@@ -12,11 +12,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
-from torch_embers import resources
+from pydantic import Field
+
 from torch_embers.oracles.signature import Signature, any_matches, from_traceback, of_exception, signal_name
 from torch_embers.repro.expectation import Expectation, shows
+from torch_embers.toml_models import Entry, Explained, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,24 +33,8 @@ Outcome = Literal[
 Verdict = Literal["occurs", "absent", "not_seen", "changed", "control_failed", "untestable", "inconclusive"]
 ControlKind = Literal["build", "planted", "none"]
 
-OUTCOMES: tuple[Outcome, ...] = (
-    "reproduced",
-    "not_reproduced",
-    "different_failure",
-    "cannot_run",
-    "timeout",
-    "out_of_memory",
-    "sandbox_error",
-)
-VERDICTS: tuple[Verdict, ...] = (
-    "occurs",
-    "absent",
-    "not_seen",
-    "changed",
-    "control_failed",
-    "untestable",
-    "inconclusive",
-)
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 USABLE: frozenset[Outcome] = frozenset({"reproduced", "not_reproduced", "different_failure"})
 """Outcomes that say something about the bug."""
 
@@ -77,7 +63,7 @@ class Declared(Protocol):
 
 
 class Ended(Protocol):
-    """What of a run decides an outcome; ``run.runner.RunResult`` has it."""
+    """What of a run decides an outcome; ``sandbox.runner.RunResult`` has it."""
 
     @property
     def exit_code(self) -> int | None:
@@ -114,42 +100,52 @@ class Observation:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Numbers of ``data/verdicts.toml``."""
+class Rules(Explained):
+    """``[runs]`` of ``data/verdicts.toml``: how many runs make a verdict."""
 
-    confidence: float
-    miss: float
-    control_batch: int
-    slow_control_batch: int
-    slow_after: float
-    without_control: int
-    most: int
-    planted_batch: int
-    zygotes: int
-    confirmations: int
-    cannot_run: tuple[tuple[str, str], ...]
-    """(exception class, part of its message) that speak of the script, not of the bug."""
+    confidence: float = Field(gt=0, lt=1)
+    miss: float = Field(gt=0, lt=1)
+    control_batch: int = Field(gt=0)
+    slow_control_batch: int = Field(gt=0)
+    slow_after: float = Field(gt=0)
+    without_control: int = Field(gt=0)
+    most: int = Field(gt=0)
+    injected_batch: int = Field(gt=0)
+    zygotes: int = Field(gt=0)
+    confirmations: int = Field(ge=0)
 
     @staticmethod
-    @cache
     def load() -> Rules:
         """Read the file.
 
         Raises:
-            InputError: it is missing or broken.
+            InputError: it is missing or an entry is wrong.
         """
-        table = resources.load_toml(FILE)
-        runs = {key: value for key, value in table["runs"].items() if not key.endswith("_reason")}
-        runs.pop("reason", None)
-        excuses = tuple((e["type"], e.get("message", "")) for e in table["cannot_run"])
-        return Rules(**runs, cannot_run=excuses)
+        return _file().runs
+
+
+class _Excuse(Entry):
+    """An exception that speaks of the script, not of the bug."""
+
+    type: str
+    message: str = ""
+    reason: str = Field(min_length=1)
+
+
+class _File(Entry):
+    runs: Rules
+    cannot_run: tuple[_Excuse, ...]
+
+
+@cache
+def _file() -> _File:
+    return load(_File, FILE)
 
 
 # ---- one run -------------------------------------------------------------------------------------------------------
 
 
-def judge(case: Declared, run: Ended) -> Observation:
+def observe(case: Declared, run: Ended) -> Observation:
     """What one run of a case says about its bug.
 
     The word of the kernel counts (exit code, signal, limits hit), never a marker in the output.
@@ -175,35 +171,33 @@ def judge(case: Declared, run: Ended) -> Observation:
 
 
 def _self(case: Declared, run: Ended) -> Observation:
-    said = last_line(run.stdout)
+    last = last_line(run.stdout)
     if run.exit_code == RIGHT:
-        return Observation("not_reproduced", None, said or "exit 0")
+        return Observation("not_reproduced", None, last or "exit 0")
     if run.exit_code == SKIP:
-        return Observation("cannot_run", None, said or "exit 125")
+        return Observation("cannot_run", None, last or "exit 125")
     seen = from_traceback(run.stderr)
     if run.exit_code != BUG or seen is not None:
         return _failed(run, seen)
-    if not said:
+    if not last:
         return Observation("different_failure", None, "exit 1 without a line that says what was seen")
-    return Observation("reproduced", case.signature[0], said)
+    return Observation("reproduced", case.signature[0], last)
 
 
 def _by_signature(case: Declared, run: Ended) -> Observation:
-    """An extracted script: the failure that the report tells of, or the lines that it shows."""
-    told = Expectation(case.signature, "", case.evidence, case.prints)
+    """An extracted script: the failure that the report describes, or the lines that it shows."""
+    expected = Expectation(case.signature, "", case.evidence, case.prints)
     if run.exit_code == 0:
-        said = last_line(run.stdout) or "exit 0"
-        match shows(told, None, run.stdout):
+        last = last_line(run.stdout) or "exit 0"
+        match shows(expected, None, run.stdout):
             case None:
-                return Observation(
-                    "cannot_run", None, "the report shows nothing that an undisturbed run can be held to"
-                )
+                return Observation("cannot_run", None, "the report shows nothing to compare a clean run with")
             case True:
-                return Observation("reproduced", case.signature[0], said)
+                return Observation("reproduced", case.signature[0], last)
             case _:
-                return Observation("not_reproduced", None, said)
+                return Observation("not_reproduced", None, last)
     seen = from_traceback(run.stderr)
-    if seen is not None and shows(told, seen, run.stdout):
+    if seen is not None and shows(expected, seen, run.stdout):
         return Observation("reproduced", seen, str(seen))
     return _failed(run, seen)
 
@@ -214,9 +208,9 @@ def _failed(run: Ended, seen: Signature | None) -> Observation:
         return Observation("different_failure", None, f"exit {run.exit_code}: {last_line(run.stderr) or 'no message'}")
     if seen.kind == "memory":
         return Observation("out_of_memory", seen, str(seen))
-    for name, message in Rules.load().cannot_run:
-        told = of_exception(name, message)
-        if seen.type == told.type and told.message.lower() in seen.message.lower():
+    for excuse in _file().cannot_run:
+        known = of_exception(excuse.type, excuse.message)
+        if seen.type == known.type and known.message.lower() in seen.message.lower():
             return Observation("cannot_run", seen, str(seen))
     return Observation("different_failure", seen, str(seen))
 
@@ -302,21 +296,11 @@ def planned(control: Control, rules: Rules) -> int:
     return rules.without_control
 
 
-def is_settled(seen: Sequence[Observation], planned_runs: int, rules: Rules) -> bool:
-    """Whether further runs could not change the verdict: enough clean ones, or a hit that was confirmed."""
-    hits = sum(o.outcome == "reproduced" for o in seen)
-    if hits > rules.confirmations:
-        return True
-    if seen and all(o.outcome == "cannot_run" for o in seen) and len(seen) >= rules.zygotes:
-        return True
-    return len(seen) >= planned_runs + (rules.confirmations if hits else 0)
-
-
 def decide(seen: Sequence[Observation], control: Control, planned_runs: int, rules: Rules) -> Decision:
     """The verdict of these runs.
 
     Args:
-        seen: all runs of the case on this build in this environment, of one series.
+        seen: all runs of the case on this build in this environment, of one batch.
         control: the control of this session.
         planned_runs: how many clean runs were asked for before the first.
         rules: the numbers.

@@ -76,16 +76,34 @@ def prove(*, again: bool = False) -> Proof:
 
 
 def report(proof: Proof) -> list[str]:
-    """The proof as lines of text: the host, each guarantee, and what to do where one is missing."""
-    lines = [proof.host]
-    for name, why in proof.guarantees.items():
-        lines.append(f"MISSING {name}: {why}" if why else f"held    {name}")
+    """The proof as lines of text: the host, each guarantee, and what to do where one is missing.
+
+    Guarantees that are missing for the same reason share a line.
+    """
+    lines = [proof.host, *(f"held    {name}" for name in proof.held)]
+    by_reason: dict[str, list[str]] = {}
+    for name, why in proof.missing.items():
+        by_reason.setdefault(why, []).append(name)
+    for why, names in by_reason.items():
+        lines.append(f"MISSING {', '.join(names) if proof.held else f'all {len(names)} guarantees'}: {why}")
     if proof.complete:
         lines.append("Scripts from issues can run here (profile hostile).")
     else:
         lines.append("Scripts from issues are refused here; reviewed cases run with what holds.")
         lines += [f"hint: {hint}" for hint in hints()]
     return lines
+
+
+def as_table(proof: Proof) -> dict[str, Any]:
+    """The proof as plain data, for `embers doctor --json`."""
+    return {
+        "host": proof.host,
+        "complete": proof.complete,
+        "guarantees": [
+            {"name": name, "held": not why, "reason": why or None} for name, why in proof.guarantees.items()
+        ],
+        "hints": [] if proof.complete else hints(),
+    }
 
 
 def hints() -> list[str]:
@@ -114,7 +132,7 @@ def _tried() -> dict[str, str]:
             for fresh in (False, True):
                 for probe in _probes(bait):
                     result = next(iter(runner.run([_attempt(probe, fresh=fresh)])))
-                    why = _judge(probe, result) or _left_alive(runner)
+                    why = _breach(probe, result) or _left_alive(runner)
                     outcome[probe.guarantee] = outcome[probe.guarantee] or why
                     if result.ended == "sandbox_error":
                         return {name: why or result.detail for name, why in outcome.items()}
@@ -160,7 +178,7 @@ def _attempt(probe: Probe, *, fresh: bool) -> Attempt:
     return Attempt(probe.name, code, "probe.py", arguments, timeout=probe.timeout, memory=probe.memory, fresh=fresh)
 
 
-def _judge(probe: Probe, result: RunResult) -> str:
+def _breach(probe: Probe, result: RunResult) -> str:
     """Empty where the run ended as it must."""
     if result.ended in probe.ended and (probe.exit_code in (None, result.exit_code) or result.ended != "exited"):
         return ""
@@ -191,7 +209,7 @@ def _side_by_side(runner: Runner, *, fresh: bool) -> str:
     attempts = [_attempt(probe, fresh=fresh) for probe in probes]
     for result in runner.run(attempts, jobs=2):
         if result.exit_code != 0:
-            return _judge(probes[0], result)
+            return _breach(probes[0], result)
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The wall around a build's process: what it may see and do, as a command line, and the process behind that wall.
+"""The wall around a build's process: what it may see and do, as a command line, and the process behind that policy.
 
 On Linux bubblewrap makes the outer wall once per zygote; ``zygote.py`` makes the inner one once per run, for which it
 keeps a few capabilities that mean something only inside its own user namespace. On macOS it is ``sandbox-exec``.
@@ -67,7 +67,7 @@ def bubblewrap() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wall:
+class SandboxPolicy:
     """Everything that decides a sandbox: pure data, from which command line and configuration follow."""
 
     layout: Layout
@@ -122,7 +122,9 @@ class Wall:
         return variables
 
 
-def bubblewrap_command(wall: Wall, files: Mapping[str, int], descriptor: int, extra: Sequence[str] = ()) -> list[str]:
+def bubblewrap_command(
+    policy: SandboxPolicy, files: Mapping[str, int], descriptor: int, extra: Sequence[str] = ()
+) -> list[str]:
     """The command that starts the zygote behind bubblewrap.
 
     ``files`` maps paths to descriptors with their content; ``descriptor`` is the zygote's socket.
@@ -133,24 +135,24 @@ def bubblewrap_command(wall: Wall, files: Mapping[str, int], descriptor: int, ex
     for capability in CAPABILITIES:
         words += ["--cap-add", f"CAP_{capability}"]
     words.append("--clearenv")
-    for name, value in wall.environment().items():
+    for name, value in policy.environment().items():
         words += ["--setenv", name, value]
     optional = [Path(path) for path in rules()["binds"]["optional"]]
-    words += _folders([*map(Path, files), *optional, *wall.bound, *(Path(path, "x") for path, _ in wall.covers)])
+    words += _folders([*map(Path, files), *optional, *policy.bound, *(Path(path, "x") for path, _ in policy.covers)])
     words += _system_binds()
     words += ["--proc", "/proc", "--dev", "/dev"]
-    if wall.profile == REVIEWED:
+    if policy.profile == REVIEWED:
         words += _device_binds()
     words += ["--perms", "0755", "--dir", "/dev/shm"]  # noqa: S108 - inside the sandbox
-    for path in wall.bound:
+    for path in policy.bound:
         words += ["--ro-bind", str(path), str(path)]
-    for place, path in wall.covered():
+    for place, path in policy.covered():
         words += ["--ro-bind", str(path), place]
     for inside, number in files.items():
         words += ["--perms", "0644", "--ro-bind-data", str(number), inside]
     words += ["--ro-bind", str(own_code()), f"{INSIDE}/inside"]
     words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
-    return ["bwrap", *words, *zygote_command(wall, INSIDE, descriptor)]
+    return ["bwrap", *words, *zygote_command(policy, INSIDE, descriptor)]
 
 
 def own_code() -> Path:
@@ -158,10 +160,10 @@ def own_code() -> Path:
     return resources.package_file("sandbox", "inside", "zygote.py").parent
 
 
-def zygote_command(wall: Wall, above: str, descriptor: int) -> list[str]:
+def zygote_command(policy: SandboxPolicy, above: str, descriptor: int) -> list[str]:
     """The zygote itself: no user site, no bytecode, and our folder on the path only while it is imported."""
     steps = f"sys.path[0] = ''; sys.path.append({above!r}); from inside import zygote; del sys.path[-1], sys.path[0]"
-    return [str(wall.layout.python), "-s", "-B", "-c", f"import sys; {steps}; sys.exit(zygote.main({descriptor}))"]
+    return [str(policy.layout.python), "-s", "-B", "-c", f"import sys; {steps}; sys.exit(zygote.main({descriptor}))"]
 
 
 def _folders(paths: Sequence[Path]) -> list[str]:
@@ -211,10 +213,10 @@ def identity_files() -> dict[str, str]:
     }
 
 
-def macos_profile(wall: Wall) -> str:
+def macos_profile(policy: SandboxPolicy) -> str:
     """The text for ``sandbox-exec -p``: reads of the system and the build, writes to the scratch folder, no network."""
-    reads = ["/usr", "/bin", "/sbin", "/System", "/Library", "/private/var/db", "/dev", *map(str, wall.bound)]
-    reads.append(str(resources.PACKAGE_DIR / "run"))
+    reads = ["/usr", "/bin", "/sbin", "/System", "/Library", "/private/var/db", "/dev", *map(str, policy.bound)]
+    reads.append(str(own_code()))
     quoted = " ".join(f"(subpath {json.dumps(path)})" for path in reads)
     return "\n".join(
         [
@@ -223,7 +225,7 @@ def macos_profile(wall: Wall) -> str:
             "(deny network*)",
             "(allow process-fork process-exec signal sysctl-read mach-lookup iokit-open ipc-posix-shm)",
             '(allow file-read-metadata) (allow file-read* (literal "/") ' + quoted + ")",
-            f"(allow file-read* file-write* (subpath {json.dumps(wall.scratch)}))",
+            f"(allow file-read* file-write* (subpath {json.dumps(policy.scratch)}))",
             '(allow file-write-data (literal "/dev/null") (literal "/dev/zero"))',
             "",
         ]
@@ -232,7 +234,7 @@ def macos_profile(wall: Wall) -> str:
 
 @dataclass
 class Sandbox:
-    """One running zygote behind its wall. Make it with ``start``; ``stop`` leaves nothing alive."""
+    """One running zygote behind its policy. Make it with ``start``; ``stop`` leaves nothing alive."""
 
     process: subprocess.Popen[bytes]
     control: socket.socket
@@ -277,7 +279,7 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def start(wall: Wall) -> Sandbox:
+def start(policy: SandboxPolicy) -> Sandbox:
     """Start a zygote behind its wall; it still has to say that it is ready.
 
     Raises:
@@ -287,9 +289,9 @@ def start(wall: Wall) -> Sandbox:
     log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the sandbox
     with theirs:
         try:
-            if wall.isolate:
-                return _start_bubblewrap(wall, ours, theirs, log)
-            return _start_plain(wall, ours, theirs, log)
+            if policy.isolate:
+                return _start_bubblewrap(policy, ours, theirs, log)
+            return _start_plain(policy, ours, theirs, log)
         except OSError as error:
             ours.close()
             words = last_line(log)
@@ -297,15 +299,15 @@ def start(wall: Wall) -> Sandbox:
             raise SandboxError(f"the sandbox cannot start: {words or error} (ask: embers doctor)") from error
 
 
-def _start_plain(wall: Wall, ours: socket.socket, theirs: socket.socket, log: IO[bytes]) -> Sandbox:
+def _start_plain(policy: SandboxPolicy, ours: socket.socket, theirs: socket.socket, log: IO[bytes]) -> Sandbox:
     scratch = tempfile.mkdtemp(prefix="embers-")
-    wall = replace(wall, scratch=os.path.realpath(scratch))
-    command = zygote_command(wall, str(own_code().parent), theirs.fileno())
+    policy = replace(policy, scratch=os.path.realpath(scratch))
+    command = zygote_command(policy, str(own_code().parent), theirs.fileno())
     if sys.platform == "darwin" and shutil.which("sandbox-exec"):
-        command = ["sandbox-exec", "-p", macos_profile(wall), *command]
+        command = ["sandbox-exec", "-p", macos_profile(policy), *command]
     process = subprocess.Popen(
         command,
-        env=wall.environment(),
+        env=policy.environment(),
         cwd=scratch,
         stdin=subprocess.DEVNULL,
         stdout=log,
@@ -313,20 +315,20 @@ def _start_plain(wall: Wall, ours: socket.socket, theirs: socket.socket, log: IO
         pass_fds=[theirs.fileno()],
         start_new_session=True,
     )
-    send(ours, wall.configuration())
+    send(ours, policy.configuration())
     return Sandbox(process, ours, log, scratch)
 
 
-def _start_bubblewrap(wall: Wall, ours: socket.socket, theirs: socket.socket, log: IO[bytes]) -> Sandbox:
+def _start_bubblewrap(policy: SandboxPolicy, ours: socket.socket, theirs: socket.socket, log: IO[bytes]) -> Sandbox:
     files = {path: _holding(text) for path, text in identity_files().items()}
     info_out, info_in = os.pipe()
     go_out, go_in = os.pipe()
     inherited = [theirs.fileno(), info_in, go_out, *files.values()]
     extra = ["--info-fd", str(info_in)]
-    extra += ["--userns-block-fd", str(go_out)] if wall.own_id else []
+    extra += ["--userns-block-fd", str(go_out)] if policy.own_id else []
     try:
         process = subprocess.Popen(
-            bubblewrap_command(wall, files, theirs.fileno(), extra),
+            bubblewrap_command(policy, files, theirs.fileno(), extra),
             env={"PATH": os.environ.get("PATH", os.defpath)},
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -338,10 +340,10 @@ def _start_bubblewrap(wall: Wall, ours: socket.socket, theirs: socket.socket, lo
             os.close(number)
     try:
         first = _first_pid(info_out)
-        if wall.own_id:
-            wall = replace(wall, own_id=_map_ids(first))
+        if policy.own_id:
+            policy = replace(policy, own_id=_map_ids(first))
             os.write(go_in, b"1")
-        send(ours, wall.configuration())
+        send(ours, policy.configuration())
     except OSError:
         process.kill()
         process.wait()

@@ -1,6 +1,6 @@
 """Run scripts on one build: the driver's side. It never sees a script's word for how it ended, only the kernel's.
 
-A *lane* runs one script at a time in a sandbox of its own, so that scripts that run together share no process, no
+A *worker* runs one script at a time in a sandbox of its own, so that scripts that run together share no process, no
 memory, no folder and no user count. It holds up to two zygotes: one with torch imported, one bare for fresh processes.
 """
 
@@ -51,7 +51,7 @@ class Attempt:
     memory: int = 4 << 30
     """Bytes above what the preloaded interpreter holds, per process and for all processes of the run."""
     threads: int = 1
-    plant: bool = False
+    inject: bool = False
     """Ask the script to inject its fault: EMBERS_PLANT=1."""
     finalise: bool = False
     """Take the interpreter apart at the end, where some crashes hide."""
@@ -91,9 +91,9 @@ class RunResult:
 class _Server:
     """A zygote and what the driver knows of it: its buffer, its readiness."""
 
-    def __init__(self, wall: policy.Wall) -> None:
-        self.sandbox = policy.start(wall)
-        self.ident = secrets.token_hex(4) if wall.preload else ""
+    def __init__(self, sandbox_policy: policy.SandboxPolicy) -> None:
+        self.sandbox = policy.start(sandbox_policy)
+        self.ident = secrets.token_hex(4) if sandbox_policy.preload else ""
         self.ready = False
         self.versions: Mapping[str, str] = {}
         self._buffer = bytearray()
@@ -138,7 +138,7 @@ class _Server:
 
 
 @dataclass
-class _Lane:
+class _Worker:
     """Runs one attempt at a time; knows the next step whenever its zygote says something or time is over."""
 
     runner: Runner
@@ -182,7 +182,7 @@ class _Lane:
         if server is not None and server.ready:
             return self._ask(server)
         try:
-            self.servers[fresh] = _Server(self.runner.wall(fresh=fresh))
+            self.servers[fresh] = _Server(self.runner.policy_for(fresh=fresh))
         except (SandboxError, OSError) as error:
             return self._result({"ended": "sandbox_error", "detail": str(error)})
         self.deadline = time.monotonic() + float(policy.rules()["limits"]["start"])
@@ -230,7 +230,7 @@ class _Lane:
 
     def _current(self) -> Attempt:
         if self.attempt is None:
-            raise AssertionError("the lane has no attempt")
+            raise AssertionError("the worker has no attempt")
         return self.attempt
 
     def first_pids(self) -> list[int]:
@@ -289,7 +289,7 @@ class Runner:
         own_id = isolate and os.geteuid() == 0
         if own_id and (folder := layout.closed_to_others(found)) is not None:
             raise SandboxError(f"root runs scripts as another user, who cannot read {folder}: chmod -R go+rX {folder}")
-        self._wall = policy.Wall(
+        self._policy = policy.SandboxPolicy(
             layout=found,
             profile=profile,
             isolate=isolate,
@@ -300,7 +300,7 @@ class Runner:
         limits = policy.rules()["limits"]
         self.allowance = int(limits["preload"] if preload else limits["interpreter"])
         """Bytes that a fresh process may hold beyond an attempt's memory: what a fork of the zygote begins with."""
-        self._lanes: list[_Lane] = []
+        self._workers: list[_Worker] = []
 
     def __enter__(self) -> Self:
         """Ready at once; zygotes start with the first run that needs them."""
@@ -312,27 +312,27 @@ class Runner:
         """Leave nothing alive."""
         self.close()
 
-    def wall(self, *, fresh: bool) -> policy.Wall:
+    def policy_for(self, *, fresh: bool) -> policy.SandboxPolicy:
         """The sandbox of a zygote, preloaded or bare."""
-        return replace(self._wall, preload=()) if fresh else self._wall
+        return replace(self._policy, preload=()) if fresh else self._policy
 
     def run(self, attempts: Iterable[Attempt], jobs: int = 1) -> Iterator[RunResult]:
         """Yield each attempt's result as it comes, ``jobs`` at a time; never raises for what a script does."""
-        while len(self._lanes) < max(1, jobs):
-            self._lanes.append(_Lane(self))
-        lanes = self._lanes[: max(1, jobs)]
+        while len(self._workers) < max(1, jobs):
+            self._workers.append(_Worker(self))
+        workers = self._workers[: max(1, jobs)]
         source = iter(attempts)
         try:
-            yield from _drive(lanes, source)
+            yield from _drive(workers, source)
         finally:
-            for lane in lanes:
-                if lane.attempt is not None:  # the caller stopped early: what still runs ends with its zygote
-                    lane.drop()
-                    lane.attempt = None
+            for worker in workers:
+                if worker.attempt is not None:  # the caller stopped early: what still runs ends with its zygote
+                    worker.drop()
+                    worker.attempt = None
 
     def first_pids(self) -> tuple[int, ...]:
         """The process ids of the sandboxes' first processes, as the host numbers them."""
-        return tuple(pid for lane in self._lanes for pid in lane.first_pids())
+        return tuple(pid for worker in self._workers for pid in worker.first_pids())
 
     def restart(self) -> None:
         """Let the next runs come from freshly started zygotes."""
@@ -340,39 +340,39 @@ class Runner:
 
     def close(self) -> None:
         """Stop all zygotes; the runner can still be used."""
-        for lane in self._lanes:
-            lane.close()
+        for worker in self._workers:
+            worker.close()
 
 
-def _drive(lanes: Sequence[_Lane], source: Iterator[Attempt]) -> Iterator[RunResult]:
-    """Keep every lane busy until the source is dry and the last result is out."""
+def _drive(workers: Sequence[_Worker], source: Iterator[Attempt]) -> Iterator[RunResult]:
+    """Keep every worker busy until the source is dry and the last result is out."""
     dry = False
     while True:
-        for lane in lanes:
-            while lane.attempt is None and not dry:
+        for worker in workers:
+            while worker.attempt is None and not dry:
                 attempt = next(source, None)
                 if attempt is None:
                     dry = True
-                elif (result := lane.begin(attempt)) is not None:
+                elif (result := worker.begin(attempt)) is not None:
                     yield result
-        busy = [lane for lane in lanes if lane.attempt is not None]
+        busy = [worker for worker in workers if worker.attempt is not None]
         if not busy:
             return
-        left = max(0.0, min(lane.deadline for lane in busy) - time.monotonic())
+        left = max(0.0, min(worker.deadline for worker in busy) - time.monotonic())
         poll = select.poll()
-        for lane in busy:
-            poll.register(lane.descriptor(), select.POLLIN)
+        for worker in busy:
+            poll.register(worker.descriptor(), select.POLLIN)
         spoke = {number for number, _ in poll.poll(left * 1000 + 1)}
-        for lane in busy:
-            if lane.descriptor() in spoke or time.monotonic() > lane.deadline:
-                result = lane.advance()
+        for worker in busy:
+            if worker.descriptor() in spoke or time.monotonic() > worker.deadline:
+                result = worker.advance()
                 if result is not None:
                     yield result
 
 
 def _request(attempt: Attempt, *, fresh: bool, allowance: int) -> dict[str, Any]:
     environment = {"EMBERS_SEED": str(attempt.seed)}
-    if attempt.plant:
+    if attempt.inject:
         environment["EMBERS_PLANT"] = "1"
     if fresh:
         environment["PYTHONHASHSEED"] = str(attempt.seed % (1 << 32))

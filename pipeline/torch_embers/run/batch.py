@@ -1,6 +1,6 @@
-"""A series: the runs of one case on one build that one verdict rests on. Pure: says which run is wanted, when to stop.
+"""A batch: the runs of one case on one build that one verdict rests on. Pure: says which run is wanted, when to stop.
 
-The runs of a series are spread over several freshly started zygotes (turns). A hit is confirmed in another zygote, so
+The runs of a batch are spread over several freshly started zygotes (turns). A hit is confirmed in another zygote, so
 that one odd process does not make a verdict; clean runs go on until there are as many as were planned before the first.
 """
 
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build
     from torch_embers.repro.case import Case
 
-PROFILES = {"curated": "reviewed", "extracted": "hostile", "synthesized": "hostile"}
-"""Profile of the sandbox by the origin of a case: only what was read before may run with less than every guarantee."""
+PROFILES = {"curated": "reviewed", "own": "reviewed", "extracted": "hostile", "synthesized": "hostile"}
+"""Profile of the sandbox by the origin of a case: only what somebody has read may run without every guarantee."""
 
 
 @dataclass(slots=True)
-class Series:
+class Batch:
     """Runs of one case on one build in one environment.
 
     Attributes:
-        batch: number of the series; a new one starts from nothing.
+        number: of the batch; a new one starts from nothing.
         is_control: whether it measures the hit rate, rather than looking for a hit.
-        seen: what the runs said, in order.
-        plants: what the runs with an injected fault said.
+        seen: what the runs showed, in order.
+        injected: what the runs with an injected fault showed.
     """
 
     case: Case
     build: Build
     environment: str
-    batch: int
+    number: int
     is_control: bool = False
     control: Control = field(default_factory=Control)
     planned: int = 0
     seen: list[Observation] = field(default_factory=list)
-    plants: list[Observation] = field(default_factory=list)
+    injected: list[Observation] = field(default_factory=list)
     _turn_start: int = 0
 
     @property
@@ -89,16 +89,16 @@ class Series:
         # what was seen here is seen again in the next zygote; the last one makes what is still lacking
         return own[-1].outcome not in ("reproduced", "cannot_run") or is_last
 
-    def wants_plant(self, turn: int, rules: Rules) -> bool:
+    def wants_injection(self, turn: int, rules: Rules) -> bool:
         """Whether the case should show here that it could see its fault: it has no build that does."""
         fits = not self.is_control and self.control.kind == "none" and self.case.oracle == "self"
-        return fits and len(self.plants) <= turn < rules.planted_batch and not self.is_settled(rules)
+        return fits and len(self.injected) <= turn < rules.injected_batch and not self.is_settled(rules)
 
     def decide(self, rules: Rules) -> Decision:
         """The verdict."""
         control = self.control
-        if control.kind == "none" and self.plants:
-            control = Control("planted", self.build.identity, _count(self.plants), len(self.plants))
+        if control.kind == "none" and self.injected:
+            control = Control("planted", self.build.identity, _count(self.injected), len(self.injected))
         return decide(self.seen, control, self.planned, rules)
 
     def as_control(self) -> Control:
