@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import example_count
+from torch_embers import toml_models
 from torch_embers.errors import InputError
 from torch_embers.repro import rules
 from torch_embers.repro.complete import Completed, complete, from_session
 from torch_embers.repro.sessions import Chunk
+from torch_embers.resources import load_toml
 
 MPS = "x = torch.ones(2, device='mps')\nprint(x)"
 
@@ -329,15 +331,25 @@ def test_actions_and_reasons_are_closed_lists() -> None:
 
 @pytest.mark.parametrize("text", ["a+", "a*", "a{3,}", "(", "[a-z]+x"])
 def test_patterns_without_an_upper_bound_are_refused(text: str) -> None:
-    with pytest.raises(InputError):
+    with pytest.raises(ValueError, match=r"upper bound|unterminated"):
         rules.pattern(text)
 
 
 def test_a_file_of_another_version_is_refused() -> None:
-    with pytest.raises(InputError, match="version 2"):
-        rules.Rules({"version": 2})
-    with pytest.raises(InputError, match="lacks a key"):
-        rules.Rules({"version": 1})
+    shipped = load_toml(rules.FILE)
+    for changed, message in (
+        (shipped | {"version": 2}, "data/extraction.toml: version: "),
+        ({key: value for key, value in shipped.items() if key != "limits"}, "data/extraction.toml: limits: "),
+        (
+            shipped | {"reason": [e for e in shipped["reason"] if e["id"] != "model_zoo"]},
+            "no reason is called 'model_zoo'",
+        ),
+        (shipped | {"line": [shipped["line"][0] | {"pattern": "a+"}]}, 'line "diff": pattern: every repetition'),
+        (shipped | {"device": shipped["device"] | {"title_reason": ""}}, 'device: key "title" has no reason'),
+    ):
+        with pytest.raises(InputError) as caught:
+            toml_models.validate(rules.Rules, changed, rules.FILE)
+        assert message in str(caught.value)
 
 
 @settings(max_examples=example_count(60))

@@ -65,7 +65,11 @@ def from_session(chunks: Sequence[Chunk]) -> tuple[str, tuple[Edit, ...]]:
         code = found.text.rstrip("\n")
         edits.extend(found.edits)
         slip = chunk.output.rstrip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2]
-        if (found.tree is None or slip in own.exception.slips) and (place + 1 < len(chunks) or found.tree is None) and place:
+        if (
+            (found.tree is None or slip in own.exception.slips)
+            and (place + 1 < len(chunks) or found.tree is None)
+            and place
+        ):
             edits.append(own.edit("failed_statement_removed", number, code[:400], ""))
             continue
         shown = chunk.output.strip() and _TRACEBACK not in chunk.output

@@ -132,7 +132,9 @@ def _from_output(text: str) -> Found | None:
         if found is None:
             continue
         words = found[0]
-        if exception is not None and (symptom.signature not in own.prefer.definite or words.lower() in exception[1].lower()):
+        if exception is not None and (
+            symptom.signature not in own.prefer.definite or words.lower() in exception[1].lower()
+        ):
             break
         return _signature(symptom), _around(text, found.start())
     return exception
@@ -141,12 +143,12 @@ def _from_output(text: str) -> Found | None:
 def _exception(text: str) -> Found | None:
     own = rules.load()
     seen = from_traceback(text)
-    if seen is not None and seen.type not in own.exception.slips | own.exception.warnings:
+    if seen is not None and seen.type not in own.exception.unreported:
         return declared(seen), f"{seen.type}: {seen.message}"
     found = None
     for match in own.exception.line.finditer(text):
         short = match[1].rpartition(".")[2]
-        if short not in own.exception.slips | own.exception.warnings and not short.endswith("Warning"):
+        if short not in own.exception.unreported and not short.endswith("Warning"):
             found = match
     if found is None:
         return None
@@ -227,7 +229,7 @@ def _from_sentence(text: str, *, definite: bool) -> Found | None:
     if definite:
         for found in own.exception.prose.finditer(text):
             around = _around(text, found.start())
-            if found[1] in own.exception.slips | own.exception.warnings or own.exception.wanted.search(around[: own.limits.line_chars]):
+            if found[1] in own.exception.unreported or own.exception.wanted.search(around[: own.limits.line_chars]):
                 continue
             return declared(of_exception(found[1], found[2] or "")), around
     for symptom in own.symptoms:

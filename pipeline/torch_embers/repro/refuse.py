@@ -196,7 +196,9 @@ def _files(tree: ast.Module, known: Mapping[str, str]) -> tuple[str, str] | None
         method = f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else ""
         mode = _mode(node) if name == "open" else ""
         paths = [path for arg in node.args for path in _paths(arg, texts)]
-        if (name in own.readers.writers or method in own.readers.writers) and (name != "open" or set(mode) & set("wax+")):
+        if (name in own.readers.writers or method in own.readers.writers) and (
+            name != "open" or set(mode) & set("wax+")
+        ):
             writes = True
             written.update(paths)
         elif name in own.readers.calls and paths:

@@ -186,7 +186,7 @@ class Symptom(_Reasoned):
     """Words that say how something failed."""
 
     signature: str
-    outputs: LinePattern | None
+    outputs: Annotated[re.Pattern[str] | None, BeforeValidator(partial(pattern, lines=True))]
     words: Pattern
 
 
@@ -200,6 +200,11 @@ class _Exception(Explained):
     wrapping: tuple[str, ...]
     likeness: float
     words: int
+
+    @cached_property
+    def unreported(self) -> frozenset[str]:
+        """Exceptions that are not what a report is about."""
+        return self.slips | self.warnings
 
 
 class _Values(Explained):
@@ -249,9 +254,9 @@ class Rules(Entry):
 
     @model_validator(mode="after")
     def _names_listed_reasons(self) -> Self:
-        for entry in (*self.refusals, *self.package_entries):
-            if entry.becomes not in self.reasons:
-                raise ValueError(f"no reason is called {entry.becomes!r}")
+        named = {entry.becomes for entry in self.refusals} | {entry.becomes for entry in self.package_entries}
+        if unknown := sorted(named - self.reasons.keys()):
+            raise ValueError(f"no reason is called {unknown[0]!r}")
         return self
 
     @cached_property
