@@ -214,8 +214,8 @@ def parse(text: str, name: str, origin: Origin = "curated") -> Case:
 def case_hash(text: str, tree: ast.Module, meta: Mapping[str, Any], origin: Origin) -> str:
     """Hash of the code without prose, and of the metadata without what was measured; 32 hexadecimal digits.
 
-    Where the code is not plain enough to be unparsed (deep nesting), its text is hashed as it stands. An extracted script
-    belongs to its report: the same script in two reports makes two cases.
+    Where the code is not plain enough to be unparsed (deep nesting), its text is hashed as it stands. The same
+    script extracted from two reports makes two cases.
     """
     unhashed = [key for key in UNHASHED if key != "issues" or origin != "extracted"]
     kept = {k: v for k, v in meta.get("tool", {}).get("embers", {}).items() if k not in unhashed}

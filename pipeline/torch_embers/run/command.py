@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch_embers.run.ledger import Cell
     from torch_embers.run.reduction import Reduction
     from torch_embers.settings import Settings
-    from torch_embers.store.store import Writer
+    from torch_embers.store.writer import Writer
 
 
 @dataclass(frozen=True, slots=True)
