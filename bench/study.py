@@ -167,13 +167,13 @@ def tables_and_figures(database: Path) -> dict[str, Any]:
 
 
 def step(name: str, database: Path) -> None:
-    """One measurement in this process; tells it as JSON."""
+    """One measurement in this process; prints it as JSON."""
     if name == "figures":
-        told: Any = tables_and_figures(database)
+        result: Any = tables_and_figures(database)
     else:
-        told = by_sql(database) if name == "sql" else by_pandas(frames(database))
+        result = by_sql(database) if name == "sql" else by_pandas(frames(database))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"told": told, "peak_mb": peak}, default=float))
+    print(json.dumps({"result": result, "peak_mb": peak}, default=float))
 
 
 def timed(*command: str | Path, database: Path) -> tuple[float, float, str]:
@@ -207,12 +207,12 @@ def measure(items: int, comments: int, rounds: int) -> dict[str, Any]:
             for way, found in ways.items():
                 seconds, cpu, output = timed(__file__, "--step", way, "--database", database, database=database)
                 found.append((seconds, cpu, json.loads(output.splitlines()[-1])))
-        counts = {way: json.dumps(ways[way][0][2]["told"], sort_keys=True) for way in ("sql", "pandas")}
+        counts = {way: json.dumps(ways[way][0][2]["result"], sort_keys=True) for way in ("sql", "pandas")}
         if counts["sql"] != counts["pandas"]:
             raise SystemExit("SQL and pandas count differently: the ratio would mean nothing")
-        told = ways["figures"][0][2]["told"]
+        result = ways["figures"][0][2]["result"]
         steps = {
-            key: statistics.median(run[2]["told"]["steps"][key] for run in ways["figures"]) for key in told["steps"]
+            key: statistics.median(run[2]["result"]["steps"][key] for run in ways["figures"]) for key in result["steps"]
         }
         return {
             "date": datetime.now(UTC).date().isoformat(),
@@ -224,8 +224,8 @@ def measure(items: int, comments: int, rounds: int) -> dict[str, Any]:
             "made_in_s": round(made, 1),
             "rounds": rounds,
             "aim_s": AIM_SECONDS,
-            "tables": told["tables"],
-            "figures": told["figures"],
+            "tables": result["tables"],
+            "figures": result["figures"],
             "steps_s": {key: round(value, 2) for key, value in steps.items()},
             "ways": {
                 way: {
@@ -273,9 +273,9 @@ def main() -> None:
     elif options.wheels:
         count_wheels(options.wheels, dict(options.released))
     else:
-        told = measure(options.items, options.comments, options.rounds)
-        RESULTS.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-        print(json.dumps(told, indent=1))
+        result = measure(options.items, options.comments, options.rounds)
+        RESULTS.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        print(json.dumps(result, indent=1))
         import run
 
         run.rewrite_parts()

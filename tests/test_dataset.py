@@ -168,7 +168,7 @@ def names() -> list[str]:
 
 @pytest.mark.parametrize("entry", [e for e in definitions.load() if e.source], ids=lambda entry: entry.name)
 def test_every_column_of_the_database_is_published_or_withheld_with_a_reason(
-    hostile: Store, entry: definitions.Table
+    hostile: Store, entry: definitions.PublishedTable
 ) -> None:
     with hostile.read() as connection:
         rows = connection.execute(
@@ -394,7 +394,7 @@ def test_the_datasheet_counts_what_is_in_the_tables(made: Path) -> None:
         assert f"| `{name}` | {len(table(made, name)):,} |" in sheet
     assert "- cases with scripts that were extracted from reports or synthesized: 1" in sheet
     assert "- items that the tracker no longer shows: 1" in sheet
-    assert "agreement cannot be told" in sheet
+    assert "agreement is unknown" in sheet
     assert "person-1 (human; 1 labels): A person" in sheet
     assert "1 of 2 labels come from programs" in sheet
 

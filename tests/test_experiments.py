@@ -459,7 +459,7 @@ def test_an_interval_that_holds_everything_decides_nothing() -> None:
     (one,) = summary.compared([*arm(DEFAULT, [1, 2, 1, 2, 1, 2]), *arm(AWARE, [2, 1, 2, 1, 2, 1])], 0.95)
     assert "too disturbed" in sentences.on_arms(one, plan.printed())
     said = sentences.on_augmentation([one], plan.printed())
-    assert said.endswith("0 no difference, 1 cannot tell. The printed 73.9 % lies within the interval of 0.")
+    assert said.endswith("0 no difference, 1 unclear. The printed 73.9 % lies within the interval of 0.")
 
 
 def test_operations_that_get_the_same_in_both_arms_bound_what_can_be_saved() -> None:

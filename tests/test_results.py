@@ -12,7 +12,8 @@ import duckdb
 import pytest
 
 from torch_embers.store.store import Store
-from torch_embers.study import command, findings, results
+from torch_embers.study import command, files, findings, results
+from torch_embers.study.figures.table import cell
 
 if TYPE_CHECKING:
     from torch_embers.study.figures.make import Study
@@ -32,7 +33,7 @@ def study(catalog_template: Path) -> Study:
 
 @pytest.mark.parametrize("name", [e["id"] for e in COMMITTED["figures"] if e["id"] != CORRECTED])
 def test_committed_tables_are_those_of_the_catalog(study: Study, name: str) -> None:
-    made = results.as_csv(study.table(name).rows)
+    made = files.as_csv(study.table(name).rows, cell)
     assert made == (RESULTS / f"{name}.csv").read_text(encoding="utf-8"), "make study, then make docs"
 
 

@@ -21,7 +21,7 @@ from support import example_count
 from torch_embers import cli, resources
 from torch_embers.errors import InputError
 from torch_embers.store.store import Store
-from torch_embers.study import command, findings, results, samples
+from torch_embers.study import command, files, findings, results, samples
 from torch_embers.study.claims.verdicts import Frame
 from torch_embers.study.figures import definitions
 from torch_embers.study.figures.make import Study
@@ -591,7 +591,7 @@ def study(mini: Path, tmp_path: Path) -> Iterator[Callable[..., int]]:
         yield call
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def contents(folder: Path) -> dict[str, bytes]:
     """All files of a folder."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -600,7 +600,7 @@ def test_tables_are_written_and_printed(
     study: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert study("tables") == 0
-    made = files(tmp_path / "out")
+    made = contents(tmp_path / "out")
     expected = {f"{e.id}.csv" for e in definitions.load() if e.kind == "table"} | {"study.json"}
     assert expected <= set(made)
     with (tmp_path / "out" / "table_1.csv").open(encoding="utf-8", newline="") as file:
@@ -627,14 +627,14 @@ def test_tables_are_written_and_printed(
 
 def test_the_same_study_gives_the_same_files(study: Callable[..., int], tmp_path: Path) -> None:
     assert study("tables", "claims", out="a") == study("tables", "claims", out="b") == 0
-    assert files(tmp_path / "a") == files(tmp_path / "b")
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
 @pytest.mark.slow
 def test_the_same_study_gives_the_same_pictures(study: Callable[..., int], tmp_path: Path) -> None:
     assert study("figures", out="a") == study("figures", out="b") == 0
-    made = files(tmp_path / "a")
-    assert made == files(tmp_path / "b")
+    made = contents(tmp_path / "a")
+    assert made == contents(tmp_path / "b")
     for definition in definitions.load():
         assert [f"{definition.id}.{kind}" in made for kind in ("csv", "svg", "png")] == [
             definition.kind == "figure"
@@ -699,7 +699,7 @@ def test_without_matplotlib_tables_and_claims_are_there_and_pictures_are_asked_f
     error = capsys.readouterr().err
     assert "matplotlib: pip install 'torch-embers[study]'" in error
     assert error.count("\n") == 1
-    made = set(files(tmp_path / "out"))
+    made = set(contents(tmp_path / "out"))
     assert {"table_1.csv", "figure_3.csv", "claims.csv", "study.json"} <= made
     assert not [name for name in made if name.endswith((".svg", ".png", ".part"))]
 
@@ -709,8 +709,8 @@ def test_values_of_files_are_short_and_the_same_everywhere() -> None:
     assert results.cell(1234567.8) == 1234568
     assert results.cell(date(2024, 7, 31)) == "2024-07-31"
     assert results.cell(7) == 7
-    assert results.as_csv([]) == ""
-    assert results.as_csv([{"a": None, "b": 'x,"y"'}]) == 'a,b\n,"x,""y"""\n'
+    assert files.as_csv([]) == ""
+    assert files.as_csv([{"a": None, "b": 'x,"y"'}]) == 'a,b\n,"x,""y"""\n'
 
 
 # ---- on the embedded catalog ---------------------------------------------------------------------------------------------

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.study import wheel_lines
-from torch_embers.study.wheel_lines import WheelLines, count, from_csv, in_order, lines_of, measured, to_csv
+from torch_embers.study.wheel_lines import WheelLines, count, from_csv, in_order, measured, to_csv
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 VERSION = b"__version__ = '2.0.1+cpu'\n"
@@ -57,6 +58,12 @@ def packed(folder: Path, files: dict[str, bytes]) -> Path:
         for name, content in files.items():
             archive.writestr(name, content)
     return place
+
+
+def lines_of(rows: Iterable[WheelLines], version: str, module: str) -> int | None:
+    """Lines of one folder in one release; None where the release has none."""
+    found = [row.lines for row in rows if row.version == version and row.module == module]
+    return sum(found) if found else None
 
 
 def sizes(rows: tuple[WheelLines, ...]) -> dict[tuple[str, str, str, bool], tuple[int, int]]:

@@ -4,8 +4,8 @@ Usage: python tools/notebook.py [--check]
 
 Without options the notebook is executed and written back with its outputs. With ``--check`` it stays as it is: the tool
 fails where a cell fails, or where it says something else than the outputs that it was committed with; pictures, and
-times that were measured, are not compared. Either way it sees no settings and no database of the user, so that it rests
-on the embedded catalog alone and gives everybody the same numbers.
+times that were measured, are not compared. Either way it sees no settings and no database of the user, so that it reads
+the embedded catalog alone and gives everybody the same numbers.
 """
 
 from __future__ import annotations
@@ -90,11 +90,11 @@ def tidy(notebook: Any) -> Any:
 
 def texts(cell: Any) -> list[str]:
     """What a cell says: the text of its outputs, without pictures."""
-    said = []
+    shown = []
     for output in cell.get("outputs", []):
-        said += [output["text"]] if output.output_type == "stream" else []
-        said += [output["data"][kind] for kind in TEXTS if kind in output.get("data", {})]
-    return said
+        shown += [output["text"]] if output.output_type == "stream" else []
+        shown += [output["data"][kind] for kind in TEXTS if kind in output.get("data", {})]
+    return shown
 
 
 def failures(cell: Any) -> list[Any]:

@@ -1,4 +1,4 @@
--- Every issue and pull request of the studied repository with what the views say of it, and its date: judged_items, kept once, because
+-- Every issue and pull request of the studied repository with its columns of the view judged_items and its date, kept once, because
 -- the views read all titles and bodies.
 CREATE OR REPLACE TEMP TABLE study_items AS
 SELECT j.*, d.reported_at, coalesce(d.dated, false) AS dated

@@ -1,6 +1,6 @@
 -- What does the classifier say of the candidates that nobody labelled, and how many have which label? `predicted` counts its likeliest class
 -- (raw: it errs, and not evenly), `labelled` the labels of annotators among the others. The correction is computed from both.
-WITH said AS (
+WITH predicted_counts AS (
     SELECT p.scheme, p.likeliest AS class, count(*) AS predicted
     FROM study_sample s JOIN predictions p USING (repo, number)
     WHERE s.sample = 'candidates' AND p.scheme IN ('bug_type', 'memory_type', 'consequence')
@@ -11,6 +11,6 @@ WITH said AS (
     SELECT g.scheme, g.value AS class, count(*) AS labelled
     FROM study_sample s JOIN study_labels g USING (repo, number) WHERE s.sample = 'candidates' GROUP BY ALL
 )
-SELECT c.scheme, c.class, coalesce(said.predicted, 0) AS predicted, coalesce(gold.labelled, 0) AS labelled
-FROM study_classes c LEFT JOIN said USING (scheme, class) LEFT JOIN gold USING (scheme, class)
+SELECT c.scheme, c.class, coalesce(predicted_counts.predicted, 0) AS predicted, coalesce(gold.labelled, 0) AS labelled
+FROM study_classes c LEFT JOIN predicted_counts USING (scheme, class) LEFT JOIN gold USING (scheme, class)
 WHERE c.scheme IN ('bug_type', 'memory_type', 'consequence') ORDER BY c.scheme, c.place;

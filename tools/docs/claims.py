@@ -67,10 +67,10 @@ def _top_section(result: verdicts.Result) -> str:
 
 def _claims_of(section: str, decided: Sequence[tuple[verdicts.Result, tuple[str, ...]]]) -> str:
     heading = "Abstract" if section == "abstract" else f"Section {section}"
-    said = []
+    lines = []
     for claim in (result.claim for result, _ in decided):
         where = f"{code(claim.id)} ({claim.section}, {cell(claim.place)})"
-        said.append(f"- {where}: {cell(claim.states)} {cell(claim.explains)}")
+        lines.append(f"- {where}: {cell(claim.states)} {cell(claim.explains)}")
     headings = ("claim", "printed:", "ours", "verdict", "why", "consistency")
     rows = [(code(name), cell(p), cell(o), code(v), cell(w), cell(c)) for _, (name, p, o, v, w, c) in decided]
-    return f"### {heading}\n\n" + "\n".join(said) + f"\n\n{table(headings, rows)}"
+    return f"### {heading}\n\n" + "\n".join(lines) + f"\n\n{table(headings, rows)}"

@@ -122,7 +122,7 @@ def wider() -> str:
 
 
 def findings() -> str:
-    """What can be said, on the catalog and with the datasets."""
+    """Every finding, on the catalog and with the datasets."""
     both = zip(_record("")["findings"], _record(DATASETS)["findings"], strict=True)
     rows = [
         (

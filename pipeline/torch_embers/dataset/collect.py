@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.dataset.definitions import Table
+    from torch_embers.dataset.definitions import PublishedTable
     from torch_embers.store.store import Store
 
 MOMENT = pa.timestamp("ms", tz="UTC")
@@ -42,7 +42,7 @@ class Content:
         schema_version: of the database.
     """
 
-    tables: tuple[Table, ...]
+    tables: tuple[PublishedTable, ...]
     rows: Mapping[str, pa.Table]
     left_out: Mapping[str, int]
     cases_from: str
@@ -63,8 +63,8 @@ def collect(store: Store) -> Content:
         verdicts_from = _give_verdicts(connection)
         _rank_releases(connection)
         connection.register("words", vocabulary.words())
-        told = definitions.comments(connection)
-        tables = tuple(table.described(told) for table in definitions.load())
+        comments = definitions.comments(connection)
+        tables = tuple(table.described(comments) for table in definitions.load())
         sources = {"cases": cases_from, "verdicts": verdicts_from}
         rows = {table.name: _read(connection, table, sources) for table in tables}
         left_out = _left_out(connection)
@@ -120,7 +120,7 @@ def _rank_releases(connection: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def _read(connection: duckdb.DuckDBPyConnection, table: Table, sources: Mapping[str, str]) -> pa.Table:
+def _read(connection: duckdb.DuckDBPyConnection, table: PublishedTable, sources: Mapping[str, str]) -> pa.Table:
     given = {table.name: sources[table.name]} if table.name in sources else {}
     rows = connection.sql(table.query(), params=given).to_arrow_table()
     if rows.column_names != list(table.columns):
@@ -128,7 +128,7 @@ def _read(connection: duckdb.DuckDBPyConnection, table: Table, sources: Mapping[
     return _clean(rows, table)
 
 
-def _clean(rows: pa.Table, table: Table) -> pa.Table:
+def _clean(rows: pa.Table, table: PublishedTable) -> pa.Table:
     """Columns of the types that the files have, with their descriptions."""
     columns = [_clean_column(column) for column in rows.columns]
     fields = [

@@ -1,4 +1,4 @@
-"""What the datasheet says in numbers, made of the tables that are published: it cannot be wrong about them."""
+"""Numbers and tables of the datasheet, counted in the published tables."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def facts(content: Content) -> dict[str, str]:
 
 def summary(content: Content) -> str:
     """The dataset in one line."""
-    told = {
+    counts = {
         name: f"{content.rows[name].num_rows:,} {name}" for name in ("items", "labels", "links", "cases", "verdicts")
     }
     releases = len(set(content.rows["verdicts"]["release"].to_pylist()))
-    return f"{', '.join(told.values())} on {releases} releases."
+    return f"{', '.join(counts.values())} on {releases} releases."
 
 
 def tables(content: Content) -> str:
@@ -114,13 +114,13 @@ def _named(counts: Mapping[Any, int], words: Mapping[str, str], what: str) -> st
 def _kinds(items: pa.Table) -> str:
     found = Counter(zip(items["kind"].to_pylist(), items["state"].to_pylist(), strict=True))
     words = {"issue": "issues", "pull": "pull requests"}
-    told = [
+    kinds = [
         f"{count:,} {plain(state)} {words.get(kind, 'items of unknown kind')}"
         for (kind, state), count in sorted(found.items(), key=str)
     ]
     repositories = sorted(set(items["repo"].to_pylist()))
     shown = ", ".join(map(plain, repositories[:5])) + (" and others" if len(repositories) > 5 else "")
-    return f"{', '.join(told)}, of {shown}."
+    return f"{', '.join(kinds)}, of {shown}."
 
 
 def _reported(items: pa.Table) -> str:
@@ -152,12 +152,12 @@ def _backends(catalog: pa.Table) -> str:
 def _cases(content: Content) -> str:
     cases = content.rows["cases"]
     needs = Counter(_device(requires) for requires in cases["requires"].to_pylist())
-    told = ", ".join(f"{count:,} for {device}" for device, count in sorted(needs.items()))
+    devices = ", ".join(f"{count:,} for {device}" for device, count in sorted(needs.items()))
     shown = {
         (repo, number) for repo, number in zip(*_columns(content.rows["case_items"], "repo", "number"), strict=True)
     }
     return (
-        f"{cases.num_rows:,} cases ({told}) show {len(shown):,} items.\n\n"
+        f"{cases.num_rows:,} cases ({devices}) show {len(shown):,} items.\n\n"
         f"{_counted(cases, ('bug_type', 'consequence'))}"
     )
 
@@ -194,11 +194,11 @@ def _withheld(content: Content) -> str:
 def _when(rows: Mapping[str, pa.Table]) -> str:
     looked = [day for day in rows["items"]["state_as_of"].to_pylist() if day]
     ran = [moment.date() for moment in rows["verdicts"]["decided_at"].to_pylist() if moment]
-    told = []
+    spans = []
     for what, days in (("Facts of the tracker were looked up", looked), ("Cases ran", ran)):
         if days:
-            told.append(f"{what} {_span(min(days), max(days))}.")
-    return " ".join(told) or "Unknown."
+            spans.append(f"{what} {_span(min(days), max(days))}.")
+    return " ".join(spans) or "Unknown."
 
 
 def _span(first: object, last: object) -> str:
@@ -224,13 +224,13 @@ def _kinds_of_annotators(labels: pa.Table) -> Counter[str]:
 
 def _agreement(labels: pa.Table) -> str:
     columns = _columns(labels, "scheme", "annotator_kind", "annotator", "repo", "number", "value")
-    said = [
+    labelled = [
         (scheme, f"{kind}:{name}", (repo, number), value)
         for scheme, kind, name, repo, number, value in zip(*columns, strict=True)
     ]
-    found = agreement.between(said)
+    found = agreement.between(labelled)
     if not found:
-        return f"No two annotators labelled the same {agreement.LEAST_SHARED} items, so agreement cannot be told."
+        return f"No two annotators labelled the same {agreement.LEAST_SHARED} items, so agreement is unknown."
     lines = [(plain(a.scheme), plain(a.one), plain(a.other), f"{a.items:,}", str(a.kappa)) for a in found]
     people = sum(a.one.startswith("human:") and a.other.startswith("human:") for a in found)
     note = "" if people else "No two people labelled the same items: none of these is agreement between people. "

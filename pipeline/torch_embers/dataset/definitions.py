@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from torch_embers import resources
+from pydantic import Field
+
+from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,31 +18,22 @@ if TYPE_CHECKING:
 FILE = "tables.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """One table of the dataset.
-
-    Attributes:
-        source: table of the database that it is made of.
-        key: columns that name a row.
-        refers: column -> table whose key it is.
-        columns: description by column, in order; empty where the database describes it.
-        withheld: reason by column of ``source`` that is not published.
-    """
+class PublishedTable(toml_models.Entry):
+    """One table of the dataset; tables.toml says what each key means."""
 
     name: str
     source: str
     description: str
     key: tuple[str, ...]
-    refers: Mapping[str, str]
-    columns: Mapping[str, str]
-    withheld: Mapping[str, str]
+    refers: dict[str, str] = Field(default_factory=dict)
+    columns: dict[str, str]
+    withheld: dict[str, str]
 
     def query(self) -> str:
         """The SQL that reads its rows, in order."""
         return read("sql", f"{self.name}.sql")
 
-    def described(self, comments: Mapping[tuple[str, str], str]) -> Table:
+    def described(self, comments: Mapping[tuple[str, str], str]) -> PublishedTable:
         """The same table with every column described.
 
         Args:
@@ -52,18 +44,26 @@ class Table:
         """
         texts = {name: text or comments.get((self.source, name), "") for name, text in self.columns.items()}
         if missing := [name for name, text in texts.items() if not text]:
-            raise InputError(f"dataset/{FILE}: nobody describes {self.name}.{missing[0]}")
-        return Table(self.name, self.source, self.description, self.key, self.refers, texts, self.withheld)
+            raise InputError(f"dataset/{FILE}: no description of {self.name}.{missing[0]}")
+        return self.model_copy(update={"columns": texts})
+
+
+class _File(toml_models.Entry):
+    table: tuple[PublishedTable, ...]
 
 
 def read(*parts: str) -> str:
-    """Text of a file of this room."""
+    """Text of a file of this package."""
     return resources.package_file("dataset", *parts).read_text(encoding="utf-8")
 
 
-def load() -> list[Table]:
-    """All tables in the order of the file."""
-    return [_table(entry) for entry in tomllib.loads(read(FILE))["table"]]
+def load() -> tuple[PublishedTable, ...]:
+    """All tables in the order of the file.
+
+    Raises:
+        InputError: the file is malformed.
+    """
+    return toml_models.validate(_File, tomllib.loads(read(FILE)), FILE).table
 
 
 def comments(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], str]:
@@ -72,15 +72,3 @@ def comments(connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, str], str
         "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE comment IS NOT NULL"
     ).fetchall()
     return {(str(table), str(column)): str(text) for table, column, text in rows}
-
-
-def _table(entry: dict[str, Any]) -> Table:
-    return Table(
-        entry["name"],
-        entry["source"],
-        entry["description"],
-        tuple(entry["key"]),
-        entry.get("refers", {}),
-        entry["columns"],
-        entry["withheld"],
-    )

@@ -1,8 +1,8 @@
 """Arrow tables as bytes, the same for the same rows: CSV for any tool, Parquet with types and descriptions.
 
-A text that a spreadsheet would take for a formula gets an apostrophe in front, in CSV alone: titles are written by
-strangers. So that this can be undone, a text that begins with apostrophes and would be taken for one without them gets
-one more. Parquet holds every text as it is.
+A text that a spreadsheet would take for a formula gets an apostrophe in front, in CSV alone: titles are untrusted text.
+To make this reversible, a text that begins with apostrophes and would be taken for a formula without them gets one
+more. Parquet holds every text as it is.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from torch_embers.dataset.definitions import Table
+    from torch_embers.dataset.definitions import PublishedTable
 
 TITLE = "embers: bugs in PyTorch's data path, with labels, links, cases and verdicts over releases"
 PROJECT_TITLE = "embers: which of PyTorch's bugs still happen"
@@ -55,7 +55,7 @@ def _citation(kind: str, title: str, version: str, message: str, abstract: str) 
 
 
 def datapackage(
-    tables: Sequence[Table], rows: Mapping[str, pa.Table], files: Mapping[str, bytes], version: str
+    tables: Sequence[PublishedTable], rows: Mapping[str, pa.Table], files: Mapping[str, bytes], version: str
 ) -> bytes:
     """datapackage.json: a Frictionless tabular data package over the CSV files.
 
@@ -77,7 +77,7 @@ def datapackage(
     return (json.dumps(package, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
 
 
-def _resource(table: Table, rows: pa.Table, body: bytes) -> dict[str, Any]:
+def _resource(table: PublishedTable, rows: pa.Table, body: bytes) -> dict[str, Any]:
     return {
         "profile": "tabular-data-resource",
         "name": table.name.replace("_", "-"),
@@ -92,7 +92,7 @@ def _resource(table: Table, rows: pa.Table, body: bytes) -> dict[str, Any]:
     }
 
 
-def _schema(table: Table, rows: pa.Table) -> dict[str, Any]:
+def _schema(table: PublishedTable, rows: pa.Table) -> dict[str, Any]:
     made: dict[str, Any] = {"fields": [_field(table, field, rows) for field in rows.schema], "missingValues": [""]}
     # a key may hold no missing value: links start from an item or from a commit
     if not any(rows[name].null_count for name in table.key):
@@ -105,7 +105,7 @@ def _schema(table: Table, rows: pa.Table) -> dict[str, Any]:
     return made
 
 
-def _field(table: Table, field: pa.Field, rows: pa.Table) -> dict[str, Any]:
+def _field(table: PublishedTable, field: pa.Field, rows: pa.Table) -> dict[str, Any]:
     made: dict[str, Any] = {
         "name": field.name,
         "type": encode.type_name(field.type),

@@ -44,15 +44,15 @@ class Agreement:
     """Items to which both gave the same class."""
 
 
-def between(said: Iterable[tuple[str, str, Hashable, str]], least: int = LEAST_SHARED) -> list[Agreement]:
+def between(labelled: Iterable[tuple[str, str, Hashable, str]], least: int = LEAST_SHARED) -> list[Agreement]:
     """Agreement of every two annotators that share at least ``least`` items of a scheme.
 
     Args:
-        said: scheme, annotator, item, value.
+        labelled: scheme, annotator, item, value.
         least: fewer shared items than this say nothing.
     """
     known: dict[tuple[str, str], dict[Hashable, str]] = {}
-    for scheme, annotator, item, value in said:
+    for scheme, annotator, item, value in labelled:
         known.setdefault((scheme, annotator), {})[item] = value
     found = []
     for (one_scheme, one), (other_scheme, other) in combinations(sorted(known), 2):
@@ -80,17 +80,21 @@ class Agreed:
 
 
 def by_scheme(
-    said: Iterable[tuple[str, str, Hashable, str]], *, least: int = LEAST_SHARED, samples: int = SAMPLES, seed: int = 0
+    labelled: Iterable[tuple[str, str, Hashable, str]],
+    *,
+    least: int = LEAST_SHARED,
+    samples: int = SAMPLES,
+    seed: int = 0,
 ) -> tuple[Agreed, ...]:
     """Agreement on each scheme, in the order of their names.
 
     Args:
-        said: scheme, annotator, item, value.
+        labelled: scheme, annotator, item, value.
         least: fewer shared items than this are refused.
         samples: of the bootstrap.
         seed: of its draws.
     """
-    rows = list(said)
+    rows = list(labelled)
     pairs = between(rows, least)
     found = []
     for scheme in sorted({row[0] for row in rows}):
@@ -109,7 +113,7 @@ def by_scheme(
 
 
 def alpha(
-    said: Iterable[tuple[str, Hashable, str]],
+    labelled: Iterable[tuple[str, Hashable, str]],
     *,
     least: int = LEAST_SHARED,
     confidence: float = 0.95,
@@ -123,13 +127,13 @@ def alpha(
     correct for: refused.
 
     Args:
-        said: annotator, item, value. The last value of an annotator for an item counts.
+        labelled: annotator, item, value. The last value of an annotator for an item counts.
         least: fewer items with two labels than this are refused.
         confidence: between 0 and 1.
         samples: of the bootstrap.
         seed: of its draws.
     """
-    units = _units(said)
+    units = _units(labelled)
     if len(units) < max(1, least):
         return InsufficientData(f"{len(units)} items with two or more labels, {max(1, least)} are needed")
     values = sorted({value for labels in units.values() for value in labels.values()})
@@ -144,10 +148,10 @@ def alpha(
     return Interval(float(_alpha(made.sum(axis=0)[None])[0]), float(low), float(high))
 
 
-def _units(said: Iterable[tuple[str, Hashable, str]]) -> Mapping[Hashable, Mapping[str, str]]:
+def _units(labelled: Iterable[tuple[str, Hashable, str]]) -> Mapping[Hashable, Mapping[str, str]]:
     """The labels of each item that has two or more, by annotator."""
     found: dict[Hashable, dict[str, str]] = defaultdict(dict)
-    for annotator, item, value in said:
+    for annotator, item, value in labelled:
         found[item][annotator] = value
     return {item: labels for item, labels in found.items() if len(labels) > 1}
 

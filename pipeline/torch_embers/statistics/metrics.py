@@ -45,11 +45,6 @@ class Interval:
     low: float
     high: float
 
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether the whole interval lies on one side of 0."""
-        return self.low > 0 or self.high < 0
-
     def __str__(self) -> str:
         """Value and interval, as tables print them."""
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
@@ -347,9 +342,9 @@ def _kappa(matrices: Floats) -> Floats:
     total = np.maximum(matrices.sum(axis=(1, 2)), 1)
     agreed = np.trace(matrices, axis1=1, axis2=2) / total
     chance = (matrices.sum(axis=1) * matrices.sum(axis=2)).sum(axis=1) / total**2
-    room = 1 - chance
-    alike = room < 1e-12
-    return np.where(alike, 1.0, (agreed - chance) / np.where(alike, 1.0, room))
+    possible = 1 - chance
+    alike = possible < 1e-12
+    return np.where(alike, 1.0, (agreed - chance) / np.where(alike, 1.0, possible))
 
 
 def _interval(point: float, drawn: Floats) -> Interval:

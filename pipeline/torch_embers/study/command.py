@@ -92,7 +92,7 @@ def run(
         store: the database; experiments do without.
         what: words of PARTS, or ``all``.
         out: folder to write to.
-        progress: is told of each part.
+        progress: advances with each picture and measurement.
         as_of: last day of today's samples.
         experiment: options of ``experiments.run.run``.
 

@@ -86,7 +86,7 @@ def backend_labels() -> list[tuple[str, str]]:
 
 def releases() -> list[tuple[Any, ...]]:
     """Releases with the day on which they came out, in order."""
-    days = {row.version: row.released for row in wheel_lines.measured()}
+    days = wheel_lines.release_days()
     return [(version, days[version], place) for place, version in enumerate(sorted(days, key=Version))]
 
 

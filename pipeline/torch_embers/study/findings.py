@@ -1,4 +1,4 @@
-"""What can be said: each finding of data/findings.toml is supported by the data, or the data are insufficient."""
+"""Findings: each one of data/findings.toml is supported by the data, or the data are insufficient."""
 
 from __future__ import annotations
 

@@ -1,26 +1,26 @@
-"""How common each class is behind what a classifier says: shares corrected by the errors it is known to make.
+"""How common each class is among predictions, corrected by the classifier's known errors.
 
-Key insight: counting predictions counts the classifier's habits with them. If M[i, j] is how often an item of class i
+Counts of predictions contain the classifier's errors. If M[i, j] is how often an item of class i
 is answered j, the expected shares of answers are q = M^T p; the corrected shares are the p on the simplex for which
 M^T p comes closest to q (least squares). With two classes that is Rogan and Gladen's estimate, clipped to 0..1
 (American Journal of Epidemiology 107, 1978, pages 71-76); the method for several classes is known as adjusted counting
 (Forman, Data Mining and Knowledge Discovery 17, 2008).
 
-It rests on one assumption: *items of one true class are answered alike in the gold and in the population*. Then the
-mix of classes may differ between the two. The assumption fails where gold was selected by something that also moves
-the answers inside a class: famous bugs with telling titles, one backend, one year, items that the labelling functions
-found. Then M is too good and the correction too small. A catalog is such a selection; what is printed from it must
-say so. It also fails for items that belong to none of the classes. ``misfit`` shows the gross failures only.
+It assumes that *items of one true class are predicted alike in the gold labels and in the predicted sample*; the mix
+of classes may differ. The assumption fails where the gold items were selected by something that also changes the
+predictions inside a class: well-known bugs with clear titles, one backend, one year, items that the labelling
+functions found. Then M is too good and the correction too small. A catalog is such a selection, and what is printed
+from it must say so. The assumption also fails for items that belong to none of the classes.
 
-The same holds inside ``rest``: classes that are merged are taken to be mixed as in gold. Where the population mixes
-them otherwise, ``rest`` and the classes it is mistaken for are off.
+The same holds inside ``rest``: merged classes are assumed to be mixed as in the gold labels. If the sample mixes them
+differently, ``rest`` and the classes it is mistaken for are biased.
 
-A scheme that is asked under a class of its parent (memory types under memory) is corrected among the items that were
-asked; those that were asked wrongly are in the count and in no row of M.
+A scheme under a class of its parent (memory types under memory) is corrected among the items that were predicted to be
+of that class; wrong ones among them are in the counts and in no row of M.
 
-The intervals hold what chance does to the gold counts (Dirichlet draws of each row) and to the predictions
-(multinomial draws), not what a failed assumption does. Gold items of one group count as independent, which makes the
-intervals a little too short: by 4 % for 506 groups of 550 items, if groups were wholly alike.
+The intervals cover chance in the gold counts (Dirichlet draws of each row) and in the predictions (multinomial draws),
+not a failed assumption. Gold items of one group count as independent, which makes the intervals slightly too short: by
+4 % for 506 groups of 550 items if all items of a group were equal.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ PRIOR = 1.0
 """Items that are added to each row of the matrix, spread evenly: a cell that was never seen is rare, not impossible."""
 SAMPLES = 2_000
 REST = "rest"
-"""Name of the classes that are not told apart."""
+"""Name of the merged classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,10 @@ class Prevalence:
     """In the order of the classes; ``rest`` last. Corrected values add up to 1."""
     items: int
     """Predictions that were counted."""
-    gold: int
-    """Labelled items behind the matrix."""
     condition: float
     """Condition number of the matrix that was inverted."""
     merged: tuple[tuple[str, str], ...]
     """Classes in ``rest``, each with the reason."""
-    misfit: float
-    """Distance between the observed shares and those that the corrected ones make expect; 0 when they fit exactly."""
 
 
 def load(scheme: str) -> Confusion:
@@ -114,7 +110,7 @@ def correct(
     """Estimate the true shares of the classes from counts of predictions.
 
     Classes with little gold are merged into ``rest``. While the matrix is near singular, so is the class that is
-    recognised worst: it cannot be told from the others at all.
+    recognised worst: the classifier does not distinguish it.
 
     Args:
         confusion: what the classifier takes for what.
@@ -151,7 +147,7 @@ def correct(
     drawn = _drawn(smooth, counts, samples, seed)
     tail = (1 - confidence) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
-    told = zip(table.names, table.matrix.sum(axis=1), counts, shares, low, high, strict=True)
+    counted = zip(table.names, table.matrix.sum(axis=1), counts, shares, low, high, strict=True)
     return Prevalence(
         scheme=confusion.scheme,
         shares=tuple(
@@ -162,13 +158,11 @@ def correct(
                 Interval(float(count) / items, *wilson(int(count), items, confidence)),
                 Interval(float(value), float(min(left, value)), float(max(right, value))),
             )
-            for name, gold, count, value, left, right in told
+            for name, gold, count, value, left, right in counted
         ),
         items=items,
-        gold=confusion.items,
         condition=table.condition,
         merged=table.merged,
-        misfit=float(np.linalg.norm(smooth.T @ (shares / smooth.sum(axis=1)) - observed)),
     )
 
 
@@ -215,7 +209,7 @@ class _Table:
 
 
 def _merged(confusion: Confusion, least_gold: float, most_condition: float) -> _Table | InsufficientData:
-    """Merge what cannot be told apart, until the matrix can be inverted."""
+    """Merge classes that the classifier does not distinguish, until the matrix can be inverted."""
     counts = np.array(confusion.matrix, dtype=np.float64)
     gold = dict(zip(confusion.classes, counts.sum(axis=1).tolist(), strict=True))
     found = dict(zip(confusion.classes, np.diagonal(counts).tolist(), strict=True))

@@ -285,9 +285,9 @@ def experiments_in(folder: Path | None = None) -> Experiments | None:
     if found is None:
         return None
     try:
-        told = json.loads((found / EXPERIMENTS).read_text(encoding="utf-8"))
+        record = json.loads((found / EXPERIMENTS).read_text(encoding="utf-8"))
         pictures = tuple(_kept(found, path.stem) for path in sorted(found.glob("figure_[89].svg")))
-        return Experiments(tuple(told["finding"]), tuple(told["notes"]), told["machine"], pictures)
+        return Experiments(tuple(record["finding"]), tuple(record["notes"]), record["machine"], pictures)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{EXPERIMENTS}: {error!r}: run `embers study experiments` again") from error
 

@@ -42,8 +42,8 @@ def print_done(done: Done, out: Path) -> None:
 
 def print_interrupted(out: Path) -> None:
     """Say what Ctrl-C left: whole files of the finished parts. Times are never put together from two runs."""
-    said = f"interrupted: what was finished is in {plain(out)}; the same command begins anew"
-    stderr().print(said, soft_wrap=True)
+    text = f"interrupted: what was finished is in {plain(out)}; the same command begins anew"
+    stderr().print(text, soft_wrap=True)
 
 
 def print_study(study: Study, outcomes: Sequence[Outcome]) -> None:

@@ -192,12 +192,6 @@ def release_days() -> dict[str, date]:
     return {row.version: row.released for row in measured() if row.released}
 
 
-def lines_of(rows: Iterable[WheelLines], version: str, module: str) -> int | None:
-    """Return the lines of one folder in one release, e.g. ``torch/sparse``; None where the release has none."""
-    found = [row.lines for row in rows if row.version == version and row.module == module]
-    return sum(found) if found else None
-
-
 def in_order(rows: Iterable[WheelLines]) -> list[WheelLines]:
     """Sort by release, then by folder and part."""
     return sorted(rows, key=lambda row: (Version(row.version), *astuple(row)[3:7]))

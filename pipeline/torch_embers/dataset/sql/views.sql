@@ -5,7 +5,7 @@
 CREATE OR REPLACE TEMP VIEW gone AS
 SELECT repo, number FROM items WHERE deleted_at IS NOT NULL;
 
--- Scripts of strangers are their authors' text; earlier texts of a case were replaced for a reason.
+-- Untrusted scripts are text of their authors; earlier texts of a case were replaced for a reason.
 CREATE OR REPLACE TEMP VIEW chosen_cases AS
 FROM given_cases WHERE current AND origin = 'curated';
 

@@ -137,7 +137,7 @@ CHECKS: dict[str, tuple[Callable[[PaperClaims, Claim, dict[str, Any]], tuple[boo
     "joint": (_joint, "some n gives all the percentages of one whole, and it is the stated one"),
     "clash": (_clash, "two sets of percentages imply the same count"),
     "sum": (_sum, "the parts add up, rounding allowed for"),
-    "fits_into": (_fits_into, "the parts leave room in the whole"),
+    "fits_into": (_fits_into, "the parts fit into the whole"),
     "equals": (_equals, "two places print the same number for the same thing"),
     "share_of": (_share_of, "the percentage is that of the printed counts"),
     "disjoint": (_disjoint, "no thread is cited as two things that exclude each other"),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.errors import InputError
+from torch_embers.study import files
 from torch_embers.study.claims import checks
 from torch_embers.study.claims.verdicts import VERDICTS
 
@@ -127,17 +125,11 @@ def write(report: Report, folder: Path) -> tuple[Path, Path]:
     frame = {"known": report.frame.known, "numbers": report.frame.numbers, "census": report.frame.census}
     verdicts = {verdict: report.verdicts[verdict] for verdict in VERDICTS}
     whole = {"frame": frame, "verdicts": verdicts, "claims": records}
-    paths = folder / "claims.csv", folder / "claims.json"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with paths[0].open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(records[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows({**row, "checks": consistency(r)} for row, r in zip(records, report.results, strict=True))
-        paths[1].write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{folder}: cannot write there: {error.strerror}; choose another folder with --out") from error
-    return paths
+    rows = [{**row, "checks": consistency(result)} for row, result in zip(records, report.results, strict=True)]
+    return (
+        files.write(folder / "claims.csv", files.as_csv(rows)),
+        files.write(folder / "claims.json", files.as_json(whole)),
+    )
 
 
 def by_basis(report: Report) -> list[tuple[str, list[int]]]:

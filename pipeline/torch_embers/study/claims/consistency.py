@@ -84,5 +84,5 @@ def sums_to(parts: Sequence[Printed], whole: Fraction) -> bool:
 
 
 def fits_into(parts: Iterable[Printed], whole: Fraction) -> bool:
-    """Whether the parts leave room in the whole; they may be only some of it."""
+    """Whether the parts fit into the whole; they may be only some of it."""
     return sum(p.value - p.half_unit if p.decimals else p.value for p in parts) <= whole

@@ -19,11 +19,11 @@ from torch_embers.study.claims import consistency
 DEFINITIONS = "claims.toml"
 RULES = {
     "equal": "our figure must lie within the tolerance: half a unit of the last printed place where none is given",
-    "share": "the printed share must lie in Wilson's 95 % interval of ours; only a nearly whole database carries that",
-    "lower_bound": "a selected database can only hold too few: more of it than printed differs, less says nothing",
-    "upper_bound": "there can be no more than our figure: a larger printed one differs, a smaller one says nothing",
-    "shown": "what a selected database shows exists: our figure must reach the printed one, or nothing is said",
-    "majority": "Wilson's interval of our share must lie above half; only a nearly complete database carries that",
+    "share": "the printed share must lie in Wilson's 95 % interval of ours; only for nearly the whole tracker",
+    "lower_bound": "a selected sample holds too few items at most: more than printed differs, fewer cannot be compared",
+    "upper_bound": "our figure is the largest possible: a larger printed one differs, a smaller one cannot be compared",
+    "shown": "items of a selected sample exist: our figure must reach the printed one, or it cannot be compared",
+    "majority": "Wilson's interval of our share must lie above half; only for nearly the whole tracker",
     "none": "nothing is compared; the entry names what is missing",
 }
 """How a printed number and our figure are compared."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.study.claims import geometry
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -56,15 +56,12 @@ def compute(paper: PaperClaims, formula: Sequence[Any]) -> float:
 
 
 def classes(scheme: str, parent: str | None = None) -> int:
-    """How many classes of a scheme stand in the paper's own tables; with a parent, only those below it."""
+    """How many classes of a scheme stand in the paper's own tables; with a parent, only those below it.
+
+    Raises:
+        InputError: there is no such scheme.
+    """
     return sum(
-        entry["source"].startswith("table") and parent in (None, entry.get("parent_class")) for entry in _scheme(scheme)
+        entry.source.startswith("table") and parent in (None, entry.parent_class)
+        for entry in Taxonomy.load().scheme(scheme).classes
     )
-
-
-def _scheme(name: str) -> list[dict[str, Any]]:
-    for scheme in resources.load_toml("taxonomy.toml")["scheme"]:
-        if scheme["name"] == name:
-            found: list[dict[str, Any]] = scheme["class"]
-            return found
-    raise InputError(f"data/taxonomy.toml: no scheme is called {name!r}")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from torch_embers.study.claims.definitions import Claim, PaperClaims
 
 VERDICTS = {
-    "agrees": "our figure and the printed one go together under the claim's rule",
+    "agrees": "our figure and the printed one agree under the claim's rule",
     "differs": "they do not, or the printed number is impossible by itself",
-    "cannot_be_compared": "the data at hand cannot carry the statement; the row names what is missing",
+    "cannot_be_compared": "the data do not suffice for a comparison; the row names what is missing",
 }
 FOLDER = "claims"
 ROUNDING = 1e-9
@@ -101,7 +101,7 @@ def decide(claim: Claim, ours: Ours | None, checked: tuple[CheckResult, ...], fr
 
 
 def _compared(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[str, str]:
-    refused = "cannot_be_compared"
+    undecided = "cannot_be_compared"
     if claim.rule == "equal" or (frame.census and claim.rule == "lower_bound"):
         tolerance = claim.tolerance if claim.tolerance is not None else float(claim.printed.half_unit)
         if abs(ours.value - claim.value) > tolerance + ROUNDING:
@@ -110,15 +110,15 @@ def _compared(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[
     if claim.rule == "lower_bound":
         if ours.value > claim.value:
             return "differs", f"even this selected sample holds {checks.number(ours.value)}"
-        return refused, f"missing: {claim.missing}; the {checks.number(ours.value)} here are only a lower bound"
+        return undecided, f"missing: {claim.missing}; the {checks.number(ours.value)} here are only a lower bound"
     if claim.rule == "upper_bound":
         if claim.value > ours.value:
             return "differs", f"there can be at most {checks.number(ours.value)}"
-        return refused, f"missing: {claim.missing}; up to {checks.number(ours.value)} are possible"
+        return undecided, f"missing: {claim.missing}; up to {checks.number(ours.value)} are possible"
     if claim.rule == "shown":
         if ours.value >= claim.value:
             return "agrees", "every one of them is in the database"
-        return ("differs", _distance(claim, ours)) if frame.census else (refused, f"missing: {claim.missing}")
+        return ("differs", _distance(claim, ours)) if frame.census else (undecided, f"missing: {claim.missing}")
     return _share(claim, ours, frame, labelled)
 
 

@@ -27,7 +27,7 @@ class Series:
     """The same images through one chain, in batches of one size, on one device.
 
     Args:
-        name: how it is told apart from others on the device.
+        name: unique on the device.
         images: uint8 in (images, height, width, channel), on the device.
         size: images in a batch; the last batch may be smaller.
         steps: the operations.
@@ -46,8 +46,8 @@ class Series:
         device: Device,
         threads: int | None = None,
     ) -> None:
-        told = f", {threads} thread{'s' * (threads > 1)}" if threads else ""
-        self.name = f"{name}{told}"
+        suffix = f", {threads} thread{'s' * (threads > 1)}" if threads else ""
+        self.name = f"{name}{suffix}"
         self.threads = threads or torch.get_num_threads()
         self.device = device
         self.steps = tuple(steps)
@@ -72,7 +72,7 @@ class Series:
     def measure(self, plan: Plan, advanced: Callable[[int], None]) -> Iterator[Measured]:
         """All times: pairs of passes through the whole chain and, spread among them, passes that time each operation.
 
-        The arms take turns, and who begins alternates. ``advanced`` is told of each pass.
+        The arms take turns, and who begins alternates. ``advanced`` is called after each pass.
         """
         between = max(plan.repeats // plan.step_repeats, 1)
         with devices.threads(torch, self.threads):

@@ -50,7 +50,7 @@ class Series:
         self._seed = seed
 
     def measure(self, repeats: int, seconds: float, advanced: Callable[[int], None]) -> Iterator[Measured]:
-        """All times. Each round measures every order once, in an order of its own; ``advanced`` is told of each.
+        """All times. Each round measures every order once, in an order of its own; ``advanced`` is called after each.
 
         A first round over a few orders is not counted.
 

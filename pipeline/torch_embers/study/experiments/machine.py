@@ -39,7 +39,7 @@ def cores() -> int:
 
 
 def total_bytes() -> int:
-    """Memory of the machine; 0 where it cannot be told."""
+    """Memory of the machine; 0 where it is unknown."""
     return _kilobytes("MemTotal") or _pages("SC_PHYS_PAGES")
 
 

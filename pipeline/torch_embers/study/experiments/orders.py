@@ -30,7 +30,7 @@ ELEMENT = 4
 """Bytes of a float32."""
 
 ALL_MOVING = factorial(DIMENSIONS - 1) - 1
-"""Orders of the real dimensions that are not the one they had. Of fewer, chosen ones, no share of variance is told."""
+"""Orders that move a real dimension. For a sample of them no share of variance is printed."""
 
 Order = tuple[int, ...]
 

@@ -46,21 +46,21 @@ def results(found: Sequence[Measured], facts: Facts) -> Results:
 
 def _on_augmentation(found: Results, facts: Facts) -> list[str]:
     printed = plan.printed()
-    said = [sentences.on_augmentation(found.compared, printed)] if found.compared else []
+    lines = [sentences.on_augmentation(found.compared, printed)] if found.compared else []
     for one in found.compared:
-        said.append(sentences.on_arms(one, printed))
+        lines.append(sentences.on_arms(one, printed))
         worst = facts.differences.get((one.device, one.series))
         if worst is not None and not worst <= TOLERANCE:
-            said.append(
+            lines.append(
                 f"{one.device}, {one.series}: the arms differ by up to {worst:.2g}, so they are not the same work."
             )
         if steps := [s for s in found.steps if (s.device, s.series) == (one.device, one.series)]:
-            said.append(sentences.on_steps(one, steps, facts.layouts.get(one.series, {}), printed))
-    return said
+            lines.append(sentences.on_steps(one, steps, facts.layouts.get(one.series, {}), printed))
+    return lines
 
 
 def _on_permutation(found: Results) -> list[str]:
-    said: list[str] = []
+    lines: list[str] = []
     for yardstick in found.yardsticks:
         key = (yardstick.device, yardstick.series)
         times = [t for t in found.orders if (t.device, t.series) == key]
@@ -68,15 +68,15 @@ def _on_permutation(found: Results) -> list[str]:
         if not any(t.placed is not None for t in times):
             continue
         if explained[0].orders >= orders.ALL_MOVING:
-            said.insert(0, sentences.on_permutation(times))
-        said += [sentences.on_untouched(times), sentences.on_orders(times, yardstick)]
+            lines.insert(0, sentences.on_permutation(times))
+        lines += [sentences.on_untouched(times), sentences.on_orders(times, yardstick)]
         if explained[0].orders >= orders.ALL_MOVING:
-            said.append(sentences.on_explanations(explained))
+            lines.append(sentences.on_explanations(explained))
     for device in dict.fromkeys(y.device for y in found.yardsticks):
         largest = max((y for y in found.yardsticks if y.device == device), key=lambda y: y.bytes)
         if times := [t for t in found.orders if (t.device, t.series) == (device, largest.series)]:
-            said.append(sentences.on_printed(times, largest, plan.printed()))
-    return [sentence for sentence in said if sentence]
+            lines.append(sentences.on_printed(times, largest, plan.printed()))
+    return [sentence for sentence in lines if sentence]
 
 
 def as_json(found: Results, facts: Facts) -> dict[str, Any]:

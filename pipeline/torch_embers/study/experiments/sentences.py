@@ -1,4 +1,4 @@
-"""What was found, in sentences made from the numbers, whichever way they came out. Pure."""
+"""Results of the experiments as sentences that are computed from the numbers. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DISTURBED = 1.5
 """Operations that take so many times the chain's time, or the other way round, were not timed under like conditions."""
 REPEATABLE = 0.7
-"""Agreement of two halves of the repeats without which no explanation is told."""
+"""Agreement of two halves of the repeats without which no explanation is printed."""
 SIZES = ("B", "kB", "MB", "GB")
 NAMES = {
     "moved": "the number of moved dimensions",
@@ -52,49 +52,50 @@ def verdict(one: Compared, printed: Printed) -> str:
 
     It is unclear where it holds no difference and the printed one alike: too disturbed a measurement to decide.
     """
-    said = printed.default_seconds / printed.aware_seconds
+    printed_ratio = printed.default_seconds / printed.aware_seconds
     if one.ratio.low > 1:
         return "faster"
     if one.ratio.high < 1:
         return "slower"
-    return "the same" if one.ratio.high < said else "unclear"
+    return "the same" if one.ratio.high < printed_ratio else "unclear"
 
 
 def on_augmentation(found: Sequence[Compared], printed: Printed) -> str:
     """How many series speak for the contiguity-aware arm."""
     verdicts = Counter(verdict(one, printed) for one in found)
-    said = printed.default_seconds / printed.aware_seconds
-    around = sum(one.ratio.low <= said <= one.ratio.high for one in found if verdict(one, printed) != "unclear")
-    unclear = f", {verdicts['unclear']} cannot tell" if verdicts["unclear"] else ""
+    printed_ratio = printed.default_seconds / printed.aware_seconds
+    around = sum(
+        one.ratio.low <= printed_ratio <= one.ratio.high for one in found if verdict(one, printed) != "unclear"
+    )
+    unclear = f", {verdicts['unclear']} unclear" if verdicts["unclear"] else ""
     return (
         f"Figure 8: of {len(found)} series, {verdicts['faster']} show staying contiguous to be faster than the "
         f"default, {verdicts['slower']} slower, {verdicts['the same']} no difference{unclear}. The printed "
-        f"{faster(said):.1f} % lies within the interval of {around}."
+        f"{faster(printed_ratio):.1f} % lies within the interval of {around}."
     )
 
 
 def on_arms(one: Compared, printed: Printed) -> str:
     """Which arm is faster, in both conventions, and how the printed times stand to it."""
     ratio = one.ratio
-    said = printed.default_seconds / printed.aware_seconds
-    told = {
+    printed_ratio = printed.default_seconds / printed.aware_seconds
+    result = {
         "faster": f"staying contiguous is {one.faster:.1f} % faster, or saves {one.saved:.1f} % of the time",
         "slower": f"staying contiguous is slower: it takes {faster(1 / ratio.value):.1f} % more time",
         "the same": "no difference between the arms is shown",
         "unclear": "too disturbed to tell the arms apart or not",
     }[verdict(one, printed)]
     return (
-        f"{_series(one)}: {told}. The default takes {ratio.value:.3f} times as long ({ratio.low:.3f} to "
+        f"{_series(one)}: {result}. The default takes {ratio.value:.3f} times as long ({ratio.low:.3f} to "
         f"{ratio.high:.3f} at {ratio.confidence:.1%}, {one.pairs} pairs), {time_text(one.default.value)} against "
-        f"{time_text(one.aware.value)} an image. {_beside(ratio, said)}"
+        f"{time_text(one.aware.value)} an image. {_beside(ratio, printed_ratio)}"
     )
 
 
-def _beside(ratio: Middle, said: float) -> str:
-    stands = "below" if said < ratio.low else "above" if said > ratio.high else "inside"
-    return (
-        f"The printed {said:.2f} ({faster(said):.1f} % faster, {saved(said):.1f} % saved) lies {stands} this interval."
-    )
+def _beside(ratio: Middle, printed: float) -> str:
+    stands = "below" if printed < ratio.low else "above" if printed > ratio.high else "inside"
+    percents = f"{faster(printed):.1f} % faster, {saved(printed):.1f} % saved"
+    return f"The printed {printed:.2f} ({percents}) lies {stands} this interval."
 
 
 def on_steps(one: Compared, steps: Sequence[StepTime], layouts: Mapping[str, str], printed: Printed) -> str:
@@ -174,7 +175,7 @@ def on_orders(times: Sequence[OrderTime], yardstick: Yardstick) -> str:
     slow, quick = max(moving, key=lambda t: t.fresh), min(moving, key=lambda t: t.fresh)
     return (
         f"{_series(slow)}, {bytes_text(yardstick.bytes)}: {'; '.join(groups)} ({len(moving)} orders). A plain clone "
-        f"takes {time_text(yardstick.fresh)}, {yardstick.bandwidth_fresh:.3g} GB/s; a copy into memory that is there "
+        f"takes {time_text(yardstick.fresh)}, {yardstick.bandwidth_fresh:.3g} GB/s; a copy into preallocated memory "
         f"takes {time_text(yardstick.placed)}, {yardstick.bandwidth_placed:.3g} GB/s. The quickest order "
         f"({quick.order}) reaches {quick.share_fresh:.0%} of a clone's speed, the slowest ({slow.order}) "
         f"{slow.share_fresh:.0%}."
@@ -184,7 +185,7 @@ def on_orders(times: Sequence[OrderTime], yardstick: Yardstick) -> str:
 def on_explanations(found: Sequence[Explained]) -> str:
     """How much each description explains, at one size, the best first."""
     fresh = sorted((e for e in found if e.step == FRESH), key=lambda e: -e.share)
-    told = "; ".join(f"{NAMES[e.description]} {e.share:.0%} ({e.groups} groups)" for e in fresh)
+    shares = "; ".join(f"{NAMES[e.description]} {e.share:.0%} ({e.groups} groups)" for e in fresh)
     by = {e.description: e.share for e in fresh}
     less = by["moved"] < by["place"]
     if fresh[0].repeatable < REPEATABLE:
@@ -194,7 +195,7 @@ def on_explanations(found: Sequence[Explained]) -> str:
         )
     return (
         f"{_series(fresh[0])}: of the differences in time between {fresh[0].orders} orders (R squared of the "
-        f"logarithm), these explain: {told}. The number explains {'less' if less else 'no less'} than the place."
+        f"logarithm), these explain: {shares}. The number explains {'less' if less else 'no less'} than the place."
     )
 
 

@@ -1,16 +1,13 @@
-"""The results as CSV and JSON; each file is written aside and moved into place: an interruption leaves whole files."""
+"""The results of the experiments as CSV and JSON."""
 
 from __future__ import annotations
 
-import csv
-import json
 from dataclasses import asdict, fields
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.study import files
 from torch_embers.study.experiments.measured import AUGMENTATION, PERMUTATION, Measured
 from torch_embers.study.experiments.results import as_json
-from torch_embers.study.results import put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,17 +33,9 @@ def write(out: Path, found: Sequence[Measured], results: Results, facts: Facts) 
         "figure_9_explained.csv": [asdict(one) for one in results.explained],
         "figure_9_raw.csv": [asdict(one) for one in found if one.experiment == PERMUTATION],
     }
-    texts = {name: _csv(rows) for name, rows in tables.items() if rows}
-    texts["experiments.json"] = json.dumps(as_json(results, facts), indent=2, ensure_ascii=False) + "\n"
-    return tuple(put(out / name, text) for name, text in texts.items())
-
-
-def _csv(rows: Sequence[dict[str, Any]]) -> str:
-    text = StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-    return text.getvalue()
+    texts = {name: files.as_csv(rows, _cell) for name, rows in tables.items() if rows}
+    texts["experiments.json"] = files.as_json(as_json(results, facts), indent=2)
+    return tuple(files.write(out / name, text) for name, text in texts.items())
 
 
 def _cell(value: object) -> object:

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 ALL = "all"
 
 
-def derive(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -> Table:
+def derive(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
     """Turn the rows of a query into those that are shown; where a package is missing for that, a note says so.
 
     Raises:
         InputError: no method of METHODS has the name that ``derive`` gives.
     """
-    if not found:
+    if not queried:
         return Table(definition, (), (), (f"nothing to show; missing: {definition.empty}",))
     method = METHODS.get(definition.derive)
     if method is None:
@@ -41,13 +41,13 @@ def derive(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -
     try:
         if method not in WITHOUT_EXTRA:
             packages.require("study", "the study's statistics need")
-        return method(definition, found, limits)
+        return method(definition, queried, limits)
     except MissingPackageError as error:
-        return Table(definition, (), tuple(found), (f"not computed: {error}",))
+        return Table(definition, (), tuple(queried), (f"not computed: {error}",))
 
 
-def _plain(definition: FigureDefinition, found: Sequence[Row], _limits: Limits) -> Table:
-    return Table(definition, tuple(found))
+def _plain(definition: FigureDefinition, queried: Sequence[Row], _limits: Limits) -> Table:
+    return Table(definition, tuple(queried))
 
 
 def with_share(row: Row, least: int) -> Row:
@@ -60,10 +60,10 @@ def with_share(row: Row, least: int) -> Row:
     return made
 
 
-def _shares(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -> Table:
-    key = "type_k" if "type_k" in found[0] else "k"
+def _shares(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+    key = "type_k" if "type_k" in queried[0] else "k"
     rows = []
-    for row in found:
+    for row in queried:
         counted = with_share({**row, "k": row[key]}, limits.least_share)
         rows.append({**row, **{name: counted[name] for name in ("share", "low", "high")}})
     without = sum(row["share"] is None for row in rows)
@@ -71,13 +71,13 @@ def _shares(definition: FigureDefinition, found: Sequence[Row], limits: Limits) 
     return Table(definition, tuple(rows), notes=tuple(notes))
 
 
-def _kappa(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -> Table:
+def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
     from torch_embers.statistics import agreement
 
-    said = [(str(r["scheme"]), str(r["annotator"]), (r["repo"], r["number"]), str(r["value"])) for r in found]
+    labelled = [(str(r["scheme"]), str(r["annotator"]), (r["repo"], r["number"]), str(r["value"])) for r in queried]
     rows: list[Row] = []
     few = 0
-    for agreed in agreement.by_scheme(said, least=limits.least_finding):
+    for agreed in agreement.by_scheme(labelled, least=limits.least_finding):
         few += comb(len(agreed.annotators), 2) - len(agreed.pairs)
         whole = None if isinstance(agreed.alpha, InsufficientData) else agreed.alpha
         for pair in agreed.pairs:
@@ -91,15 +91,15 @@ def _kappa(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -
             rows.append(row)
     notes = ["alpha: Krippendorff's, of all annotators of the scheme"] if rows else []
     notes += [f"{few} pairs of annotators share fewer than {limits.least_finding} items: no kappa"] if few else []
-    return Table(definition, tuple(rows), tuple(found), tuple(notes))
+    return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
 
-def _corrected(definition: FigureDefinition, found: Sequence[Row], _limits: Limits) -> Table:
+def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Limits) -> Table:
     from torch_embers.study import prevalence
 
     rows: list[Row] = []
     notes: list[str] = []
-    for scheme, group in groupby(sorted(found, key=lambda r: str(r["scheme"])), key=lambda r: str(r["scheme"])):
+    for scheme, group in groupby(sorted(queried, key=lambda r: str(r["scheme"])), key=lambda r: str(r["scheme"])):
         counted = {str(r["class"]): r for r in group}
         predicted = {name: int(r["predicted"]) for name, r in counted.items()}
         done = prevalence.correct(prevalence.load(scheme), predicted)
@@ -115,12 +115,12 @@ def _corrected(definition: FigureDefinition, found: Sequence[Row], _limits: Limi
             rows.append(row | {"labelled": sum(int(counted[name]["labelled"]) for name in members if name in counted)})
         if done.merged:
             notes.append(f"{scheme}: in `rest`: {', '.join(name for name, _ in done.merged)}")
-    return Table(definition, tuple(rows), tuple(found), tuple(notes))
+    return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
 
-def _differences(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -> Table:
+def _differences(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
     rows = []
-    for row in found:
+    for row in queried:
         k, n, later_k, later_n = (int(row[name]) for name in ("k", "n", "later_k", "later_n"))
         made = with_share(row, limits.least_share)
         made |= {"later_share": None, "difference": None, "difference_low": None, "difference_high": None}
@@ -133,13 +133,13 @@ def _differences(definition: FigureDefinition, found: Sequence[Row], limits: Lim
     return Table(definition, tuple(rows))
 
 
-def _trends(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -> Table:
+def _trends(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
     from torch_embers.statistics import trend
     from torch_embers.statistics.corrections import holm
 
     rows: list[Row] = []
     few = 0
-    for (scheme, name), group in groupby(found, key=lambda r: (r["scheme"], r["class"])):
+    for (scheme, name), group in groupby(queried, key=lambda r: (r["scheme"], r["class"])):
         periods = list(group)
         made = trend.share_trend(
             [int(r["k"]) for r in periods],
@@ -159,25 +159,25 @@ def _trends(definition: FigureDefinition, found: Sequence[Row], limits: Limits) 
         row["p_adjusted"] = adjusted
     notes = ["p: Cochran-Armitage test; p_adjusted: by Holm's method over all classes"] if rows else []
     notes += [f"{few} classes have too few items for a trend"] if few else []
-    return Table(definition, tuple(rows), tuple(found), tuple(notes))
+    return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
 
-def _survival(definition: FigureDefinition, found: Sequence[Row], limits: Limits) -> Table:
+def _survival(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
     from torch_embers.statistics import log_rank, survival
 
     def of(rows: Sequence[Row]) -> tuple[list[float], list[bool]]:
         return [float(r["days"]) for r in rows], [bool(r[definition.event]) for r in rows]
 
-    grouped = [row for row in found if row[definition.group] is not None]
+    grouped = [row for row in queried if row[definition.group] is not None]
     names = [str(row[definition.group]) for row in grouped]
-    curves: dict[str, Any] = {ALL: survival.kaplan_meier(*of(found))}
+    curves: dict[str, Any] = {ALL: survival.kaplan_meier(*of(queried))}
     if grouped:
         curves |= survival.by_group(*of(grouped), names)
     notes: list[str] = []
     facts: dict[str, float] = {}
     rows: list[Row] = []
     for name, curve in curves.items():
-        members = found if name == ALL else [row for row in grouped if row[definition.group] == name]
+        members = queried if name == ALL else [row for row in grouped if row[definition.group] == name]
         ended = sum(bool(row[definition.event]) for row in members)
         row: Row = {definition.group: name, "n": len(members), definition.event: ended}
         small = isinstance(curve, InsufficientData) or len(members) < limits.least_group
@@ -196,7 +196,7 @@ def _survival(definition: FigureDefinition, found: Sequence[Row], limits: Limits
         )
         facts["p"] = test.p
     drawn = {name: curve for name, curve in curves.items() if not isinstance(curve, InsufficientData)}
-    return Table(definition, tuple(rows), tuple(found), tuple(notes), facts, drawn)
+    return Table(definition, tuple(rows), tuple(queried), tuple(notes), facts, drawn)
 
 
 METHODS: dict[str, Callable[[FigureDefinition, Sequence[Row], Limits], Table]] = {

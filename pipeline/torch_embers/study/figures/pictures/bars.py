@@ -154,8 +154,8 @@ def breakdown(table: Table, plan: Plan) -> Any:
     axes.set_xlim(left=0)
     axes.xaxis.grid(visible=True, color=drawing.PALE)
     axes.set_title(table.definition.heading)
-    said = "Parts of a bar: sub-types (grey: none given). Numbers: bugs of the type. Whiskers: Wilson's 95 % intervals."
-    drawing.note(figure, captions.under(table, said))
+    note = "Parts of a bar: sub-types (grey: none given). Numbers: bugs of the type. Whiskers: Wilson's 95 % intervals."
+    drawing.note(figure, captions.under(table, note))
     return figure
 
 

@@ -1,4 +1,4 @@
-"""A picture in words, where there is nothing to draw."""
+"""A picture with text alone, where there is nothing to draw."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def blank(table: Table, *why: str) -> Any:
-    """The heading of a table or figure with its notes, after what else is to be said."""
+    """The heading of a table or figure with its notes, after the reasons."""
     lines = captions.under(table, *why)
     figure, axes = drawing.new(7.2, 0.5 + 0.17 * len(lines))
     axes.set_axis_off()

@@ -1,4 +1,4 @@
-"""What stands in pictures: class names as people write them, and the lines under a picture."""
+"""Captions of pictures: class names as people write them, and the lines under a picture."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import textwrap
 from functools import cache
 from typing import TYPE_CHECKING
 
-from torch_embers import resources
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from torch_embers.study.figures.table import Table
@@ -29,10 +29,10 @@ OWN = {
 @cache
 def _paper_names() -> dict[str, str]:
     return {
-        entry["name"]: entry["paper_name"].replace(" Type", " type").replace("Non-contiguous", "Non-contiguity")
-        for scheme in resources.load_toml("taxonomy.toml")["scheme"]
-        for entry in scheme["class"]
-        if entry.get("paper_name")
+        entry.name: entry.paper_name.replace(" Type", " type").replace("Non-contiguous", "Non-contiguity")
+        for scheme in Taxonomy.load().schemes.values()
+        for entry in scheme.classes
+        if entry.paper_name
     }
 
 
@@ -52,5 +52,5 @@ def name(value: str) -> str:
 
 def under(table: Table, *more: str) -> list[str]:
     """The lines under a picture: who was counted and what the marks mean, wrapped."""
-    said = ["".join(c if c.isprintable() else " " for c in text) for text in (*more, *table.notes)]
-    return [line for text in said for line in textwrap.wrap(text, WIDTH)]
+    notes = ["".join(c if c.isprintable() else " " for c in text) for text in (*more, *table.notes)]
+    return [line for text in notes for line in textwrap.wrap(text, WIDTH)]

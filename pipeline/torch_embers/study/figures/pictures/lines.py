@@ -134,8 +134,8 @@ def sizes(table: Table, _plan: Plan) -> Any:
     axes.yaxis.grid(visible=True, color=drawing.PALE)
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
     axes.set_title(table.definition.heading)
-    said = "" if basis == "clone" else "Python only: not to be compared with the paper's totals, which count C++ too. "
-    drawing.note(figure, captions.under(table, f"Basis: {basis.replace('python', 'Python')}. {said}".strip()))
+    note = "" if basis == "clone" else "Python only: not to be compared with the paper's totals, which count C++ too. "
+    drawing.note(figure, captions.under(table, f"Basis: {basis.replace('python', 'Python')}. {note}".strip()))
     return figure
 
 
@@ -178,7 +178,7 @@ def curves(table: Table, plan: Plan) -> Any:
 
 
 def _visible(share: Sequence[float]) -> list[int]:
-    """The steps of a curve that can be told apart in a picture, and its end: more would make files of megabytes."""
+    """The steps of a curve that are visible in a picture, and its end: more would make files of megabytes."""
     kept = [0]
     for place, value in enumerate(share):
         if share[kept[-1]] - value >= LEAST_STEP:
