@@ -761,6 +761,7 @@ def start(store: Store, **options: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", SCRIPT, str(store.path)], env=environment, **options)
 
 
+@pytest.mark.slow
 def test_keys_may_come_from_a_pipe(store: Store) -> None:
     process = start(store, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     shown, _ = process.communicate(f"Zoë\n{MEMORY}\n{LOGICAL}".encode(), timeout=120)
@@ -784,6 +785,7 @@ def read_until(descriptor: int, mark: bytes, seconds: float = 120) -> bytes:
 
 
 @pytest.mark.parametrize("end", ["q", "\x04", "\x03"])
+@pytest.mark.slow
 def test_at_a_terminal_keys_act_at_once_and_the_terminal_is_put_back(store: Store, end: str) -> None:
     master, slave = pty.openpty()
     try:

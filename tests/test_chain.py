@@ -287,6 +287,7 @@ def test_changed_texts_replace_what_they_gave_before(store: Store) -> None:
     assert left == {(177703, "backs_out", 174594, "title"), (177703, "backs_out", 174594, "body")}
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_the_order_of_arrival(store: Store, tmp_path: Path) -> None:
     link_changed(store)
     other = Store(tmp_path / "other.duckdb")

@@ -195,6 +195,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_check_names_the_stale_file_and_the_tool_repairs_it(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = copy / "docs" / "commands" / "funnel.md"
     whole = page.read_text(encoding="utf-8")

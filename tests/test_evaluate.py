@@ -40,6 +40,7 @@ from torch_embers.store.store import Store
 from torch_embers.taxonomy import Taxonomy
 
 
+@pytest.mark.slow
 def test_baselines_and_model_are_compared_on_the_same_texts() -> None:
     texts, labels = examples(15)
     report = compare(
@@ -80,6 +81,7 @@ def test_overlapping_test_halves_are_refused() -> None:
         held_out(Majority(), Inputs.of(texts), labels, range(15), [split, split])
 
 
+@pytest.mark.slow
 def test_csv_files_are_evaluated_by_folds_or_on_a_test_file(tmp_path: Path) -> None:
     texts, labels = examples(12)
     for name, start in (("train.csv", 0), ("test.csv", 1)):
@@ -150,6 +152,7 @@ def test_related_catalog_entries_share_a_group() -> None:
     assert gold_groups(items, {0: [2], 2: [3], 3: [77]}).tolist() == [0, 1, 0, 0]
 
 
+@pytest.mark.slow
 def test_gold_is_compared_by_folds_and_by_time() -> None:
     texts, labels = examples(10)
     rows = [

@@ -182,6 +182,7 @@ WRITE_ON = """
 """
 
 
+@pytest.mark.slow
 def test_an_export_beside_an_active_writer_holds_whole_batches(tmp_path: Path) -> None:
     path = tmp_path / "e.duckdb"
     command = [sys.executable, "-c", textwrap.dedent(WRITE_ON), str(path)]

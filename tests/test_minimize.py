@@ -192,6 +192,7 @@ print(sizes[len(sizes) + 4])
 """
 
 
+@pytest.mark.slow
 def test_an_extracted_script_is_minimised_in_the_sandbox_and_all_its_texts_agree(registry: Registry) -> None:
     build = registry.find("2.5.1")
     made = reduce_case(extracted(PROGRAM), PROGRAM, PROGRAM, build, registry, Silent())

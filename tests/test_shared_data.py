@@ -45,6 +45,7 @@ def stored(value: str) -> str:
     return re.sub("[\x00\ud800-\udfff]", "\ufffd", value)
 
 
+@pytest.mark.slow
 def test_mhnurf_arrives_whole(mined: dict[str, Path], shared_data: Path) -> None:
     wanted = read_csv(shared_data / FILES[0])
     got = {n: (t, b, s) for n, t, b, s in rows(mined[FILES[0]], "SELECT number, title, body, state FROM items")}
@@ -127,6 +128,7 @@ def test_plain_fixes_lines_of_february_2020_become_links(mined: dict[str, Path],
     assert plain <= got
 
 
+@pytest.mark.slow
 def test_replay_of_files_gives_equal_tables(mined: dict[str, Path], tmp_path: Path) -> None:
     for path in mined.values():
         before = snapshot(path)

@@ -733,6 +733,7 @@ def assert_full_then_completed(path: Path, full: tuple[int, str], target: Path) 
     assert_whole_up_to(Store(target), 10)
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow_is_a_full_disk_and_the_next_run_completes(store: Store) -> None:
     assert_full_then_completed(store.path, fill(store.path, 4_000_000), store.path)
 
@@ -754,6 +755,7 @@ def small_disk() -> Iterator[Path]:
             subprocess.run(["umount", folder], check=True, timeout=10)
 
 
+@pytest.mark.slow
 def test_a_full_disk_keeps_every_whole_batch_and_the_next_run_completes(
     empty_database: Path, small_disk: Path, tmp_path: Path
 ) -> None:
