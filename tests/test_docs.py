@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
+import itertools
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +79,17 @@ def anchors(path: Path) -> set[str]:
 
 
 def typed_commands(text: str) -> list[list[str]]:
-    """Every ``$ embers ...`` line of the code blocks, split as a shell would."""
-    return [shlex.split(line, comments=True) for line in re.findall(r"(?m)^\$ (embers\b.*)$", text)]
+    """Every command of the shell blocks, split as a shell would: without its environment, one for each part of a pipe."""
+    found = []
+    for block in re.findall(r"(?ms)^ *```console\n(.*?)^ *```", text):
+        for line in re.findall(r"(?m)^ *\$ (.*)$", block.replace("\\\n", " ")):
+            lexer = shlex.shlex(line, posix=True, punctuation_chars="|;&<>")
+            lexer.whitespace_split = True
+            for ends, part in itertools.groupby(lexer, lambda word: set(word) <= set("|;&")):
+                command = list(itertools.dropwhile(lambda word: re.match(r"[A-Z_]+=", word), part))
+                if command and not ends:
+                    found.append(list(itertools.takewhile(lambda word: word[0] not in "<>", command)))
+    return found
 
 
 @pytest.mark.parametrize("command", EVERY)
@@ -127,14 +139,54 @@ def test_the_tool_runs_as_a_folder() -> None:
     assert "--check" in ended.stdout, ended.stderr
 
 
+TARGETS = set(re.findall(r"(?m)^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8")))
+
+
 @pytest.mark.parametrize("path", READ, ids=lambda p: str(p.relative_to(ROOT)))
 def test_examples_use_commands_and_options_that_exist(path: Path) -> None:
-    for words in typed_commands(path.read_text(encoding="utf-8")):
-        assert words[1] in COMMANDS, words
-        command = " ".join(words[1:3]) if hasattr(COMMANDS[words[1]], "commands") else words[1]
-        assert command in EVERY, words
-        options = [word.partition("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)]
-        assert set(options) <= names_of(command), words
+    for program, *words in typed_commands(path.read_text(encoding="utf-8")):
+        match Path(program).name:
+            case "embers":
+                parse(words)
+            case "make":
+                assert {word for word in words if "=" not in word} <= TARGETS, words
+            case "python" | "python3" if words and words[0].startswith(("tools/", "bench/")):
+                assert (ROOT / words[0]).exists(), words
+
+
+def parse(words: list[str]) -> None:
+    """Read a command line as `embers` would, without running it; raises what Click says of a wrong one."""
+    command, rest = GROUP, words
+    while rest and rest[0] in getattr(command, "commands", {}):
+        command, rest = command.commands[rest[0]], rest[1:]
+    assert not hasattr(command, "commands") or set(rest) <= {"--help", "-h", "--version"}, words
+    if "--help" not in rest and "-h" not in rest:
+        command.make_context(words[0], list(rest))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("mine --frobnicate", "No such option"),
+        ("mime", "mime"),
+        ("builds ad", "ad"),
+        ("status --database", "requires an argument"),
+        ("chain", "number"),
+    ],
+)
+def test_a_wrong_example_would_be_seen(words: str, said: str) -> None:
+    with pytest.raises(Exception, match=said):
+        parse(words.split())
+
+
+def test_shell_lines_are_read_as_a_shell_reads_them() -> None:
+    block = "```console\n$ A=1 embers run 5 \\\n  --build x >&2 | head -3 # why\nembers out\n$ make mine && .venv/bin/embers status > f\n```\n"
+    assert [" ".join(words) for words in typed_commands(block)] == [
+        "embers run 5 --build x",
+        "head -3",
+        "make mine",
+        ".venv/bin/embers status",
+    ]
 
 
 @pytest.mark.parametrize("name", [*OUTCOMES, *VERDICTS, *STATUSES, *GUARANTEES])
@@ -242,6 +294,15 @@ def test_a_cell_never_breaks_its_table(text: str) -> None:
     assert len(shown.splitlines()) <= 1
     assert not re.search(r"(?<!\\)\|", shown)
     assert "<" not in shown
+
+
+def test_every_file_of_the_package_keeps_to_the_oldest_python_that_is_promised() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    oldest = re.fullmatch(r">=3\.(\d+)", project["project"]["requires-python"])
+    assert oldest
+    assert project["tool"]["ruff"]["target-version"] == f"py3{oldest[1]}", "ruff finds what the parser lets through"
+    for path in (ROOT / "pipeline").rglob("*.py"):
+        ast.parse(path.read_text(encoding="utf-8"), path.name, feature_version=(3, int(oldest[1])))
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda p: p.stem)
