@@ -45,7 +45,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     comments = [Comment(REPO, 1, str(n), body=text or "") for n, text in enumerate(TEXTS)]
     with store.writer("test", create=True) as writer:
         writer.commit(
-            Batch(items=items, events=events, comments=comments, rejects=[Reject("jsonl", "f:1", 1, "no JSON", "{")])
+            Batch(
+                items=items,
+                events=events,
+                comments=comments,
+                rejects=[Reject("f:1", 1, "no JSON", "{", source="jsonl")],
+            )
         )
     return store
 

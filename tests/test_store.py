@@ -332,7 +332,7 @@ def test_keys_of_comments_and_events_stay_unique_and_the_last_one_wins(
 def test_rejects_are_kept_in_order_and_never_replaced(store: Store) -> None:
     from torch_embers.store.records import Reject
 
-    refused = [Reject("jsonl", "f:1", n, "why", "raw") for n in (3, 1, 2, 1)]
+    refused = [Reject("f:1", n, "why", "raw", source="jsonl") for n in (3, 1, 2, 1)]
     commit(store, Batch(rejects=refused))
     assert [r[0] for r in rows(store, "SELECT line FROM rejects")] == [3, 1, 2, 1]
 

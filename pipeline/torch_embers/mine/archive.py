@@ -11,7 +11,6 @@ so that a rejected line can be named again when stored pages are replayed.
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from dataclasses import dataclass
@@ -25,17 +24,16 @@ import duckdb
 from torch_embers.errors import InputError, SourceError
 from torch_embers.mine.archive_events import (
     PAGE_KIND,
-    RAW_KEPT,
     READ_TYPES,
-    UnusableEventError,
-    parse_line,
     read_archive,
     repo_name,
 )
-from torch_embers.mine.pages import make_page
+from torch_embers.mine.pages import RAW_KEPT, make_page
+from torch_embers.mine.rest_records import BadRecordError, parse_line
 from torch_embers.mine.scope import Scope
-from torch_embers.normalize import clean_text, iso_utc, now_utc
-from torch_embers.store.records import Batch, Page, SyncState
+from torch_embers.mine.source import read_cursor, sync_state
+from torch_embers.normalize import clean_text, iso_utc
+from torch_embers.store.records import Batch, Page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -296,15 +294,6 @@ class Sieve:
 # --- the source ------------------------------------------------------------------------------------------
 
 
-def _files_done(cursor: str | None) -> dict[str, Any]:
-    """Return name -> fingerprint of the files that earlier runs read to their end."""
-    try:
-        files = json.loads(cursor or "{}")["files"]
-    except (ValueError, KeyError, TypeError):
-        return {}
-    return files if isinstance(files, dict) else {}
-
-
 class ArchiveSource:
     """GH Archive hours as a source of batches; see the module's text for how a file is read."""
 
@@ -328,7 +317,7 @@ class ArchiveSource:
             InputError: no such file, or (after the rest was read) damaged files, by name.
             SourceError: an address that cannot be read.
         """
-        done = _files_done(state.get(self.stream))
+        done = dict(read_cursor(state.get(self.stream)).get("files") or {})  # name -> fingerprint of what was read
         damaged: list[str] = []
         quiet = 0
         for file in find_files(self.paths):
@@ -344,18 +333,15 @@ class ArchiveSource:
                 damaged.append(f"{file.name}: {error}")
             else:
                 done[file.name] = file.fingerprint()
-                last.cursors.append(self._cursor(done))
+                last.cursors.append(sync_state(self, self.stream, files=done))
                 quiet = 0 if last.pages else quiet + 1
             if last.pages or quiet == QUIET_FILES_PER_BATCH:
                 yield last
                 quiet = 0
         if quiet:
-            yield Batch(cursors=[self._cursor(done)])
+            yield Batch(cursors=[sync_state(self, self.stream, files=done)])
         if damaged:
             raise InputError(_damage_report(damaged))
-
-    def _cursor(self, done: Mapping[str, Any]) -> SyncState:
-        return SyncState(self.repo, self.name, self.stream, json.dumps({"files": done}), now_utc())
 
     def _in_window(self, file: ArchiveFile) -> bool:
         """Whether an hour named by its file can hold events of the window; unnamed hours always can."""
@@ -409,7 +395,7 @@ class ArchiveSource:
         """Whether a line belongs on a page: ours, of a kind that is read, in the window - or unreadable."""
         try:
             event = parse_line(raw)
-        except UnusableEventError:
+        except BadRecordError:
             return True
         if not isinstance(event, dict):
             return False

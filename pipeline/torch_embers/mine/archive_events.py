@@ -7,23 +7,20 @@ event without an item number is refused.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
-from torch_embers.normalize import clean_text, iso_utc
-from torch_embers.store.records import Batch, Comment, Event, Item, Page, Reject
+from torch_embers.mine.pages import reject
+from torch_embers.mine.rest_records import BadRecordError, login, parse_line, text
+from torch_embers.normalize import iso_utc
+from torch_embers.store.records import Batch, Comment, Event, Item, Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 PAGE_KIND = "archive.events"
-RAW_KEPT = 2_000
-LARGEST_NUMBER = 2**31 - 1
-LARGEST_COUNT = 2**31 - 1
+LARGEST = 2**31 - 1
 
 _ITEM_EVENTS: Mapping[str, str] = {
     # payload action -> type of the row in `events` (GitHub's own name of the issue event)
@@ -48,39 +45,16 @@ Fields = dict[str, Any]
 """Columns of an item by name."""
 
 
-class UnusableEventError(Exception):
-    """A line cannot become a record; the text says why."""
-
-
-def parse_line(raw: bytes) -> Any:
-    """Parse one line; what strict UTF-8 refuses (lone surrogates, stray bytes) is read and cleaned later.
-
-    Raises:
-        UnusableEventError: no JSON.
-    """
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError as strict:
-        try:
-            return json.loads(raw.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            raise UnusableEventError(f"malformed JSON: {strict}") from strict
-
-
 def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: object) -> str | None:
-    return clean_text(value) if isinstance(value, str) else None
-
-
 def _count(value: object) -> int | None:
-    return value if type(value) is int and 0 <= value <= LARGEST_COUNT else None
+    return value if type(value) is int and 0 <= value <= LARGEST else None
 
 
 def _number(value: object) -> int | None:
-    return value if type(value) is int and 0 < value <= LARGEST_NUMBER else None
+    return value if type(value) is int and 0 < value <= LARGEST else None
 
 
 def _flag(value: object) -> bool | None:
@@ -97,20 +71,16 @@ def _time(value: object) -> str | None:
     return _time_of_text(value) if isinstance(value, str) else None
 
 
-def _login(value: object) -> str | None:
-    return _text(_mapping(value).get("login"))
-
-
 def _identity(value: object) -> str | None:
     if type(value) is int:
         return str(value)
-    return (_text(value) or None) if isinstance(value, str) else None
+    return (text(value) or None) if isinstance(value, str) else None
 
 
 def _label_names(value: object) -> tuple[str, ...] | None:
     if not isinstance(value, list):
         return None
-    names = (_text(label if isinstance(label, str) else _mapping(label).get("name")) for label in value)
+    names = (text(label if isinstance(label, str) else _mapping(label).get("name")) for label in value)
     return tuple(dict.fromkeys(name for name in names if name))
 
 
@@ -123,12 +93,12 @@ def _empty_or_none(thing: Mapping[str, Any], key: str, value: str | None) -> str
 
 def _common_fields(thing: Mapping[str, Any]) -> Fields:
     """Fields that issues and full pull requests share."""
-    milestone = _text(_mapping(thing.get("milestone")).get("title"))
+    milestone = text(_mapping(thing.get("milestone")).get("title"))
     return {
-        "title": _text(thing.get("title")),
-        "body": _empty_or_none(thing, "body", _text(thing.get("body"))),
-        "author": _login(thing.get("user")),
-        "author_association": _text(thing.get("author_association")),
+        "title": text(thing.get("title")),
+        "body": _empty_or_none(thing, "body", text(thing.get("body"))),
+        "author": login(thing.get("user")),
+        "author_association": text(thing.get("author_association")),
         "state": _state(thing.get("state")),
         "is_draft": _flag(thing.get("draft")),
         "milestone": _empty_or_none(thing, "milestone", milestone),
@@ -148,7 +118,7 @@ def _state(value: object) -> str | None:
 def _issue_fields(issue: Mapping[str, Any]) -> Fields:
     fields = _common_fields(issue)
     if "pull_request" not in issue:
-        reason = _text(issue.get("state_reason"))
+        reason = text(issue.get("state_reason"))
         return fields | {"kind": "issue", "state_reason": _empty_or_none(issue, "state_reason", reason)}
     link = _mapping(issue["pull_request"])
     merged_at = _time(link.get("merged_at"))
@@ -167,12 +137,12 @@ def _pull_fields(pull: Mapping[str, Any], action: str, happened_at: str | None) 
     merged = merged_at is not None or pull.get("merged") is True or action == "merged"
     fields |= {
         "kind": "pull",
-        "base_ref": _text(_mapping(pull.get("base")).get("ref")),
-        "head_ref": _text(_mapping(pull.get("head")).get("ref")),
+        "base_ref": text(_mapping(pull.get("base")).get("ref")),
+        "head_ref": text(_mapping(pull.get("head")).get("ref")),
     }
     if merged:
         # before the merge this field names GitHub's test merge, which is no commit of the history
-        fields["merge_sha"] = _text(pull.get("merge_commit_sha"))
+        fields["merge_sha"] = text(pull.get("merge_commit_sha"))
         fields["merged_at"] = merged_at or fields["closed_at"] or (happened_at if action == "merged" else None)
         fields["state_reason"] = "merged"
     elif pull.get("merged") is False:
@@ -192,15 +162,8 @@ class _Reading:
     """
 
     page: Page
-    stamp: Mapping[str, Any]
-    """Provenance, the same on every row."""
     batch: Batch = field(default_factory=Batch)
     newest: dict[int, Fields] = field(default_factory=dict)
-
-    def reject(self, line: int | None, reason: str, raw: bytes) -> None:
-        text = clean_text(raw[: RAW_KEPT * 4].decode("utf-8", "replace"))[:RAW_KEPT]
-        page = self.page
-        self.batch.rejects.append(Reject(page.source, page.request, line, reason, text, page.fetched_at, page.page_id))
 
     def fold(self, number: int, fields: Fields) -> None:
         known = {name: value for name, value in fields.items() if value is not None}
@@ -217,8 +180,8 @@ class _Reading:
             self.newest[number] = known | older
 
     def finish(self) -> Batch:
-        repo = self.page.repo
-        self.batch.items = [Item(repo, number, **fields, **self.stamp) for number, fields in self.newest.items()]
+        repo, stamp = self.page.repo, self.page.stamp
+        self.batch.items = [Item(repo, number, **fields, **stamp) for number, fields in self.newest.items()]
         return self.batch
 
 
@@ -229,7 +192,7 @@ def read_archive(page: Page) -> Batch:
     transferred or deleted become tombstones. Review comments are left out: their ids come from another
     series than those of issue comments, and no other source of embers reads them.
     """
-    reading = _Reading(page, {"source": page.source, "fetched_at": page.fetched_at, "page_id": page.page_id})
+    reading = _Reading(page)
     for numbered in page.body.split(b"\n"):
         if not numbered:
             continue
@@ -237,8 +200,8 @@ def read_archive(page: Page) -> Batch:
         line = int(place) if place.isdigit() and len(place) < 10 else None
         try:
             _read_event(reading, parse_line(raw))
-        except UnusableEventError as error:
-            reading.reject(line, str(error), raw)
+        except BadRecordError as error:
+            reading.batch.rejects.append(reject(page, line, str(error), raw))
     return reading.finish()
 
 
@@ -254,32 +217,32 @@ class _Happening:
 
 
 def _read_event(reading: _Reading, event: Any) -> None:
-    """Add one event's records, or raise UnusableEventError."""
+    """Add one event's records, or raise BadRecordError."""
     if not isinstance(event, dict):
-        raise UnusableEventError("not a JSON object")
-    handler = _HANDLERS.get(_text(event.get("type")) or "")
+        raise BadRecordError("not a JSON object")
+    handler = _HANDLERS.get(text(event.get("type")) or "")
     if handler is None:
-        raise UnusableEventError("not an issue or pull request event")
+        raise BadRecordError("not an issue or pull request event")
     payload = event.get("payload")
     if not isinstance(payload, dict):
-        raise UnusableEventError("event without a payload")
+        raise BadRecordError("event without a payload")
     event_id = _identity(event.get("id"))
     created_at = _time(event.get("created_at"))
-    action = _text(payload.get("action")) or ""
-    actor = _login(event.get("actor"))
+    action = text(payload.get("action")) or ""
+    actor = login(event.get("actor"))
     handler(reading, _Happening(event_id or f"at:{created_at}:{action}", action, actor, created_at, payload))
 
 
 def repo_name(event: Mapping[str, Any]) -> str | None:
     """Return ``owner/name`` of an event, as GitHub spells it."""
-    return _text(_mapping(event.get("repo")).get("name"))
+    return text(_mapping(event.get("repo")).get("name"))
 
 
 def _read_issue(reading: _Reading, happening: _Happening) -> None:
     issue = _mapping(happening.payload.get("issue"))
     number = _number(issue.get("number"))
     if number is None:
-        raise UnusableEventError("issue without a number")
+        raise BadRecordError("issue without a number")
     fields = _issue_fields(issue)
     fields["updated_at"] = fields["updated_at"] or happening.created_at
     if happening.action in ("deleted", "transferred"):
@@ -294,7 +257,7 @@ def _read_comment(reading: _Reading, happening: _Happening) -> None:
     issue = _mapping(happening.payload.get("issue"))
     number = _number(issue.get("number"))
     if number is None:
-        raise UnusableEventError("comment on an item without a number")
+        raise BadRecordError("comment on an item without a number")
     fields = _issue_fields(issue)
     fields["updated_at"] = fields["updated_at"] or happening.created_at
     reading.fold(number, fields)
@@ -303,19 +266,19 @@ def _read_comment(reading: _Reading, happening: _Happening) -> None:
     if happening.action == "deleted":
         return  # its text is not ours to add any more
     if comment_id is None:
-        raise UnusableEventError("comment without an id")
+        raise BadRecordError("comment without an id")
     created_at = _time(comment.get("created_at")) or happening.created_at
     reading.batch.comments.append(
         Comment(
             reading.page.repo,
             number,
             comment_id,
-            author=_login(comment.get("user")),
-            author_association=_text(comment.get("author_association")),
+            author=login(comment.get("user")),
+            author_association=text(comment.get("author_association")),
             created_at=created_at,
             updated_at=_time(comment.get("updated_at")) or created_at,
-            body=_text(comment.get("body")),
-            **reading.stamp,
+            body=text(comment.get("body")),
+            **reading.page.stamp,
         )
     )
 
@@ -324,7 +287,7 @@ def _read_pull(reading: _Reading, happening: _Happening) -> None:
     pull = _mapping(happening.payload.get("pull_request"))
     number = _number(pull.get("number")) or _number(happening.payload.get("number"))
     if number is None:
-        raise UnusableEventError("pull request without a number")
+        raise BadRecordError("pull request without a number")
     fields = _pull_fields(pull, happening.action, happening.created_at)
     fields["updated_at"] = fields["updated_at"] or happening.created_at
     reading.fold(number, fields)
@@ -347,7 +310,7 @@ def _new_home(payload: Mapping[str, Any]) -> str | None:
 
 def _new_place(payload: Mapping[str, Any]) -> tuple[str | None, int | None]:
     changes = _mapping(payload.get("changes"))
-    repo = _text(_mapping(changes.get("new_repository")).get("full_name"))
+    repo = text(_mapping(changes.get("new_repository")).get("full_name"))
     return repo, _number(_mapping(changes.get("new_issue")).get("number"))
 
 
@@ -368,7 +331,7 @@ def _add_events(reading: _Reading, number: int, happening: _Happening, reason: s
                 created_at=happening.created_at,
                 actor=happening.actor,
                 **details,
-                **reading.stamp,
+                **reading.page.stamp,
             )
         )
 
@@ -380,8 +343,8 @@ def _event_details(kind: str, happening: _Happening, reason: str | None) -> list
         names = _label_names([payload.get("label")]) or _label_names(payload.get("labels")) or ()
         return [{"label": name} for name in names]
     if kind == "renamed":
-        old = _text(_mapping(_mapping(payload.get("changes")).get("title")).get("from"))
-        new = _text(_mapping(payload.get("issue") or payload.get("pull_request")).get("title"))
+        old = text(_mapping(_mapping(payload.get("changes")).get("title")).get("from"))
+        new = text(_mapping(payload.get("issue") or payload.get("pull_request")).get("title"))
         return [] if old is None else [{"title_from": old, "title_to": new}]
     if kind == "transferred":
         repo, number = _new_place(payload)

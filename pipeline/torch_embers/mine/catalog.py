@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.mine import dispositions
-from torch_embers.mine.graphql_records import reject
-from torch_embers.mine.pages import make_page
+from torch_embers.mine.pages import make_page, reject
 from torch_embers.mine.rest_records import BadRecordError, labels_of, number_of, text, whole
+from torch_embers.mine.source import read_cursor, sync_state
 from torch_embers.normalize import iso_utc
 from torch_embers.store.records import (
     Batch,
@@ -24,7 +24,6 @@ from torch_embers.store.records import (
     Page,
     PullFile,
     StatedLink,
-    SyncState,
 )
 
 if TYPE_CHECKING:
@@ -49,13 +48,13 @@ def read_catalog(page: Page) -> Batch:
             _read_entry(entry, page, read)
             batch.extend(read)  # an entry counts whole or not at all
         except (ValueError, KeyError, TypeError) as error:
-            batch.rejects.append(reject(page, place, f"catalog entry: {error!r}", line.decode("utf-8", "replace")))
+            batch.rejects.append(reject(page, place, f"catalog entry: {error!r}", line))
     return batch
 
 
 def _read_entry(entry: dict[str, Any], page: Page, batch: Batch) -> None:
     repo, number = str(entry["repo"]), number_of(entry)
-    made: dict[str, Any] = {"source": page.source, "fetched_at": page.fetched_at, "page_id": page.page_id}
+    made = page.stamp
     batch.items.append(
         Item(
             repo=repo,
@@ -123,8 +122,8 @@ class CatalogSource:
     def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Yield the whole catalog as one batch, or nothing where it is already stored."""
         entries, closings = (resources.data_file(name).read_bytes() for name in (FILE, dispositions.FILE))
-        cursor = json.dumps({"sha256": hashlib.sha256(entries + closings).hexdigest()})
-        if state.get(STREAM) == cursor:
+        digest = hashlib.sha256(entries + closings).hexdigest()
+        if read_cursor(state.get(STREAM)) == {"sha256": digest}:
             return
         pages = [
             make_page(self.repo, self.name, KIND, FILE, entries),
@@ -133,5 +132,5 @@ class CatalogSource:
         batch = read_catalog(pages[0])
         batch.extend(dispositions.read_dispositions(pages[1]))
         batch.pages += pages
-        batch.cursors.append(SyncState(self.repo, self.name, STREAM, cursor, pages[0].fetched_at))
+        batch.cursors.append(sync_state(self, STREAM, sha256=digest))
         yield batch

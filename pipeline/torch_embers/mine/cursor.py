@@ -22,6 +22,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from torch_embers.mine.source import read_cursor
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
@@ -245,8 +247,5 @@ def load_sweep(text: str | None) -> Sweep:
 
 
 def _field(text: str | None, name: str) -> str | None:
-    try:
-        value = json.loads(text or "{}").get(name)
-    except (ValueError, AttributeError):
-        return None
+    value = read_cursor(text).get(name)
     return value if isinstance(value, str) else None

@@ -51,7 +51,6 @@ def read_dispositions(page: Page) -> Batch:
     Raises:
         InputError: a line is wrong; the message names it and its key.
     """
-    made: dict[str, Any] = {"source": page.source, "fetched_at": page.fetched_at, "page_id": page.page_id}
     batch = Batch()
     seen: dict[tuple[str, int, str], int] = {}
     for place, raw in enumerate(page.body.splitlines(), start=1):
@@ -60,7 +59,7 @@ def read_dispositions(page: Page) -> Batch:
         if key in seen:
             raise InputError(f"data/{FILE}: line {place}: {line.repo}#{line.number} stands in line {seen[key]}, too")
         seen[key] = place
-        batch.dispositions.append(Disposition(**line.model_dump(exclude={"thread_read", "read_on"}), **made))
+        batch.dispositions.append(Disposition(**line.model_dump(exclude={"thread_read", "read_on"}), **page.stamp))
     return batch
 
 

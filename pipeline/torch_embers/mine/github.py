@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from torch_embers.errors import ShortListingError, SourceError, UnknownRepositoryError
@@ -24,6 +24,7 @@ from torch_embers.mine.cursor import (
     whole_second,
 )
 from torch_embers.mine.pages import make_page
+from torch_embers.mine.source import read_cursor
 from torch_embers.normalize import now_utc
 from torch_embers.store.records import Batch, Page, SyncState
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from torch_embers.mine.client import GitHubClient
     from torch_embers.mine.scope import Scope
+    from torch_embers.mine.source import Source
 
 REST_PAGE = 100
 """Largest page GitHub gives."""
@@ -41,22 +43,6 @@ COMMENTS, EVENTS = 50, 30
 """Comments and events asked for with each item; longer ones are fetched by further pages."""
 EMPTY_TRIES = 3
 """How often a page that cannot be empty is asked for again."""
-
-
-class Source(Protocol):
-    """Something that can be mined."""
-
-    @property
-    def name(self) -> str:
-        """graphql, rest, archive, jsonl, git or catalog."""
-
-    @property
-    def repo(self) -> str:
-        """Repository as owner/name."""
-
-    def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
-        """Yield transactions; ``state`` holds the cursors that earlier runs saved, by stream."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,9 +284,8 @@ def resolve_name(client: GitHubClient, repo: str, notes: list[str]) -> str:
 def finish(base: Page, more: Sequence[Page], source: Source, stream: str, cursor: str) -> Batch:
     """Records of some pages together with the pages and the cursor behind them."""
     batch = Batch()
-    known = readers.registry()
     for page in (base, *more):
-        batch.extend(readers.read(page, known))
+        batch.extend(readers.read(page))
         batch.pages.append(page)
     batch.cursors.append(SyncState(source.repo, source.name, stream, cursor, base.fetched_at))
     return batch
@@ -411,11 +396,8 @@ class GraphqlSource(_LiveSource):
     def overflow_pages(self, answer: Answer) -> list[Page]:
         """Everything that did not fit beside its item, so that an item is stored whole or not yet."""
         root = (answer.data.get("data") or {}).get("repository") or {}
-        nodes = [n for name in ("issues", "pullRequests") for n in graphql_records.nodes_of(root.get(name)) if n]
-        if root.get("issueOrPullRequest"):
-            nodes.append(root["issueOrPullRequest"])
         pages: list[Page] = []
-        todo = [more for node in nodes for more in graphql_records.overflows(node)]
+        todo = [more for node in graphql_records.item_nodes(root) if node for more in graphql_records.overflows(node)]
         while todo:
             connection, node_id, after = todo.pop()
             query = graphql_records.query(f"more_{connection}")
@@ -452,7 +434,7 @@ class NumbersSource:
         if not self.inner.full_name:
             self.inner.resolve()
         stream = self.inner.scope.stream(f"numbers:{hash_of(self.numbers)}")
-        done = int(json.loads(state.get(stream) or "{}").get("done") or 0)
+        done = int(read_cursor(state.get(stream)).get("done") or 0)
         for place in range(done % max(len(self.numbers), 1), len(self.numbers)):
             base, more = self._fetch(self.numbers[place])
             yield finish(base, more, self, stream, json.dumps({"done": place + 1}))

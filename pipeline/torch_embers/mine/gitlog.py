@@ -9,7 +9,6 @@ read builds upon (the heads) then describe it exactly, and an interrupted run go
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
@@ -19,11 +18,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
+from torch_embers.link.components import Component, Components
 from torch_embers.mine.gitrepo import Clone
-from torch_embers.mine.pages import make_page
+from torch_embers.mine.pages import make_page, reject
 from torch_embers.mine.scope import Scope
-from torch_embers.normalize import clean_text, iso_utc, now_utc
-from torch_embers.store.records import Batch, CodeSize, Commit, CommitFile, Page, Reject, SyncState
+from torch_embers.mine.source import read_cursor, sync_state
+from torch_embers.normalize import clean_text, iso_utc
+from torch_embers.store.records import Batch, CodeSize, Commit, CommitFile, Page, SyncState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -154,17 +155,15 @@ def read_git_log(page: Page) -> Batch:
     What cannot be read as git's output becomes one reject that holds its beginning.
     """
     batch = Batch()
-    stamp: dict[str, Any] = {"source": page.source, "fetched_at": page.fetched_at, "page_id": page.page_id}
+    stamp = page.stamp
     tokens = page.body.split(b"\0")
     place = 0
     while place < len(tokens) - 1:
         values = tokens[place : place + len(_FIELDS)]
         sha = values[0].decode("ascii", "replace")
         if len(values) < len(_FIELDS) or not _SHA.fullmatch(sha):
-            raw = _prose(b"\0".join(tokens[place : place + 10]))[:2_000]
-            batch.rejects.append(
-                Reject(page.source, page.request, None, "not the output of git log", raw, page.fetched_at, page.page_id)
-            )
+            raw = b"\0".join(tokens[place : place + 10])
+            batch.rejects.append(reject(page, None, "not the output of git log", raw))
             break
         batch.commits.append(_commit(page.repo, sha, values, stamp))
         place += len(_FIELDS) + 1
@@ -203,17 +202,9 @@ def _read_files(
 
 
 @cache
-def component_of(path: str) -> tuple[str, str, bool]:
-    """Return (component, sub-component, strict) of a path by data/components.toml; 'other' where it says nothing."""
-    found = _components().by_path(path)
-    return (found.component, found.subcomponent, found.strict) if found else ("other", "", False)
-
-
-@cache
-def _components() -> Any:
-    from torch_embers.link.components import Components
-
-    return Components.load()
+def component_of(path: str) -> Component:
+    """Return the component of a path by data/components.toml; 'other' where no entry fits."""
+    return Components.load().by_path(path) or Component("other", "", strict=False)
 
 
 def read_code_size(page: Page) -> Batch:
@@ -224,7 +215,7 @@ def read_code_size(page: Page) -> Batch:
     are reported by one reject.
     """
     (tag, tagged_at, *_), *files = [token.split(b"\t") for token in page.body.split(b"\0") if token]
-    stamp: dict[str, Any] = {"source": page.source, "fetched_at": page.fetched_at, "page_id": page.page_id}
+    stamp = page.stamp
     counts: Counter[tuple[str, str]] = Counter()
     lines: Counter[tuple[str, str]] = Counter()
     pointers = []
@@ -240,12 +231,8 @@ def read_code_size(page: Page) -> Batch:
             lines[name, subcomponent] += int(count)
     label, when = _path(tag), iso_utc(tagged_at.decode())
     sizes = [CodeSize(page.repo, label, when, *key, counts[key], lines[key], **stamp) for key in sorted(counts)]
-    rejects = []
-    if pointers:
-        reason = f"tag {label}: {len(pointers)} source files are Git LFS pointers and count as nothing"
-        raw = "\n".join(pointers)[:2_000]
-        rejects.append(Reject(page.source, page.request, None, reason, raw, page.fetched_at, page.page_id))
-    return Batch(code_sizes=sizes, rejects=rejects)
+    reason = f"tag {label}: {len(pointers)} source files are Git LFS pointers and count as nothing"
+    return Batch(code_sizes=sizes, rejects=[reject(page, None, reason, "\n".join(pointers))] if pointers else [])
 
 
 # --- the source ------------------------------------------------------------------------------------------
@@ -343,9 +330,9 @@ class GitSource:
             InputError: no git, no complete clone there, or git failed.
         """
         clone = Clone(self.path)
-        yield from self._commits(clone, _load(state.get(self._scope.stream(LOG_STREAM))))
+        yield from self._commits(clone, read_cursor(state.get(self._scope.stream(LOG_STREAM))))
         if self.releases:
-            yield from self._releases(clone, _load(state.get(self._scope.stream(SIZES_STREAM))))
+            yield from self._releases(clone, read_cursor(state.get(self._scope.stream(SIZES_STREAM))))
 
     def _commits(self, clone: Clone, saved: Mapping[str, Any]) -> Iterator[Batch]:
         heads = self._known_heads(clone, saved)
@@ -408,15 +395,7 @@ class GitSource:
         return (self.since is None or moment >= self.since) and (self.until is None or moment < self.until)
 
     def _cursor(self, stream: str, **content: Any) -> SyncState:
-        return SyncState(self.repo, self.name, self._scope.stream(stream), json.dumps(content), now_utc())
-
-
-def _load(cursor: str | None) -> Mapping[str, Any]:
-    try:
-        saved = json.loads(cursor or "{}")
-    except ValueError:
-        return {}
-    return saved if isinstance(saved, dict) else {}
+        return sync_state(self, self._scope.stream(stream), **content)
 
 
 _REF_FORMAT = "%(refname)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)%00%(creatordate:unix)"

@@ -6,9 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
+from torch_embers.mine.pages import reject
 from torch_embers.mine.rest_records import BadRecordError, login, number_of, text, whole
 from torch_embers.normalize import clean_text, iso_utc
-from torch_embers.store.records import Batch, Comment, Event, Item, PullFile, Reject, StatedLink
+from torch_embers.store.records import Batch, Comment, Event, Item, PullFile, StatedLink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 _CAMEL = re.compile(r"(?<!^)(?=[A-Z])")
 OVERFLOWING = ("comments", "timelineItems", "files")
 """Connections of an item that can be longer than one page; each has a query more_<name>.graphql."""
-REJECT_LENGTH = 2_000
 
 
 def query(name: str) -> str:
@@ -29,10 +29,10 @@ def query(name: str) -> str:
     wanted: list[str] = []
     todo = [body]
     while todo:
-        for found in re.findall(r"\.\.\.(\w+)", todo.pop()):
-            if found in known and found not in wanted:
-                wanted.append(found)
-                todo.append(known[found])
+        for fragment in re.findall(r"\.\.\.(\w+)", todo.pop()):
+            if fragment in known and fragment not in wanted:
+                wanted.append(fragment)
+                todo.append(known[fragment])
     return body + "\n" + "\n".join(known[w] for w in sorted(wanted))
 
 
@@ -51,6 +51,12 @@ def listing(data: dict[str, Any], name: str) -> dict[str, Any]:
     """The connection ``issues`` or ``pullRequests`` of an answer; empty where the server left it out."""
     repository = (data.get("data") or {}).get("repository") or {}
     return repository.get(name) or {}
+
+
+def item_nodes(repository: dict[str, Any]) -> list[Any]:
+    """All issues and pull requests below a repository, listed or asked for by number."""
+    nodes = [*nodes_of(repository.get("issues")), *nodes_of(repository.get("pullRequests"))]
+    return [*nodes, repository["issueOrPullRequest"]] if repository.get("issueOrPullRequest") else nodes
 
 
 def _name(repository: object) -> str | None:
@@ -101,9 +107,7 @@ def item(node: dict[str, Any], repo: str, page: Page) -> Item:
         reaction_count=whole((node.get("reactions") or {}).get("totalCount")),
         labels=tuple(sorted(labels)),
         history=True,
-        source=page.source,
-        fetched_at=page.fetched_at,
-        page_id=page.page_id,
+        **page.stamp,
     )
 
 
@@ -117,9 +121,7 @@ def _comment(node: dict[str, Any], repo: str, number: int, page: Page) -> Commen
         created_at=iso_utc(node.get("createdAt")),
         updated_at=iso_utc(node.get("updatedAt")),
         body=text(node.get("body")) or "",
-        source=page.source,
-        fetched_at=page.fetched_at,
-        page_id=page.page_id,
+        **page.stamp,
     )
 
 
@@ -149,9 +151,7 @@ def _event(node: dict[str, Any], repo: str, number: int, page: Page) -> Event:
         other_number=whole(other.get("number")),
         commit_sha=text(closer.get("oid") or commit.get("oid")),
         will_close=node.get("willCloseTarget"),
-        source=page.source,
-        fetched_at=page.fetched_at,
-        page_id=page.page_id,
+        **page.stamp,
     )
 
 
@@ -163,9 +163,7 @@ def _file(node: dict[str, Any], repo: str, number: int, page: Page) -> PullFile:
         change=_lower(node.get("changeType")),
         additions=whole(node.get("additions")),
         deletions=whole(node.get("deletions")),
-        source=page.source,
-        fetched_at=page.fetched_at,
-        page_id=page.page_id,
+        **page.stamp,
     )
 
 
@@ -184,39 +182,20 @@ def _links(node: dict[str, Any], repo: str, number: int, page: Page) -> Iterator
                 target_repo=issue[0],
                 target_number=issue[1] or 0,
                 evidence="closing_reference",
-                source=page.source,
-                fetched_at=page.fetched_at,
-                page_id=page.page_id,
+                **page.stamp,
             )
 
 
 def _parts(node: dict[str, Any], repo: str, number: int, page: Page, batch: Batch) -> None:
-    """Comments, events and files below an item; a null among them is an error the server told us of."""
+    """Comments, events and files below an item; a null among them stands for an error of the server."""
     batch.comments += [_comment(n, repo, number, page) for n in nodes_of(node.get("comments")) if n]
     batch.events += [_event(n, repo, number, page) for n in nodes_of(node.get("timelineItems")) if n and n.get("id")]
     batch.pull_files += [_file(n, repo, number, page) for n in nodes_of(node.get("files")) if n]
 
 
-def reject(page: Page, line: int | None, reason: str, raw: str) -> Reject:
-    """A record set aside."""
-    return Reject(
-        source=page.source,
-        origin=page.request,
-        line=line,
-        reason=clean_text(reason),
-        raw=clean_text(raw[:REJECT_LENGTH]),
-        fetched_at=page.fetched_at,
-        page_id=page.page_id,
-    )
-
-
 def _errors_below(data: dict[str, Any]) -> list[str]:
     """What the server could not answer inside an answer that is otherwise good."""
-    found = []
-    for error in data.get("errors") or []:
-        path = "/".join(str(p) for p in error.get("path") or ())
-        found.append(f"{path}: {error.get('message')}")
-    return found
+    return [f"{'/'.join(map(str, e.get('path') or ()))}: {e.get('message')}" for e in data.get("errors") or []]
 
 
 def read(data: dict[str, Any], page: Page) -> Batch:
@@ -225,10 +204,7 @@ def read(data: dict[str, Any], page: Page) -> Batch:
     root = data.get("data") or {}
     repository = root.get("repository") or {}
     repo = _name(repository) or page.repo
-    found = [*nodes_of(repository.get("issues")), *nodes_of(repository.get("pullRequests"))]
-    if repository.get("issueOrPullRequest"):
-        found.append(repository["issueOrPullRequest"])
-    for place, node in enumerate(found, start=1):
+    for place, node in enumerate(item_nodes(repository), start=1):
         if node is None:
             batch.rejects.append(reject(page, place, "the server could not answer for this item", ""))
             continue

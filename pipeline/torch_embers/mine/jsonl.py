@@ -27,11 +27,11 @@ import orjson
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.mine import rest_records
-from torch_embers.mine.graphql_records import reject
-from torch_embers.mine.pages import make_page
-from torch_embers.mine.rest_records import BadRecordError
-from torch_embers.normalize import clean_text, iso_utc, now_utc
-from torch_embers.store.records import Batch, Comment, Page, PullFile, StatedLink, SyncState
+from torch_embers.mine.pages import make_page, reject
+from torch_embers.mine.rest_records import BadRecordError, parse_line
+from torch_embers.mine.source import read_cursor, sync_state
+from torch_embers.normalize import clean_text, iso_utc
+from torch_embers.store.records import Batch, Comment, Page, PullFile, StatedLink
 from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
@@ -194,22 +194,6 @@ def comment_texts(record: Mapping[str, Any], shape: Shape) -> list[tuple[str | N
 # ---- reading a page ------------------------------------------------------------------------------------------------
 
 
-def parse_line(line: bytes) -> object:
-    """Parse one line, tolerating what Python's parser tolerates: lone surrogates, bad UTF-8.
-
-    Raises:
-        BadRecordError: no JSON.
-    """
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        return json.loads(line.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
-    except (ValueError, RecursionError) as error:
-        raise BadRecordError(f"no JSON: {str(error)[:120]}") from None
-
-
 def origin_of(page: Page) -> tuple[str, int]:
     """File name and first line of a page's request ``name:line``."""
     name, _, line = page.request.rpartition(":")
@@ -226,8 +210,7 @@ def read_jsonl(page: Page) -> Batch:
         try:
             _read_record(parse_line(line), page, batch)
         except BadRecordError as error:
-            raw = line[:2000].decode("utf-8", "replace")
-            batch.rejects.append(reject(page, line_number, str(error), raw))
+            batch.rejects.append(reject(page, line_number, str(error), line))
     return batch
 
 
@@ -251,9 +234,7 @@ def _read_record(record: object, page: Page, batch: Batch) -> None:
                 author=clean_text(author) if author else None,
                 created_at=iso_utc(moment),
                 body=clean_text(body),
-                source=page.source,
-                fetched_at=page.fetched_at,
-                page_id=page.page_id,
+                **page.stamp,
             )
         )
     if shape.pull_number:
@@ -265,13 +246,12 @@ def _read_fix(record: dict[str, Any], shape: Shape, repo: str, number: int, page
     pull = rest_records.whole(_number(record.get(shape.pull_number or "")))
     if pull is None or pull < 1:
         return
-    made: dict[str, Any] = {"source": page.source, "fetched_at": page.fetched_at, "page_id": page.page_id}
     batch.items.append(rest_records.item({"number": pull, "pull_request": {}}, page, repo=repo))
-    batch.stated_links.append(StatedLink(repo, pull, "fixes", repo, number, "dataset", **made))
+    batch.stated_links.append(StatedLink(repo, pull, "fixes", repo, number, "dataset", **page.stamp))
     files = record.get(shape.pull_files) if shape.pull_files else None
     for path in files if isinstance(files, list) else []:
         if isinstance(path, str):
-            batch.pull_files.append(PullFile(repo, pull, clean_text(path), **made))
+            batch.pull_files.append(PullFile(repo, pull, clean_text(path), **page.stamp))
 
 
 # ---- reading a file ------------------------------------------------------------------------------------------------
@@ -389,20 +369,14 @@ class JsonlSource:
             batch = read_jsonl(page)
             last = done + first - 1 + body.count(b"\n") + (not body.endswith(b"\n"))
             batch.pages.append(page)
-            batch.cursors.append(self._cursor(stream, {"file": mark, "lines": last}, page.fetched_at))
+            batch.cursors.append(sync_state(self, stream, file=mark, lines=last))
             yield batch
-        yield Batch(cursors=[self._cursor(stream, {"file": mark, "complete": True}, now_utc())])
-
-    def _cursor(self, stream: str, cursor: dict[str, Any], moment: str) -> SyncState:
-        return SyncState(self.repo, self.name, stream, json.dumps(cursor), moment)
+        yield Batch(cursors=[sync_state(self, stream, file=mark, complete=True)])
 
 
 def _progress(cursor: str | None, mark: str) -> int | None:
     """Lines of an unchanged file that were read already; ``None`` when all were."""
-    try:
-        known = json.loads(cursor or "{}")
-    except ValueError:
-        return 0
-    if not isinstance(known, dict) or known.get("file") != mark:
+    known = read_cursor(cursor)
+    if known.get("file") != mark:
         return 0
     return None if known.get("complete") else int(known.get("lines") or 0)

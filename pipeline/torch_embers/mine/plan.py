@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import re
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError, NotReachableError, RateLimitError
 from torch_embers.mine import runner
+from torch_embers.mine.archive import ArchiveSource
 from torch_embers.mine.client import GitHubClient, Patience
 from torch_embers.mine.github import GraphqlSource, NumbersSource, RestSource
+from torch_embers.mine.gitlog import GitSource
+from torch_embers.mine.jsonl import JsonlSource
 from torch_embers.mine.scope import Scope, scope
+from torch_embers.progress import Progress
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_embers.mine.github import Source
-    from torch_embers.mine.runner import Observer, Report
+    from torch_embers.mine.runner import Report
+    from torch_embers.mine.source import Source
     from torch_embers.settings import Settings
 
 LIVE = ("graphql", "rest")
@@ -50,16 +55,8 @@ class Request:
     replay: bool = False
 
 
-class _Watching(Protocol):
-    """Something that makes an observer, used as ``with watching(client) as observer``."""
-
-    def __call__(self, client: GitHubClient | None) -> _Watched: ...
-
-
-class _Watched(Protocol):
-    def __enter__(self) -> Observer: ...
-
-    def __exit__(self, *_exc: object) -> None: ...
+ProgressOf = Callable[[GitHubClient | None], AbstractContextManager[Progress]]
+"""Makes the progress line of a mine; the client, where there is one, knows the quota."""
 
 
 def choose(request: Request) -> str:
@@ -137,15 +134,9 @@ def read_numbers(path: Path) -> list[int]:
 
 def _file_source(kind: str, request: Request, wanted: Scope) -> Source:
     if kind == "jsonl":
-        from torch_embers.mine.jsonl import JsonlSource
-
         return JsonlSource(wanted.repo, [Path(p) for p in request.paths])
     if kind == "archive":
-        from torch_embers.mine.archive import ArchiveSource
-
         return ArchiveSource(wanted.repo, list(request.paths), wanted.since, wanted.until)
-    from torch_embers.mine.gitlog import GitSource
-
     if len(request.paths) != 1:
         raise InputError("--source git takes one path: the folder of the clone")
     return GitSource(wanted.repo, Path(request.paths[0]), wanted.since, wanted.until)
@@ -171,7 +162,7 @@ def _known_numbers(store: Store, repo: str) -> frozenset[int]:
     return frozenset(int(row[0]) for row in rows)
 
 
-def run(settings: Settings, request: Request, watching: _Watching) -> Iterator[Report]:
+def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterator[Report]:
     """Do what was asked; yields a report per source, as soon as it is done.
 
     Raises:
@@ -179,8 +170,8 @@ def run(settings: Settings, request: Request, watching: _Watching) -> Iterator[R
     """
     store = Store(settings.database)
     if request.replay:
-        with watching(None) as observer:
-            yield runner.replay(store, observer=observer)
+        with progress_of(None) as progress:
+            yield runner.replay(store, progress=progress)
         return
     kind = choose(request)
     refuse_unusable(kind, request)
@@ -188,25 +179,25 @@ def run(settings: Settings, request: Request, watching: _Watching) -> Iterator[R
     numbers = read_numbers(request.numbers) if request.numbers is not None else None
     live = _Live(kind, wanted, numbers, request.budget)
     if kind in FILES:
-        with watching(None) as observer:
-            yield runner.mine(store, _file_source(kind, request, wanted), observer=observer)
+        with progress_of(None) as progress:
+            yield runner.mine(store, _file_source(kind, request, wanted), progress=progress)
         return
     if kind == "catalog" or (kind == "auto" and settings.repo == DEFAULT_REPO):
-        with watching(None) as observer:
-            yield runner.mine_catalog(store, DEFAULT_REPO, observer, link=kind == "catalog")
+        with progress_of(None) as progress:
+            yield runner.mine_catalog(store, DEFAULT_REPO, progress, link=kind == "catalog")
         if kind == "catalog":
             return
-    yield _mine_live(settings, live, store, watching)
+    yield _mine_live(settings, live, store, progress_of)
 
 
-def _mine_live(settings: Settings, live: _Live, store: Store, watching: _Watching) -> Report:
+def _mine_live(settings: Settings, live: _Live, store: Store, progress_of: ProgressOf) -> Report:
     """Mine GitHub; with ``auto`` an unreachable GitHub is no error, because the catalog is there already."""
     with ExitStack() as stack:
         client = stack.enter_context(_client(settings, live.budget))
         if live.kind == "graphql" and not client.authenticated:
             raise InputError("--source graphql needs a token: set GITHUB_TOKEN, or use --source rest")
-        observer = stack.enter_context(watching(client))
-        client.announce = observer.said
+        progress = stack.enter_context(progress_of(client))
+        client.announce = progress.said
         inner = _live_source(client, live)
         try:
             inner.resolve()
@@ -219,9 +210,9 @@ def _mine_live(settings: Settings, live: _Live, store: Store, watching: _Watchin
         source: Source = inner
         if live.numbers is not None:
             source = NumbersSource(inner, live.numbers, _known_numbers(store, inner.repo))
-        observer.expects(inner.totals.all)
+        progress.expects(inner.totals.all)
         try:
-            report = runner.mine(store, source, observer=observer)
+            report = runner.mine(store, source, progress=progress)
         except RateLimitError as limit:
             if client.authenticated or live.kind != "auto":
                 raise

@@ -6,80 +6,66 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.mine import graphql_records, rest_records
-from torch_embers.mine.graphql_records import reject
+from torch_embers.mine import archive_events, catalog, dispositions, gitlog, graphql_records, jsonl, rest_records
+from torch_embers.mine.pages import reject
 from torch_embers.mine.rest_records import BadRecordError
 from torch_embers.store.records import Batch, Item, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
-def rest_items(page: Page) -> Batch:
-    """Read a page of ``/repos/{repo}/issues`` (issues and pull requests together) or ``/pulls``."""
+def _each(page: Page, read_object: Callable[[dict[str, Any], Batch], None]) -> Batch:
+    """Read the objects of a JSON page one by one; an object that cannot be used is set aside."""
     batch = Batch()
-    for place, obj in enumerate(_array(page), start=1):
+    data = json.loads(page.body)
+    for place, obj in enumerate(data if isinstance(data, list) else [data], start=1):
         try:
-            batch.items.append(rest_records.item(obj, page, repo=page.repo))
+            if not isinstance(obj, dict):
+                raise BadRecordError(f"not an object but {type(obj).__name__}")
+            read_object(obj, batch)
         except BadRecordError as error:
             batch.rejects.append(reject(page, place, str(error), json.dumps(obj)))
     return batch
 
 
-def rest_item(page: Page) -> Batch:
-    """Read one object of ``/repos/{repo}/issues/{number}``."""
-    obj = json.loads(page.body)
-    try:
-        return Batch(items=[rest_records.item(obj, page, repo=page.repo)])
-    except BadRecordError as error:
-        return Batch(rejects=[reject(page, None, str(error), json.dumps(obj))])
+def rest_items(page: Page) -> Batch:
+    """Read ``/repos/{repo}/issues`` (issues and pull requests together), ``/pulls`` or ``/issues/{number}``."""
+    return _each(page, lambda obj, batch: batch.items.append(rest_records.item(obj, page, repo=page.repo)))
 
 
 def rest_comments(page: Page) -> Batch:
     """Read a page of ``/repos/{repo}/issues/comments``."""
-    batch = Batch()
-    for place, obj in enumerate(_array(page), start=1):
-        try:
-            if not isinstance(obj, dict):
-                raise BadRecordError("not an object")
-            batch.comments.append(rest_records.comment(obj, rest_records.comment_number(obj), page))
-        except BadRecordError as error:
-            batch.rejects.append(reject(page, place, str(error), json.dumps(obj)))
-    return batch
+
+    def add(obj: dict[str, Any], batch: Batch) -> None:
+        batch.comments.append(rest_records.comment(obj, rest_records.comment_number(obj), page))
+
+    return _each(page, add)
 
 
 def rest_events(page: Page) -> Batch:
     """Read a page of ``/repos/{repo}/issues/events``; each event names its item."""
-    batch = Batch()
-    for place, obj in enumerate(_array(page), start=1):
-        issue = obj.get("issue") if isinstance(obj, dict) else None
-        try:
-            if not isinstance(issue, dict):
-                raise BadRecordError("an event without its item")
-            found = rest_records.event(obj, rest_records.number_of(issue), page)
-        except BadRecordError as error:
-            batch.rejects.append(reject(page, place, str(error), json.dumps(obj)))
-            continue
-        if found:
-            batch.events.append(found)
-    return batch
+
+    def add(obj: dict[str, Any], batch: Batch) -> None:
+        if not isinstance(issue := obj.get("issue"), dict):
+            raise BadRecordError("an event without its item")
+        if event := rest_records.event(obj, rest_records.number_of(issue), page):
+            batch.events.append(event)
+
+    return _each(page, add)
 
 
 def rest_timeline(page: Page) -> Batch:
     """Read a page of ``/repos/{repo}/issues/{number}/timeline``: comments and events of one item."""
-    batch = Batch()
     number = int(page.request.split("/issues/", 1)[1].split("/", 1)[0])
-    for place, obj in enumerate(_array(page), start=1):
-        try:
-            if not isinstance(obj, dict):
-                raise BadRecordError("not an object")
-            if obj.get("event") == "commented":
-                batch.comments.append(rest_records.comment(obj, number, page))
-            elif found := rest_records.event(obj, number, page):
-                batch.events.append(found)
-        except BadRecordError as error:
-            batch.rejects.append(reject(page, place, str(error), json.dumps(obj)))
-    return batch
+
+    def add(obj: dict[str, Any], batch: Batch) -> None:
+        if obj.get("event") == "commented":
+            batch.comments.append(rest_records.comment(obj, number, page))
+        elif event := rest_records.event(obj, number, page):
+            batch.events.append(event)
+
+    return _each(page, add)
 
 
 def tombstone(page: Page) -> Batch:
@@ -90,19 +76,9 @@ def tombstone(page: Page) -> Batch:
     note = json.loads(page.body)
     if not note.get("known"):
         return Batch(rejects=[reject(page, None, f"no item #{note['number']} in {page.repo}", "")])
-    return Batch(
-        items=[
-            Item(
-                repo=page.repo,
-                number=int(note["number"]),
-                deleted_at=page.fetched_at,
-                transferred_to=_moved_to(note.get("transferred_to")),
-                source=page.source,
-                fetched_at=page.fetched_at,
-                page_id=page.page_id,
-            )
-        ]
-    )
+    moved_to = _moved_to(note.get("transferred_to"))
+    item = Item(page.repo, int(note["number"]), deleted_at=page.fetched_at, transferred_to=moved_to, **page.stamp)
+    return Batch(items=[item])
 
 
 def _moved_to(address: object) -> str | None:
@@ -115,44 +91,30 @@ def _moved_to(address: object) -> str | None:
     return address
 
 
-def graphql(page: Page) -> Batch:
-    """Read any GraphQL answer."""
-    return graphql_records.read(json.loads(page.body), page)
+READERS: Mapping[str, Callable[[Page], Batch]] = {
+    "rest.items": rest_items,
+    "rest.item": rest_items,
+    "rest.comments": rest_comments,
+    "rest.events": rest_events,
+    "rest.timeline": rest_timeline,
+    "github.tombstone": tombstone,
+    "graphql": lambda page: graphql_records.read(json.loads(page.body), page),
+    archive_events.PAGE_KIND: archive_events.read_archive,
+    catalog.KIND: catalog.read_catalog,
+    dispositions.KIND: dispositions.read_dispositions,
+    gitlog.LOG_KIND: gitlog.read_git_log,
+    gitlog.SIZES_KIND: gitlog.read_code_size,
+    jsonl.KIND: jsonl.read_jsonl,
+}
+"""Reader of each kind of page."""
 
 
-def _array(page: Page) -> list[Any]:
-    data = json.loads(page.body)
-    return data if isinstance(data, list) else [data]
-
-
-def registry() -> dict[str, Callable[[Page], Batch]]:
-    """Reader of each kind of page."""
-    from torch_embers.mine import archive, catalog, dispositions, gitlog, jsonl
-
-    return {
-        "rest.items": rest_items,
-        "rest.item": rest_item,
-        "rest.comments": rest_comments,
-        "rest.events": rest_events,
-        "rest.timeline": rest_timeline,
-        "github.tombstone": tombstone,
-        "graphql": graphql,
-        "archive.events": archive.read_archive,
-        "catalog.entries": catalog.read_catalog,
-        dispositions.KIND: dispositions.read_dispositions,
-        "git.log": gitlog.read_git_log,
-        "git.sizes": gitlog.read_code_size,
-        "jsonl.records": jsonl.read_jsonl,
-    }
-
-
-def read(page: Page, readers: dict[str, Callable[[Page], Batch]] | None = None) -> Batch:
+def read(page: Page) -> Batch:
     """Turn a page into its records.
 
     Raises:
         InputError: a page of a kind that this release does not know.
     """
-    reader = (readers or registry()).get(page.kind)
-    if reader is None:
+    if page.kind not in READERS:
         raise InputError(f"page {page.page_id} is of the unknown kind {page.kind!r}: upgrade torch-embers")
-    return reader(page)
+    return READERS[page.kind](page)

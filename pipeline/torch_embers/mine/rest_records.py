@@ -1,8 +1,11 @@
-"""GitHub's REST objects as records. Pure, and shared by live REST, JSONL files and GH Archive payloads."""
+"""GitHub's REST objects as records. Pure; shared by live REST and by files of records."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Comment, Event, Item
@@ -30,6 +33,21 @@ EVENT_TYPES = {
 
 class BadRecordError(ValueError):
     """A record that cannot be used; the text says why."""
+
+
+def parse_line(line: bytes) -> Any:
+    """Parse one line; also what strict JSON refuses but Python reads: lone surrogates, bad UTF-8, NaN.
+
+    Raises:
+        BadRecordError: no JSON.
+    """
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as strict:
+        try:
+            return json.loads(line.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
+        except (ValueError, RecursionError):
+            raise BadRecordError(f"malformed JSON: {strict}") from strict
 
 
 def text(value: object) -> str | None:
@@ -144,16 +162,14 @@ def item(obj: object, page: Page, *, repo: str | None = None) -> Item:
         comment_count=whole(obj.get("comments")),
         reaction_count=whole(reactions.get("total_count")) if isinstance(reactions, dict) else None,
         labels=labels_of(obj.get("labels")),
-        source=page.source,
-        fetched_at=page.fetched_at,
-        page_id=page.page_id,
+        **page.stamp,
     )
 
 
 def identity(obj: dict[str, Any]) -> str | None:
     """The object's own id as text (REST: a number; GraphQL calls the same number ``fullDatabaseId``)."""
-    found = obj.get("id")
-    return clean_text(str(found)) if isinstance(found, int | str) and found != "" else None
+    value = obj.get("id")
+    return clean_text(str(value)) if isinstance(value, int | str) and value != "" else None
 
 
 def comment(obj: dict[str, Any], number: int, page: Page, *, repo: str | None = None) -> Comment:
@@ -162,21 +178,19 @@ def comment(obj: dict[str, Any], number: int, page: Page, *, repo: str | None = 
     Raises:
         BadRecordError: it has no id.
     """
-    found = identity(obj)
-    if found is None:
+    comment_id = identity(obj)
+    if comment_id is None:
         raise BadRecordError("a comment without an id")
     return Comment(
         repo=repo or page.repo,
         number=number,
-        comment_id=found,
+        comment_id=comment_id,
         author=login(obj.get("user") or obj.get("actor")),
         author_association=text(obj.get("author_association")),
         created_at=iso_utc(obj.get("created_at")),
         updated_at=iso_utc(obj.get("updated_at")),
         body=text(obj.get("body")) or "",
-        source=page.source,
-        fetched_at=page.fetched_at,
-        page_id=page.page_id,
+        **page.stamp,
     )
 
 
@@ -227,7 +241,5 @@ def event(obj: dict[str, Any], number: int, page: Page, *, repo: str | None = No
         other_repo=other_repo,
         other_number=other_number,
         commit_sha=text(obj.get("commit_id")),
-        source=page.source,
-        fetched_at=page.fetched_at,
-        page_id=page.page_id,
+        **page.stamp,
     )

@@ -7,7 +7,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from torch_embers.errors import ShortListingError, StoreMissingError
 from torch_embers.link.stage import LinkCounts, link_changed
@@ -15,12 +15,14 @@ from torch_embers.mine import readers
 from torch_embers.mine.catalog import CatalogSource
 from torch_embers.mine.client import BudgetError
 from torch_embers.mine.github import GraphqlSource, RestSource, Totals
+from torch_embers.progress import Silent
 from torch_embers.store.records import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torch_embers.mine.github import Source
+    from torch_embers.mine.source import Source
+    from torch_embers.progress import Progress
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Prepared, Writer
 
@@ -32,32 +34,6 @@ COUNT_TOLERANCE = 0.001
 """Share of issues that may be missing at the end of a full listing: the search index lags behind by minutes."""
 COUNT_SLACK = 2
 END_TRIES = 3
-
-
-class Observer(Protocol):
-    """Who watches a mine; the command line draws a progress bar."""
-
-    def committed(self, batch: Prepared) -> None:
-        """A batch was committed."""
-
-    def said(self, text: str) -> None:
-        """Something worth a line."""
-
-    def expects(self, total: int | None) -> None:
-        """How many items there are, as far as the tracker says."""
-
-
-class Silent:
-    """An observer that does nothing."""
-
-    def committed(self, batch: Prepared) -> None:
-        """Ignore."""
-
-    def said(self, text: str) -> None:
-        """Ignore."""
-
-    def expects(self, total: int | None) -> None:
-        """Ignore."""
 
 
 @dataclass(slots=True)
@@ -80,11 +56,8 @@ class Report:
 
     def add(self, batch: Prepared) -> None:
         """Count a committed batch."""
-        self.items += batch.count("items")
-        self.comments += batch.count("comments")
-        self.events += batch.count("events")
-        self.commits += batch.count("commits")
-        self.rejects += batch.count("rejects")
+        for name in ("items", "comments", "events", "commits", "rejects"):
+            setattr(self, name, getattr(self, name) + batch.count(name))
         self.pages += batch.count("raw_pages")
 
 
@@ -149,11 +122,11 @@ def _gathered(first: Prepared, waiting: queue.Queue[Prepared | _End]) -> tuple[P
     return merged, None
 
 
-def _drain(writer: Writer, batches: Iterator[Batch], report: Report, observer: Observer) -> None:
+def _drain(writer: Writer, batches: Iterator[Batch], report: Report, progress: Progress) -> None:
     for batch in ahead(writer.prepare(batch) for batch in batches):
         writer.commit(batch)
         report.add(batch)
-        observer.committed(batch)
+        progress.advanced(batch.count("items") + batch.count("commits"))
 
 
 def stored_issues(store: Store, repo: str) -> int:
@@ -174,11 +147,11 @@ def missing(expected: Totals, stored: int) -> int:
 
 
 def _mine_and_check(
-    store: Store, writer: Writer, source: Source, report: Report, observer: Observer, sleep: Callable[[float], None]
+    store: Store, writer: Writer, source: Source, report: Report, progress: Progress, sleep: Callable[[float], None]
 ) -> None:
     """Read a source to its end, and again where the tracker says that there must be more."""
     for attempt in range(1, END_TRIES + 1):
-        _drain(writer, source.batches(store.cursors(source.repo, source.name)), report, observer)
+        _drain(writer, source.batches(store.cursors(source.repo, source.name)), report, progress)
         report.repo = source.repo
         if not isinstance(source, RestSource | GraphqlSource) or not _checkable(source):
             return
@@ -186,7 +159,7 @@ def _mine_and_check(
         lacking = missing(expected, stored_issues(store, source.repo))
         if not lacking:
             return
-        observer.said(f"the listing ended, but GitHub counts {lacking} issues more: reading its end again")
+        progress.said(f"the listing ended, but GitHub counts {lacking} issues more: reading its end again")
         sleep(min(attempt, source.client.patience.max_wait))
     raise ShortListingError(
         f"{source.repo}: the listing ended {END_TRIES} times with {lacking} issues missing of {expected.issues}. "
@@ -202,7 +175,7 @@ def mine(
     store: Store,
     source: Source,
     *,
-    observer: Observer | None = None,
+    progress: Progress | None = None,
     link: bool = True,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Report:
@@ -211,12 +184,12 @@ def mine(
     Raises:
         EmbersError: as the source or the store says; every page committed before it stays.
     """
-    observer = observer or Silent()
+    progress = progress or Silent()
     report = Report(source.name, source.repo)
     started = time.monotonic()
     with store.writer(f"embers mine --source {source.name}", create=True) as writer:
         try:
-            _mine_and_check(store, writer, source, report, observer, sleep)
+            _mine_and_check(store, writer, source, report, progress, sleep)
         except BudgetError as stop:
             report.stopped = str(stop)
         finally:
@@ -227,16 +200,15 @@ def mine(
     return report
 
 
-def replay(store: Store, *, observer: Observer | None = None, link: bool = True) -> Report:
+def replay(store: Store, *, progress: Progress | None = None, link: bool = True) -> Report:
     """Rebuild every derived table from the raw pages, without any network.
 
     Raises:
         StoreError: no database, or it is in use.
     """
-    observer = observer or Silent()
+    progress = progress or Silent()
     report = Report("replay", "")
     started = time.monotonic()
-    known = readers.registry()
     if not store.exists():
         raise StoreMissingError(f"no database at {store.path}: there is nothing to replay, run `embers mine` first")
 
@@ -244,21 +216,21 @@ def replay(store: Store, *, observer: Observer | None = None, link: bool = True)
         for pages in store.pages():
             batch = Batch()
             for page in pages:
-                batch.extend(readers.read(page, known))
+                batch.extend(readers.read(page))
             yield batch
 
     with store.writer("embers mine --replay") as writer:
         writer.clear_derived()
-        _drain(writer, batches(), report, observer)
+        _drain(writer, batches(), report, progress)
         report.seconds = time.monotonic() - started
         if link:
             report.links = link_changed(store, writer)
     return report
 
 
-def mine_catalog(store: Store, repo: str, observer: Observer | None = None, *, link: bool = True) -> Report:
+def mine_catalog(store: Store, repo: str, progress: Progress | None = None, *, link: bool = True) -> Report:
     """Bring the embedded catalog into the store."""
-    return mine(store, CatalogSource(repo), observer=observer, link=link)
+    return mine(store, CatalogSource(repo), progress=progress, link=link)
 
 
 def link_only(store: Store) -> LinkCounts:

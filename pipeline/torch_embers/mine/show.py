@@ -13,7 +13,6 @@ from torch_embers.progress_bar import ProgressBar
 if TYPE_CHECKING:
     from torch_embers.mine.client import GitHubClient
     from torch_embers.mine.runner import Report
-    from torch_embers.store.writer import Prepared
 
 
 class _Quota(ProgressColumn):
@@ -44,10 +43,6 @@ class MineProgress(ProgressBar):
 
     def __init__(self, client: GitHubClient | None = None) -> None:
         super().__init__("mining", _Quota(client))
-
-    def committed(self, batch: Prepared) -> None:
-        """Count a committed batch."""
-        self.advanced(batch.count("items") + batch.count("commits"))
 
 
 def print_report(report: Report) -> None:

@@ -1,13 +1,14 @@
-"""What the miners hand to the store: one frozen dataclass per table, fields in column order.
+"""What the miners pass to the store: one frozen dataclass per table, with a field per column.
 
 Times are ISO 8601 text in UTC (``2024-01-23T10:00:00Z``) or ``None``; DuckDB turns them into TIMESTAMP.
-``None`` means "this source does not say", an empty string "the source says: empty". The store keeps what an
-earlier source knew where a later one does not say (see ``Writer.commit``).
+``None`` means that this source does not give the value, an empty string that the value is empty. Where a later
+source gives no value, the store keeps that of an earlier one (see ``Writer.commit``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,23 @@ class Page:
     body: bytes
     """As received; the store compresses it."""
 
+    @property
+    def stamp(self) -> dict[str, Any]:
+        """Provenance of the records that come from this page: the fields of ``Fetched``."""
+        return {"source": self.source, "fetched_at": self.fetched_at, "page_id": self.page_id}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """Provenance of a record: the source and the page that it comes from."""
+
+    source: str = ""
+    fetched_at: str | None = None
+    page_id: str = ""
+
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Item(Fetched):
     """An issue or a pull request."""
 
     repo: str
@@ -63,13 +78,10 @@ class Item:
     """``owner/name#number`` where a transferred item went."""
     history: bool | None = None
     """True once the item's events were fetched completely."""
-    source: str = ""
-    fetched_at: str | None = None
-    page_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(Fetched):
     """Something that happened to an item: label, close, reopen, rename, transfer, duplicate ..."""
 
     repo: str
@@ -86,13 +98,10 @@ class Event:
     other_number: int | None = None
     commit_sha: str | None = None
     will_close: bool | None = None
-    source: str = ""
-    fetched_at: str | None = None
-    page_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(Fetched):
     """A comment on an item."""
 
     repo: str
@@ -103,13 +112,10 @@ class Comment:
     created_at: str | None = None
     updated_at: str | None = None
     body: str | None = None
-    source: str = ""
-    fetched_at: str | None = None
-    page_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class PullFile:
+class PullFile(Fetched):
     """A file that a pull request changes."""
 
     repo: str
@@ -119,13 +125,10 @@ class PullFile:
     """added, modified, deleted, renamed, copied or changed."""
     additions: int | None = None
     deletions: int | None = None
-    source: str = ""
-    fetched_at: str | None = None
-    page_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Fetched):
     """A commit of a local clone."""
 
     repo: str
@@ -136,13 +139,10 @@ class Commit:
     subject: str | None = None
     message: str | None = None
     pull_number: int | None = None
-    source: str = ""
-    fetched_at: str | None = None
-    page_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class CommitFile:
+class CommitFile(Fetched):
     """A file that a commit changes."""
 
     repo: str
@@ -150,13 +150,10 @@ class CommitFile:
     path: str
     additions: int | None = None
     deletions: int | None = None
-    source: str = ""
-    fetched_at: str | None = None
-    page_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class CodeSize:
+class CodeSize(Fetched):
     """Lines of code of one component at one release tag."""
 
     repo: str
@@ -167,13 +164,10 @@ class CodeSize:
     files: int
     lines: int
     """Physical lines, counted as line feeds in tracked text files."""
-    source: str = ""
-    fetched_at: str | None = None
-    page_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class GoldLabel:
+class GoldLabel(Fetched):
     """A taxonomy label given by a named annotator."""
 
     repo: str
@@ -185,13 +179,10 @@ class GoldLabel:
     annotator: str
     evidence: str | None = None
     labelled_at: str | None = None
-    source: str = ""
-    fetched_at: str | None = None
-    page_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogEntry:
+class CatalogEntry(Fetched):
     """What the embedded catalog says of a bug beyond the facts that go into ``items``."""
 
     repo: str
@@ -201,13 +192,10 @@ class CatalogEntry:
     affected_versions: tuple[str, ...] = ()
     fixed_versions: tuple[str, ...] = ()
     facts_as_of: str | None = None
-    source: str = ""
-    fetched_at: str | None = None
-    page_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Disposition:
+class Disposition(Fetched):
     """What an annotator read of the closing of an issue."""
 
     repo: str
@@ -223,13 +211,10 @@ class Disposition:
     evidence_ref: str | None = None
     evidence_date: str | None = None
     confidence: float | None = None
-    source: str = ""
-    fetched_at: str | None = None
-    page_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class StatedLink:
+class StatedLink(Fetched):
     """A link that a source states as data (closing pull requests, the catalog), not as prose."""
 
     repo: str
@@ -240,23 +225,17 @@ class StatedLink:
     target_number: int
     evidence: str
     """catalog, closing_reference, event or dataset."""
-    source: str = ""
-    fetched_at: str | None = None
-    page_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class Reject(Fetched):
     """A record that could not be used, kept aside with the reason; the rest goes on."""
 
-    source: str
     origin: str
     line: int | None
     reason: str
     raw: str
     """The first 2,000 characters of what was refused."""
-    fetched_at: str | None = None
-    page_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
