@@ -1,5 +1,5 @@
 -- Which components do labels and changed files give each item? Replaces all of them.
--- Temporary tables path_parts and label_parts (name, component, subcomponent, strict) hold what data/components.toml says of each name.
+-- Temporary tables path_parts and label_parts (name, component, subcomponent, strict) hold the component of each name by data/components.toml.
 DELETE FROM components WHERE evidence IN ('path', 'label');
 
 INSERT INTO components

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import duckdb
 
 MAX_ROUNDS = 12
-MAX_FOUND = 2_000
+MAX_NODES = 2_000
 """Nodes at which the search stops widening; the tree shows far fewer."""
 
 _TOUCHING = """
@@ -51,16 +51,16 @@ FROM commits c SEMI JOIN frontier f ON f.repo = c.repo AND f.sha = c.sha
 def around(base: duckdb.DuckDBPyConnection, start: Node) -> tuple[list[Link], dict[Node, Facts]]:
     """Links and facts of everything that a chain from ``start`` can show.
 
-    Strong links are followed round by round; then the mentions of what was found, and strong links from there.
+    Strong links are followed round by round; then the mentions of these nodes, and strong links from there.
     """
     connection = base.cursor()  # its own temporary view, and no result left open by the caller
     book = relations.load().relations
     strong = [name for name, relation in book.items() if relation.strength in (STRONG, IDENTITY)]
     links: set[Link] = set()
-    story = _close(connection, {start}, {start}, strong, links)
-    mentioned = _touching(connection, story, [relations.MENTIONS])
+    connected = _close(connection, {start}, {start}, strong, links)
+    mentioned = _touching(connection, connected, [relations.MENTIONS])
     links |= mentioned
-    _close(connection, {end for link in mentioned for end in (link.source, link.target)}, story, strong, links)
+    _close(connection, {end for link in mentioned for end in (link.source, link.target)}, connected, strong, links)
     nodes = {start} | {end for link in links for end in (link.source, link.target)}
     return sorted(links, key=_order), _facts(connection, nodes)
 
@@ -77,15 +77,15 @@ def _close(
     links: set[Link],
 ) -> set[Node]:
     """Follow the named relations from ``frontier`` until nothing new comes; adds to ``links``, returns all nodes."""
-    found = set(seen) | frontier
+    nodes = set(seen) | frontier
     for _ in range(MAX_ROUNDS):
-        if not frontier or len(found) > MAX_FOUND:
+        if not frontier or len(nodes) > MAX_NODES:
             break
         touching = _touching(connection, frontier, names)
         links |= touching
-        frontier = {end for link in touching for end in (link.source, link.target)} - found
-        found |= frontier
-    return found
+        frontier = {end for link in touching for end in (link.source, link.target)} - nodes
+        nodes |= frontier
+    return nodes
 
 
 def _register(connection: duckdb.DuckDBPyConnection, nodes: Iterable[Node]) -> None:

@@ -12,7 +12,7 @@ WITH undone AS (
      AND u.other_repo IS NOT DISTINCT FROM e.other_repo AND u.other_number IS NOT DISTINCT FROM e.other_number
      AND u.type = CASE e.type WHEN 'marked_as_duplicate' THEN 'unmarked_as_duplicate' WHEN 'connected' THEN 'disconnected' END
     WHERE u.at IS NULL OR u.at < e.created_at
-), told AS (
+), stated AS (
     SELECT *, coalesce(other_repo, repo) AS other FROM standing
     WHERE (type IN ('closed', 'marked_as_duplicate', 'cross_referenced', 'connected') AND other_number IS NOT NULL)
        OR (type IN ('closed', 'referenced') AND commit_sha IS NOT NULL)
@@ -22,13 +22,13 @@ WITH undone AS (
            CASE type WHEN 'closed' THEN 'closed_by' ELSE 'duplicates' END AS relation,
            CASE WHEN other_number IS NULL THEN repo ELSE other END AS target_repo, other_number AS target_number,
            CASE WHEN other_number IS NULL THEN lower(commit_sha) END AS target_sha, type, event_id, created_at, page_id
-    FROM told WHERE type IN ('closed', 'marked_as_duplicate')
+    FROM stated WHERE type IN ('closed', 'marked_as_duplicate')
     UNION ALL
     SELECT CASE WHEN type = 'referenced' THEN repo ELSE other END, CASE WHEN type <> 'referenced' THEN other_number END,
            CASE WHEN type = 'referenced' THEN lower(commit_sha) END,
            CASE WHEN type = 'connected' OR will_close THEN 'fixes' ELSE 'mentions' END,
            repo, number, NULL, type, event_id, created_at, page_id
-    FROM told WHERE type IN ('cross_referenced', 'connected', 'referenced')
+    FROM stated WHERE type IN ('cross_referenced', 'connected', 'referenced')
 )
 SELECT repo, number, sha, relation, target_repo, target_number, target_sha,
        'event', 'event', event_id, type, NULL, created_at, page_id

@@ -1,8 +1,8 @@
-"""What a text says about other items and commits: a pure parser, linear in the text.
+"""References of a text to other items and commits: a pure parser, linear in the text.
 
-Two steps. First every token that can name an item or a commit is found (``#1``, ``GH-1``, ``owner/name#1``, an address,
-a hash) and replaced by one private character; then the rules of ``data/relations.toml`` look for phrases around these
-characters. What no rule claims is a mention.
+Two steps. First every token that can name an item or a commit is located (``#1``, ``GH-1``, ``owner/name#1``, an
+address, a hash) and replaced by one private character; then the rules of ``data/relations.toml`` look for phrases
+around these characters. What no rule claims is a mention.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_NUMBER = 9_999_999
 SNIPPET = 160
 SNIPPET_BEFORE = 100
 GUARD_WINDOW = 60
-"""Characters before a match in which a guard looks for a negation or a wish."""
+"""Characters before a match in which a guard looks for a negation or an intention."""
 
 LINES_BEFORE = 2
 """Phrases reach back over this many line feeds: a keyword above its reference, the header of a block."""
@@ -50,7 +50,7 @@ _SPACES = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One thing a text says about another item or commit."""
+    """One statement of a text about another item or commit."""
 
     relation: str
     """A name of data/relations.toml."""
@@ -87,20 +87,20 @@ def parse(
         kind: issue, pull, comment or commit, where known: only pulls and commits revert, land or fix.
 
     Returns:
-        At most one reference per relation, direction and target; a mention only where nothing stronger is said.
+        At most one reference per relation, direction and target; a mention only without a stronger relation.
     """
     text = _one_kind_of_line(text)
     lower = _lower(text)
     if not _may_refer(lower):
         return []
     kinds = _kinds(kind, number)
-    said = blank_unsaid(lower)
-    tokens = list(_tokens(said, text, repo))
+    prose = blank_unsaid(lower)
+    tokens = list(_tokens(prose, text, repo))
     if not tokens:
         return []
     book = relations.load()
-    found = _Reading(said, tokens).references(book, kinds, title=title)
-    return _merge(found, text, repo, number, book)
+    findings = _Reading(prose, tokens).references(book, kinds, title=title)
+    return _merge(findings, text, repo, number, book)
 
 
 def _one_kind_of_line(text: str) -> str:
@@ -129,15 +129,15 @@ def _may_refer(lower: str) -> bool:
     return contains_any(lower, _HASH_WORDS)
 
 
-def _tokens(said: str, text: str, repo: str) -> Iterator[_Token]:
+def _tokens(prose: str, text: str, repo: str) -> Iterator[_Token]:
     """Everything that can name an item or a commit, left to right, without overlaps."""
-    numbered = list(_item_tokens(said, text, repo))
-    if not contains_any(said, _HASH_WORDS):
+    numbered = list(_item_tokens(prose, text, repo))
+    if not contains_any(prose, _HASH_WORDS):
         return iter(numbered)
     starts = [token.start for token in numbered]
     hashes = [
         _Token(match.start(), match.end(), repo, None, match[1])
-        for match in _SHA.finditer(said)
+        for match in _SHA.finditer(prose)
         if not _covered(numbered, starts, match.start())
     ]
     return iter(sorted([*numbered, *hashes], key=lambda token: token.start))
@@ -148,39 +148,39 @@ def _covered(tokens: list[_Token], starts: list[int], place: int) -> bool:
     return before >= 0 and tokens[before].end > place
 
 
-def _item_tokens(said: str, text: str, repo: str) -> Iterator[_Token]:
+def _item_tokens(prose: str, text: str, repo: str) -> Iterator[_Token]:
     place = 0
-    while match := _CANDIDATE.search(said, place):
+    while match := _CANDIDATE.search(prose, place):
         start = match.start()
         if match[0].startswith("http"):
-            address = _URL.match(said, start)
+            address = _URL.match(prose, start)
             place = address.end() if address else match.end()
-            token = _address_token(said, text, repo, start, place)
+            token = _address_token(prose, text, repo, start, place)
         else:
-            token = _number_token(said, text, repo, start, place)
+            token = _number_token(prose, text, repo, start, place)
             place = token.end if token else match.end()
         if token:
             yield token
 
 
-def _address_token(said: str, text: str, repo: str, start: int, end: int) -> _Token | None:
-    github = _GITHUB.match(said, start, end)
+def _address_token(prose: str, text: str, repo: str, start: int, end: int) -> _Token | None:
+    github = _GITHUB.match(prose, start, end)
     if github is None:
         return None
-    end = start + len(said[start:end].rstrip(".,;:!?*_"))
+    end = start + len(prose[start:end].rstrip(".,;:!?*_"))
     end = max(end, github.end())
     target = _same_repo(text[github.start(1) : github.end(1)], repo)
     return _Token(start, end, target, int(github[2]) if github[2] else None, github[3])
 
 
-def _number_token(said: str, text: str, repo: str, start: int, floor: int) -> _Token | None:
-    match = _NUMBER.match(said, start)
+def _number_token(prose: str, text: str, repo: str, start: int, floor: int) -> _Token | None:
+    match = _NUMBER.match(prose, start)
     if match is None:
         return None
     target = repo
-    before = said[max(floor, start - 202) : start]
+    before = prose[max(floor, start - 202) : start]
     if before and (before[-1].isalnum() or before[-1] in "_.-/" or before[-1] in _BAD_NEIGHBOURS):
-        named = _REPO_BEFORE.search(before) if "/" in before and said[start] == "#" else None
+        named = _REPO_BEFORE.search(before) if "/" in before and prose[start] == "#" else None
         if named:
             begin = start - len(named[1])
             target = _same_repo(text[begin:start], repo)
@@ -205,40 +205,40 @@ class _Finding:
     inverse: bool
 
 
-def _lines_before(said: str, floor: int, place: int) -> int:
+def _lines_before(prose: str, floor: int, place: int) -> int:
     """Where the lines begin that a phrase around ``place`` can reach back to; not before ``floor``."""
     for _ in range(LINES_BEFORE + 1):
-        place = said.rfind("\n", floor, place)
+        place = prose.rfind("\n", floor, place)
         if place < 0:
             return floor
     return place + 1
 
 
-def _rest_of_line(said: str, start: int, end: int) -> str:
-    line_feed = said.find("\n", start, end)
-    return said[start : end if line_feed < 0 else line_feed]
+def _rest_of_line(prose: str, start: int, end: int) -> str:
+    line_feed = prose.find("\n", start, end)
+    return prose[start : end if line_feed < 0 else line_feed]
 
 
 class _Reading:
     """A text with its tokens replaced, cut down to the lines around them, while rules are tried on it."""
 
-    def __init__(self, said: str, tokens: list[_Token]) -> None:
+    def __init__(self, prose: str, tokens: list[_Token]) -> None:
         self._tokens = tokens
         self._places: list[int] = []
         parts: list[str] = []
         done = length = 0
         for token in tokens:
-            start = _lines_before(said, done, token.start)
+            start = _lines_before(prose, done, token.start)
             if start > done:
-                parts.append(_rest_of_line(said, done, start) + _GAP)
+                parts.append(_rest_of_line(prose, done, start) + _GAP)
                 length += len(parts[-1])
-            parts.append(said[start : token.start])
+            parts.append(prose[start : token.start])
             length += token.start - start
             self._places.append(length)
             parts.append(COMMIT if token.number is None else TARGET)
             length += 1
             done = token.end
-        parts.append(_rest_of_line(said, done, len(said)))
+        parts.append(_rest_of_line(prose, done, len(prose)))
         self._text = "".join(parts)
         self._silent: set[int] = set()
         self._quoted: set[int] = set()
@@ -275,8 +275,8 @@ class _Reading:
             return
         if not contains_any(self._text, ignore.needs):
             return
-        found = [at for match in ignore.pattern.finditer(self._text) for at in self._within(*match.span("t"))]
-        self._silence([at for at in found if limit is None or (self._tokens[at].number or 0) <= limit])
+        hits = [at for match in ignore.pattern.finditer(self._text) for at in self._within(*match.span("t"))]
+        self._silence([at for at in hits if limit is None or (self._tokens[at].number or 0) <= limit])
 
     def _block(self, block: Block) -> Iterator[_Finding]:
         if not contains_any(self._text, block.needs):
@@ -331,8 +331,8 @@ def _merge(findings: Iterator[_Finding], text: str, repo: str, number: int | Non
         elif target in related:
             continue
         kept.setdefault((target, finding.relation, finding.inverse), finding)
-    said = [f for (target, relation, _), f in kept.items() if relation != MENTIONS or target not in related]
-    ordered = sorted(said, key=lambda f: (f.token.start, -book.relations[f.relation].rank))
+    stated = [f for (target, relation, _), f in kept.items() if relation != MENTIONS or target not in related]
+    ordered = sorted(stated, key=lambda f: (f.token.start, -book.relations[f.relation].rank))
     return [
         Reference(
             finding.relation,

@@ -164,7 +164,7 @@ _ENDS = ("repo", "number", "sha", "target_repo", "target_number", "target_sha")
 
 
 def _links(references: Iterable[Reference], number: int | None, sha: str | None, **place: Any) -> Iterator[Row]:
-    """Rows of ``links`` for what one text says; ``place`` holds the columns that say where the text stands."""
+    """Rows of ``links`` for the references of one text; ``place`` holds the columns about the text itself."""
     for reference in references:
         own = (place["repo"], number, sha)
         other = (reference.target_repo, reference.target_number, reference.target_sha)

@@ -1,1 +1,1 @@
-"""The room that brings the tracker in: sources, readers, cursors."""
+"""Mining: sources of tracker data, readers of raw pages, cursors, and the GitHub client."""

@@ -82,13 +82,13 @@ def find_files(paths: Sequence[str]) -> list[ArchiveFile]:
         InputError: a path that does not exist, or a glob without a match.
         SourceError: an address that DuckDB cannot read.
     """
-    found: dict[str, ArchiveFile] = {}
+    files: dict[str, ArchiveFile] = {}
     for path in paths:
         for file in _remote_files(path) if "://" in path else _local_files(path):
-            found.setdefault(file.name, file)
-    if not found:
+            files.setdefault(file.name, file)
+    if not files:
         raise InputError("GH Archive: no files given; pass hourly .json.gz files, a glob or an address")
-    return list(found.values())
+    return list(files.values())
 
 
 def _local_files(text: str) -> list[ArchiveFile]:
@@ -112,11 +112,11 @@ def _hour_order(path: Path) -> tuple[str, int, str]:
 
 def _local_file(path: Path) -> ArchiveFile:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     name = clean_text(str(path.resolve()))
-    return ArchiveFile(name, str(path), found.st_size, str(found.st_mtime_ns))
+    return ArchiveFile(name, str(path), status.st_size, str(status.st_mtime_ns))
 
 
 def _without_secrets(address: str) -> str:
@@ -282,13 +282,13 @@ class Sieve:
             if not stripped:
                 continue
             if stripped[:1] == b"{" and stripped[-1:] == b"}":
-                yield from ((number, found) for _, found in self._hits(stripped + b"\n"))
+                yield from ((number, hit) for _, hit in self._hits(stripped + b"\n"))
             elif self._may_be_ours(stripped):
                 yield number, stripped
 
     def _may_be_ours(self, broken: bytes) -> bool:
-        found = _REPO_OF_LINE.search(broken)
-        return found is None or found[1].replace(b"\\/", b"/").lower() == self.owner + b"/" + self.name
+        repo = _REPO_OF_LINE.search(broken)
+        return repo is None or repo[1].replace(b"\\/", b"/").lower() == self.owner + b"/" + self.name
 
 
 # --- the source ------------------------------------------------------------------------------------------
@@ -325,10 +325,11 @@ class ArchiveSource:
                 continue
             last = Batch()
             try:
-                for batch in self._file_batches(file):
+                for page in self._pages(file):
                     if last:
                         yield last
-                    last = batch
+                    last = read_archive(page)
+                    last.pages.append(page)
             except DamagedFileError as error:
                 damaged.append(f"{file.name}: {error}")
             else:
@@ -352,12 +353,6 @@ class ArchiveSource:
         begins, ends = f"{day}T{hour:02}:00:00Z", f"{day}T{hour:02}:59:59Z"
         return (self.since is None or ends >= self.since) and (self.until is None or begins < self.until)
 
-    def _file_batches(self, file: ArchiveFile) -> Iterator[Batch]:
-        for page in self._pages(file):
-            batch = read_archive(page)
-            batch.pages.append(page)
-            yield batch
-
     def _pages(self, file: ArchiveFile) -> Iterator[Page]:
         """Cut a file's relevant lines into pages.
 
@@ -368,28 +363,21 @@ class ArchiveSource:
         size = 0
         damage: DamagedFileError | None = None
         lines = Sieve.of(self.repo).lines(blocks_of_lines(unpack(_raw_chunks(file))))
-        while True:
-            try:
-                number, raw = next(lines)
-            except StopIteration:
-                break
-            except DamagedFileError as error:
-                damage = error
-                break
-            if not self._is_relevant(raw):
-                continue
-            kept.append(b"%d\t%b\n" % (number, raw))
-            size += len(kept[-1])
-            if len(kept) == EVENTS_PER_PAGE or size >= BYTES_PER_PAGE:
-                yield self._page(file, kept)
-                kept, size = [], 0
+        try:
+            for number, raw in lines:
+                if not self._is_relevant(raw):
+                    continue
+                kept.append(b"%d\t%b\n" % (number, raw))
+                size += len(kept[-1])
+                if len(kept) == EVENTS_PER_PAGE or size >= BYTES_PER_PAGE:
+                    yield make_page(self.repo, self.name, PAGE_KIND, file.name, b"".join(kept))
+                    kept, size = [], 0
+        except DamagedFileError as error:
+            damage = error
         if kept:
-            yield self._page(file, kept)
+            yield make_page(self.repo, self.name, PAGE_KIND, file.name, b"".join(kept))
         if damage:
             raise damage
-
-    def _page(self, file: ArchiveFile, lines: list[bytes]) -> Page:
-        return make_page(self.repo, self.name, PAGE_KIND, file.name, b"".join(lines))
 
     def _is_relevant(self, raw: bytes) -> bool:
         """Whether a line belongs on a page: ours, of a kind that is read, in the window - or unreadable."""

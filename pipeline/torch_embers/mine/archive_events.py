@@ -1,4 +1,4 @@
-"""From GH Archive's events to records: what one public event says about an issue or a pull request.
+"""From GH Archive's events to records: what one public event tells about an issue or a pull request.
 
 Every payload field is optional and may be of the wrong type: hours differ by year, and pull requests have come
 without title, body and state since 7 October 2025. A field that cannot be used is unknown (``None``); only an
@@ -34,7 +34,7 @@ _ITEM_EVENTS: Mapping[str, str] = {
     "edited": "renamed",  # kept only where the payload says that the title changed
 }
 _STATE_OF_ACTION: Mapping[str, str] = {
-    # since October 2025 a pull request's payload has no state: only the action tells it
+    # since October 2025 a pull request's payload has no state: it follows from the action
     "opened": "open",
     "reopened": "open",
     "closed": "closed",
@@ -337,7 +337,7 @@ def _add_events(reading: _Reading, number: int, happening: _Happening, reason: s
 
 
 def _event_details(kind: str, happening: _Happening, reason: str | None) -> list[Fields]:
-    """Give what this kind of event says beyond who and when: one entry per row, none where it says nothing."""
+    """Columns of the event beyond its actor and time: one entry per row, none where the payload lacks them."""
     payload = happening.payload
     if kind in ("labeled", "unlabeled"):
         names = _label_names([payload.get("label")]) or _label_names(payload.get("labels")) or ()

@@ -1,7 +1,7 @@
 """The embedded catalog data/catalog.jsonl: real bugs with facts, taxonomy labels and summaries in our own words.
 
-It is what a first run ends with where GitHub cannot be reached, and the gold that later stages learn from. Its
-facts never overwrite what a live source says: catalog items carry no time of last change.
+A first run without access to GitHub ends with it, and its labels are gold labels for later stages. Its facts never
+overwrite those of a live source, because catalog items have no time of last change.
 """
 
 from __future__ import annotations

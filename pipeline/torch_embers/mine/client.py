@@ -1,9 +1,8 @@
-"""Requests to GitHub through PyGithub's requester, with patience that can be explained.
+"""Requests to GitHub through PyGithub's requester, with retries, rate limits and several tokens.
 
-PyGithub's own retry is switched off: it does not look at a 429 without headers, a cut body, a broken chunk or a
-GraphQL limit (which comes with HTTP 200), and it would sleep for an hour without a word. Here every answer is
-judged by ``retry.decide``; waiting is announced, bounded by ``max_wait``, and ends in an error that says how long
-GitHub asked for.
+PyGithub's own retry is switched off: it ignores a 429 without headers, a cut body, a broken chunk and a GraphQL
+limit (which comes with HTTP 200), and it can sleep for an hour without a message. Here ``retry.decide`` classifies
+every answer. Waiting is announced and bounded by ``max_wait``; beyond that an error names the wait GitHub asked for.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import json
 import re
 import threading
 import time
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -26,13 +26,13 @@ from torch_embers.mine.retry import Action, Decision, decide, decide_graphql, gr
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
 
 SECONDARY_WAIT = 60.0
 """GitHub: "wait for at least one minute" after a secondary limit without Retry-After."""
 MAX_REDIRECTS = 5
 WORTH_SAYING = 5.0
-"""Seconds of waiting from which a user wants to know why nothing moves."""
+"""Seconds from which a wait is announced."""
 PLAIN_WORDS = {
     "NameResolutionError": "its name cannot be resolved",
     "NewConnectionError": "the connection is refused",
@@ -67,6 +67,12 @@ class MovedError(SourceError):
     def __init__(self, message: str, location: str) -> None:
         super().__init__(message)
         self.location = location
+
+
+Send = Callable[["Token"], tuple[int, dict[str, Any], str]]
+"""Sends one request: token -> status, headers, text."""
+Classify = Callable[[int, Mapping[str, Any], object], Decision | None]
+"""What to do about an answer: status, headers, parsed body -> decision, ``None`` for a good one."""
 
 
 class _RedirectError(Exception):
@@ -123,7 +129,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Token:
-    """One way in: a PyGithub object with its remaining quota as the server last told it."""
+    """One way in: a PyGithub object with its remaining quota, as of the last answer."""
 
     github: Github
     usable_at: float = 0.0
@@ -131,11 +137,6 @@ class Token:
     limit: int | None = None
     reset: float | None = None
     refused: str = ""
-
-    @property
-    def requester(self) -> Requester:
-        """PyGithub's requester."""
-        return self.github.requester
 
 
 @dataclass(slots=True)
@@ -225,7 +226,7 @@ class GitHubClient:
         def send(token: Token) -> tuple[int, dict[str, Any], str]:
             return self._follow(token, address, parameters)
 
-        return self._patiently(send, lambda status, headers, data: decide(status, headers, data, time.time()), address)
+        return self._retried(send, lambda status, headers, data: decide(status, headers, data, time.time()), address)
 
     def graphql(self, query: str, variables: dict[str, Any], *, within_budget: bool = True) -> Answer:
         """POST a GraphQL query; errors of single records are left in ``data`` for the reader.
@@ -237,13 +238,13 @@ class GitHubClient:
 
         def send(token: Token) -> tuple[int, dict[str, Any], str]:
             body = {"query": query, "variables": variables}
-            return token.requester.requestJson("POST", token.requester.graphql_url, input=body)
+            return token.github.requester.requestJson("POST", token.github.requester.graphql_url, input=body)
 
-        def judge(status: int, headers: Mapping[str, Any], data: object) -> Decision | None:
+        def classify(status: int, headers: Mapping[str, Any], data: object) -> Decision | None:
             now = time.time()
             return decide(status, headers, data, now) or decide_graphql(data, headers, now)
 
-        answer = self._patiently(send, judge, "graphql", within_budget=within_budget)
+        answer = self._retried(send, classify, "graphql", within_budget=within_budget)
         quota = (answer.data.get("data") or {}).get("rateLimit")
         if isinstance(quota, dict):
             self.usage.points += int(quota.get("cost") or 0)
@@ -253,7 +254,7 @@ class GitHubClient:
         """Send, following redirects on the same server with their query (or ours where they have none)."""
         for _ in range(MAX_REDIRECTS):
             try:
-                return token.requester.requestJson("GET", address, parameters)
+                return token.github.requester.requestJson("GET", address, parameters)
             except _RedirectError as redirect:
                 target = urlsplit(redirect.location)
                 if target.netloc and target.netloc != urlsplit(self.api_url).netloc:
@@ -270,34 +271,22 @@ class GitHubClient:
                     parameters = None
         raise SourceError(f"{address}: more than {MAX_REDIRECTS} redirects")
 
-    # -- patience ---------------------------------------------------------------------------------------------
+    # -- retries ----------------------------------------------------------------------------------------------
 
-    def _patiently(
-        self,
-        send: Callable[[Token], tuple[int, dict[str, Any], str]],
-        judge: Callable[[int, Mapping[str, Any], object], Decision | None],
-        what: str,
-        *,
-        within_budget: bool = True,
-    ) -> Answer:
+    def _retried(self, send: Send, classify: Classify, what: str, *, within_budget: bool = True) -> Answer:
         attempt = 0
         while True:
             token = self._pick()
             if within_budget and self.budget is not None and self.usage.requests >= self.budget:
                 raise BudgetError(f"the budget of {self.budget} requests is used up")
             self.usage.requests += 1
-            decision, answer = self._once(token, send, judge)
+            decision, answer = self._once(token, send, classify)
             if answer is not None:
                 return answer
             attempt += 1
             self._react(decision, token, attempt, what)
 
-    def _once(
-        self,
-        token: Token,
-        send: Callable[[Token], tuple[int, dict[str, Any], str]],
-        judge: Callable[[int, Mapping[str, Any], object], Decision | None],
-    ) -> tuple[Decision, Answer | None]:
+    def _once(self, token: Token, send: Send, classify: Classify) -> tuple[Decision, Answer | None]:
         try:
             status, headers, text = send(token)
             self._reached = True
@@ -314,7 +303,7 @@ class GitHubClient:
             data = None
         if status < 400 and data is None:
             return Decision(Action.RETRY, "an empty answer"), None
-        decision = judge(status, headers, data)
+        decision = classify(status, headers, data)
         return (decision, None) if decision else (Decision(Action.RETRY, ""), Answer(headers, text, data))
 
     def _react(self, decision: Decision, token: Token, attempt: int, what: str) -> None:
@@ -384,12 +373,12 @@ class GitHubClient:
             token.usable_at = token.reset + 1
 
     def quota_left(self) -> int | None:
-        """Requests (or points) left over all tokens, as far as the server said."""
+        """Requests (or points) left over all tokens, as of the last answers."""
         known = [t.remaining for t in self.tokens if t.remaining is not None and not t.refused]
         return sum(known) if known else None
 
     def next_reset(self) -> float | None:
-        """Seconds until the first quota reset, as far as the server said."""
+        """Seconds until the first quota reset, as of the last answers."""
         known = [t.reset for t in self.tokens if t.reset]
         return max(min(known) - time.time(), 0.0) if known else None
 

@@ -47,7 +47,7 @@ EMPTY_TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How many items the tracker says it has; ``None`` where it does not say."""
+    """How many items the tracker has by its own count; ``None`` where it gives none."""
 
     issues: int | None = None
     pulls: int | None = None
@@ -230,16 +230,16 @@ class RestSource(_LiveSource):
         return self.client.get(link)
 
     def _explain_empty(self, listing: str, since: object) -> None:
-        """Accept an empty page only where a count of the same range says that it is empty."""
+        """Accept an empty page only where a count of the same range is zero."""
         query = f"repo:{self.repo}" + (f" updated:>={since}" if since else "")
         try:
             count = self.client.get("/search/issues", {"q": query, "per_page": 1}).data.get("total_count")
         except (SourceError, AttributeError):
             count = None
         if count != 0:
-            said = f"the tracker counts {count} items there" if count is not None else "nothing confirms it"
+            reason = f"the tracker counts {count} items there" if count is not None else "nothing confirms it"
             raise ShortListingError(
-                f"/repos/{self.repo}/{listing} ended in an empty page {EMPTY_TRIES} times, but {said}. "
+                f"/repos/{self.repo}/{listing} ended in an empty page {EMPTY_TRIES} times, but {reason}. "
                 "The cursor is kept: run the same command again later"
             )
 
@@ -313,13 +313,13 @@ class GraphqlSource(_LiveSource):
         owner, name = self.scope.owner_and_name
         try:
             answer = self.client.graphql(graphql_records.query("repository"), {"owner": owner, "name": name})
-            found = answer.data["data"]["repository"]
-            totals = Totals(found["issues"]["totalCount"], found["pullRequests"]["totalCount"])
+            repository = answer.data["data"]["repository"]
+            totals = Totals(repository["issues"]["totalCount"], repository["pullRequests"]["totalCount"])
         except (NotFoundError, KeyError, TypeError) as error:
             raise UnknownRepositoryError(
                 f"{self.client.api_url} has no repository {self.scope.repo!r}, or the token cannot see it: check --repo"
             ) from error
-        return totals, str(found["nameWithOwner"])
+        return totals, str(repository["nameWithOwner"])
 
     def expected(self) -> Totals:
         """How many items the tracker has now."""
@@ -383,10 +383,10 @@ class GraphqlSource(_LiveSource):
                 if type(error) is not SourceError or size == 1 or "HTTP 5" not in str(error):
                     raise
                 size = max(size // 4, 1)
-        found = graphql_records.listing(answer.data, connection)
-        nodes = [n for n in graphql_records.nodes_of(found) if n]
+        listing = graphql_records.listing(answer.data, connection)
+        nodes = [n for n in graphql_records.nodes_of(listing) if n]
         updated, keys = [str(n["updatedAt"]) for n in nodes], [str(n["id"]) for n in nodes]
-        return Listed(updated, graphql_records.next_of(found), answer, keys)
+        return Listed(updated, graphql_records.next_of(listing), answer, keys)
 
     def _batch(self, listed: Listed[Answer], stream: str, cursor: str) -> Batch:
         answer = listed.payload
@@ -404,8 +404,8 @@ class GraphqlSource(_LiveSource):
             more = self.client.graphql(query, {"id": node_id, "after": after}, within_budget=False)
             request = f"{connection} of {node_id} after {after}"
             pages.append(make_page(self.repo, self.name, "graphql", request, more.text.encode()))
-            found = ((more.data.get("data") or {}).get("node") or {}).get(connection)
-            if (onward := graphql_records.next_of(found)) is not None:
+            rest = ((more.data.get("data") or {}).get("node") or {}).get(connection)
+            if (onward := graphql_records.next_of(rest)) is not None:
                 todo.append((connection, node_id, onward))
         return pages
 

@@ -1,7 +1,7 @@
 """A local clone as a source: commits with their files, and lines of code per release tag and component.
 
-It costs no API request and knows what the API tells slowly: which pull request became which commit, and which
-files it touched. Messages are kept whole; the links in them are read later by ``link/``.
+It costs no API request and gives what is slow to get by the API: which pull request became which commit, and which
+files it changed. Messages are kept whole; the links in them are read later by ``link/``.
 
 Commits come oldest first, so that what was read is always closed under "parent of": the few commits nobody
 read builds upon (the heads) then describe it exactly, and an interrupted run goes on from any page.
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from torch_embers.errors import InputError
 from torch_embers.link.components import Component, Components
@@ -117,9 +117,8 @@ def pull_number(repo: str, subject: str, message: str) -> int | None:
     A number that ends the subject decides; "Merge pull request #n" and the last "Pull Request resolved:"
     of this repository come next. The number within a quoted title ('Revert "x (#1)"') is another commit's.
     """
-    found = _SUBJECT_NUMBER.search(subject) or _MERGE_SUBJECT.match(subject)
-    if found:
-        return _bounded(int(found[1]))
+    if match := _SUBJECT_NUMBER.search(subject) or _MERGE_SUBJECT.match(subject):
+        return _bounded(int(match[1]))
     resolved = [number for place, number in _RESOLVED.findall(message) if place.lower() == repo.lower()]
     return _bounded(int(resolved[-1])) if resolved else None
 
@@ -238,9 +237,8 @@ def read_code_size(page: Page) -> Batch:
 # --- the source ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A release tag: its name, commit, and when it was made (seconds since 1970)."""
+class Ref(NamedTuple):
+    """A branch or tag: its name, its commit, and when it was made (seconds since 1970)."""
 
     name: str
     sha: str
@@ -254,7 +252,7 @@ class _Sizes:
     clone: Clone
     known: dict[bytes, bytes] = field(default_factory=dict)
 
-    def of_tag(self, tag: Tag) -> list[tuple[bytes, bytes]]:
+    def of_tag(self, tag: Ref) -> list[tuple[bytes, bytes]]:
         """Give (line count or ``lfs``, path) of every source file of a tag; binary files are left out.
 
         Raises:
@@ -361,8 +359,8 @@ class GitSource:
         heads = saved.get("heads")
         if not isinstance(heads, list) or not all(isinstance(sha, str) and _SHA.fullmatch(sha) for sha in heads):
             return set()
-        found = clone.run("cat-file", "--batch-check=%(objecttype)", lines=heads).split(b"\n")
-        return set(heads) if all(kind == b"commit" for kind in found if kind) else set()
+        kinds = clone.run("cat-file", "--batch-check=%(objecttype)", lines=heads).split(b"\n")
+        return set(heads) if all(kind == b"commit" for kind in kinds if kind) else set()
 
     def _log_batch(self, clone: Clone, shas: Sequence[str], heads: Iterable[str]) -> Batch:
         body = clone.run(*_LOG_COMMAND, lines=shas)
@@ -401,23 +399,23 @@ class GitSource:
 _REF_FORMAT = "%(refname)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)%00%(creatordate:unix)"
 
 
-def _refs(clone: Clone, *patterns: str) -> Iterator[tuple[str, str, int]]:
-    """Give (name, commit, seconds) of the refs that lead to a commit."""
+def _refs(clone: Clone, *patterns: str) -> Iterator[Ref]:
+    """The refs that lead to a commit."""
     for row in clone.run("for-each-ref", f"--format={_REF_FORMAT}", *patterns).split(b"\n"):
         if not row:
             continue
         name, kind, sha, inner_kind, inner_sha, seconds = row.split(b"\0")
         if b"commit" in (kind, inner_kind):
             commit = sha if kind == b"commit" else inner_sha
-            yield name.decode("utf-8", "replace"), commit.decode(), int(seconds or 0)
+            short = name.decode("utf-8", "replace").removeprefix("refs/tags/")
+            yield Ref(short, commit.decode(), int(seconds or 0))
 
 
 def _tips(clone: Clone) -> list[str]:
     """Return the commits to start from: HEAD, release branches, version tags."""
-    head = (
-        clone.run("cat-file", "--batch-check=%(objectname)", lines=["HEAD^{commit}"]).decode("ascii", "replace").strip()
-    )
-    tips = {sha for _, sha, _ in _refs(clone, *TRACKED_REFS)}
+    head = clone.run("cat-file", "--batch-check=%(objectname)", lines=["HEAD^{commit}"]).decode("ascii", "replace")
+    head = head.strip()
+    tips = {ref.sha for ref in _refs(clone, *TRACKED_REFS)}
     if _SHA.fullmatch(head):
         tips.add(head)
     if not tips:
@@ -425,6 +423,6 @@ def _tips(clone: Clone) -> list[str]:
     return sorted(tips)
 
 
-def _release_tags(clone: Clone) -> list[Tag]:
-    tags = (Tag(name.removeprefix("refs/tags/"), sha, when) for name, sha, when in _refs(clone, "refs/tags/v[0-9]*"))
-    return sorted((tag for tag in tags if RELEASE_TAG.fullmatch(tag.name)), key=lambda tag: (tag.seconds, tag.name))
+def _release_tags(clone: Clone) -> list[Ref]:
+    tags = [tag for tag in _refs(clone, "refs/tags/v[0-9]*") if RELEASE_TAG.fullmatch(tag.name)]
+    return sorted(tags, key=lambda tag: (tag.seconds, tag.name))

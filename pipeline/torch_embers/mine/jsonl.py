@@ -105,7 +105,7 @@ def label_names() -> frozenset[str]:
 
 def split_by_names(text: str, names: frozenset[str]) -> list[str]:
     """Take apart labels that were joined by blanks: the longest known name first; unknown words stay together."""
-    words, found, unknown = text.split(), [], []
+    words, labels, unknown = text.split(), [], []
     longest = max((len(name.split()) for name in names), default=1)
     place = 0
     while place < len(words):
@@ -115,9 +115,9 @@ def split_by_names(text: str, names: frozenset[str]) -> list[str]:
             unknown.append(words[place])
             place += 1
             continue
-        found += [*([" ".join(unknown)] if unknown else []), " ".join(words[place:end])]
+        labels += [*([" ".join(unknown)] if unknown else []), " ".join(words[place:end])]
         unknown, place = [], end
-    return found + ([" ".join(unknown)] if unknown else [])
+    return labels + ([" ".join(unknown)] if unknown else [])
 
 
 def _labels(value: object, shape: Shape) -> object:
@@ -174,8 +174,8 @@ def _python_list(value: object) -> list[str]:
     if not isinstance(value, str):
         return []
     try:
-        found = ast.literal_eval(value)
-        return [str(entry) for entry in found] if isinstance(found, list) else []
+        parsed = ast.literal_eval(value)
+        return [str(entry) for entry in parsed] if isinstance(parsed, list) else []
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return []
 

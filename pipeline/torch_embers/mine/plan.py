@@ -121,15 +121,15 @@ def read_numbers(path: Path) -> list[int]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"--numbers {path}: {error}") from error
-    found: list[int] = []
+    numbers: list[int] = []
     for place, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         match = re.match(r"\s*#?(\d{1,9})\b", line)
         if match is None:
             raise InputError(f"--numbers {path}, line {place}: no item number in {line[:40]!r}")
-        found.append(int(match[1]))
-    return list(dict.fromkeys(found))
+        numbers.append(int(match[1]))
+    return list(dict.fromkeys(numbers))
 
 
 def _file_source(kind: str, request: Request, wanted: Scope) -> Source:
@@ -159,7 +159,7 @@ def _known_numbers(store: Store, repo: str) -> frozenset[int]:
         return frozenset()
     with store.read() as connection:
         rows = connection.execute("SELECT number FROM items WHERE lower(repo) = lower(?)", [repo]).fetchall()
-    return frozenset(int(row[0]) for row in rows)
+    return frozenset(number for (number,) in rows)
 
 
 def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterator[Report]:
@@ -224,13 +224,13 @@ def _mine_live(settings: Settings, live: _Live, store: Store, progress_of: Progr
 
 
 def _live_source(client: GitHubClient, live: _Live) -> RestSource | GraphqlSource:
-    """GraphQL where there is a token, unless the user said otherwise."""
+    """GraphQL where there is a token, unless the user chose otherwise."""
     chosen = ("graphql" if client.authenticated else "rest") if live.kind == "auto" else live.kind
     return GraphqlSource(client, live.scope) if chosen == "graphql" else RestSource(client, live.scope)
 
 
 def _unreachable(store: Store, source: RestSource | GraphqlSource, error: NotReachableError) -> Report:
-    """End a first run that found no network: the catalog is there, and what to do next is said."""
+    """End a first run without a network: the catalog is there, and a note says what to do next."""
     report = runner.Report(source.name, source.repo)
     report.stopped = f"{error}; the database holds the embedded catalog"
     report.notes.append(f"once GitHub can be reached: {TOKEN_ADVICE}")

@@ -28,11 +28,11 @@ EVENT_TYPES = {
     "connected": "connected",
     "merged": "merged",
 }
-"""REST event name to ours; other events (subscriptions, assignments ...) say nothing about a bug's life."""
+"""REST event name to ours; other events (subscriptions, assignments ...) do not matter to a bug's history."""
 
 
 class BadRecordError(ValueError):
-    """A record that cannot be used; the text says why."""
+    """A record that cannot be used; the message gives the reason."""
 
 
 def parse_line(line: bytes) -> Any:

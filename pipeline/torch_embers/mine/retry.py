@@ -84,7 +84,7 @@ def _limit(headers: Mapping[str, Any], message: str, now: float) -> Decision | N
 
 
 def decide(status: int, headers: Mapping[str, Any], data: object, now: float) -> Decision | None:
-    """Judge an answer; ``None`` means that it is good.
+    """Classify an answer; ``None`` means that it is good.
 
     Args:
         status: HTTP status.
@@ -113,10 +113,10 @@ def decide(status: int, headers: Mapping[str, Any], data: object, now: float) ->
 
 
 def decide_graphql(data: object, headers: Mapping[str, Any], now: float) -> Decision | None:
-    """Judge the body of a GraphQL answer that came with HTTP 200; ``None`` where it can be used.
+    """Classify the body of a GraphQL answer that came with HTTP 200; ``None`` where it can be used.
 
     An error below a list node is left to the reader (one record is rejected); an error of the whole query is
-    judged here.
+    classified here.
     """
     if not isinstance(data, dict):
         return Decision(Action.RETRY, "the answer is no JSON object")

@@ -149,7 +149,7 @@ def missing(expected: Totals, stored: int) -> int:
 def _mine_and_check(
     store: Store, writer: Writer, source: Source, report: Report, progress: Progress, sleep: Callable[[float], None]
 ) -> None:
-    """Read a source to its end, and again where the tracker says that there must be more."""
+    """Read a source to its end, and again where the tracker counts more items."""
     for attempt in range(1, END_TRIES + 1):
         _drain(writer, source.batches(store.cursors(source.repo, source.name)), report, progress)
         report.repo = source.repo
@@ -182,7 +182,7 @@ def mine(
     """Mine one source into the store.
 
     Raises:
-        EmbersError: as the source or the store says; every page committed before it stays.
+        EmbersError: from the source or the store; every page committed before it stays.
     """
     progress = progress or Silent()
     report = Report(source.name, source.repo)

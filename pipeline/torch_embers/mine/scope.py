@@ -49,10 +49,10 @@ def moment(value: str | None, option: str) -> str | None:
     """
     if value is None:
         return None
-    found = iso_utc(value)
-    if found is None:
+    parsed = iso_utc(value)
+    if parsed is None:
         raise InputError(f"{option} {value!r} is no date: write 2024-01-31 or 2024-01-31T12:00:00Z")
-    return found[:19] + "Z"
+    return parsed[:19] + "Z"
 
 
 def scope(repo: str, since: str | None, until: str | None, state: str, labels: tuple[str, ...]) -> Scope:
@@ -63,7 +63,7 @@ def scope(repo: str, since: str | None, until: str | None, state: str, labels: t
     """
     if state not in STATES:
         raise InputError(f"--state {state!r}: one of {', '.join(STATES)}")
-    found = Scope(repo, moment(since, "--since"), moment(until, "--until"), state, labels)
-    if found.since and found.until and found.since > found.until:
-        raise InputError(f"--since {found.since} is later than --until {found.until}")
-    return found
+    bounds = Scope(repo, moment(since, "--since"), moment(until, "--until"), state, labels)
+    if bounds.since and bounds.until and bounds.since > bounds.until:
+        raise InputError(f"--since {bounds.since} is later than --until {bounds.until}")
+    return bounds

@@ -1,4 +1,4 @@
-"""The writer's lock: a file beside the database that says who writes, held by the operating system.
+"""The writer's lock: a file beside the database that names the writer, locked by the operating system.
 
 The lock itself is ``flock``, so the kernel drops it when its holder dies in any way; the text in the file only
 serves the message that others get.

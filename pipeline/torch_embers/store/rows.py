@@ -63,7 +63,7 @@ def replace(
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
-    found = connection.execute(
+    columns = connection.execute(
         "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index", [table]
     ).fetchall()
-    return {str(name): str(kind) for name, kind in found}
+    return {str(name): str(kind) for name, kind in columns}

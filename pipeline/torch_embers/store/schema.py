@@ -22,11 +22,8 @@ _MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
 def migrations() -> dict[int, str]:
     """SQL text of every migration by the version it leads to."""
     folder = resources.PACKAGE_DIR / "store" / "migrations"
-    found = {}
-    for path in sorted(folder.glob("*.sql")) if folder.is_dir() else []:
-        if match := _MIGRATION.fullmatch(path.name):
-            found[int(match[1])] = path.read_text(encoding="utf-8")
-    return found
+    named = ((_MIGRATION.fullmatch(path.name), path) for path in folder.glob("*.sql"))
+    return {int(match[1]): path.read_text(encoding="utf-8") for match, path in named if match}
 
 
 def latest_version(steps: Mapping[int, str] | None = None) -> int:

@@ -103,7 +103,7 @@ CREATE TABLE items (
 COMMENT ON TABLE items IS 'Issues and pull requests, one row each, newest known state.';
 COMMENT ON COLUMN items.repo IS 'Repository as owner/name.';
 COMMENT ON COLUMN items.number IS 'Number of the issue or pull request in its repository.';
-COMMENT ON COLUMN items.kind IS 'issue or pull; empty where no source said.';
+COMMENT ON COLUMN items.kind IS 'issue or pull; empty where no source gives it.';
 COMMENT ON COLUMN items.title IS 'Title.';
 COMMENT ON COLUMN items.body IS 'Text of the first post; NULL where no source had it, empty where it is empty.';
 COMMENT ON COLUMN items.author IS 'Login of the author.';
@@ -121,8 +121,8 @@ COMMENT ON COLUMN items.updated_at IS 'Last change as the tracker counts it (UTC
 COMMENT ON COLUMN items.closed_at IS 'Closed (UTC).';
 COMMENT ON COLUMN items.comment_count IS 'Comments as the tracker counts them.';
 COMMENT ON COLUMN items.reaction_count IS 'Reactions on the first post.';
-COMMENT ON COLUMN items.labels IS 'Current labels, sorted; NULL where no source said. One row each in the view labels.';
-COMMENT ON COLUMN items.deleted_at IS 'Tombstone: when the item was found gone (deleted or transferred).';
+COMMENT ON COLUMN items.labels IS 'Current labels, sorted; NULL where no source gives them. One row each in the view labels.';
+COMMENT ON COLUMN items.deleted_at IS 'Tombstone: when the item turned out to be gone (deleted or transferred).';
 COMMENT ON COLUMN items.transferred_to IS 'owner/name#number of a transferred item.';
 COMMENT ON COLUMN items.history IS 'True once all events were fetched.';
 COMMENT ON COLUMN items.content_hash IS 'md5 of title and body: later stages work only on what changed.';
@@ -325,7 +325,7 @@ CREATE TABLE catalog (
     fetched_at TIMESTAMP,
     page_id VARCHAR
 );
-COMMENT ON TABLE catalog IS 'What the embedded catalog tells about a bug beyond its facts.';
+COMMENT ON TABLE catalog IS 'What the embedded catalog holds about a bug beyond its facts.';
 COMMENT ON COLUMN catalog.repo IS 'Repository as owner/name.';
 COMMENT ON COLUMN catalog.number IS 'Number of the issue or pull request in its repository.';
 COMMENT ON COLUMN catalog.summary IS 'Summary in the catalog''s own words.';

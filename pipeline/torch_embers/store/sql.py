@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from torch_embers.store.tables import KEYS, SHAPES
+from torch_embers.store.tables import COLUMNS, KEYS
 
 ITEM_KEY = KEYS["items"]
 _PROVENANCE = ("source", "fetched_at", "page_id")
-_ITEM_VALUES = tuple(n for n in SHAPES["items"].names if n not in (*ITEM_KEY, "updated_at", *_PROVENANCE))
+_ITEM_VALUES = tuple(n for n in COLUMNS["items"] if n not in (*ITEM_KEY, "updated_at", *_PROVENANCE))
 
 VERSIONS = {"comments": "updated_at"}
 """Column by which a row is newer than another of the same key; elsewhere the later arrival counts."""
@@ -38,7 +38,7 @@ def _typed(name: str) -> str:
 
 def replace_rows(table: str) -> list[str]:
     """Statements that put the staged rows of ``table`` in place; the last of equal keys wins."""
-    names = SHAPES[table].names
+    names = list(COLUMNS[table])
     columns = ", ".join(names)
     typed = ", ".join(f"{_typed(n)} AS {n}" for n in names)
     key = ", ".join(KEYS[table])
@@ -58,7 +58,7 @@ def replace_rows(table: str) -> list[str]:
 
 def append_rows(table: str) -> list[str]:
     """Statements for staged rows of which none is known yet (``all_new``), or of a table without a key."""
-    names = SHAPES[table].names
+    names = list(COLUMNS[table])
     typed = ", ".join(f"{_typed(n)} AS {n}" for n in names)
     return [f"INSERT INTO {table} ({', '.join(names)}) SELECT {typed} FROM stage"]
 
@@ -77,7 +77,7 @@ _VOID_WHEN = {
     "closed_at": "state = 'open'",
     "state_reason": "state = 'open' AND state_reason IS DISTINCT FROM 'reopened'",
 }
-"""An open item has no closing time and, unless it was reopened, no reason: its row says so, though they are NULL."""
+"""An open item has no closing time and, unless it was reopened, no reason: NULL is then a value, not a gap."""
 _NO_TIME = "TIMESTAMP '0001-01-01'"
 
 
@@ -103,16 +103,16 @@ def insert_new_items() -> list[str]:
 def _newest(name: str) -> str:
     """Aggregates of the newest statement about a column: ``name`` and the time ``name_at`` of it."""
     rank = f"ROW(coalesce(stamps['{name}'], moment), position)"
-    said = f"{name} IS NOT NULL OR stamps['{name}'] IS NOT NULL"
+    stated = f"{name} IS NOT NULL OR stamps['{name}'] IS NOT NULL"
     if name in _VOID_WHEN:
-        said += " OR state = 'open'"
-    # in a struct, because arg_max passes over a bare NULL, and here NULL can be what was said
-    newest = f"arg_max({{'value': {name}, 'at': coalesce(stamps['{name}'], moment)}}, {rank}) FILTER ({said})"
+        stated += " OR state = 'open'"
+    # in a struct, because arg_max passes over a bare NULL, and here NULL can be a value
+    newest = f"arg_max({{'value': {name}, 'at': coalesce(stamps['{name}'], moment)}}, {rank}) FILTER ({stated})"
     return f"{newest} AS {name}"
 
 
 def _stamp(name: str) -> str:
-    """Map entry of a column's time, NULL where ``updated_at`` (or an open state) tells it already."""
+    """Map entry of a column's time, NULL where ``updated_at`` (or an open state) implies it."""
     needed = f"{name}.at <> moment"
     if name in _VOID_WHEN:
         needed += f" OR ({name}.at IS NOT NULL AND {name}.value IS NULL AND state.value IS DISTINCT FROM 'open')"
@@ -122,24 +122,24 @@ def _stamp(name: str) -> str:
 def _replaceable() -> str:
     """Condition under which staged row ``s`` may take the place of known row ``i`` as it is.
 
-    It is the newest and says everything that the known row says, so a merge column by column would give the same.
+    It is the newest and has a value wherever the known row has one, so a merge column by column would give the same.
     """
-    said = []
+    stated = []
     for n in _ITEM_VALUES:
         if n in _VOID_WHEN:
-            said.append(
+            stated.append(
                 f"(s.{n} IS NOT NULL OR s.state = 'open' OR (i.{n} IS NULL AND i.state IS DISTINCT FROM 'open'))"
             )
         else:
-            said.append(f"(s.{n} IS NOT NULL OR i.{n} IS NULL)")
+            stated.append(f"(s.{n} IS NOT NULL OR i.{n} IS NULL)")
     newer = f"coalesce({_typed('s.updated_at')}, {_NO_TIME}) >= coalesce(i.updated_at, {_NO_TIME})"
-    return f"i.repo IS NULL OR (i.stamps IS NULL AND {newer} AND {' AND '.join(said)})"
+    return f"i.repo IS NULL OR (i.stamps IS NULL AND {newer} AND {' AND '.join(stated)})"
 
 
 def merge_items() -> list[str]:
     """Statements that merge staged items into ``items``.
 
-    Per column the newest row that says something wins (by ``updated_at``, then by arrival), so a thin late
+    Per column the newest row with a value wins (by ``updated_at``, then by arrival), so a thin late
     event cannot blank a body and an old event cannot undo a newer state. Because ``stamps`` keeps the time of
     columns that are older than their row, it makes no difference where one batch ends and the next begins.
     Rows that can simply be replaced are (temporary table ``plain``): that is most of them, and much quicker.

@@ -90,7 +90,7 @@ class Store:
         return {str(stream): str(cursor) for stream, cursor in rows}
 
     def as_of(self, moment: datetime) -> pd.DataFrame:
-        """What the tracker said at ``moment`` (aware): one row per item that existed then.
+        """The state of the tracker at ``moment`` (aware): one row per item that existed then.
 
         Columns ``state_known`` and ``labels_known`` are false where the item's history was not fetched, so that
         ``state`` or ``labels`` are today's or a guess from its dates. Times are UTC without offset.
@@ -103,9 +103,8 @@ class Store:
         """All raw pages in order of arrival, grouped as they were committed."""
         # a replay reads these while its own writer writes: it must have a writer's patience
         with self.read(WRITE_PATIENCE) as connection:
-            found = connection.execute("SELECT DISTINCT batch FROM raw_pages ORDER BY 1").fetchall()
-        batches = [int(row[0]) for row in found]
-        for batch in batches:
+            batches = connection.execute("SELECT DISTINCT batch FROM raw_pages ORDER BY 1").fetchall()
+        for (batch,) in batches:
             with self.read(WRITE_PATIENCE) as connection:
                 rows = connection.execute(
                     "SELECT page_id, repo, source, kind, request, fetched_at, body FROM raw_pages "

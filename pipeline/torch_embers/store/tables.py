@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -63,45 +63,27 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RowShape:
-    """Columns of a record class and how to read them quickly."""
-
-    names: tuple[str, ...]
-    types: tuple[pa.DataType, ...]
-    getter: attrgetter[Any]
-
-
-def _shape(record: type) -> RowShape:
-    names = tuple(f.name for f in fields(record))
-    types = tuple(_ARROW_TYPES[str(f.type).removesuffix(" | None")] for f in fields(record))
-    return RowShape(names, types, attrgetter(*names))
-
-
-SHAPES = {table: _shape(record) for table, record in RECORDS.items()}
+COLUMNS: dict[str, dict[str, pa.DataType]] = {
+    table: {f.name: _ARROW_TYPES[str(f.type).removesuffix(" | None")] for f in fields(record)}
+    for table, record in RECORDS.items()
+}
+"""Columns of each table with their types in arrow."""
 
 
 def to_arrow(table: str, rows: Sequence[object]) -> pa.Table:
     """Turn records of one table into an arrow table."""
-    shape = SHAPES[table]
-    columns = zip(*map(shape.getter, rows), strict=True)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, shape.types, strict=True)]
-    return pa.table(arrays, names=list(shape.names))
+    return pa.table({name: pa.array(map(attrgetter(name), rows), kind) for name, kind in COLUMNS[table].items()})
 
 
-PAGE_COLUMNS = ("page_id", "repo", "source", "kind", "request", "fetched_at", "size", "body")
+PAGE_COLUMNS = ("page_id", "repo", "source", "kind", "request", "fetched_at")
 
 
 def pages_to_arrow(pages: Sequence[records.Page], compressor: zstandard.ZstdCompressor) -> pa.Table:
     """Turn pages into an arrow table, their bodies compressed."""
-    columns = zip(
-        *(
-            (p.page_id, p.repo, p.source, p.kind, p.request, p.fetched_at, len(p.body), compressor.compress(p.body))
-            for p in pages
-        ),
-        strict=True,
-    )
-    return pa.table([pa.array(column) for column in columns], names=list(PAGE_COLUMNS))
+    columns: dict[str, list[Any]] = {name: [getattr(page, name) for page in pages] for name in PAGE_COLUMNS}
+    columns["size"] = [len(page.body) for page in pages]
+    columns["body"] = [compressor.compress(page.body) for page in pages]
+    return pa.table(columns)
 
 
 def numbered(parts: Sequence[pa.Table]) -> pa.Table:

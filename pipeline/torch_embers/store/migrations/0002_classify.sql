@@ -40,14 +40,14 @@ CREATE TABLE weak_labels (
     evidence VARCHAR,
     labelled_at TIMESTAMP NOT NULL
 );
-COMMENT ON TABLE weak_labels IS 'What labelling functions say of an item: cheap, many, of known accuracy; never gold.';
+COMMENT ON TABLE weak_labels IS 'Votes of labelling functions on an item: cheap, many, of known accuracy; never gold.';
 COMMENT ON COLUMN weak_labels.repo IS 'Repository as owner/name.';
 COMMENT ON COLUMN weak_labels.number IS 'Number of the issue or pull request in its repository.';
 COMMENT ON COLUMN weak_labels.scheme IS 'Scheme of data/taxonomy.toml.';
 COMMENT ON COLUMN weak_labels.value IS 'Class of that scheme.';
-COMMENT ON COLUMN weak_labels.function IS 'The labelling function that says so.';
+COMMENT ON COLUMN weak_labels.function IS 'The labelling function that voted.';
 COMMENT ON COLUMN weak_labels.kind IS 'label (a maintainer''s triage label), keyword, or execution (what a run of a case showed).';
-COMMENT ON COLUMN weak_labels.evidence IS 'What decided: the label, the words found, the run.';
+COMMENT ON COLUMN weak_labels.evidence IS 'What decided: the label, the matched words, the run.';
 COMMENT ON COLUMN weak_labels.labelled_at IS 'When the function ran (UTC).';
 
 CREATE TABLE predictions (

@@ -1,5 +1,5 @@
 -- What reproduction keeps: cases and where they come from, builds, runs, verdicts, statuses.
--- Runs, verdicts, status_history and announcements are only ever added to; the other tables say what holds now.
+-- Runs, verdicts, status_history and announcements are only ever added to; the other tables hold the present state.
 
 CREATE TABLE cases (
     case_hash VARCHAR NOT NULL,
@@ -27,7 +27,7 @@ COMMENT ON COLUMN cases.origin IS 'curated, extracted or synthesized.';
 COMMENT ON COLUMN cases.current IS 'Whether this is the text that the name stands for now.';
 COMMENT ON COLUMN cases.code IS 'The whole file.';
 COMMENT ON COLUMN cases.summary IS 'What is done, what should happen, what happens.';
-COMMENT ON COLUMN cases.bug_type IS 'Class of data/taxonomy.toml; NULL where nobody said.';
+COMMENT ON COLUMN cases.bug_type IS 'Class of data/taxonomy.toml; NULL where it is not given.';
 COMMENT ON COLUMN cases.memory_type IS 'Class of data/taxonomy.toml.';
 COMMENT ON COLUMN cases.memory_subtype IS 'Class of data/taxonomy.toml.';
 COMMENT ON COLUMN cases.consequence IS 'Class of data/taxonomy.toml.';
@@ -99,7 +99,7 @@ COMMENT ON COLUMN extractions.number IS 'Number of the issue or pull request in 
 COMMENT ON COLUMN extractions.status IS 'curated, extracted, synthesized or not_possible.';
 COMMENT ON COLUMN extractions.name IS 'Name of its (first) case; NULL where there is none.';
 COMMENT ON COLUMN extractions.reason IS 'Reason of data/extraction.toml where there is no case.';
-COMMENT ON COLUMN extractions.detail IS 'What exactly stood in the way, or where the script was found.';
+COMMENT ON COLUMN extractions.detail IS 'The exact obstacle, or where the script comes from.';
 COMMENT ON COLUMN extractions.expectation IS 'Signatures that the text reports.';
 COMMENT ON COLUMN extractions.content_hash IS 'Hash of the texts it was decided on.';
 COMMENT ON COLUMN extractions.rules IS 'Hash of the rules that decided.';
@@ -116,7 +116,7 @@ CREATE TABLE builds (
     seen_at TIMESTAMP NOT NULL
 );
 COMMENT ON TABLE builds IS 'PyTorch builds that runs were made on.';
-COMMENT ON COLUMN builds.build IS 'Identity: version, commit, Python and platform as the build itself says; key of runs and verdicts.';
+COMMENT ON COLUMN builds.build IS 'Identity: version, commit, Python and platform as the build reports them; key of runs and verdicts.';
 COMMENT ON COLUMN builds.name IS 'Name it is registered under.';
 COMMENT ON COLUMN builds.version IS 'torch.__version__.';
 COMMENT ON COLUMN builds.git_commit IS 'torch.version.git_version.';
@@ -178,13 +178,13 @@ COMMENT ON COLUMN runs.environment IS 'Where (environments.environment).';
 COMMENT ON COLUMN runs.profile IS 'hostile or reviewed.';
 COMMENT ON COLUMN runs.batch IS '0 for the first series of attempts; a fresh series (--force, confirmation) has the next number.';
 COMMENT ON COLUMN runs.attempt IS 'Number of the run in its series, from 0.';
-COMMENT ON COLUMN runs.planted IS 'Whether the case was told to inject its fault.';
+COMMENT ON COLUMN runs.planted IS 'Whether the case ran with an injected fault.';
 COMMENT ON COLUMN runs.outcome IS 'reproduced, not_reproduced, different_failure, cannot_run, timeout, out_of_memory or sandbox_error.';
 COMMENT ON COLUMN runs.detail IS 'One line: what was seen.';
 COMMENT ON COLUMN runs.signature IS 'The failure that was seen, if any.';
 COMMENT ON COLUMN runs.exit_code IS 'Exit code; NULL where a signal ended the run.';
 COMMENT ON COLUMN runs.signal IS 'Signal that ended it.';
-COMMENT ON COLUMN runs.ended IS 'How it ended as the kernel and the sandbox say (run/runner.py).';
+COMMENT ON COLUMN runs.ended IS 'How it ended, by the kernel and the sandbox (sandbox/runner.py).';
 COMMENT ON COLUMN runs.stdout IS 'End of its output.';
 COMMENT ON COLUMN runs.stderr IS 'End of its error output.';
 COMMENT ON COLUMN runs.duration IS 'Seconds.';
@@ -262,13 +262,13 @@ CREATE TABLE announcements (
     text VARCHAR NOT NULL,
     announced_at TIMESTAMP NOT NULL
 );
-COMMENT ON TABLE announcements IS 'What a re-check has told; nothing is told twice.';
+COMMENT ON TABLE announcements IS 'Changes that a re-check has announced; each is announced once.';
 COMMENT ON COLUMN announcements.repo IS 'Repository as owner/name.';
 COMMENT ON COLUMN announcements.number IS 'Number of the issue or pull request in its repository.';
 COMMENT ON COLUMN announcements.backend IS 'cpu, cuda or mps.';
 COMMENT ON COLUMN announcements.reference IS 'Build that it speaks of.';
 COMMENT ON COLUMN announcements.kind IS 'regressed, fixed, closed_but_occurs or open_but_absent.';
-COMMENT ON COLUMN announcements.text IS 'What was told.';
+COMMENT ON COLUMN announcements.text IS 'The announced text.';
 COMMENT ON COLUMN announcements.announced_at IS 'When (UTC).';
 
 CREATE VIEW latest_verdicts AS
