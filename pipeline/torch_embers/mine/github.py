@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -65,7 +66,7 @@ def until_passed(listed: Listed[Any], until: str | None) -> bool:
 
 
 @dataclass(slots=True)
-class _LiveSource:
+class _LiveSource(ABC):
     """What both ways of asking GitHub know of the repository and of the run."""
 
     client: GitHubClient
@@ -81,6 +82,28 @@ class _LiveSource:
         """The repository's present name (after renames), once known."""
         return self.full_name or self.scope.repo
 
+    @abstractmethod
+    def _look_up(self) -> tuple[str, Totals]:
+        """Ask for the repository: its full name and, where the answer has them, its totals."""
+
+    def _repository(self) -> tuple[str, Totals]:
+        try:
+            return self._look_up()
+        except (NotFoundError, GoneError, KeyError, TypeError) as error:
+            raise UnknownRepositoryError(
+                f"{self.client.api_url} has no repository {self.scope.repo!r}, or the token cannot see it: check --repo"
+            ) from error
+
+    def resolve(self) -> None:
+        """Ask for the repository itself: follows a rename and fails early on an unknown one.
+
+        Raises:
+            UnknownRepositoryError: it does not exist or cannot be seen.
+        """
+        self.full_name, self.totals = self._repository()
+        if self.full_name.lower() != self.scope.repo.lower():
+            self.notes.append(f"{self.scope.repo} is now called {self.full_name}: stored under the new name")
+
 
 @dataclass(slots=True)
 class RestSource(_LiveSource):
@@ -89,13 +112,9 @@ class RestSource(_LiveSource):
     name: str = "rest"
     page_size: int = REST_PAGE
 
-    def resolve(self) -> None:
-        """Ask for the repository itself: follows a rename and fails early on an unknown one.
-
-        Raises:
-            UnknownRepositoryError: it does not exist or cannot be seen.
-        """
-        self.full_name = resolve_name(self.client, self.scope.repo, self.notes)
+    def _look_up(self) -> tuple[str, Totals]:
+        answer = self.client.get(f"/repos/{self.scope.repo}").data
+        return str((answer.get("full_name") if isinstance(answer, dict) else None) or self.scope.repo), Totals()
 
     def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Yield one batch per page."""
@@ -263,24 +282,6 @@ def _expiring(fetch: Callable[[str | None], Listed[Answer]]) -> Callable[[str | 
     return guarded
 
 
-def resolve_name(client: GitHubClient, repo: str, notes: list[str]) -> str:
-    """Present full name of a repository.
-
-    Raises:
-        UnknownRepositoryError: it does not exist or cannot be seen.
-    """
-    try:
-        answer = client.get(f"/repos/{repo}")
-    except (NotFoundError, GoneError) as error:
-        raise UnknownRepositoryError(
-            f"{client.api_url} has no repository {repo!r}, or the token cannot see it: check --repo"
-        ) from error
-    name = str(answer.data.get("full_name") or repo) if isinstance(answer.data, dict) else repo
-    if name.lower() != repo.lower():
-        notes.append(f"{repo} is now called {name}: stored under the new name")
-    return name
-
-
 def finish(base: Page, more: Sequence[Page], source: Source, stream: str, cursor: str) -> Batch:
     """Records of some pages together with the pages and the cursor behind them."""
     batch = Batch()
@@ -299,31 +300,16 @@ class GraphqlSource(_LiveSource):
     issue_page: int = ISSUE_PAGE
     pull_page: int = PULL_PAGE
 
-    def resolve(self) -> None:
-        """Ask for the repository itself, with its totals.
-
-        Raises:
-            UnknownRepositoryError: it does not exist or cannot be seen.
-        """
-        self.totals, self.full_name = self._repository()
-        if self.full_name.lower() != self.scope.repo.lower():
-            self.notes.append(f"{self.scope.repo} is now called {self.full_name}: stored under the new name")
-
-    def _repository(self) -> tuple[Totals, str]:
+    def _look_up(self) -> tuple[str, Totals]:
         owner, name = self.scope.owner_and_name
-        try:
-            answer = self.client.graphql(graphql_records.query("repository"), {"owner": owner, "name": name})
-            repository = answer.data["data"]["repository"]
-            totals = Totals(repository["issues"]["totalCount"], repository["pullRequests"]["totalCount"])
-        except (NotFoundError, KeyError, TypeError) as error:
-            raise UnknownRepositoryError(
-                f"{self.client.api_url} has no repository {self.scope.repo!r}, or the token cannot see it: check --repo"
-            ) from error
-        return totals, str(repository["nameWithOwner"])
+        answer = self.client.graphql(graphql_records.query("repository"), {"owner": owner, "name": name})
+        repository = answer.data["data"]["repository"]
+        totals = Totals(repository["issues"]["totalCount"], repository["pullRequests"]["totalCount"])
+        return str(repository["nameWithOwner"]), totals
 
     def expected(self) -> Totals:
         """How many items the tracker has now."""
-        return Totals() if self.scope.narrowed else self._repository()[0]
+        return Totals() if self.scope.narrowed else self._repository()[1]
 
     def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Yield one batch per page of items, each with everything that belongs to its items."""
