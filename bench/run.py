@@ -93,12 +93,12 @@ print(json.dumps({{"items": report.items, "seconds": time.monotonic() - started,
 
 
 def measured(name: str, code: str, *arguments: str | Path) -> Figure:
-    """Run a mine in a process of its own and take what it says of itself."""
+    """Run a mine in a process of its own and read the figures that it prints."""
     done = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)], check=True, capture_output=True, text=True, cwd=ROOT
     )
-    told = json.loads(done.stdout.splitlines()[-1])
-    return Figure(name, told["items"], told["seconds"], told["peak_mb"])
+    results = json.loads(done.stdout.splitlines()[-1])
+    return Figure(name, results["items"], results["seconds"], results["peak_mb"])
 
 
 def files(work: Path, count: int) -> list[Figure]:
@@ -250,13 +250,13 @@ def classification() -> str:
     """The part about classification, from what bench/classify.py measured last; empty where it never ran."""
     if not CLASSIFIED.exists():
         return ""
-    told = json.loads(CLASSIFIED.read_text(encoding="utf-8"))
-    speed, price, sat = told["speed"], told["speed"]["macro_f1"], told.get("sitting")
+    results = json.loads(CLASSIFIED.read_text(encoding="utf-8"))
+    speed, price, sat = results["speed"], results["speed"]["macro_f1"], results.get("sitting")
     lines = [
         "",
         CLASSIFICATION,
         "",
-        f"Written by `python bench/classify.py` on {told['measured_at']}: {told['machine']}.",
+        f"Written by `python bench/classify.py` on {results['measured_at']}: {results['machine']}.",
         "",
         f"Embedding and classifying (all questions of the shipped classifier) on {speed['threads']} threads, nothing cached, against one",
         "`SentenceTransformer.encode(list)` and a predict per classifier on the same cleaned texts, both cut at 256 tokens; rounds of",
@@ -294,14 +294,14 @@ def reproduction() -> str:
     """The part about runs of cases, from what bench/runs.py measured last; empty where it never ran."""
     if not RUNS.exists():
         return ""
-    told = json.loads(RUNS.read_text(encoding="utf-8"))
-    ways = list(told["builds"][0]["milliseconds"])
-    names = [build["torch"].partition("+")[0] for build in told["builds"]]
+    results = json.loads(RUNS.read_text(encoding="utf-8"))
+    ways = list(results["builds"][0]["milliseconds"])
+    names = [build["torch"].partition("+")[0] for build in results["builds"]]
     lines = [
         "",
         "## Runs of cases",
         "",
-        f"Written by `python bench/runs.py` on {told['date']}: {told['cores']} cores, load {told['load']:.1f} at the start. One script (import torch,",
+        f"Written by `python bench/runs.py` on {results['date']}: {results['cores']} cores, load {results['load']:.1f} at the start. One script (import torch,",
         "matmul, backward), the ways in turn; milliseconds are medians, the ratio is plain python's time by this way's.",
         "",
         "| one run | " + " | ".join(f"{name}, ms | ratio" for name in names) + " |",
@@ -310,15 +310,15 @@ def reproduction() -> str:
     for way in ways:
         cells = [
             f"{build['milliseconds'][way]:,.1f} | {build['milliseconds']['plain python'] / build['milliseconds'][way]:,.1f}"
-            for build in told["builds"]
+            for build in results["builds"]
         ]
         lines.append(f"| {way} | " + " | ".join(cells) + " |")
     lines += ["", "| runs per minute, 2 jobs | " + " | ".join(f"{name} | ratio" for name in names) + " |"]
     lines.append("|---|" + "---:|---:|" * len(names))
-    for way in told["builds"][0]["runs_per_minute"]:
+    for way in results["builds"][0]["runs_per_minute"]:
         cells = [
             f"{build['runs_per_minute'][way]:,} | {build['runs_per_minute'][way] / build['runs_per_minute']['plain python']:,.0f}"
-            for build in told["builds"]
+            for build in results["builds"]
         ]
         lines.append(f"| {way} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
@@ -328,12 +328,12 @@ def study() -> str:
     """The part about the study, from what bench/study.py measured last; empty where it never ran."""
     if not STUDY.exists():
         return ""
-    told = json.loads(STUDY.read_text(encoding="utf-8"))
-    ways, steps = told["ways"], told["steps_s"]
+    results = json.loads(STUDY.read_text(encoding="utf-8"))
+    ways, steps = results["ways"], results["steps_s"]
     whole = ways["figures"]
-    met = "yes" if whole["seconds"] < told["aim_s"] else "**no**"
+    met = "yes" if whole["seconds"] < results["aim_s"] else "**no**"
     names = {
-        "figures": f"all {told['tables']} tables and {told['figures']} figures, as SVG and PNG",
+        "figures": f"all {results['tables']} tables and {results['figures']} figures, as SVG and PNG",
         "pandas": "five counts, pandas",
         "sql": "the same counts, the views",
     }
@@ -341,9 +341,9 @@ def study() -> str:
         "",
         "## Study",
         "",
-        f"Written by `python bench/study.py` on {told['date']}: {told['machine']}, load {told['load']:.1f} at the start. A made-up database of",
-        f"{told['items']:,} items and {told['comments']:,} comments ({told['database_mb']:,} MB; tests/synthetic.py); whole processes from start to",
-        f"end, medians of {told['rounds']} rounds in turn. The five counts (funnel, signals, types per half year, type x consequence, days to",
+        f"Written by `python bench/study.py` on {results['date']}: {results['machine']}, load {results['load']:.1f} at the start. A made-up database of",
+        f"{results['items']:,} items and {results['comments']:,} comments ({results['database_mb']:,} MB; tests/synthetic.py); whole processes from start to",
+        f"end, medians of {results['rounds']} rounds in turn. The five counts (funnel, signals, types per half year, type x consequence, days to",
         "close) are equal both ways; pandas reads the same tables into frames.",
         "",
         "| what | seconds | best | CPU seconds | peak MB | ratio |",
@@ -362,7 +362,7 @@ def study() -> str:
         "",
         "| aim | here | met |",
         "|---|---|---|",
-        f"| tables and figures in under {told['aim_s']} s | {whole['seconds']:.1f} s | {met} |",
+        f"| tables and figures in under {results['aim_s']} s | {whole['seconds']:.1f} s | {met} |",
     ]
     return "\n".join(lines) + "\n"
 

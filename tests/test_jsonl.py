@@ -42,8 +42,8 @@ def read(*lines: bytes, first: int = 1) -> Batch:
 
 
 def assert_storable(batch: Batch) -> None:
-    for table in tables.RECORDS:
-        if found := getattr(batch, tables.BATCH_ATTRIBUTE.get(table, table)):
+    for attribute, table in tables.TABLES.items():
+        if found := getattr(batch, attribute):
             tables.to_arrow(table, found)
 
 

@@ -134,7 +134,6 @@ class Token:
     github: Github
     usable_at: float = 0.0
     remaining: int | None = None
-    limit: int | None = None
     reset: float | None = None
     refused: str = ""
 
@@ -146,7 +145,6 @@ class Usage:
     requests: int = 0
     points: int = 0
     retries: int = 0
-    waited: float = 0.0
     notes: list[str] = field(default_factory=list)
 
 
@@ -358,14 +356,12 @@ class GitHubClient:
         if seconds > 0:
             if seconds >= WORTH_SAYING:
                 self.announce(f"waiting {seconds:,.0f} s ({why})")
-            self.usage.waited += seconds
             self._sleep(seconds)
 
     def _note_quota(self, token: Token, headers: Mapping[str, Any]) -> None:
-        for name in ("remaining", "limit"):
-            value = str(headers.get(f"x-ratelimit-{name}") or "")
-            if value.isdigit():
-                setattr(token, name, int(value))
+        remaining = str(headers.get("x-ratelimit-remaining") or "")
+        if remaining.isdigit():
+            token.remaining = int(remaining)
         reset = str(headers.get("x-ratelimit-reset") or "")
         if reset.isdigit():
             token.reset = float(reset)

@@ -301,7 +301,7 @@ class GraphqlSource(_LiveSource):
     pull_page: int = PULL_PAGE
 
     def _look_up(self) -> tuple[str, Totals]:
-        owner, name = self.scope.owner_and_name
+        owner, name = self.scope.repo.split("/", 1)
         answer = self.client.graphql(graphql_records.query("repository"), {"owner": owner, "name": name})
         repository = answer.data["data"]["repository"]
         totals = Totals(repository["issues"]["totalCount"], repository["pullRequests"]["totalCount"])

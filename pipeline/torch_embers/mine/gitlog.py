@@ -36,8 +36,7 @@ SIZES_STREAM = "git.sizes"
 COMMITS_PER_PAGE = 1_000
 RENAME_LIMIT = 400
 """Files per side above which git compares no contents to find renames: the effort is quadratic."""
-LARGEST_COUNT = 2**31 - 1
-LARGEST_NUMBER = 2**31 - 1
+LARGEST = 2**31 - 1
 
 RELEASE_TAG = re.compile(r"v\d{1,4}(\.\d{1,6}){1,3}(\.post\d{1,6})?", re.ASCII)
 """A published release: no release candidate, no alpha. Post releases are published, too."""
@@ -49,28 +48,13 @@ TRACKED_REFS = (
 )
 """Read beside HEAD. Other branches hold work that has not landed (pytorch has thousands from ghstack)."""
 
-SOURCE_SUFFIXES: Mapping[str, str] = {
-    # suffix -> why it counts as source code
-    ".py": "Python",
-    ".pyi": "Python type stubs, kept by hand in part",
-    ".pyx": "Cython",
-    ".c": "C",
-    ".h": "C and C++ headers",
-    ".cc": "C++",
-    ".cpp": "C++",
-    ".cxx": "C++",
-    ".hh": "C++ headers",
-    ".hpp": "C++ headers",
-    ".inl": "C++ inline definitions",
-    ".cu": "CUDA and HIP kernels",
-    ".cuh": "CUDA headers",
-    ".hip": "HIP kernels",
-    ".m": "Objective-C",
-    ".mm": "Objective-C++, the MPS backend",
-    ".metal": "Metal kernels",
-    ".glsl": "Vulkan kernels",
-    ".s": "assembly, as in the quantized CPU kernels",
-}
+SOURCE_SUFFIXES = frozenset(
+    {".py", ".pyi", ".pyx"}  # Python, its type stubs, Cython
+    | {".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".inl"}  # C and C++
+    | {".cu", ".cuh", ".hip"}  # kernels for CUDA and HIP
+    | {".m", ".mm", ".metal"}  # Objective-C and Metal: the MPS backend
+    | {".glsl", ".s"}  # Vulkan kernels, assembly
+)
 _REGULAR_FILE = (b"100644", b"100755")
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _LFS_LARGEST = 1_024
@@ -80,22 +64,9 @@ _BINARY_PROBE = 8_000
 
 _FIELDS = ("%H", "%P", "%an", "%at", "%ct", "%s", "%B")
 _LOG_COMMAND = (
-    "log",
-    "--stdin",
-    "--no-walk=unsorted",
-    "-z",
-    "--numstat",
-    f"-l{RENAME_LIMIT}",
-    "--find-renames",
-    "--diff-merges=off",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-relative",
-    "--no-notes",
-    "--no-show-signature",
-    "--no-color",
-    "--submodule=short",
-    "--encoding=UTF-8",
+    *("log", "--stdin", "--no-walk=unsorted", "-z", "--numstat", "--find-renames", f"-l{RENAME_LIMIT}"),
+    *("--diff-merges=off", "--no-ext-diff", "--no-textconv", "--no-relative", "--submodule=short"),
+    *("--no-notes", "--no-show-signature", "--no-color", "--encoding=UTF-8"),
     "--format=tformat:" + "%x00".join((*_FIELDS, "")),
 )
 _NUMSTAT = re.compile(rb"\n?(\d+|-)\t(\d+|-)\t(.*)", re.DOTALL)
@@ -124,7 +95,7 @@ def pull_number(repo: str, subject: str, message: str) -> int | None:
 
 
 def _bounded(number: int) -> int | None:
-    return number if 0 < number <= LARGEST_NUMBER else None
+    return number if 0 < number <= LARGEST else None
 
 
 def _moment(seconds: bytes) -> str | None:
@@ -144,7 +115,7 @@ def _path(raw: bytes) -> str:
 
 
 def _changed_lines(raw: bytes) -> int | None:
-    return None if raw == b"-" else min(int(raw), LARGEST_COUNT)
+    return None if raw == b"-" else min(int(raw), LARGEST)
 
 
 def read_git_log(page: Page) -> Batch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -143,14 +143,8 @@ def _file_source(kind: str, request: Request, wanted: Scope) -> Source:
 
 
 def _client(settings: Settings, budget: int | None) -> GitHubClient:
-    patience = Patience(
-        retries=settings.retries,
-        max_wait=settings.max_wait,
-        timeout=settings.timeout,
-        pause=settings.pause,
-        backoff=settings.backoff,
-        secondary_wait=settings.secondary_wait,
-    )
+    names = {field.name for field in fields(Patience)}
+    patience = Patience(**settings.model_dump(include=names))
     return GitHubClient(settings.api_url, settings.token_list(), patience, budget=budget)
 
 

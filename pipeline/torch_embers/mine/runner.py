@@ -61,11 +61,11 @@ class Report:
         self.pages += batch.count("raw_pages")
 
 
+@dataclass(frozen=True, slots=True)
 class _End:
     """What the reading thread sends last: its exception, if there was one."""
 
-    def __init__(self, error: BaseException | None = None) -> None:
-        self.error = error
+    error: BaseException | None = None
 
 
 def ahead(batches: Iterator[Prepared], depth: int = AHEAD) -> Iterator[Prepared]:

@@ -34,12 +34,6 @@ class Scope:
         bounds = json.dumps([self.since, self.until, self.state, self.labels])
         return f"{name}:{hashlib.blake2b(bounds.encode(), digest_size=4).hexdigest()}"
 
-    @property
-    def owner_and_name(self) -> tuple[str, str]:
-        """The two halves of the repository."""
-        owner, _, name = self.repo.partition("/")
-        return owner, name
-
 
 def moment(value: str | None, option: str) -> str | None:
     """Check a date or time given on the command line.

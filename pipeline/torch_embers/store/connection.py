@@ -64,12 +64,12 @@ def explain(error: duckdb.Error, path: Path) -> StoreError:
     if STRUCK in str(error):
         raise KeyboardInterrupt from error
     text = str(error).strip().splitlines()[0][:300]
-    said = text.replace(str(path), "")
-    if any(mark in said for mark in _BUSY):
+    message = text.replace(str(path), "")
+    if any(mark in message for mark in _BUSY):
         return StoreBusyError(f"{path} is in use by {lock.holder(path)}: try again in a moment")
-    if any(mark in said for mark in _FULL):
+    if any(mark in message for mark in _FULL):
         return StoreFullError(f"no room for {path}: free some disk and run the same command again ({text})")
-    if any(mark in said for mark in _CORRUPT):
+    if any(mark in message for mark in _CORRUPT):
         return StoreCorruptError(
             f"{path} cannot be read as a database: restore a copy, or move it away and mine again ({text})"
         )

@@ -11,29 +11,12 @@ _ITEM_VALUES = tuple(n for n in COLUMNS["items"] if n not in (*ITEM_KEY, "update
 VERSIONS = {"comments": "updated_at"}
 """Column by which a row is newer than another of the same key; elsewhere the later arrival counts."""
 
-TIME_COLUMNS = frozenset(
-    {
-        "created_at",
-        "updated_at",
-        "closed_at",
-        "merged_at",
-        "deleted_at",
-        "fetched_at",
-        "authored_at",
-        "committed_at",
-        "tagged_at",
-        "labelled_at",
-    }
-)
-
 
 def _typed(name: str) -> str:
-    """Staged columns are text; times and dates get their type here, in C++."""
-    if name.rpartition(".")[2] in TIME_COLUMNS:
+    """Staged columns are text; times (``..._at``) and dates get their type here, in C++."""
+    if name.endswith("_at"):
         return f"try_cast({name} AS TIMESTAMP)"
-    if name == "facts_as_of":
-        return f"try_cast({name} AS DATE)"
-    return name
+    return f"try_cast({name} AS DATE)" if name == "facts_as_of" else name
 
 
 def replace_rows(table: str) -> list[str]:

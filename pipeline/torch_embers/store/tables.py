@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import pyarrow as pa
 
-from torch_embers.store import records
+from torch_embers.store.records import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import zstandard
+
+    from torch_embers.store.records import Page
 
 KEYS: dict[str, tuple[str, ...]] = {
     "items": ("repo", "number"),
@@ -33,25 +35,9 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 """Key of each table that a batch writes; an empty key means: append only."""
 
-RECORDS: dict[str, type] = {
-    "items": records.Item,
-    "events": records.Event,
-    "comments": records.Comment,
-    "pull_files": records.PullFile,
-    "commits": records.Commit,
-    "commit_files": records.CommitFile,
-    "code_sizes": records.CodeSize,
-    "gold_labels": records.GoldLabel,
-    "catalog": records.CatalogEntry,
-    "dispositions": records.Disposition,
-    "stated_links": records.StatedLink,
-    "rejects": records.Reject,
-    "sync_state": records.SyncState,
-}
-"""Record class of each table; its attribute in ``Batch`` has the same name, but for ``cursors``."""
-
-BATCH_ATTRIBUTE = {"sync_state": "cursors"}
-DERIVED_TABLES = tuple(name for name in RECORDS if name != "sync_state")
+TABLES = {name: "sync_state" if name == "cursors" else name for name in get_type_hints(Batch) if name != "pages"}
+"""Table of each attribute of ``Batch``; pages become rows on their own way (``pages_to_arrow``)."""
+DERIVED_TABLES = tuple(table for table in TABLES.values() if table != "sync_state")
 """Tables that a replay empties and rebuilds from the raw pages."""
 
 _ARROW_TYPES: dict[str, pa.DataType] = {
@@ -64,8 +50,9 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
 
 
 COLUMNS: dict[str, dict[str, pa.DataType]] = {
-    table: {f.name: _ARROW_TYPES[str(f.type).removesuffix(" | None")] for f in fields(record)}
-    for table, record in RECORDS.items()
+    TABLES[name]: {f.name: _ARROW_TYPES[str(f.type).removesuffix(" | None")] for f in fields(get_args(kind)[0])}
+    for name, kind in get_type_hints(Batch).items()
+    if name in TABLES
 }
 """Columns of each table with their types in arrow."""
 
@@ -78,7 +65,7 @@ def to_arrow(table: str, rows: Sequence[object]) -> pa.Table:
 PAGE_COLUMNS = ("page_id", "repo", "source", "kind", "request", "fetched_at")
 
 
-def pages_to_arrow(pages: Sequence[records.Page], compressor: zstandard.ZstdCompressor) -> pa.Table:
+def pages_to_arrow(pages: Sequence[Page], compressor: zstandard.ZstdCompressor) -> pa.Table:
     """Turn pages into an arrow table, their bodies compressed."""
     columns: dict[str, list[Any]] = {name: [getattr(page, name) for page in pages] for name in PAGE_COLUMNS}
     columns["size"] = [len(page.body) for page in pages]

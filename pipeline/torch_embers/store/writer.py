@@ -14,10 +14,9 @@ from torch_embers.normalize import now_utc
 from torch_embers.store import lock, schema, sql, views
 from torch_embers.store.connection import WRITE_PATIENCE, connect, ctrl_c, explain
 from torch_embers.store.tables import (
-    BATCH_ATTRIBUTE,
     DERIVED_TABLES,
     KEYS,
-    RECORDS,
+    TABLES,
     numbered,
     pages_to_arrow,
     to_arrow,
@@ -76,8 +75,8 @@ class Writer:
         """Bring a batch into the form that DuckDB takes; may run in another thread than ``commit``."""
         tables = {
             table: [to_arrow(table, rows)]
-            for table in RECORDS
-            if (rows := getattr(batch, BATCH_ATTRIBUTE.get(table, table)))
+            for attribute, table in TABLES.items()
+            if (rows := getattr(batch, attribute))
         }
         if batch.pages:
             tables["raw_pages"] = [pages_to_arrow(batch.pages, self._compressor)]
