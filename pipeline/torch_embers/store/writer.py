@@ -74,9 +74,7 @@ class Writer:
     def prepare(self, batch: Batch) -> Prepared:
         """Bring a batch into the form that DuckDB takes; may run in another thread than ``commit``."""
         tables = {
-            table: [to_arrow(table, rows)]
-            for attribute, table in TABLES.items()
-            if (rows := getattr(batch, attribute))
+            table: [to_arrow(table, rows)] for attribute, table in TABLES.items() if (rows := getattr(batch, attribute))
         }
         if batch.pages:
             tables["raw_pages"] = [pages_to_arrow(batch.pages, self._compressor)]
