@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,11 +21,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support import run_embers
 from torch_embers import __version__, cli
 from torch_embers.dataset import collect, counted, definitions, encode, folder, metadata, publish
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.link import relations
-from torch_embers.mine.catalog import CatalogSource
 from torch_embers.run.status import STATUSES
 from torch_embers.run.verdict import VERDICTS
 from torch_embers.store.records import Batch, CatalogEntry, Comment, GoldLabel, Item, StatedLink
@@ -459,9 +460,7 @@ def test_a_database_without_verdicts_takes_the_shipped_cases_and_matrix_and_says
 
 def test_a_dataset_of_the_catalog_is_the_same_on_every_machine(catalog: Store, tmp_path: Path) -> None:
     other = Store(tmp_path / "other.duckdb")
-    with other.writer("test", create=True) as writer:
-        for mined in CatalogSource(REPO).batches({}):
-            writer.commit(mined)
+    assert run_embers("mine", "--source", "catalog", "--database", other.path).returncode == 0
     assert publish.render(collect.collect(other)) == publish.render(collect.collect(catalog))
 
 
@@ -600,9 +599,8 @@ def test_an_empty_database_has_nothing_to_publish(tmp_path: Path) -> None:
 def test_a_database_of_an_older_embers_is_refused_with_advice(hostile: Store, tmp_path: Path) -> None:
     store = Store(tmp_path / "old.duckdb")
     shutil.copy(hostile.path, store.path)
-    connection = store.connect(read_only=False, patience=1)
-    connection.execute("DELETE FROM schema_version WHERE version > 1")
-    connection.close()
+    with duckdb.connect(str(store.path)) as connection:
+        connection.execute("DELETE FROM schema_version WHERE version > 1")
     with pytest.raises(InputError, match="older embers"):
         publish.publish(store, tmp_path / "d")
 
