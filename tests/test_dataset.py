@@ -22,10 +22,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import run_embers
-from torch_embers import __version__, cli
+from torch_embers import __version__, cli, normalize
 from torch_embers.dataset import collect, counted, definitions, encode, folder, metadata, publish
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.link import relations
+from torch_embers.repro import shipped_matrix
 from torch_embers.run.status import STATUSES
 from torch_embers.run.verdict import VERDICTS
 from torch_embers.store.records import Batch, CatalogEntry, Comment, GoldLabel, Item, StatedLink
@@ -115,15 +116,15 @@ INSERT INTO environments VALUES
     ('e2', 'cpu', NULL, NULL, 'Linux 6.18.9', 'EPYC', 'AVX2', 1, now());
 INSERT INTO verdicts VALUES
     ('c1', '2.9.1@a', 'e1', 'reviewed', 0, 'occurs', false, 3, 3, NULL, 'build', '2.9.1@a', 3, 3,
-     'assert at "/home/{PERSON}/torch/x.cpp":7, see https://example.org/a/b', 'mismatch', '2024-03-01'),
-    ('c1', '2.9.1@a', 'e2', 'reviewed', 0, 'occurs', true, 2, 3, NULL, 'build', '2.9.1@a', 3, 3, 'newer', 'mismatch', '2024-03-02'),
-    ('c1', '2.10.0@b', 'e1', 'reviewed', 0, 'absent', false, 0, 11, 0.34, 'build', '2.9.1@a', 3, 3, '-1', NULL, '2024-03-01'),
-    ('c0', '2.9.1@a', 'e1', 'reviewed', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01'),
-    ('x7', '2.9.1@a', 'e1', 'hostile', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01');
+     'assert at "/home/{PERSON}/torch/x.cpp":7, see https://example.org/a/b', 'mismatch', '2024-03-01', 'own'),
+    ('c1', '2.9.1@a', 'e2', 'reviewed', 0, 'occurs', true, 2, 3, NULL, 'build', '2.9.1@a', 3, 3, 'newer', 'mismatch', '2024-03-02', 'own'),
+    ('c1', '2.10.0@b', 'e1', 'reviewed', 0, 'absent', false, 0, 11, 0.34, 'build', '2.9.1@a', 3, 3, '-1', NULL, '2024-03-01', 'own'),
+    ('c0', '2.9.1@a', 'e1', 'reviewed', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01', 'own'),
+    ('x7', '2.9.1@a', 'e1', 'hostile', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01', 'own');
 INSERT INTO status_history VALUES
-    ('{REPO}', 1, 'cpu', '2.10.0@b', 'undecided', NULL, '{STATUS_EVIDENCE}', '2024-03-02'),
-    ('{REPO}', 1, 'cpu', '2.10.0@b', 'fixed', 'undecided', '{STATUS_EVIDENCE}', '2024-03-03'),
-    ('{REPO}', {GONE}, 'cpu', '2.10.0@b', 'fixed', NULL, '{STATUS_EVIDENCE}', '2024-03-03');
+    ('{REPO}', 1, 'cpu', '2.10.0@b', 'undecided', NULL, '{STATUS_EVIDENCE}', '2024-03-02', 'own'),
+    ('{REPO}', 1, 'cpu', '2.10.0@b', 'fixed', 'undecided', '{STATUS_EVIDENCE}', '2024-03-03', 'own'),
+    ('{REPO}', {GONE}, 'cpu', '2.10.0@b', 'fixed', NULL, '{STATUS_EVIDENCE}', '2024-03-03', 'own');
 """
 
 
@@ -140,7 +141,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture(scope="module")
 def catalog(catalog_template: Path) -> Store:
-    """A database that was only mined: the embedded catalog, no case, no verdict."""
+    """A database that was only mined: the embedded catalog, shipped cases and verdicts."""
     return Store(catalog_template)
 
 
@@ -227,7 +228,6 @@ def test_machines_of_a_kind_are_one_environment_and_the_newest_verdict_counts(ma
 )
 def test_of_absolute_paths_only_the_file_name_stays(hostile: Store, said: str, published: str) -> None:
     with hostile.read() as connection:
-        collect.give(connection, dict.fromkeys((*collect.CASE_TABLES, *collect.VERDICT_TABLES)))
         connection.execute(definitions.read("sql", "views.sql"))
         assert connection.execute("SELECT file_names(?)", [said]).fetchall() == [(published,)]
 
@@ -298,7 +298,7 @@ def test_csv_and_parquet_hold_the_same_rows(made: Path) -> None:
         for column in typed.schema:
             values = typed[column.name].to_pylist()
             if pa.types.is_string(column.type):
-                assert [encode.unguarded(cell) for cell in text[column.name]] == [v or "" for v in values]
+                assert [normalize.unguarded(cell) for cell in text[column.name]] == [v or "" for v in values]
             elif pa.types.is_list(column.type):
                 assert [json.loads(cell) if cell else None for cell in text[column.name]] == values
 
@@ -319,8 +319,8 @@ def test_line_ends_and_nul_of_strangers_cannot_break_a_reader(made: Path) -> Non
 
 @given(st.text())
 def test_a_guard_can_be_undone_and_nothing_begins_like_a_formula(text: str) -> None:
-    assert encode.unguarded(encode.guarded(text)) == text
-    assert encode.guarded(text)[:1] not in {*"=+-@\t＝＋－＠"} - {""}
+    assert normalize.unguarded(normalize.guarded(text)) == text
+    assert normalize.guarded(text)[:1] not in {*"=+-@\t＝＋－＠"} - {""}
 
 
 @given(st.lists(st.tuples(st.text(st.characters(exclude_characters="\r\0", exclude_categories=["Cs"])), st.integers())))
@@ -330,7 +330,7 @@ def test_any_text_comes_back_from_csv(rows: list[tuple[str, int]]) -> None:
         pa.table({"text": pa.array(texts, pa.string()), "place": pa.array(range(len(rows)), pa.int32())})
     )
     read = pd.read_csv(io.BytesIO(body), keep_default_na=False, dtype=str, lineterminator="\n")
-    assert [encode.unguarded(cell) for cell in read["text"]] == texts
+    assert [normalize.unguarded(cell) for cell in read["text"]] == texts
 
 
 def test_parquet_files_describe_their_columns_and_name_the_dataset(made: Path) -> None:
@@ -441,19 +441,19 @@ def test_the_citation_of_the_project_is_current() -> None:
 # ---- a database that was only mined --------------------------------------------------------------------------------
 
 
-def test_a_database_without_verdicts_takes_the_shipped_cases_and_matrix_and_says_so(
+def test_a_database_that_was_only_mined_publishes_every_shipped_verdict_and_says_so(
     catalog: Store, tmp_path: Path
 ) -> None:
     done = publish.publish(catalog, tmp_path / "d")
-    assert done.verdicts_from == collect.FROM_SHIPPED_MATRIX
+    assert done.verdicts == {"shipped": len(shipped_matrix.matrix())}
     verdicts, cases = table(tmp_path / "d", "verdicts"), table(tmp_path / "d", "cases")
-    assert set(verdicts.source) == {"shipped matrix"}
-    assert set(cases.source) == {"shipped"}
+    assert set(verdicts.provenance) == {"shipped"}
     assert len(verdicts) > 3_000
     assert set(verdicts.case) <= set(cases.case)
     assert set(verdicts.build) <= set(table(tmp_path / "d", "builds").build)
     sheet = (tmp_path / "d" / "DATASHEET.md").read_text()
-    assert "`source` is `shipped matrix`" in sheet
+    assert "0 rest on runs that the database holds" in sheet
+    assert f"{len(verdicts):,} came with embers" in sheet
     assert "No person labelled anything" in sheet
     assert "none of these is agreement between people" in sheet
 

@@ -378,7 +378,7 @@ def test_an_empty_database_has_no_rows_and_every_figure_names_what_is_missing() 
     with mini_study.small_facts():
         study = make.make(mini_study.empty(), samples.load(mini_study.AS_OF))
     for made in study.tables:
-        if made.definition.id in ("figure_1", "releases"):  # lines of wheels and the matrix come with embers
+        if made.definition.id == "figure_1":  # lines of wheels come with embers
             assert made.rows
         elif made.definition.id == "funnel":
             assert [row["k"] for row in made.rows] == [0] * 6

@@ -35,6 +35,19 @@ def data_file(name: str) -> Path:
     raise InputError(f"data/{name} is missing from this installation: reinstall torch-embers")
 
 
+def analysis_text(*parts: str) -> str:
+    """Return the text of ``analysis/<parts>``: queries and committed results.
+
+    Raises:
+        InputError: the file is in neither home (a broken installation).
+    """
+    for home in (CHECKOUT_DIR / "analysis", SHIPPED_DIR / "analysis"):
+        path = home.joinpath(*parts)
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+    raise InputError(f"analysis/{'/'.join(parts)} is missing from this installation: reinstall torch-embers")
+
+
 def package_file(*parts: str) -> Path:
     """Return the path of a file that lives inside the package (SQL, GraphQL)."""
     path = PACKAGE_DIR.joinpath(*parts)

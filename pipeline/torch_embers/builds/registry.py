@@ -16,6 +16,7 @@ import subprocess
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 CURRENT = "current"
 """Name of the torch in the environment that embers itself runs in."""
@@ -387,6 +388,12 @@ def environment_of(build: Build, threads: int) -> Mapping[str, object]:
         "capability": build.capability or None,
         "threads": threads,
     }
+
+
+def environment_key(columns: Iterable[tuple[str, object]]) -> str:
+    """Key of an environment: a hash of its columns, 16 hexadecimal digits."""
+    text = "\0".join(f"{name}={value}" for name, value in sorted(columns))
+    return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _processor() -> str:

@@ -33,9 +33,11 @@ def mine(
     Without options: GitHub by GraphQL where a token is set (GITHUB_TOKEN), by REST within the anonymous limit
     where none is, and the embedded catalog where GitHub cannot be reached.
     """
-    from torch_embers import settings
+    from torch_embers import console, settings
     from torch_embers.mine import plan
     from torch_embers.mine import show as mine_show
+    from torch_embers.run import shipped
+    from torch_embers.store.store import Store
 
     wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
     request = plan.Request(
@@ -51,6 +53,8 @@ def mine(
     )
     for report in plan.run(wanted, request, mine_show.MineProgress):
         mine_show.print_report(report)
+        if written := shipped.refresh(Store(wanted.database)):
+            console.stdout().print(f"{written:,} shipped verdicts, see `embers matrix`")
 
 
 def status(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from torch_embers.dataset import definitions, shipped, vocabulary
+from torch_embers.dataset import definitions, vocabulary
 from torch_embers.errors import InputError
 from torch_embers.run.matrix import version_key
 from torch_embers.store import schema
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from torch_embers.store.store import Store
 
 MOMENT = pa.timestamp("ms", tz="UTC")
-CASE_TABLES = ("cases", "case_items")
-VERDICT_TABLES = ("verdicts", "builds", "environments")
-FROM_DATABASE = "database"
-FROM_SHIPPED_CASES = "shipped"
-FROM_SHIPPED_MATRIX = "shipped matrix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +32,12 @@ class Content:
         tables: the declarations, every column described, in order.
         rows: the rows of each table.
         left_out: how many rows of what kind the database has and the dataset has not, by reason.
-        cases_from: where the cases are from: database or shipped.
-        verdicts_from: where the verdicts are from: database or shipped matrix.
         schema_version: of the database.
     """
 
     tables: tuple[PublishedTable, ...]
     rows: Mapping[str, pa.Table]
     left_out: Mapping[str, int]
-    cases_from: str
-    verdicts_from: str
     schema_version: int
 
 
@@ -59,16 +50,14 @@ def collect(store: Store) -> Content:
     """
     with store.read() as connection:
         version = _usable(connection, store)
-        cases_from = _give_cases(connection)
-        verdicts_from = _give_verdicts(connection)
+        connection.execute(definitions.read("sql", "views.sql"))
         _rank_releases(connection)
         connection.register("words", vocabulary.words())
         comments = definitions.comments(connection)
         tables = tuple(table.described(comments) for table in definitions.load())
-        sources = {"cases": cases_from, "verdicts": verdicts_from}
-        rows = {table.name: _read(connection, table, sources) for table in tables}
+        rows = {table.name: _read(connection, table) for table in tables}
         left_out = _left_out(connection)
-    return Content(tables, rows, left_out, cases_from, verdicts_from, version)
+    return Content(tables, rows, left_out, version)
 
 
 def _usable(connection: duckdb.DuckDBPyConnection, store: Store) -> int:
@@ -83,34 +72,6 @@ def _usable(connection: duckdb.DuckDBPyConnection, store: Store) -> int:
     return version
 
 
-def give(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table | None]) -> None:
-    """Let the queries find each table as ``given_<name>``: the one given here or, for None, the database's own."""
-    for name, rows in tables.items():
-        if rows is None:
-            connection.execute(f"CREATE OR REPLACE TEMP VIEW given_{name} AS FROM main.{name}")
-        else:
-            connection.register(f"shipped_{name}", rows)
-            connection.execute(f"CREATE OR REPLACE TEMP VIEW given_{name} AS FROM shipped_{name}")
-
-
-def _give_cases(connection: duckdb.DuckDBPyConnection) -> str:
-    [(own,)] = connection.execute("SELECT count(*) FROM cases WHERE current AND origin = 'curated'").fetchall()
-    give(connection, dict.fromkeys(CASE_TABLES) if own else shipped.cases())
-    return FROM_DATABASE if own else FROM_SHIPPED_CASES
-
-
-def _give_verdicts(connection: duckdb.DuckDBPyConnection) -> str:
-    give(connection, dict.fromkeys(VERDICT_TABLES))
-    connection.execute(definitions.read("sql", "views.sql"))
-    [(own,)] = connection.execute("SELECT count(*) FROM chosen_verdicts").fetchall()
-    if own:
-        return FROM_DATABASE
-    give(connection, shipped.matrix())
-    # a view keeps the column types that it was made with
-    connection.execute(definitions.read("sql", "views.sql"))
-    return FROM_SHIPPED_MATRIX
-
-
 def _rank_releases(connection: duckdb.DuckDBPyConnection) -> None:
     found = connection.execute("SELECT build, version FROM chosen_builds").fetchall()
     ordered = sorted(found, key=lambda row: (version_key(row[1]), row[0]))
@@ -120,9 +81,8 @@ def _rank_releases(connection: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-def _read(connection: duckdb.DuckDBPyConnection, table: PublishedTable, sources: Mapping[str, str]) -> pa.Table:
-    given = {table.name: sources[table.name]} if table.name in sources else {}
-    rows = connection.sql(table.query(), params=given).to_arrow_table()
+def _read(connection: duckdb.DuckDBPyConnection, table: PublishedTable) -> pa.Table:
+    rows = connection.sql(table.query()).to_arrow_table()
     if rows.column_names != list(table.columns):
         raise InputError(f"dataset/sql/{table.name}.sql: its columns are not those of {definitions.FILE}")
     return _clean(rows, table)

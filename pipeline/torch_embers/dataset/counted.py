@@ -7,11 +7,11 @@ import tomllib
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.dataset import collect, definitions
+from torch_embers.dataset import definitions
 from torch_embers.statistics import agreement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -45,7 +45,6 @@ def facts(content: Content) -> dict[str, str]:
         "agreement": _agreement(labels),
         "predictions": _predictions(content.rows["predictions"]),
         "verdicts_from": _verdicts_from(content),
-        "cases_from": _cases_from(content),
         "automated": f"{_kinds_of_annotators(labels)['automated']:,}",
         "labels": f"{labels.num_rows:,}",
         "runnable": _runnable(content.rows),
@@ -252,18 +251,23 @@ def _predictions(predictions: pa.Table) -> str:
 
 
 def _verdicts_from(content: Content) -> str:
-    if content.verdicts_from == collect.FROM_DATABASE:
-        return "They rest on runs that the database holds."
+    verdicts = content.rows["verdicts"]
+    counts = Counter(verdicts["provenance"].to_pylist())
+    if not counts:
+        return NOTHING
+    places: dict[str, set[str]] = defaultdict(set)
+    for provenance, place in zip(*_columns(verdicts, "provenance", "environment"), strict=True):
+        places[provenance].add(place)
+    own, came = counts["own"], counts["shipped"]
     return (
-        "The database had none, so these are the shipped matrix, which comes with embers (`source` is "
-        "`shipped matrix`): its builds are known by release only, and profile, signature and threads are not known."
+        f"{own:,} rest on runs that the database holds (`provenance` is `own`; {_environments(places['own'])}). "
+        f"{came:,} came with embers (`shipped`; {_environments(places['shipped'])}): the project ran them; of their "
+        "builds only the release is known, and the failure that was seen has no signature."
     )
 
 
-def _cases_from(content: Content) -> str:
-    if content.cases_from == collect.FROM_DATABASE:
-        return ""
-    return "The database had none, so these are the cases that come with embers (`source` is `shipped`)."
+def _environments(names: Collection[str]) -> str:
+    return f"{len(names):,} environment{'' if len(names) == 1 else 's'}"
 
 
 def _runnable(rows: Mapping[str, pa.Table]) -> str:

@@ -1,8 +1,6 @@
 """Arrow tables as bytes, the same for the same rows: CSV for any tool, Parquet with types and descriptions.
 
-A text that a spreadsheet would take for a formula gets an apostrophe in front, in CSV alone: titles are untrusted text.
-To make this reversible, a text that begins with apostrophes and would be taken for a formula without them gets one
-more. Parquet holds every text as it is.
+Texts that a spreadsheet would take for a formula are guarded in CSV alone (normalize.py).
 """
 
 from __future__ import annotations
@@ -10,18 +8,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from torch_embers.normalize import guarded
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMULA = re.compile(r"'*[=+\-@\t＝＋－＠]")
-"""How a text begins that a spreadsheet may execute, also with full-width signs (OWASP, CSV injection)."""
 TYPES = (
     (pa.types.is_boolean, "boolean"),
     (pa.types.is_integer, "integer"),
@@ -37,16 +34,6 @@ TYPES = (
 def type_name(kind: pa.DataType) -> str:
     """The type of a column in the words of Frictionless Data."""
     return next(name for fits, name in TYPES if fits(kind))
-
-
-def guarded(text: str) -> str:
-    """The text, with an apostrophe in front where a spreadsheet may take it for a formula."""
-    return f"'{text}" if FORMULA.match(text) else text
-
-
-def unguarded(text: str) -> str:
-    """The text that ``guarded`` was given."""
-    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
 def to_csv(rows: pa.Table) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from string import Template
 from typing import TYPE_CHECKING
@@ -28,7 +29,7 @@ class Published:
     Attributes:
         tables: name, rows, bytes as Parquet, bytes as CSV.
         size: bytes of all files.
-        verdicts_from: database or shipped matrix.
+        verdicts: verdicts by provenance, own or shipped.
     """
 
     folder: Path
@@ -36,7 +37,7 @@ class Published:
     tables: tuple[tuple[str, int, int, int], ...]
     files: int
     size: int
-    verdicts_from: str
+    verdicts: Mapping[str, int]
 
     @property
     def load(self) -> str:
@@ -59,7 +60,8 @@ def publish(store: Store, target: Path) -> Published:
         (name, rows.num_rows, len(files[f"data/{name}.parquet"]), len(files[f"data/{name}.csv"]))
         for name, rows in content.rows.items()
     )
-    return Published(target, known.version, tables, len(files), sum(map(len, files.values())), content.verdicts_from)
+    verdicts = Counter(content.rows["verdicts"]["provenance"].to_pylist())
+    return Published(target, known.version, tables, len(files), sum(map(len, files.values())), verdicts)
 
 
 def render(content: Content) -> tuple[Identity, dict[str, bytes]]:

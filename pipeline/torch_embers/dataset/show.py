@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch_embers.console import plain, size_text, stdout, table
-from torch_embers.dataset.collect import FROM_SHIPPED_MATRIX
 
 if TYPE_CHECKING:
     from torch_embers.dataset.publish import Published
@@ -20,6 +19,6 @@ def print_published(done: Published) -> None:
     out.print(
         f"\n{plain(done.folder)}: {done.files} files, {size_text(done.size)}, version {done.version}", soft_wrap=True
     )
-    if done.verdicts_from == FROM_SHIPPED_MATRIX:
-        out.print("note: the database has no verdicts, these are the shipped ones; `embers run` makes your own")
+    counted = ", ".join(f"{count:,} {provenance}" for provenance, count in sorted(done.verdicts.items()))
+    out.print(f"verdicts: {counted or 'none'}" + ("" if done.verdicts.get("own") else "; `embers run` makes your own"))
     out.print(f"\n{plain(done.load)}", soft_wrap=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
+from torch_embers.repro import shipped_matrix
 from torch_embers.repro.case import Case, CaseError, parse, shipped
 from torch_embers.repro.case import load as load_file
 from torch_embers.store import rows
@@ -20,11 +21,15 @@ if TYPE_CHECKING:
     from torch_embers.store.writer import Writer
 
 
-def refresh(writer: Writer) -> list[Case]:
-    """Bring the shipped cases into the database, where they are new or changed; return them.
+def refresh(writer: Writer) -> tuple[list[Case], int]:
+    """Bring the shipped cases and their verdicts into the database, where they are new or changed.
+
+    Returns:
+        The shipped cases, and how many verdicts were written.
 
     Raises:
-        CaseError: one of them cannot be used.
+        CaseError: one of the cases cannot be used.
+        InputError: the shipped verdicts cannot be used.
         StoreError: the database cannot be written.
     """
     cases = shipped()
@@ -35,7 +40,7 @@ def refresh(writer: Writer) -> list[Case]:
         for (name,) in known:
             if name not in gone:
                 connection.execute("UPDATE cases SET current = false WHERE name = ? AND origin = 'curated'", [name])
-    return cases
+        return cases, shipped_matrix.load(connection, cases)
 
 
 def read_folder(folder: Path) -> tuple[list[Case], list[str]]:

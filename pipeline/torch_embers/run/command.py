@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.errors import InputError
 from torch_embers.repro import bank
-from torch_embers.run import matrix, reduction, reports
+from torch_embers.run import matrix, reduction, reports, shipped
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.recheck import Recheck, RecheckRequest, recheck
@@ -137,7 +137,7 @@ def run_cases(store: Store, settings: Settings, request: RunRequest, progress: P
     builds = Registry(settings.builds_dir)
     targets = chosen_builds(builds, request.builds)
     with store.writer("run") as writer:
-        bank.refresh(writer)
+        shipped.load(writer)
         cases, refused = _cases(store, writer, settings, request, progress)
         warn_without_sandbox(cases, progress)
         executor = Executor(store, writer, builds, progress)
@@ -207,7 +207,7 @@ def run_recheck(
     builds = Registry(settings.builds_dir)
     targets = chosen_builds(builds, names or ["all"])
     with store.writer("recheck") as writer:
-        bank.refresh(writer)
+        shipped.load(writer)
         cases = runnable_here(bank.load(store), progress)
         warn_without_sandbox(cases, progress)
         request = RecheckRequest(only, targets[-1], targets, every, jobs)
@@ -245,7 +245,7 @@ def save_matrix(store: Store, csv: Path | None, junit: Path | None, jsonl: Path 
     """
     entries = matrix.entries(store)
     if not entries:
-        raise InputError("no verdicts yet: `embers run` makes them")
+        raise InputError("no verdicts yet: `embers mine` brings the shipped ones, `embers run` makes more")
     forms = (
         (csv, matrix.as_csv(entries).encode()),
         (junit, matrix.as_junit(entries)),

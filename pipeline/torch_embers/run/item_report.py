@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.run.matrix import Entry, builds_of, entries
+from torch_embers.run.matrix import OWN, Entry, builds_of, entries, preferred
 from torch_embers.run.reports import escaped
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _EXTRACTION = """
 SELECT status, reason, detail FROM extractions WHERE repo = $repo AND number = $number
 """
 _STATUS = """
-SELECT backend, status, split_part(reference, '@', 1) AS reference, decided_at FROM statuses
+SELECT backend, status, split_part(reference, '@', 1) AS reference, decided_at, provenance FROM statuses
 WHERE repo = $repo AND number = $number ORDER BY backend
 """
 
@@ -76,8 +76,8 @@ class ItemReport:
         links: a row per linked item: repo, number, kinds (relation, evidence, inward: stated by the other item).
         cases: name, origin, summary, requires.
         extraction: status, reason, detail of the search for a case; empty before it ran.
-        statuses: backend, status, reference build, decided_at.
-        verdicts: by case, oldest build first.
+        statuses: backend, status, reference build, decided_at, provenance.
+        verdicts: by case, oldest build first, own before shipped ones.
     """
 
     repo: str
@@ -144,12 +144,15 @@ def headline(report: ItemReport) -> str:
     """The verdict on the newest build in one line: k of n runs, and since when."""
     if not report.verdicts:
         return f"Not run yet: `embers run {report.number}`" if report.cases else "Not run: there is no case"
-    newest = builds_of(report.verdicts)[-1]
+    verdicts = preferred(report.verdicts)
+    newest = builds_of(verdicts)[-1]
     order = list(_WORDS)
-    entry = min((e for e in report.verdicts if e.build == newest), key=lambda e: order.index(e.verdict))
+    entry = min((e for e in verdicts if e.build == newest), key=lambda e: order.index(e.verdict))
     line = f"{_WORDS[entry.verdict]} on torch {newest} ({entry.k}/{entry.n} runs of {entry.case})"
-    history = [e for e in report.verdicts if e.case == entry.case and e.environment == entry.environment]
-    return line + _since(history)
+    if entry.provenance != OWN:  # old builds do not name the capability, so one machine has two environments
+        history = [e for e in report.verdicts if e.case == entry.case and e.provenance == entry.provenance]
+        return f"{line}{_since(history)}; {entry.provenance} verdict"
+    return line + _since([e for e in verdicts if e.case == entry.case and e.environment == entry.environment])
 
 
 def _since(history: Sequence[Entry]) -> str:
@@ -183,12 +186,12 @@ def comment(report: ItemReport) -> str:
             else f"{report.repo}#{report.number} has no case: see `embers show {report.number}`"
         )
     lines = ["Re-checked with a standalone script on released builds:", ""]
-    for name in sorted({e.case for e in report.verdicts}):
-        own = [e for e in report.verdicts if e.case == name]
+    for name, provenance in sorted({(e.case, e.provenance) for e in report.verdicts}):
+        own = [e for e in report.verdicts if (e.case, e.provenance) == (name, provenance)]
         lines += [f"**{name}**", "", "| PyTorch | result | runs that showed it | control | what was seen |"]
         lines += ["| --- | --- | --- | --- | --- |"]
         lines += [_comment_row(entry) for entry in own]
-        environments = sorted({e.environment for e in own})
+        environments = sorted({e.place for e in own})
         lines += ["", *(f"Environment: {escaped(text, LONGEST_CELL)}" for text in environments), ""]
         lines += [f"Command: `python {name}.py` (exit code 1: the bug is there, 0: it is not)", ""]
     lines.append(

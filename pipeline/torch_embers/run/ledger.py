@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.builds.registry import environment_of
+from torch_embers.builds.registry import environment_key, environment_of
 from torch_embers.normalize import now_utc
 from torch_embers.oracles.signature import Signature
 from torch_embers.run.verdict import Control, Decision, Observation
@@ -33,7 +32,7 @@ KEPT_OUTPUT = 4_000
 _VERDICTS = """
 SELECT case_hash, build, environment, profile, batch, verdict, flaky, k, n, detectable_rate,
        control, control_build, control_k, control_n, detail, signature
-FROM latest_verdicts WHERE $since IS NULL OR decided_at >= $since
+FROM latest_verdicts WHERE provenance = 'own' AND ($since IS NULL OR decided_at >= $since)
 """
 _RUNS = """
 SELECT case_hash, environment, planted, outcome, signature, detail FROM runs
@@ -107,7 +106,7 @@ class Ledger:
         """Identities of builds on which cases (by hash) have occurred."""
         with self._store.read() as connection:
             occurring = connection.execute(
-                "SELECT DISTINCT case_hash, build FROM verdicts WHERE verdict = 'occurs'"
+                "SELECT DISTINCT case_hash, build FROM verdicts WHERE verdict = 'occurs' AND provenance = 'own'"
             ).fetchall()
         bad: dict[str, set[str]] = defaultdict(set)
         for case_hash, build in occurring:
@@ -200,12 +199,6 @@ class Ledger:
         self._committed = time.monotonic()
 
 
-def environment_key(columns: Iterable[tuple[str, object]]) -> str:
-    """Key of an environment: a hash of its columns, 16 hexadecimal digits."""
-    text = "\0".join(f"{name}={value}" for name, value in sorted(columns))
-    return blake2b(text.encode(), digest_size=8).hexdigest()
-
-
 def _signature(text: str | None) -> Signature | None:
     """A stored signature; a message was normalised when it was stored, and stays as it is."""
     if not text:
@@ -251,6 +244,7 @@ def _verdict_row(cell: Cell, moment: str) -> dict[str, Any]:
         "detail": made.detail,
         "signature": str(made.signature) if made.signature else None,
         "decided_at": moment,
+        "provenance": "own",
     }
 
 

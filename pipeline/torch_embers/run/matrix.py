@@ -12,6 +12,7 @@ import orjson
 from packaging.version import InvalidVersion, Version
 
 from torch_embers import resources
+from torch_embers.normalize import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from torch_embers.store.store import Store
 
+OWN = "own"
+"""Provenance of verdicts that runs of this database reached."""
 COLUMNS = (
     "case",
     "issue",
@@ -35,6 +38,8 @@ COLUMNS = (
     "control_n",
     "detail",
     "decided_at",
+    "case_hash",
+    "provenance",
 )
 
 
@@ -45,8 +50,9 @@ class Entry:
     Attributes:
         issue: items of the case as owner/name#number, separated by spaces.
         build: public version of the build.
-        environment: processor, capability, device in one text.
+        environment: device, processor, capability, system in one text.
         control: build, planted or none.
+        provenance: own, or shipped with embers.
     """
 
     case: str
@@ -64,20 +70,27 @@ class Entry:
     control_n: int
     detail: str
     decided_at: datetime
+    case_hash: str = ""
+    provenance: str = OWN
     labels: tuple[str | None, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """The entry as named columns."""
         return {name: getattr(self, name) for name in COLUMNS}
 
+    @property
+    def place(self) -> str:
+        """Where it was reached, as people read it."""
+        return self.environment if self.provenance == OWN else f"{self.provenance}, on {self.environment}"
+
 
 def entries(store: Store) -> list[Entry]:
-    """The newest verdict of every current case on every build, by case, oldest build first."""
+    """The newest verdict of every current case on every build, by case, oldest build first, own before shipped ones."""
     query = resources.package_file("run", "matrix.sql").read_text(encoding="utf-8")
     with store.read() as connection:
         found = connection.execute(query).fetchall()
     made = [Entry(*row) for row in found]
-    return sorted(made, key=lambda e: (e.case, version_key(e.build), e.environment))
+    return sorted(made, key=lambda e: (e.case, version_key(e.build), e.provenance != OWN, e.environment))
 
 
 def version_key(text: str) -> Version:
@@ -86,6 +99,12 @@ def version_key(text: str) -> Version:
         return Version(text)
     except InvalidVersion:
         return Version("0")
+
+
+def preferred(found: Sequence[Entry]) -> list[Entry]:
+    """The entries without shipped ones of a case and build of which there is an own one."""
+    own = {(e.case, e.build) for e in found if e.provenance == OWN}
+    return [e for e in found if e.provenance == OWN or (e.case, e.build) not in own]
 
 
 def builds_of(found: Sequence[Entry]) -> list[str]:
@@ -99,7 +118,7 @@ def changes(found: Sequence[Entry]) -> dict[str, list[tuple[str, str]]]:
     Only ``occurs``, ``absent``, ``not_seen`` and ``changed`` are looked at: the others say nothing about the bug.
     """
     told: dict[str, list[tuple[str, str]]] = {}
-    for entry in found:
+    for entry in preferred(found):
         if entry.verdict in ("occurs", "absent", "not_seen", "changed"):
             seen = told.setdefault(entry.case, [])
             verdict = "absent" if entry.verdict == "not_seen" else entry.verdict
@@ -117,7 +136,7 @@ def as_csv(found: Sequence[Entry]) -> str:
         row = entry.row()
         rate = entry.detectable_rate
         row |= {"decided_at": _iso(entry.decided_at), "detectable_rate": "" if rate is None else f"{rate:.4f}"}
-        writer.writerow(row | {name: _harmless(value) for name, value in row.items() if isinstance(value, str)})
+        writer.writerow(row | {name: guarded(value) for name, value in row.items() if isinstance(value, str)})
     return out.getvalue()
 
 
@@ -131,7 +150,7 @@ def as_junit(found: Sequence[Entry], name: str = "embers") -> bytes:
     """The matrix as JUnit XML, a suite per build: a bug that occurs fails, what cannot be told is skipped."""
     root = ET.Element("testsuites", name=name)
     for build in builds_of(found):
-        own = [e for e in found if e.build == build]
+        own = [e for e in preferred(found) if e.build == build]
         skipped = [e for e in own if e.verdict in ("untestable", "inconclusive", "control_failed")]
         failed = [e for e in own if e.verdict in ("occurs", "changed")]
         suite = ET.SubElement(
@@ -162,8 +181,3 @@ def _iso(moment: datetime) -> str:
 def _xml(text: str) -> str:
     """Text without what XML 1.0 cannot hold."""
     return "".join(c for c in text if c in "\t\n" or 0x20 <= ord(c) < 0xD800 or 0xE000 <= ord(c) < 0xFFFE)
-
-
-def _harmless(text: str) -> str:
-    """Text that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text

@@ -16,6 +16,8 @@ SELECT
     v.control_n,
     v.detail,
     v.decided_at,
+    c.case_hash,
+    v.provenance,
     [c.bug_type, c.memory_type, c.consequence]
 FROM latest_verdicts v
 JOIN cases c ON c.case_hash = v.case_hash AND c.current

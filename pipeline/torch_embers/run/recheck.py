@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
 from torch_embers.run.executor import Executor, SweepRequest
-from torch_embers.run.status import ANNOUNCED, CONFIRMED, Status, Tracked, expected_false, status_of
+from torch_embers.run.status import ANNOUNCED, CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
 from torch_embers.run.verdict import Rules
 from torch_embers.store import rows
 
@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.ledger import Cell
+    from torch_embers.run.status import BackendKey, ItemKey, Status
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
 ONLY = ("all", "open", "closed")
-
-ItemKey = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,8 @@ def recheck(
     if request.only not in ONLY:
         raise InputError(f"--only {request.only}: use {', '.join(ONLY)}")
     rules = Rules.load()
-    items = _items(store)
+    with store.read() as connection:
+        items = tracked_items(connection)
     chosen = [c for c in cases if any(_is_wanted(items.get(key), request.only) for key in c.issues)]
     executor = Executor(store, writer, registry, progress, rules)
     cells = _sweep(executor, chosen, request)
@@ -142,8 +142,8 @@ def recheck(
     )
 
 
-def _is_wanted(item: tuple[Tracked, str] | None, only: str) -> bool:
-    return only == "all" or (item is not None and item[0].state == only)
+def _is_wanted(item: Tracked | None, only: str) -> bool:
+    return only == "all" or (item is not None and item.state == only)
 
 
 def _sweep(executor: Executor, cases: Sequence[Case], request: RecheckRequest) -> list[Cell]:
@@ -160,48 +160,30 @@ def _sweep(executor: Executor, cases: Sequence[Case], request: RecheckRequest) -
 
 
 def _statuses(
-    cases: Iterable[Case],
-    items: Mapping[ItemKey, tuple[Tracked, str]],
-    cells: Sequence[Cell],
-    reference: Build,
-) -> dict[tuple[str, int, str], Status]:
+    cases: Iterable[Case], items: Mapping[ItemKey, Tracked], cells: Sequence[Cell], reference: Build
+) -> dict[BackendKey, Status]:
     """Status by item and backend."""
     by_case: dict[str, list[Cell]] = defaultdict(list)
     for cell in sorted(cells, key=lambda c: c.build.order()):
         if cell.build.order() <= reference.order():
             by_case[cell.case.hash].append(cell)
-    of_item: dict[tuple[str, int, str], dict[str, list[Any]]] = defaultdict(dict)
-    same: dict[ItemKey, set[str]] = defaultdict(set)
-    for case in cases:
-        for key, relation in case.relations.items():
-            if relation == "same" and case.origin == "curated":
-                same[key].add(case.hash)
-        seen = by_case.get(case.hash, [])
-        if seen and seen[-1].build.identity == reference.identity:
-            for repo, number in reported(case, items):
-                of_item[repo, number, case.device][case.hash] = [cell.decision.verdict for cell in seen]
-    unknown = (Tracked(None), "")
-    return {
-        key: status_of(items.get(key[:2], unknown)[0], verdicts, same[key[:2]])
-        for key, verdicts in sorted(of_item.items())
+    verdicts = {
+        case: [cell.decision.verdict for cell in seen]
+        for case, seen in by_case.items()
+        if seen[-1].build.identity == reference.identity
     }
-
-
-def reported(case: Case, items: Mapping[ItemKey, tuple[Tracked, str]]) -> list[ItemKey]:
-    """The items that a case is about: a pull request beside an issue is its fix and is not announced as well."""
-    pulls = {key for key in case.issues if key in items and items[key][0].is_pull}
-    return [key for key in case.issues if key not in pulls or len(pulls) == len(case.issues)]
+    return statuses_of(cases, items, verdicts)
 
 
 def _confirmed(
     executor: Executor,
     cases: Sequence[Case],
-    items: Mapping[ItemKey, tuple[Tracked, str]],
+    items: Mapping[ItemKey, Tracked],
     cells: list[Cell],
-    statuses: dict[tuple[str, int, str], Status],
-    previous: Mapping[tuple[str, int, str], str],
+    statuses: dict[BackendKey, Status],
+    previous: Mapping[BackendKey, str],
     request: RecheckRequest,
-) -> dict[tuple[str, int, str], Status]:
+) -> dict[BackendKey, Status]:
     """Run a second fresh batch for every new claim of an absence, and derive the statuses again."""
     claimed = {key[:2] for key, s in statuses.items() if s in CONFIRMED and previous.get(key) != s}
     doubtful = [c for c in cases if claimed & set(c.issues)]
@@ -219,19 +201,27 @@ def _confirmed(
 
 def _changes(
     store: Store,
-    statuses: Mapping[tuple[str, int, str], Status],
-    items: Mapping[ItemKey, tuple[Tracked, str]],
+    statuses: Mapping[BackendKey, Status],
+    items: Mapping[ItemKey, Tracked],
     cells: Sequence[Cell],
     reference: Build,
 ) -> list[Change]:
     previous = _previous(store)
-    evidence: dict[tuple[str, int, str], list[str]] = defaultdict(list)
+    evidence: dict[BackendKey, list[str]] = defaultdict(list)
     for cell in cells:
         if cell.build.identity == reference.identity:
             for repo, number in cell.case.issues:
                 evidence[repo, number, cell.case.device].append(evidence_line(cell))
+    unknown = Tracked(None)
     return [
-        Change(*key[:2], items.get(key[:2], (None, ""))[1], key[2], status, previous.get(key), tuple(evidence[key]))
+        Change(
+            *key[:2],
+            items.get(key[:2], unknown).title,
+            key[2],
+            status,
+            previous.get(key),
+            tuple(evidence[key]),
+        )
         for key, status in statuses.items()
         if previous.get(key) != status
     ]
@@ -264,21 +254,11 @@ def evidence_line(cell: Cell) -> str:
 # ---- the database --------------------------------------------------------------------------------------------------
 
 
-def _items(store: Store) -> dict[ItemKey, tuple[Tracked, str]]:
+def _previous(store: Store) -> dict[BackendKey, str]:
     with store.read() as connection:
-        items = connection.execute(
-            "SELECT i.repo, i.number, i.state, d.disposition, i.kind, i.title FROM items i "
-            "SEMI JOIN case_items USING (repo, number) LEFT JOIN item_dispositions d USING (repo, number)"
+        statuses = connection.execute(
+            "SELECT repo, number, backend, status FROM statuses WHERE provenance = 'own'"
         ).fetchall()
-    return {
-        (repo, number): (Tracked(state, disposition, kind == "pull"), title or "")
-        for repo, number, state, disposition, kind, title in items
-    }
-
-
-def _previous(store: Store) -> dict[tuple[str, int, str], str]:
-    with store.read() as connection:
-        statuses = connection.execute("SELECT repo, number, backend, status FROM statuses").fetchall()
     return {(repo, number, backend): status for repo, number, backend, status in statuses}
 
 
@@ -296,6 +276,7 @@ def _write(connection: duckdb.DuckDBPyConnection, changes: Sequence[Change], ref
             "kind": c.status,
             "text": "\n".join(c.evidence),
             "announced_at": moment,
+            "provenance": "own",
         }
         for c in changes
     ]

@@ -56,7 +56,7 @@ def save(folder: Path, found: Recheck, entries: Sequence[matrix.Entry]) -> None:
     """
     write(folder / "recheck.json", orjson.dumps(as_table(found), option=orjson.OPT_INDENT_2))
     write(folder / "recheck.md", markdown(found).encode())
-    newest = [e for e in entries if e.build == found.reference.public_version]
+    newest = [e for e in entries if e.build == found.reference.public_version and e.provenance == matrix.OWN]
     write(folder / "recheck.xml", matrix.as_junit(newest, "embers recheck"))
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from torch_embers.console import age, plain, size_text, stdout, table
 from torch_embers.run.item_report import SHOWN_LINKS, headline
-from torch_embers.run.matrix import builds_of, changes
+from torch_embers.run.matrix import OWN, builds_of, changes
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import HEADINGS
 from torch_embers.run.status import ANNOUNCED
@@ -35,6 +35,8 @@ STYLES = {
     "inconclusive": ("?", "yellow"),
 }
 """Mark and colour of each verdict; the marks tell them apart without colour."""
+OWN_MARK = " *"
+"""Behind the name of a case whose line shows verdicts of this database, where other lines show shipped ones."""
 
 
 def print_builds(found: Sequence[Build], cap_gb: float) -> None:
@@ -116,21 +118,26 @@ def print_summary(done: RunSummary) -> None:
 def print_matrix(found: Sequence[Entry]) -> None:
     """Print case x build, one mark per verdict."""
     builds = builds_of(found)
+    mixed = len({e.provenance for e in found}) > 1
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     made.add_column("case", no_wrap=True)
     for build in builds:
         made.add_column(build.removesuffix(".0") if build.count(".") > 1 else build, justify="center", no_wrap=True)
-    cells = {(e.case, e.build): e for e in found}
-    for case in sorted({e.case for e in found}):
+    cells = {(e.case, e.provenance, e.build): e for e in found}
+    for case, provenance in sorted({(e.case, e.provenance) for e in found}):
         marks = []
         for build in builds:
-            entry = cells.get((case, build))
+            entry = cells.get((case, provenance, build))
             mark, style = STYLES[entry.verdict] if entry else (" ", "")
             marks.append(Text(mark + ("~" if entry and entry.flaky else ""), style=style))
-        made.add_row(plain(case), *marks)
+        made.add_row(plain(case) + (OWN_MARK if mixed and provenance == OWN else ""), *marks)
     out = stdout()
     out.print(made)
     out.print("  ".join(f"{mark} {verdict}" for verdict, (mark, _) in STYLES.items()) + "  ~ flaky")
+    if mixed:
+        out.print(f"{OWN_MARK.strip()} run here; the other lines are shipped")
+    for place in sorted({e.place for e in found if e.provenance != OWN}):
+        out.print(plain(place))
     out.print(f"{len(changes(found))} of {len({e.case for e in found})} cases change between two builds")
 
 
@@ -200,13 +207,16 @@ def print_item(report: ItemReport) -> None:
         "Status",
         [
             f"{row['backend']}: {row['status']} on torch {row['reference']} since {row['decided_at']:%Y-%m-%d}"
+            + ("" if row["provenance"] == OWN else f" ({row['provenance']})")
             for row in report.statuses
         ],
     )
-    if report.verdicts:
+    for provenance in sorted({e.provenance for e in report.verdicts}):
+        shown = [e for e in report.verdicts if e.provenance == provenance]
         names = ("case", "build", "verdict", "k/n", "control", "seen")
-        rows = [(e.case, e.build, e.verdict, f"{e.k}/{e.n}", _control(e), e.detail) for e in report.verdicts]
-        out.print(table("\nVerdicts", [(name, name == "k/n") for name in names], rows))
+        rows = [(e.case, e.build, e.verdict, f"{e.k}/{e.n}", _control(e), e.detail) for e in shown]
+        places = "; ".join(sorted({plain(e.place) for e in shown}))
+        out.print(table(f"\nVerdicts ({places})", [(name, name == "k/n") for name in names], rows))
 
 
 def _gold_line(row: Mapping[str, Any]) -> str:

@@ -1,4 +1,6 @@
-"""The status of an item: what its state in the tracker and the verdicts of its cases say together. Pure.
+"""The status of an item: what its state in the tracker and the verdicts of its cases say together.
+
+Pure, but for ``tracked_items``.
 
 Any testable case that occurs decides for occurs; an absence needs all testable cases absent. ``fixed`` and
 ``open_but_absent`` claim that something is not there: a re-check makes them only after a second fresh batch.
@@ -6,13 +8,22 @@ Any testable case that occurs decides for occurs; an absence needs all testable 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    import duckdb
+
+    from torch_embers.repro.case import Case
     from torch_embers.run.verdict import Verdict
+
+ItemKey = tuple[str, int]
+"""Repository and number."""
+BackendKey = tuple[str, int, str]
+"""Repository, number and backend."""
 
 Status = Literal[
     "open_and_occurs",
@@ -42,6 +53,48 @@ class Tracked:
     state: str | None
     disposition: str | None = None
     is_pull: bool = False
+    title: str = ""
+
+
+def statuses_of(
+    cases: Iterable[Case], items: Mapping[ItemKey, Tracked], verdicts: Mapping[str, Sequence[Verdict]]
+) -> dict[BackendKey, Status]:
+    """The status of every item that has a case with a verdict on the reference build, per backend.
+
+    Args:
+        cases: the cases.
+        items: the items of the tracker.
+        verdicts: by case hash, verdicts on builds up to the reference build, oldest first; the last one is of it.
+    """
+    of_item: dict[BackendKey, dict[str, Sequence[Verdict]]] = defaultdict(dict)
+    same: dict[ItemKey, set[str]] = defaultdict(set)
+    for case in cases:
+        for key, relation in case.relations.items():
+            if relation == "same" and case.origin == "curated":
+                same[key].add(case.hash)
+        if case.hash in verdicts:
+            for repo, number in reported(case, items):
+                of_item[repo, number, case.device][case.hash] = verdicts[case.hash]
+    unknown = Tracked(None)
+    return {key: status_of(items.get(key[:2], unknown), seen, same[key[:2]]) for key, seen in sorted(of_item.items())}
+
+
+def reported(case: Case, items: Mapping[ItemKey, Tracked]) -> list[ItemKey]:
+    """The items that a case speaks for: a pull request beside an issue is its fix and is not reported a second time."""
+    pulls = {key for key in case.issues if key in items and items[key].is_pull}
+    return [key for key in case.issues if key not in pulls or len(pulls) == len(case.issues)]
+
+
+def tracked_items(connection: duckdb.DuckDBPyConnection) -> dict[ItemKey, Tracked]:
+    """The items that have a case, as the tracker has them."""
+    found = connection.execute(
+        "SELECT i.repo, i.number, i.state, d.disposition, i.kind = 'pull', i.title FROM items i "
+        "SEMI JOIN case_items USING (repo, number) LEFT JOIN item_dispositions d USING (repo, number)"
+    ).fetchall()
+    return {
+        (repo, number): Tracked(state, disposition, bool(is_pull), title or "")
+        for repo, number, state, disposition, is_pull, title in found
+    }
 
 
 def status_of(item: Tracked, verdicts: Mapping[str, Sequence[Verdict]], same: Collection[str] = ()) -> Status:

@@ -1,21 +1,17 @@
-"""What queries know from files: classes, releases, labels that name a backend, the shipped matrix, lines of wheels."""
+"""What queries know from files: classes, releases, labels that name a backend, lines of wheels."""
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from torch_embers import resources
-from torch_embers.study import sql, wheel_lines
+from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-SHIPPED_MATRIX = ("results", "matrix.csv")
-"""The verdicts that come with embers, below ``analysis/``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +37,6 @@ def tables() -> tuple[FactTable, ...]:
         ),
         FactTable("study_backend_labels", "label VARCHAR, backend VARCHAR", backend_labels()),
         FactTable("study_releases", "version VARCHAR, released DATE, place INTEGER", releases()),
-        FactTable(
-            "study_shipped_matrix",
-            "name VARCHAR, repo VARCHAR, number INTEGER, version VARCHAR, verdict VARCHAR",
-            shipped_matrix(),
-        ),
         FactTable(
             "study_wheel_lines",
             "version VARCHAR, module VARCHAR, component VARCHAR, subcomponent VARCHAR, strict BOOLEAN, "
@@ -88,13 +79,3 @@ def releases() -> list[tuple[Any, ...]]:
     """Releases with the day on which they came out, in order."""
     days = wheel_lines.release_days()
     return [(version, days[version], place) for place, version in enumerate(sorted(days, key=Version))]
-
-
-def shipped_matrix() -> list[tuple[Any, ...]]:
-    """Case, item, release and verdict of the matrix that comes with embers."""
-    rows = []
-    for row in csv.DictReader(sql.read(*SHIPPED_MATRIX).splitlines()):
-        for item in row["issue"].split():
-            repo, _, number = item.partition("#")
-            rows.append((row["case"], repo, int(number), row["build"], row["verdict"]))
-    return rows

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from torch_embers import resources
-from torch_embers.errors import InputError
-
-FOLDER = "analysis"
 
 
 def read(*parts: str) -> str:
@@ -14,8 +11,4 @@ def read(*parts: str) -> str:
     Raises:
         InputError: the file is in neither home (a broken installation).
     """
-    for home in (resources.CHECKOUT_DIR / FOLDER, resources.SHIPPED_DIR / FOLDER):
-        path = home.joinpath(*parts)
-        if path.is_file():
-            return path.read_text(encoding="utf-8")
-    raise InputError(f"{FOLDER}/{'/'.join(parts)} is missing from this installation: reinstall torch-embers")
+    return resources.analysis_text(*parts)

@@ -70,7 +70,7 @@ _OUTCOMES = """
     FROM latest_verdicts v
     JOIN cases c ON c.case_hash = v.case_hash AND c.current
     JOIN case_items i ON i.case_hash = v.case_hash
-    WHERE v.verdict = 'occurs' ORDER BY ALL"""
+    WHERE v.verdict = 'occurs' AND v.provenance = 'own' ORDER BY ALL"""
 
 _RUNS_NOW = "SELECT repo, number, scheme, value, function, kind, evidence FROM weak_labels WHERE kind = 'execution'"
 

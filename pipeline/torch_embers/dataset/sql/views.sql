@@ -1,5 +1,4 @@
 -- What of the database may be published at all? The queries of the tables read these views.
--- given_* are the tables of the database or, where it has none, what comes with embers (shipped.py).
 
 -- Items that the tracker no longer shows: nothing about them is published.
 CREATE OR REPLACE TEMP VIEW gone AS
@@ -7,7 +6,7 @@ SELECT repo, number FROM items WHERE deleted_at IS NOT NULL;
 
 -- Untrusted scripts are text of their authors; earlier texts of a case were replaced for a reason.
 CREATE OR REPLACE TEMP VIEW chosen_cases AS
-FROM given_cases WHERE current AND origin = 'curated';
+FROM cases WHERE current AND origin = 'curated';
 
 -- Messages can hold paths of one machine, with the name of a user; of an absolute path the last part stays.
 CREATE OR REPLACE TEMP MACRO file_names(message) AS
@@ -19,7 +18,7 @@ SELECT
     environment AS own,
     device, device_name, driver, processor, capability, threads,
     regexp_extract(system, '^\S+( \d+(\.\d+)?)?') AS system
-FROM given_environments;
+FROM environments;
 
 CREATE OR REPLACE TEMP VIEW chosen_environments AS
 SELECT
@@ -33,7 +32,7 @@ CREATE OR REPLACE TEMP VIEW chosen_verdicts AS
 SELECT
     v.* EXCLUDE (environment), c.name, e.environment, e.device,
     file_names(v.detail) AS shown, file_names(v.signature) AS seen
-FROM given_verdicts v
+FROM verdicts v
 JOIN chosen_cases c ON c.case_hash = v.case_hash
 JOIN chosen_environments e ON e.own = v.environment
 QUALIFY row_number() OVER (
@@ -41,7 +40,7 @@ QUALIFY row_number() OVER (
 ) = 1;
 
 CREATE OR REPLACE TEMP VIEW chosen_builds AS
-FROM given_builds
+FROM builds
 WHERE build IN (SELECT build FROM chosen_verdicts)
    OR build IN (SELECT control_build FROM chosen_verdicts WHERE control_build IS NOT NULL)
    OR build IN (SELECT reference FROM statuses ANTI JOIN gone USING (repo, number));

@@ -1,0 +1,100 @@
+"""What comes with embers, brought into a database: cases, their verdicts, and the statuses of items that follow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_embers.repro import bank
+from torch_embers.repro.shipped_matrix import PROVENANCE
+from torch_embers.run.matrix import version_key
+from torch_embers.run.status import statuses_of, tracked_items
+from torch_embers.settings import DEFAULT_REPO
+from torch_embers.store import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    import duckdb
+
+    from torch_embers.repro.case import Case
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
+
+_VERDICTS = """
+SELECT v.case_hash, c.name, v.build, v.verdict, v.k, v.n, v.decided_at::VARCHAR
+FROM verdicts v JOIN cases c ON c.case_hash = v.case_hash AND c.current
+WHERE v.provenance = 'shipped'
+"""
+
+
+def refresh(store: Store) -> int:
+    """Bring cases, shipped verdicts and statuses up to date where the database holds items that they speak of.
+
+    Returns:
+        How many shipped verdicts were written: 0 where they were there already.
+
+    Raises:
+        CaseError, InputError: a shipped file cannot be used.
+        StoreError: the database cannot be written.
+    """
+    with store.read() as connection:
+        known = connection.execute("FROM items WHERE repo = ? LIMIT 1", [DEFAULT_REPO]).fetchall()
+    if not known:
+        return 0
+    with store.writer("embers mine") as writer:
+        return load(writer)
+
+
+def load(writer: Writer) -> int:
+    """Do the work of ``refresh`` with a writer that is held."""
+    cases, written = bank.refresh(writer)
+    with writer.transaction() as connection:
+        _replace_statuses(connection, _statuses(connection, cases))
+    return written
+
+
+def _statuses(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> list[dict[str, Any]]:
+    """Rows of status_history that shipped verdicts support: of their newest release, resting on one batch of runs."""
+    found = sorted(connection.execute(_VERDICTS).fetchall(), key=lambda row: version_key(row[2]))
+    if not found:
+        return []
+    reference = found[-1][2]
+    series: dict[str, list[Any]] = {}
+    evidence: dict[str, str] = {}
+    for case_hash, name, build, verdict, k, n, _ in found:
+        series.setdefault(case_hash, []).append(verdict)
+        if build == reference:
+            evidence[case_hash] = f"{name}: {verdict} {k}/{n}"
+    newest = max(row[6] for row in found)
+    items = tracked_items(connection)
+    made = statuses_of([case for case in cases if case.hash in evidence], items, series)
+    lines: dict[tuple[str, int, str], list[str]] = {}
+    for case in cases:
+        for repo, number in case.issues if case.hash in evidence else ():
+            lines.setdefault((repo, number, case.device), []).append(evidence[case.hash])
+    return [
+        {
+            "repo": repo,
+            "number": number,
+            "backend": backend,
+            "reference": reference,
+            "status": status,
+            "evidence": "\n".join(lines[repo, number, backend]),
+            "decided_at": newest,
+            "provenance": PROVENANCE,
+        }
+        for (repo, number, backend), status in made.items()
+    ]
+
+
+def _replace_statuses(connection: duckdb.DuckDBPyConnection, fresh: list[dict[str, Any]]) -> None:
+    """Write the shipped statuses where they are not those of the database already."""
+    known = connection.execute(
+        "SELECT repo, number, backend, reference, status, evidence FROM status_history WHERE provenance = ?",
+        [PROVENANCE],
+    )
+    names = [column[0] for column in known.description or ()]
+    if set(known.fetchall()) != {tuple(row[name] for name in names) for row in fresh}:
+        connection.execute("DELETE FROM status_history WHERE provenance = ?", [PROVENANCE])
+        rows.append(connection, "status_history", fresh)
