@@ -1,9 +1,8 @@
-"""GH Archive hours: one public event per line, all of GitHub in one file, a first pass and never the truth.
+"""GH Archive hours: one public event per line, all of GitHub in one file. Incomplete: a live mine must follow.
 
-Nearly every line belongs to another repository, so lines are sifted by a substring before any JSON is
-parsed. Unpacking is then the larger part of the work, and zlib's one stream is as fast at it as DuckDB's
-reader while it also knows line numbers, the place of a damage and the last complete line. DuckDB is
-used where it does more: to reach files behind an address.
+Nearly every line belongs to another repository, so a substring search selects lines before any JSON is parsed. Most of
+the remaining time goes into unpacking. zlib is as fast at it as DuckDB's reader, and it gives line numbers, the
+place of damage and the last complete line. DuckDB reads files behind an address.
 
 A page holds the lines of one file that concern the repository, each with its line number and a tab in front,
 so that a rejected line can be named again when stored pages are replayed.

@@ -113,7 +113,7 @@ def _bound(at: str | None) -> str | None:
 
 @dataclass(slots=True)
 class _Walk:
-    """What was met while links were followed."""
+    """The records seen while links were followed."""
 
     entries: list[tuple[object, str]]
     ordered: bool = True
@@ -128,7 +128,7 @@ class _Walk:
         return newest([moment for _, moment in self.entries], at)
 
     def undisturbed(self, again: _Walk) -> bool:
-        """Whether nothing that this walk met moved before its end, as the walk after it shows."""
+        """Whether no record of this walk moved before its end; the walk after it shows that."""
         unique = {key for key, _ in self.entries}
         return len(unique) == len(self.entries) and again.entries[: len(self.entries)] == self.entries
 

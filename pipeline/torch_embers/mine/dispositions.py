@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from torch_embers.errors import InputError
 from torch_embers.store.records import Batch, Disposition
+from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
     from torch_embers.store.records import Page
@@ -17,10 +18,8 @@ FILE = "dispositions.jsonl"
 KIND = "catalog.dispositions"
 
 
-class Line(BaseModel):
+class Line(Entry):
     """One line of the file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     repo: str = Field(pattern=r"[\w.-]+/[\w.-]+")
     number: int = Field(gt=0)

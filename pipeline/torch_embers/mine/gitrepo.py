@@ -1,8 +1,8 @@
-"""Asking a local clone questions, without ever running what the clone brings along.
+"""Queries to a local clone that never run a program the clone names.
 
-A clone is foreign data: its configuration can name programs (hooks, text converters, diff drivers, monitors,
-signature checkers, transports). Every call here goes through one door that shuts those off, reads no
-configuration but the clone's own, and cannot prompt, page or reach the network.
+A clone is untrusted: its configuration can name programs (hooks, text converters, diff drivers, monitors,
+signature checkers, transports). ``Clone`` disables them for every git command, reads no configuration but the
+clone's own, and cannot prompt, page or reach the network.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SETTINGS = (
-    # setting on the command line (it outranks the clone's own), and what it shuts off
+    # setting on the command line (it outranks the clone's own), and what it disables
     "core.fsmonitor=false",  # a program asked for changed files
     "core.hooksPath=/dev/null",  # programs run on events
     "core.attributesFile=/dev/null",  # names diff drivers for paths

@@ -1,7 +1,7 @@
 """The writer's lock: a file beside the database that names the writer, locked by the operating system.
 
-The lock itself is ``flock``, so the kernel drops it when its holder dies in any way; the text in the file only
-serves the message that others get.
+The lock is ``flock``, so the kernel releases it when its holder dies in any way. The text in the file is only for the
+message to other processes.
 """
 
 from __future__ import annotations
