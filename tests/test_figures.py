@@ -15,9 +15,10 @@ import pytest
 
 import mini_study
 from torch_embers import resources
+from torch_embers.classify import confusions
 from torch_embers.classify.confusions import Confusion
 from torch_embers.errors import InputError
-from torch_embers.study import prevalence, samples
+from torch_embers.study import samples
 from torch_embers.study.figures import definitions, display, make
 from torch_embers.study.figures import table as tables
 from torch_embers.study.figures.derive import derive
@@ -490,7 +491,7 @@ def fake_confusion(scheme: str) -> Confusion:
 
 
 def test_predictions_are_corrected_by_the_errors_of_the_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prevalence, "load", fake_confusion)
+    monkeypatch.setattr(confusions, "load", fake_confusion)
     rows = [
         {"scheme": "x", "class": "a", "predicted": 60, "labelled": 3},
         {"scheme": "x", "class": "b", "predicted": 40, "labelled": 4},
@@ -510,7 +511,7 @@ def test_classes_that_cannot_be_told_apart_are_named(monkeypatch: pytest.MonkeyP
     few = Confusion(
         "x", ("a", "b", "c", "d"), ((80, 20, 0, 0), (10, 90, 0, 0), (0, 0, 4, 0), (0, 0, 0, 5)), 209, 1, "l", {}, "s"
     )
-    monkeypatch.setattr(prevalence, "load", lambda _: few)
+    monkeypatch.setattr(confusions, "load", lambda _: few)
     rows = [{"scheme": "x", "class": c, "predicted": 20, "labelled": 1} for c in "abcd"]
     made = computed("corrected", rows)
     assert [(row["class"], row["labelled"]) for row in made.rows] == [("a", 1), ("b", 1), ("rest", 2)]

@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from scipy import optimize
 
-from torch_embers.classify import confusions
 from torch_embers.errors import InputError
 from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.intervals import wilson
@@ -85,15 +84,6 @@ class Prevalence:
     """Condition number of the matrix that was inverted."""
     merged: tuple[tuple[str, str], ...]
     """Classes in ``rest``, each with the reason."""
-
-
-def load(scheme: str) -> Confusion:
-    """Return the confusion matrix of the shipped classifier: out-of-fold answers, likeliest class.
-
-    Raises:
-        InputError: there is none for this scheme, or the file is damaged.
-    """
-    return confusions.load(scheme)
 
 
 def correct(

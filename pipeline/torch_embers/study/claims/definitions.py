@@ -44,10 +44,10 @@ class Claim(toml_models.Entry):
     unit: Text
     kind: Literal["count", "share", "ratio", "time", "loc", "year", "size"]
     rule: str
-    tolerance: float | None = None
+    tolerance: int | float | None = None
     query: str | None = None
     formula: tuple[Any, ...] | None = None
-    known: float | None = None
+    known: int | float | None = None
     classes: tuple[str, ...] | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     source: str = ""

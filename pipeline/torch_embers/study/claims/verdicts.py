@@ -176,7 +176,7 @@ def figure(connection: duckdb.DuckDBPyConnection, paper: PaperClaims, claim: Cla
         return Ours(formulas.compute(paper, claim.formula), "geometry" if geometric else "paper")
     if claim.classes:
         return Ours(float(formulas.classes(*claim.classes)), "paper")
-    return None if claim.known is None else Ours(claim.known, "known")
+    return None if claim.known is None else Ours(float(claim.known), "known")
 
 
 def frame(connection: duckdb.DuckDBPyConnection, census: float) -> Frame:

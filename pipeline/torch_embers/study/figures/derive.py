@@ -95,6 +95,7 @@ def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: Limits)
 
 
 def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Limits) -> Table:
+    from torch_embers.classify import confusions
     from torch_embers.study import prevalence
 
     rows: list[Row] = []
@@ -102,7 +103,7 @@ def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Li
     for scheme, group in groupby(sorted(queried, key=lambda r: str(r["scheme"])), key=lambda r: str(r["scheme"])):
         counted = {str(r["class"]): r for r in group}
         predicted = {name: int(r["predicted"]) for name, r in counted.items()}
-        done = prevalence.correct(prevalence.load(scheme), predicted)
+        done = prevalence.correct(confusions.load(scheme), predicted)
         if isinstance(done, InsufficientData):
             notes.append(f"{scheme}: insufficient data: {done}")
             continue

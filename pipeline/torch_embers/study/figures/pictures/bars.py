@@ -47,9 +47,7 @@ def shares(table: Table, plan: Plan) -> Any:
             spots, [r["share"] for r in drawn], height * 0.92, xerr=spread, color=colour, hatch=hatch, label=label,
             edgecolor="white", linewidth=0.4, error_kw={"elinewidth": 0.9, "ecolor": "#333333", "capsize": 1.5},
         )  # fmt: skip
-    marks = [(value, order.index(c)) for c, value in table.definition.printed.items() if c in order]
-    if marks:
-        axes.plot(*zip(*marks, strict=True), "D", color="black", markersize=5, label="printed in the paper", zorder=5)
+    marks.printed(axes, table.definition.printed, order)
     axes.set_yticks(range(len(order)), [captions.name(c) for c in order])
     axes.set_ylim(len(order) - 0.5, -0.5)
     axes.set_xlim(0, 100)
@@ -75,7 +73,7 @@ def stacked(table: Table, plan: Plan) -> Any:
     group = table.definition.group
     order = _order([r for r in table.rows if r["sample"] == panels[-1]], group)
     shown, rest = order[:MOST_CLASSES], set(order[MOST_CLASSES:])
-    halves = _halves(table.rows)
+    halves = marks.half_years(table.rows)
     unit, more = ("items", "") if group == "class" else ("patches by part", " A patch counts once for each part.")
     figure, grid = drawing.new(7.2, 1.4 + 2.0 * len(panels) + 0.13 * len(table.notes), rows=len(panels), sharex=True)
     every = list(grid) if len(panels) > 1 else [grid]
@@ -110,12 +108,6 @@ def _place(day: date, first: tuple[int, int]) -> float:
     return 2 * (day.year - first[0]) + day.month / 6 - (first[1] - 1) - 0.5
 
 
-def _halves(rows: Sequence[Row]) -> list[tuple[int, int]]:
-    seen = sorted({(row["year"], row["half"]) for row in rows})
-    first, last = seen[0], seen[-1]
-    return [(y, h) for y in range(first[0], last[0] + 1) for h in (1, 2) if first <= (y, h) <= last]
-
-
 def breakdown(table: Table, plan: Plan) -> Any:
     """Each memory type as a bar made of its sub-types, for the widest sample; printed shares as diamonds."""
     sample = _samples(table, plan)[-1]
@@ -144,9 +136,7 @@ def breakdown(table: Table, plan: Plan) -> Any:
             end = max(parts[0]["high"], table.definition.printed.get(c, 0))  # right of the diamond, too
             axes.annotate(f"{parts[0]['type_k']}", (end, place), xytext=(6, 0),
                           textcoords="offset points", va="center", fontsize=7)  # fmt: skip
-    marks = [(value, order.index(c)) for c, value in table.definition.printed.items() if c in order]
-    if marks:
-        axes.plot(*zip(*marks, strict=True), "D", color="black", markersize=5, label="printed in the paper", zorder=5)
+    if marks.printed(axes, table.definition.printed, order):
         axes.legend(loc="lower right")
     axes.set_yticks(range(len(order)), [captions.name(c) for c in order])
     axes.invert_yaxis()

@@ -29,10 +29,7 @@ def _moments(table: Table) -> dict[Any, tuple[float, str]]:
     if "release" in table.columns:
         ordered = sorted({(row["released"], row["release"]) for row in table.rows})
         return {release: (float(place), captions.plain(release)) for place, (_, release) in enumerate(ordered)}
-    seen = sorted({(r["year"], r["half"]) for r in table.rows})
-    years = range(seen[0][0], seen[-1][0] + 1)
-    every = [(y, h) for y in years for h in (1, 2) if seen[0] <= (y, h) <= seen[-1]]
-    return {(y, h): (y + (h - 1) / 2 + 0.25, "") for y, h in every}
+    return {(y, h): (y + (h - 1) / 2 + 0.25, "") for y, h in marks.half_years(table.rows)}
 
 
 def _key(row: dict[str, Any]) -> Any:
