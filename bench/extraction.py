@@ -27,7 +27,7 @@ from torch_embers.mine.jsonl import JsonlSource
 from torch_embers.mine.runner import mine
 from torch_embers.repro.case import Case, CaseError
 from torch_embers.repro.extract import Extraction, ItemText, extract
-from torch_embers.repro.link import case_of, rules_hash
+from torch_embers.repro.link import case_of, rules_stamp
 from torch_embers.run.batch import cannot_run_here
 from torch_embers.run.verdict import USABLE, observe
 from torch_embers.sandbox import doctor
@@ -281,7 +281,7 @@ def main() -> None:
         used[name] = {build.name: build.version for build in builds}
     report = {
         "date": datetime.now(UTC).date().isoformat(),
-        "rules": rules_hash(),
+        "rules": rules_stamp(),
         "timeout": options.timeout,
         "cores": os.cpu_count(),
         "runs": len(log.runs),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from support import example_count
 from torch_embers.oracles.signature import Signature, parse
-from torch_embers.repro.expectation import Expectation, Shown, infer, shows
+from torch_embers.repro.expectation import Expectation, PrintedOutput, infer, shows
 
 TRACEBACK = """Traceback (most recent call last):
   File "a.py", line 3, in <module>
@@ -20,7 +20,7 @@ TRACEBACK = """Traceback (most recent call last):
 
 
 def said(*outputs: str, code: str = "", prose: str = "", title: str = "") -> Expectation:
-    return infer([Shown(text) for text in outputs], code, prose, title)
+    return infer([PrintedOutput(text) for text in outputs], code, prose, title)
 
 
 def names(found: Expectation) -> list[str]:
@@ -117,7 +117,7 @@ def test_an_exception_that_the_reporter_asks_for_is_not_the_failure() -> None:
 
 
 def test_printed_and_expected_values_are_kept_apart() -> None:
-    outputs = [Shown("tensor(3.)", "Output:"), Shown("tensor(4.)", "Expected output:")]
+    outputs = [PrintedOutput("tensor(3.)", "Output:"), PrintedOutput("tensor(4.)", "Expected output:")]
     found = infer(outputs, "", "", "")
     assert (found.actual, found.expected, found.kind) == (("tensor(3.)",), ("tensor(4.)",), "mismatch")
 
@@ -158,7 +158,9 @@ def test_the_compiler_may_wrap_the_reported_exception() -> None:
 
 
 def test_a_mismatch_is_shown_by_the_same_print() -> None:
-    found = infer([Shown("tensor([3.14159, 2.0])", "Output:"), Shown("tensor(1.)", "Expected:")], "", "", "")
+    found = infer(
+        [PrintedOutput("tensor([3.14159, 2.0])", "Output:"), PrintedOutput("tensor(1.)", "Expected:")], "", "", ""
+    )
     assert shows(found, None, "hello\ntensor([3.1416,   2.])\n")
     assert not shows(found, None, "tensor([1., 2.])")
     assert shows(said("False"), None, "True\nFalse\n")
@@ -168,7 +170,7 @@ def test_a_mismatch_is_shown_by_the_same_print() -> None:
 
 def test_inputs_that_are_printed_again_are_no_failure_where_the_last_value_differs() -> None:
     lines = "a\nb\nc\nd\ne\nvalues=tensor([4, 4])"
-    found = infer([Shown(lines)], "print(x)", "", "min() gives wrong indices")
+    found = infer([PrintedOutput(lines)], "print(x)", "", "min() gives wrong indices")
     assert found.kind == "mismatch"
     assert shows(found, None, lines)
     assert not shows(found, None, lines.replace("4, 4", "1, 2"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support import example_count
 from torch_embers.repro import rules
 from torch_embers.repro.case import parse as parse_case
-from torch_embers.repro.extract import Extraction, ItemText, extract, summary
+from torch_embers.repro.extract import Extraction, ItemText, extract
 from torch_embers.repro.repair import try_parse
 
 
@@ -183,20 +183,6 @@ def test_requirements_are_words_that_a_case_knows() -> None:
         f'# requires = [{needs}]\n# signature = "mismatch"\n# ///\n"""What."""\n{found.script}'
     )
     assert parse_case(text, "pt1", "extracted").device == "cuda"
-
-
-def test_the_summary_counts_every_item_once() -> None:
-    found = [
-        item("no code"),
-        item("```\nimport torch\ntorch.ones(2)\n```"),
-        item("```\nimport torch\ntorch.randn(2)\n```"),
-    ]
-    rows = {(row.group, row.name): (row.items, round(row.share, 2)) for row in summary(found)}
-    assert rows["status", "runnable"] == (2, 0.67)
-    assert rows["reason", "prose_only"] == (1, 0.33)
-    assert rows["requires", "cpu"] == (2, 1.0)
-    assert rows["edit", "seed_added"] == (1, 0.5)
-    assert summary([]) == []
 
 
 PIECES = st.sampled_from(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.sandbox import doctor, layout, policy, seccomp
+from torch_embers.sandbox import doctor, layout, policy, rules, seccomp
 from torch_embers.sandbox.output import harmless
 from torch_embers.sandbox.runner import Runner
 
@@ -137,7 +137,7 @@ def test_the_command_binds_the_build_read_only_and_nothing_of_the_home() -> None
 def test_the_environment_is_only_what_the_rules_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     assert set(sandbox_policy().environment()) == {
-        *policy.rules()["environment"], "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+        *rules.load().environment, "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
     }  # fmt: skip
 
 
@@ -150,18 +150,18 @@ def test_a_build_below_tmp_is_mounted_again_over_the_private_tmp() -> None:
 
 
 def test_devices_of_a_gpu_are_only_for_reviewed_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    binds = {**policy.rules()["binds"], "devices": ["/dev/nul*"]}
-    changed = {**policy.rules(), "binds": binds}
-    monkeypatch.setattr(policy, "rules", lambda: changed)
+    binds = rules.load().binds.model_copy(update={"devices": ("/dev/nul*",)})
+    changed = rules.load().model_copy(update={"binds": binds})
+    monkeypatch.setattr(rules, "load", lambda: changed)
     assert "/dev/null" not in policy.bubblewrap_command(sandbox_policy(), {}, 7)
     assert "/dev/null" in policy.bubblewrap_command(sandbox_policy(profile="reviewed"), {}, 7)
 
 
 def test_every_private_folder_is_bounded() -> None:
-    limits = policy.rules()["limits"]
+    limits = rules.load().limits
     for _, options in sandbox_policy().configuration()["covers"]:
-        assert f"size={limits['disk']}" in options
-        assert f"nr_inodes={limits['inodes']}" in options
+        assert f"size={limits.disk}" in options
+        assert f"nr_inodes={limits.inodes}" in options
 
 
 def test_the_profile_for_macos_allows_the_build_and_the_scratch_folder_and_no_network() -> None:
@@ -245,10 +245,10 @@ class TestFilter:
     def test_denied_calls_get_their_error_and_all_others_pass(
         self, machine: str, architecture: int, column: int
     ) -> None:
-        rules = policy.rules()["seccomp"]
-        program = seccomp.program(rules, machine)
-        denied = {numbers[column] for numbers in rules["denied"].values()}
-        lost = {numbers[column] for numbers in rules["missing"].values()}
+        calls = rules.load().seccomp
+        program = seccomp.program(calls, machine)
+        denied = {numbers[column] for numbers in calls.denied.values()}
+        lost = {numbers[column] for numbers in calls.missing.values()}
         for number in range(500):
             expected = errno.EPERM if number in denied else errno.ENOSYS if number in lost else 0
             if number == seccomp.NUMBERS["socket"][column]:
@@ -256,28 +256,28 @@ class TestFilter:
             assert answer(program, architecture, number) == expected, number
 
     def test_only_some_socket_families_can_be_opened(self, machine: str, architecture: int, column: int) -> None:
-        rules = policy.rules()["seccomp"]
-        program = seccomp.program(rules, machine)
+        calls = rules.load().seccomp
+        program = seccomp.program(calls, machine)
         for family in range(64):
-            expected = 0 if family in rules["families"] else errno.EAFNOSUPPORT
+            expected = 0 if family in calls.families else errno.EAFNOSUPPORT
             assert answer(program, architecture, seccomp.NUMBERS["socket"][column], family) == expected
 
     def test_clone_makes_processes_and_threads_but_no_namespaces(
         self, machine: str, architecture: int, column: int
     ) -> None:
-        program = seccomp.program(policy.rules()["seccomp"], machine)
+        program = seccomp.program(rules.load().seccomp, machine)
         clone = seccomp.NUMBERS["clone"][column]
         assert answer(program, architecture, clone, 17) == 0
         assert answer(program, architecture, clone, 0x3D0F00) == 0  # pthread_create
         assert answer(program, architecture, clone, 0x10000000 | 17) == errno.EPERM
 
     def test_terminal_requests_are_refused(self, machine: str, architecture: int, column: int) -> None:
-        program = seccomp.program(policy.rules()["seccomp"], machine)
+        program = seccomp.program(rules.load().seccomp, machine)
         assert answer(program, architecture, seccomp.NUMBERS["ioctl"][column], 1, 0x5412) == errno.EPERM
         assert answer(program, architecture, seccomp.NUMBERS["ioctl"][column], 1, 0x5401) == 0
 
     def test_another_architecture_is_killed(self, machine: str, architecture: int, column: int) -> None:
-        program = seccomp.program(policy.rules()["seccomp"], machine)
+        program = seccomp.program(rules.load().seccomp, machine)
         assert answer(program, 0x40000003, 20) == -1
         assert answer(program, architecture, 0x40000000 + 39) == errno.ENOSYS
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_embers import resources
-from torch_embers.sandbox import doctor, policy
+from torch_embers.sandbox import doctor, policy, rules
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def test_only_the_end_of_a_long_output_is_kept(any_runner: Runner) -> None:
     result = one(any_runner, "print('a' * 100000)\nprint('b' * 100000)\nprint('last line')")
     assert result.exit_code == 0
     assert result.stdout.endswith("b\nlast line\n")
-    assert len(result.stdout) == policy.rules()["limits"]["tail"]
+    assert len(result.stdout) == rules.load().limits.tail
     assert "stdout cut to its last 64 KiB" in result.detail
 
 
@@ -210,8 +210,9 @@ def test_a_zygote_that_is_killed_costs_one_run_which_is_repeated_fresh() -> None
 
 @needs_bubblewrap
 def test_a_zygote_that_is_stuck_costs_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = policy.rules()
-    monkeypatch.setattr(policy, "rules", lambda: {**rules, "limits": {**rules["limits"], "grace": 0.5}})
+    shipped = rules.load()
+    hasty = shipped.model_copy(update={"limits": shipped.limits.model_copy(update={"grace": 0.5})})
+    monkeypatch.setattr(rules, "load", lambda: hasty)
     with Runner(Path(sys.executable), "hostile", doctor.prove(), preload=("json",)) as runner:
         one(runner, "")
         os.kill(runner.first_pids()[0], signal.SIGSTOP)

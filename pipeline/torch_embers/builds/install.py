@@ -16,14 +16,16 @@ import sys
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
+from pydantic import Field
 
-from torch_embers import resources
 from torch_embers.builds.registry import ENVIRONMENT, PARTIAL, Build, BuildError, Registry, look
+from torch_embers.toml_models import Entry, load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +37,31 @@ FILE = "builds.toml"
 NIGHTLY = "nightly"
 GB = 1_000_000_000
 INSTALL_SECONDS = 3_600
+
+
+class _Index(Entry):
+    cpu: str
+    nightly: str
+    patience_seconds: float
+    reason: str = Field(min_length=1)
+
+
+class _Companion(Entry):
+    torch: str
+    packages: tuple[str, ...]
+    reason: str = Field(min_length=1)
+
+
+class _Rules(Entry):
+    """``data/builds.toml``: where torch is taken from, and what is installed beside it."""
+
+    index: _Index
+    companions: tuple[_Companion, ...] = Field(alias="companion")
+
+
+@cache
+def _rules() -> _Rules:
+    return load(_Rules, FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +123,17 @@ def _of_wheel(wheel: Path) -> Plan:
 
 
 def _of_version(version: str, progress: Progress, *, cuda: bool) -> Plan:
-    index = resources.load_toml(FILE)["index"]
+    index = _rules().index
     if version == NIGHTLY:
-        if not _answers(index["nightly"], index["patience_seconds"]):
+        if not _answers(index.nightly, index.patience_seconds):
             raise BuildError("PyTorch's index of nightlies does not answer: download a wheel and give it with --wheel")
-        return Plan("torch", index["nightly"], pre=True)
+        return Plan("torch", index.nightly, pre=True)
     try:
         Version(version)
     except InvalidVersion as error:
         raise BuildError(f"{version!r} is no version: use one such as 2.5.1, or nightly") from error
-    if _answers(index["cpu"], index["patience_seconds"]):
-        return Plan(f"torch=={version}", index["cpu"])
+    if _answers(index.cpu, index.patience_seconds):
+        return Plan(f"torch=={version}", index.cpu)
     progress.said("PyTorch's CPU index does not answer: looking where pip looks")
     if not cuda:
         _refuse_cuda(version)
@@ -192,10 +219,9 @@ def _install(registry: Registry, plan: Plan, name: str, expected: str, progress:
 
 def companions_of(version: str) -> list[str]:
     """What must be installed beside a torch: (requirement) by data/builds.toml."""
-    entries = resources.load_toml(FILE)["companion"]
     own = Version(version)
-    fitting = [e for e in entries if SpecifierSet(e["torch"], prereleases=True).contains(own)]
-    return [package for entry in fitting for package in entry["packages"]]
+    fitting = [c for c in _rules().companions if SpecifierSet(c.torch, prereleases=True).contains(own)]
+    return [package for companion in fitting for package in companion.packages]
 
 
 def _environment(folder: Path) -> Path:

@@ -1,18 +1,55 @@
-"""Blank what is written in a text but not said by its author: code, HTML comments, quoted replies.
+"""Markdown: where fenced code begins and ends; a text without what its author did not say.
 
-Blanked characters become spaces and line feeds stay, so that every other character keeps its place.
+Code, HTML comments and quoted replies are not the author's words. Blanked characters become spaces and line feeds stay,
+so that every other character keeps its place.
 """
 
 from __future__ import annotations
 
 import re
 from itertools import pairwise
+from typing import NamedTuple
 
-_FENCE = re.compile(r" {0,3}(?:[-*+] {1,3}|\d{1,3}[.)] {1,3})?(`{3,}|~{3,})")
+_FENCE = re.compile(r"([ \t]{0,12}(?:> ?)?(?:[-*+] {1,3}|\d{1,3}[.)] {1,3})?)(`{3,}|~{3,})(.*)", re.DOTALL)
 _QUOTE = re.compile(r" {0,3}>")
 _TICKS = re.compile(r"`+")
 _SUSPECTS = ("`", "~~~", "<!--", ">")
 _EMPTY_LINE = re.compile(r"\n[ \t]*\n")
+
+
+class Fence(NamedTuple):
+    """A line that may open or close fenced code.
+
+    Attributes:
+        prefix: what stands before the marks: blanks, a quote mark, a list mark.
+        marks: the back-ticks or tildes.
+        info: what follows them.
+    """
+
+    prefix: str
+    marks: str
+    info: str
+
+    @property
+    def opens(self) -> bool:
+        """Whether code may begin here; back-ticks behind back-ticks are inline code."""
+        return not (self.marks[0] == "`" and "`" in self.info)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it stands at most three blanks deep and in no quotation."""
+        blanks = self.prefix[: len(self.prefix) - len(self.prefix.lstrip())]
+        return ">" not in self.prefix and "\t" not in blanks and len(blanks) <= 3
+
+    def closes(self, marks: str) -> bool:
+        """Whether it ends the code that these marks opened."""
+        return self.marks.startswith(marks) and not self.info.strip()
+
+
+def fence(line: str) -> Fence | None:
+    """The fence that a line is, if any; people indent fences deeper than Markdown's three blanks."""
+    match = _FENCE.match(line)
+    return Fence(*match.groups()) if match else None
 
 
 def blank_unsaid(text: str) -> str:
@@ -63,13 +100,13 @@ def _fenced_spans(text: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     opener, begin, place = "", 0, 0
     for line in _lines(text):
-        fence = _FENCE.match(line)
-        if opener:
-            if fence and fence[1].startswith(opener) and not line[fence.end() :].strip():
+        found = fence(line)
+        if found is not None and found.is_plain:
+            if opener and found.closes(opener):
                 spans.append((begin, place + len(line)))
                 opener = ""
-        elif fence and not (fence[1][0] == "`" and "`" in line[fence.end() :]):
-            opener, begin = fence[1], place
+            elif not opener and found.opens:
+                opener, begin = found.marks, place
         place += len(line)
     if opener:
         spans.append((begin, place))

@@ -74,7 +74,7 @@ def blocks(text: str) -> tuple[Block, ...]:
     """Find the blocks of a body or comment, in their order.
 
     Args:
-        text: Markdown from a stranger; only its first ``limits.text_chars`` are read.
+        text: untrusted Markdown; only its first ``limits.text_chars`` are read.
     """
     own = rules.load().limits
     found: list[Block] = []

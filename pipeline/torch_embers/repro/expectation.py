@@ -40,8 +40,8 @@ _OF_ANOTHER_CLASS = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """An output in a report.
+class PrintedOutput:
+    """Something that a report says was printed.
 
     Attributes:
         text: what was printed.
@@ -76,7 +76,7 @@ class Expectation:
         return self.signature[0].kind if self.signature else ""
 
 
-def infer(outputs: Sequence[Shown], code: str, prose: str, title: str) -> Expectation:
+def infer(outputs: Sequence[PrintedOutput], code: str, prose: str, title: str) -> Expectation:
     """Read the expected failure from a report.
 
     Args:
@@ -206,7 +206,7 @@ def _from_wish(code: str) -> Found | None:
     return None
 
 
-def _from_values(outputs: Sequence[Shown], actual: Sequence[str], expected: Sequence[str]) -> Found | None:
+def _from_values(outputs: Sequence[PrintedOutput], actual: Sequence[str], expected: Sequence[str]) -> Found | None:
     """Printed values that show the fault: a comparison that fails, a NaN, a value beside the expected one."""
     own = rules.load()
     text = "\n".join(actual)
@@ -251,11 +251,11 @@ def _from_assertion(code: str) -> Found | None:
 # --- printed values -----------------------------------------------------------------------------------------------
 
 
-def _is_expected(shown: Shown) -> bool:
+def _is_expected(shown: PrintedOutput) -> bool:
     return bool(rules.load().values.expected.search(shown.before[:300]))
 
 
-def _values(outputs: Sequence[Shown]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _values(outputs: Sequence[PrintedOutput]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Lines that were printed, and lines that should have been."""
     actual: list[str] = []
     expected: list[str] = []

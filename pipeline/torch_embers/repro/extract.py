@@ -1,8 +1,8 @@
 """An item's texts -> the script that shows its bug, its edits and the failure to expect, or one reason why not.
 
 The body is read first; comments only where it gives nothing that runs. Blocks that build on each other are joined
-into one story, several stories compete, and the one that the report's own traceback, title and words point to wins.
-Nothing is executed here: a script from an issue is only ever run in a sandbox.
+into one candidate script. Several of them compete; the one that the report's own traceback, title and words point to
+wins. Nothing is executed here: a script from an issue is only ever run in a sandbox.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from torch_embers.repro import rules
 from torch_embers.repro.blocks import Block, blocks
 from torch_embers.repro.complete import Completed, complete, from_session
-from torch_embers.repro.expectation import Expectation, Shown, infer
+from torch_embers.repro.expectation import Expectation, PrintedOutput, infer
 from torch_embers.repro.markup import prose
 from torch_embers.repro.names import bound, undefined
 from torch_embers.repro.repair import repair
@@ -66,12 +66,12 @@ _SAYS_MOST = (
     "install_or_build",
     "syntax",
 )
-"""Of several stories without a script, the reason that says most about the report."""
+"""Of several candidate scripts that cannot run, the reason that says most about the report."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemText:
-    """What strangers wrote in an item."""
+    """The texts of an item."""
 
     repo: str
     number: int
@@ -121,7 +121,7 @@ class _Part(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Story:
+class _CandidateScript:
     parts: list[_Part]
     replaces: bool = False
 
@@ -134,9 +134,9 @@ class _Story:
         return frozenset().union(*(part.free for part in self.parts)) - self.binds
 
 
-class _Candidate(NamedTuple):
+class _Ranked(NamedTuple):
     rank: tuple[float, ...]
-    story: _Story
+    script: _CandidateScript
     completed: Completed
     expectation: Expectation
 
@@ -168,7 +168,7 @@ def extract(item: ItemText) -> Extraction:
     return _extraction(item, best, where)
 
 
-def _in_comment(item: ItemText, found: Sequence[Block], parts: Sequence[_Part], comment: str) -> _Candidate | None:
+def _in_comment(item: ItemText, found: Sequence[Block], parts: Sequence[_Part], comment: str) -> _Ranked | None:
     """A script that runs, in a comment alone or together with the body's blocks."""
     if "torch" not in comment:
         return None
@@ -186,17 +186,17 @@ def _in_comment(item: ItemText, found: Sequence[Block], parts: Sequence[_Part], 
     return both if both is not None and both.completed.runnable else None
 
 
-def _tells(candidate: _Candidate, comment: str) -> bool:
+def _tells(candidate: _Ranked, comment: str) -> bool:
     """Whether a comment offers its script as a reproduction, not as advice: it says so, or shows the failure."""
     own = rules.load().prefer
-    first = candidate.story.parts[0].block
+    first = candidate.script.parts[0].block
     if own.less.search(first.before) or first.source == "inline":
         return False
     shown = candidate.expectation.where in ("output", "code") and candidate.expectation.kind != "mismatch"
     return shown or bool(own.reproduces.search(prose(comment)[:4000]))
 
 
-# --- stories ------------------------------------------------------------------------------------------------------
+# --- candidate scripts -------------------------------------------------------------------------------------------
 
 
 def _parts(found: Sequence[Block]) -> list[_Part]:
@@ -223,72 +223,74 @@ def _names(code: str) -> tuple[frozenset[str], frozenset[str]]:
         return bound(repaired.tree), frozenset()
 
 
-def _stories(parts: Sequence[_Part]) -> list[_Story]:
+def _candidate_scripts(parts: Sequence[_Part]) -> list[_CandidateScript]:
     """Join what builds on each other, in the order of the text; definitions that come later are put first."""
     usual = frozenset(rules.load().imports)
     less = rules.load().prefer.less
-    stories: list[_Story] = []
+    scripts: list[_CandidateScript] = []
     for part in parts:
         if less.search(part.block.before):  # a workaround uses the names of what it works around
-            stories.append(_Story([part]))
+            scripts.append(_CandidateScript([part]))
             continue
-        user = next((s for s in reversed(stories) if (part.free - usual) & s.binds), None)
-        lacking = next((s for s in reversed(stories) if (s.free - usual) & part.binds), None)
+        user = next((s for s in reversed(scripts) if (part.free - usual) & s.binds), None)
+        lacking = next((s for s in reversed(scripts) if (s.free - usual) & part.binds), None)
         if user is not None:
             user.parts.append(part)
         elif lacking is not None and not part.binds & lacking.binds - usual:
             lacking.parts.insert(0, part)
         else:
-            again = bool(stories) and bool(part.binds) and stories[-1].binds <= part.binds
-            stories.append(_Story([part], replaces=again))
-    return stories
+            again = bool(scripts) and bool(part.binds) and scripts[-1].binds <= part.binds
+            scripts.append(_CandidateScript([part], replaces=again))
+    return scripts
 
 
-def _with_singles(stories: Sequence[_Story]) -> Iterator[_Story]:
+def _with_singles(scripts: Sequence[_CandidateScript]) -> Iterator[_CandidateScript]:
     """Stories, and the blocks of a joined one by themselves, in case the joint does not hold."""
-    for story in stories:
-        yield story
-        if len(story.parts) > 1:
-            yield from (_Story([part]) for part in story.parts if not part.free - frozenset(rules.load().imports))
+    for script in scripts:
+        yield script
+        if len(script.parts) > 1:
+            yield from (
+                _CandidateScript([part]) for part in script.parts if not part.free - frozenset(rules.load().imports)
+            )
 
 
 def _best(
     item: ItemText, found: Sequence[Block], parts: Sequence[_Part], text: str, *, joined_only: bool = False
-) -> _Candidate | None:
+) -> _Ranked | None:
     said = prose(text)
     limit = rules.load().limits.candidate_chars
-    candidates: list[_Candidate] = []
+    candidates: list[_Ranked] = []
     spent = 0
-    for story in _with_singles(_stories(parts)):
-        spent += sum(len(part.code) for part in story.parts)
+    for script in _with_singles(_candidate_scripts(parts)):
+        spent += sum(len(part.code) for part in script.parts)
         if spent > limit and candidates:
             break
-        if joined_only and len({id(part.block) for part in story.parts}) < 2:
+        if joined_only and len({id(part.block) for part in script.parts}) < 2:
             continue
-        candidates.append(_candidate(item, found, story, said, len(candidates)))
+        candidates.append(_ranked(item, found, script, said, len(candidates)))
     return max(candidates, key=lambda c: c.rank, default=None)
 
 
-def _candidate(item: ItemText, found: Sequence[Block], story: _Story, said: str, order: int) -> _Candidate:
-    code = "\n".join(part.code.rstrip("\n") for part in story.parts) + "\n"
-    outputs = _outputs(found, story)
+def _ranked(item: ItemText, found: Sequence[Block], script: _CandidateScript, said: str, order: int) -> _Ranked:
+    code = "\n".join(part.code.rstrip("\n") for part in script.parts) + "\n"
+    outputs = _outputs(found, script)
     expectation = infer(outputs, code, said, item.title)
     completed = complete(code, title=item.title, evidence=expectation.evidence)
-    return _Candidate(_rank(item, story, completed, outputs, order), story, completed, expectation)
+    return _Ranked(_rank(item, script, completed, outputs, order), script, completed, expectation)
 
 
 def _rank(
-    item: ItemText, story: _Story, completed: Completed, outputs: Sequence[Shown], order: int
+    item: ItemText, script: _CandidateScript, completed: Completed, outputs: Sequence[PrintedOutput], order: int
 ) -> tuple[float, ...]:
     own = rules.load().prefer
     quoted = _quoted_lines(shown.text for shown in outputs)
     code = {line.strip() for line in completed.script.split("\n")}
-    before = " ".join(part.block.before for part in story.parts[:1])
-    told = bool(own.more.search(before)) - 2 * bool(own.less.search(before)) + story.replaces
+    before = " ".join(part.block.before for part in script.parts[:1])
+    told = bool(own.more.search(before)) - 2 * bool(own.less.search(before)) + script.replaces
     guesses = sum(1 for edit in completed.edits if edit.action in ("default_added", "call_added", "prose_commented"))
     named = _identifiers(item.title) & _identifiers(completed.script)
     reason = _SAYS_MOST.index(completed.reason) if completed.reason in _SAYS_MOST else 0
-    inline = all(part.block.source == "inline" for part in story.parts)
+    inline = all(part.block.source == "inline" for part in script.parts)
     return (
         float(completed.runnable),
         -float(reason),
@@ -296,7 +298,7 @@ def _rank(
         -float(inline),
         float(told),
         float(bool(named)),
-        float(len(story.parts) > 1),
+        float(len(script.parts) > 1),
         -float(guesses),
         -float(order),
     )
@@ -319,24 +321,24 @@ def _identifiers(text: str) -> set[str]:
     }
 
 
-def _outputs(found: Sequence[Block], story: _Story) -> tuple[Shown, ...]:
-    """What was printed: by the story's own blocks, then in the blocks behind it, then anywhere in the text."""
-    used = {part.place for part in story.parts}
-    shown = [Shown(text) for part in story.parts for text in part.block.outputs]
+def _outputs(found: Sequence[Block], script: _CandidateScript) -> tuple[PrintedOutput, ...]:
+    """What was printed: by the script's own blocks, then in the blocks behind it, then anywhere in the text."""
+    used = {part.place for part in script.parts}
+    shown = [PrintedOutput(text) for part in script.parts for text in part.block.outputs]
     last = max(used)
     behind = [place for place in range(last + 1, len(found)) if found[place].kind in _PRINTED]
     ahead = [place for place in range(last) if found[place].kind in _PRINTED and place not in used]
     for place in [*behind, *ahead]:
-        shown.extend(Shown(text, found[place].before) for text in found[place].outputs)
+        shown.extend(PrintedOutput(text, found[place].before) for text in found[place].outputs)
     return tuple(shown)
 
 
 # --- results ------------------------------------------------------------------------------------------------------
 
 
-def _extraction(item: ItemText, best: _Candidate, where: str) -> Extraction:
+def _extraction(item: ItemText, best: _Ranked, where: str) -> Extraction:
     own = rules.load()
-    parts = best.story.parts
+    parts = best.script.parts
     edits = [edit for part in parts for edit in part.edits]
     if len(parts) > 1:
         edits.append(own.edit("blocks_joined", 1, "", f"{len(parts)} blocks"))
@@ -365,7 +367,7 @@ def _extraction(item: ItemText, best: _Candidate, where: str) -> Extraction:
 def _without_code(item: ItemText, found: Sequence[Block]) -> Extraction:
     """The reason for an item in which no block is Python."""
     own = rules.load()
-    outputs = [Shown(text, block.before) for block in found for text in block.outputs if block.kind in _PRINTED]
+    outputs = [PrintedOutput(text, block.before) for block in found for text in block.outputs if block.kind in _PRINTED]
     expectation = infer(outputs, "", prose(item.body), item.title)
     kinds = Counter(block.kind for block in found)
     reason, detail = "prose_only", ""
@@ -385,35 +387,3 @@ def _without_code(item: ItemText, found: Sequence[Block]) -> Extraction:
     return Extraction(
         item.repo, item.number, "not_possible", own.reason(reason), detail, text[:limit], expectation=expectation
     )
-
-
-class Row(NamedTuple):
-    """One line of a summary."""
-
-    group: str
-    name: str
-    items: int
-    share: float
-    """Of all extractions of the group's base."""
-
-
-def summary(extractions: Sequence[Extraction]) -> list[Row]:
-    """Count extractions: status, requirements, reasons, expected failures, evidence, and edits.
-
-    Shares of requirements, expectations and edits are of the runnable ones; of the others, of all.
-    """
-    runnable = [one for one in extractions if one.status == "runnable"]
-    counted: list[tuple[str, Iterable[str], int]] = [
-        ("status", (one.status for one in extractions), len(extractions)),
-        ("reason", (one.reason for one in extractions if one.reason), len(extractions)),
-        ("found_in", (one.found_in.partition(" ")[0] for one in runnable), len(runnable)),
-        ("requires", (need for one in runnable for need in one.requires or ("cpu",)), len(runnable)),
-        ("expected", (one.expectation.kind or "not said" for one in runnable), len(runnable)),
-        ("evidence", (one.expectation.where or "none" for one in runnable), len(runnable)),
-        ("edit", (name for one in runnable for name in sorted({edit.action for edit in one.edits})), len(runnable)),
-    ]
-    rows = []
-    for group, names, base in counted:
-        for name, count in sorted(Counter(names).items(), key=lambda entry: (-entry[1], entry[0])):
-            rows.append(Row(group, name, count, count / base if base else 0.0))
-    return rows

@@ -1,6 +1,6 @@
 """Gives every candidate its one row: a case written by hand, a script extracted from its text, or why there is none.
 
-Texts are read once: a row remembers the hash of the texts and of the rules it was decided by. Nothing is executed here.
+Texts are read once: a row remembers the hash of the texts and the version of the rules. Nothing is executed here.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.normalize import now_utc
-from torch_embers.repro import bank, rules
+from torch_embers.repro import bank
 from torch_embers.repro.case import DEVICES, UNCOVERED, Case, CaseError, metadata_lines, parse, uncovered
 from torch_embers.repro.extract import Extraction, ItemText, extract
+from torch_embers.repro.rules_version import RULES_VERSION
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import rows
 
@@ -34,7 +34,7 @@ STATED = "stated"
 """Reason where data/cases/uncovered.toml says why there is no case."""
 REFUSED = "fragment"
 """Reason where a script was found, but makes no valid case."""
-CURATED, EXTRACTED, NOT_POSSIBLE = "curated", "extracted", "not_possible"
+EXTRACTED, NOT_POSSIBLE = "extracted", "not_possible"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class Linked:
     read: int
 
 
-def link_repros(store: Store, repo: str | None, watcher: Progress) -> Linked:
+def link_repros(store: Store, repo: str | None, progress: Progress) -> Linked:
     """Bring the table ``extractions`` up to date with the candidates.
 
     Args:
         store: the database.
         repo: only candidates of this repository; None for all.
-        watcher: told about progress.
+        progress: counts the items that are read.
 
     Raises:
         CaseError: a shipped case cannot be used.
@@ -68,25 +68,22 @@ def link_repros(store: Store, repo: str | None, watcher: Progress) -> Linked:
     """
     with store.writer("link-repros") as writer:
         bank.refresh(writer)
-        _drop_strangers(writer)
+        _delete_stale(writer)
         todo = _to_read(store, repo)
-        watcher.expects(len(todo))
+        progress.expects(len(todo))
         for start in range(0, len(todo), BATCH):
             part = todo[start : start + BATCH]
             _read(store, writer, part)
-            watcher.advanced(len(part))
+            progress.advanced(len(part))
         _take_curated(writer)
     return _counted(store, repo, len(todo))
 
 
 @cache
-def rules_hash() -> str:
-    """Hash of what decides an extraction: the data file and the code of this room."""
-    digest = blake2b(resources.data_file(rules.FILE).read_bytes(), digest_size=16)
-    digest.update(resources.data_file(UNCOVERED).read_bytes())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+def rules_stamp() -> str:
+    """What an extraction was decided by: the version of the rules, and the items that are stated to have no case."""
+    stated = blake2b(resources.data_file(UNCOVERED).read_bytes(), digest_size=8).hexdigest()
+    return f"{RULES_VERSION}-{stated}"
 
 
 def case_name(repo: str, number: int) -> str:
@@ -95,24 +92,24 @@ def case_name(repo: str, number: int) -> str:
 
 
 def case_of(item: ItemText, found: Extraction) -> Case:
-    """The case that an extracted script makes, judged by what its report tells.
+    """The case that an extracted script makes; its report gives the signature that counts.
 
     Raises:
         CaseError: it makes none.
     """
-    told = found.expectation
+    expected = found.expectation
     requires = list(found.requires)
     if not set(requires) & set(DEVICES):
         requires.insert(0, "cpu")
-    oracle = {"signal": "signal", "mismatch": "output"}.get(told.kind, "exception")
+    oracle = {"signal": "signal", "mismatch": "output"}.get(expected.kind, "exception")
     entries: dict[str, object] = {
         "issues": [f"{item.repo}#{item.number}"],
         "requires": requires,
         "known_bad": [],
-        "signature": [str(one) for one in told.signature] or ["mismatch"],
-        "oracle": oracle if told.signature else "output",
-        "prints": [_printable(line) for line in told.actual],
-        "evidence": _printable(told.evidence),
+        "signature": [str(one) for one in expected.signature] or ["mismatch"],
+        "oracle": oracle if expected.signature else "output",
+        "prints": [_printable(line) for line in expected.actual],
+        "evidence": _printable(expected.evidence),
     }
     summary = f"Extracted from {item.repo}#{item.number}: {_printable(item.title)}"
     quoted = summary.replace("\\", "/").replace('"', "'")
@@ -158,25 +155,25 @@ UPDATE cases SET current = false WHERE origin = 'extracted' AND current AND EXIS
     FROM case_items i JOIN extractions e USING (repo, number)
     WHERE i.case_hash = cases.case_hash AND e.status = 'curated')
 """
-_STRANGERS = """
+_STALE = """
 DELETE FROM extractions e WHERE NOT EXISTS (FROM candidates c WHERE c.repo = e.repo AND c.number = e.number)
 """
-_WIDOWS = """
+_WITHOUT_CASE = """
 DELETE FROM extractions e WHERE e.status = 'curated'
 AND NOT EXISTS (FROM cases c WHERE c.name = e.name AND c.current AND c.origin = 'curated')
 """
 
 
-def _drop_strangers(writer: Writer) -> None:
-    """What is no candidate any more has no row; a row that lost its curated case is decided anew."""
+def _delete_stale(writer: Writer) -> None:
+    """Delete the rows of items that are no candidates any more, and of items whose curated case is gone."""
     with writer.transaction() as connection:
-        connection.execute(_STRANGERS)
-        connection.execute(_WIDOWS)
+        connection.execute(_STALE)
+        connection.execute(_WITHOUT_CASE)
 
 
 def _to_read(store: Store, repo: str | None) -> list[tuple[str, int, str]]:
     with store.read() as connection:
-        return connection.execute(_TO_READ, {"repo": repo, "rules": rules_hash()}).fetchall()
+        return connection.execute(_TO_READ, {"repo": repo, "rules": rules_stamp()}).fetchall()
 
 
 def _read(store: Store, writer: Writer, part: Sequence[tuple[str, int, str]]) -> None:
@@ -198,7 +195,7 @@ def _read(store: Store, writer: Writer, part: Sequence[tuple[str, int, str]]) ->
                 rows.append(connection, "artifacts", list(_artifacts(case, extraction, moment)))
                 rows.append(connection, "edits", list(_edits(case, extraction)))
         written = [
-            {**row, "content_hash": hashes[row["repo"], row["number"]], "rules": rules_hash(), "decided_at": moment}
+            {**row, "content_hash": hashes[row["repo"], row["number"]], "rules": rules_stamp(), "decided_at": moment}
             for row, _, _ in made
         ]
         rows.replace(connection, "extractions", ("repo", "number"), written)

@@ -1,4 +1,4 @@
-"""Markdown of a stranger -> pieces that may be code: fences, ``<pre>``, indented runs, and bare paragraphs of code.
+"""Untrusted Markdown -> pieces that may be code: fences, ``<pre>``, indented runs, and bare paragraphs of code.
 
 GitHub's rules are followed where people follow them; a fence that stays open ends with the text.
 """
@@ -11,6 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from torch_embers.link.markdown import Fence, fence
 from torch_embers.repro import rules, sessions
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 Source = Literal["fenced", "indented", "paragraph", "html", "inline"]
 
-_FENCE = re.compile(r"([ \t]{0,12}(?:> ?)?(?:[-*+] {1,3}|\d{1,3}[.)] {1,3})?)(`{3,12}|~{3,12})(.*)$", re.DOTALL)
 _PRE = re.compile(r"<(pre|code)\b[^>\n]{0,200}>", re.IGNORECASE)
 _TAGS = re.compile(r"</?(?:pre|code)\b[^>\n]{0,200}>", re.IGNORECASE)
 _QUOTE = re.compile(r"^[ \t]{0,12}> ?")
@@ -67,19 +67,15 @@ def raw_blocks(text: str) -> Iterator[Raw]:
     yield from _bare_blocks(bare, start + 1, said)
 
 
-def _opening(line: str) -> tuple[str, str, str] | None:
-    """Prefix, fence and what stands behind it."""
-    found = _FENCE.match(line[:_LONGEST_LINE])
-    if found is None or (found[2][0] == "`" and "`" in found[3]):
-        return None
-    return found[1], found[2], found[3].strip()
+def _opening(line: str) -> Fence | None:
+    found = fence(line[:_LONGEST_LINE])
+    return found if found is not None and found.opens else None
 
 
-def _fenced(lines: Sequence[str], place: int, opening: tuple[str, str, str], said: str) -> tuple[int, Raw]:
-    prefix, fence, info = opening
-    quoted = ">" in prefix
+def _fenced(lines: Sequence[str], place: int, opening: Fence, said: str) -> tuple[int, Raw]:
+    quoted = ">" in opening.prefix
     inside: list[str] = []
-    tag, first = _tag(info)
+    tag, first = _tag(opening.info.strip())
     if first:
         inside.append(first)
     end = place + 1
@@ -87,17 +83,17 @@ def _fenced(lines: Sequence[str], place: int, opening: tuple[str, str, str], sai
         line = lines[end]
         if quoted and line.lstrip().startswith(">"):
             line = _QUOTE.sub("", line)
-        closing = _FENCE.match(line[:_LONGEST_LINE])
-        if closing and closing[2].startswith(fence) and not closing[3].strip("`~ \t"):
+        closing = fence(line[:_LONGEST_LINE])
+        if closing and closing.closes(opening.marks):
             end += 1
             break
-        if line.rstrip().endswith(fence) and not line.lstrip().startswith(fence) and len(line) < 400:
-            inside.append(line.rstrip()[: -len(fence)])
+        if line.rstrip().endswith(opening.marks) and not line.lstrip().startswith(opening.marks) and len(line) < 400:
+            inside.append(line.rstrip()[: -len(opening.marks)])
             end += 1
             break
         inside.append(line)
         end += 1
-    if not info:
+    if not opening.info.strip():
         tag = _misplaced_tag(inside)
     return end, Raw("\n".join(inside), "fenced", tag, place + 1, said)
 
@@ -198,17 +194,16 @@ def prose(text: str) -> str:
     """The text without its fenced blocks and HTML comments: what the reporter says in sentences."""
     limits = rules.load().limits
     kept: list[str] = []
-    fence = ""
+    marks = ""
     for line in without_comments(text[: limits.text_chars]).split("\n"):
-        found = _FENCE.match(line)
-        if fence:
-            if found and found[2].startswith(fence) and not found[3].strip():
-                fence = ""
-            continue
-        if found and not ("`" in found[3] and found[2][0] == "`"):
-            fence = found[2]
-            continue
-        kept.append(line)
+        found = fence(line)
+        if marks:
+            if found and found.closes(marks):
+                marks = ""
+        elif found and found.opens:
+            marks = found.marks
+        else:
+            kept.append(line)
     return "\n".join(kept)
 
 

@@ -22,7 +22,7 @@ import platformdirs
 
 from torch_embers import resources
 from torch_embers.errors import EmbersError
-from torch_embers.sandbox import policy
+from torch_embers.sandbox import policy, rules
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MEMORY = 96 << 20
 """Bytes that a probe may take: small, so that the proof is quick."""
 
-SOURCES = ("layout.py", "policy.py", "runner.py", "seccomp.py", "probes.py", "doctor.py")
+SOURCES = ("layout.py", "policy.py", "runner.py", "rules.py", "seccomp.py", "probes.py", "doctor.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +143,9 @@ def _tried() -> dict[str, str]:
 
 
 def _probes(bait: Bait) -> list[Probe]:
-    limits = policy.rules()["limits"]
-    cap, disk = str(limits["processes"]), str(limits["disk"])
-    allowed = (*policy.rules()["environment"], "EMBERS_SEED", "PYTHONHASHSEED", "LC_CTYPE", *_thread_variables())
+    limits = rules.load().limits
+    cap, disk = str(limits.processes), str(limits.disk)
+    allowed = (*rules.load().environment, "EMBERS_SEED", "PYTHONHASHSEED", "LC_CTYPE", *_thread_variables())
     return [
         Probe("no_network", "network", (str(bait.port), bait.abstract, bait.path)),
         Probe("private_home", "home", bait.secrets),
@@ -265,7 +265,7 @@ def _identity() -> str:
         lambda: Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"),
         policy.machine,
         lambda: f"{os.geteuid()} {sys.executable}",
-        lambda: resources.data_file("sandbox.toml").read_text(encoding="utf-8"),
+        lambda: resources.data_file(rules.FILE).read_text(encoding="utf-8"),
         *(file.read_text for file in sorted(policy.own_code().glob("*.py"))),
         *(resources.package_file("sandbox", name).read_text for name in SOURCES),
     ]

@@ -20,13 +20,12 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.errors import SandboxError
-from torch_embers.sandbox import seccomp
+from torch_embers.sandbox import rules, seccomp
 from torch_embers.sandbox.layout import is_below
 
 if TYPE_CHECKING:
@@ -49,12 +48,6 @@ RUN_ID = 1000
 FIRST_HOST_ID = 0x70000000
 """Where root starts the sandbox, runs get a user of their own in the range that systemd's list of user ids marks as
 unused, because the kernel counts no processes of root (RLIMIT_NPROC)."""
-
-
-@cache
-def rules() -> Mapping[str, Any]:
-    """``data/sandbox.toml``."""
-    return resources.load_toml("sandbox.toml")
 
 
 def bubblewrap() -> str:
@@ -81,7 +74,7 @@ class SandboxPolicy:
     @property
     def covers(self) -> list[tuple[str, int]]:
         """Folders that are empty and private in each run, with their mode."""
-        home = rules()["environment"]["HOME"]
+        home = rules.load().environment["HOME"]
         return [("/tmp", 0o1777), (home, 0o700), ("/dev/shm", 0o1777)]  # noqa: S108 - inside the sandbox
 
     @property
@@ -97,17 +90,17 @@ class SandboxPolicy:
 
     def configuration(self) -> dict[str, Any]:
         """What the zygote is told."""
-        limits = rules()["limits"]
+        limits = rules.load().limits
         owner = RUN_ID if self.own_id else 0
-        options = f"size={limits['disk']},nr_inodes={limits['inodes']},uid={owner},gid={owner}"
+        options = f"size={limits.disk},nr_inodes={limits.inodes},uid={owner},gid={owner}"
         use_filter = sys.platform.startswith("linux") and seccomp.supported()
         return {
             "isolate": self.isolate,
             "covers": [(path, f"{options},mode={mode:o}") for path, mode in self.covers],
             "rebinds": [(source, str(target)) for source, target in self.covered()],
             "uid": owner,
-            "seccomp": base64.b64encode(seccomp.program(rules()["seccomp"])).decode() if use_filter else "",
-            "limits": dict(limits),
+            "seccomp": base64.b64encode(seccomp.program(rules.load().seccomp)).decode() if use_filter else "",
+            "limits": limits.model_dump(),
             "preload": list(self.preload),
             "scratch": self.scratch,
         }
@@ -115,7 +108,7 @@ class SandboxPolicy:
     def environment(self) -> dict[str, str]:
         """The whole environment of the zygote."""
         variables = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-        variables |= rules()["environment"]
+        variables |= rules.load().environment
         variables["PATH"] = f"{self.layout.python.parent}:{variables['PATH']}"
         if not self.isolate:
             variables |= {"HOME": self.scratch, "TMPDIR": self.scratch}
@@ -137,7 +130,7 @@ def bubblewrap_command(
     words.append("--clearenv")
     for name, value in policy.environment().items():
         words += ["--setenv", name, value]
-    optional = [Path(path) for path in rules()["binds"]["optional"]]
+    optional = [Path(path) for path in rules.load().binds.optional]
     words += _folders([*map(Path, files), *optional, *policy.bound, *(Path(path, "x") for path, _ in policy.covers)])
     words += _system_binds()
     words += ["--proc", "/proc", "--dev", "/dev"]
@@ -177,34 +170,34 @@ def _folders(paths: Sequence[Path]) -> list[str]:
 
 
 def _system_binds() -> list[str]:
-    binds = rules()["binds"]
+    binds = rules.load().binds
     words = []
-    for path in binds["system"]:
+    for path in binds.system:
         words += ["--ro-bind", path, path]
-    for path in map(Path, binds["links"]):
-        if path.is_symlink():
-            words += ["--symlink", str(path.readlink()), str(path)]
-        elif path.is_dir():
-            words += ["--ro-bind", str(path), str(path)]
-    for path in binds["optional"]:
+    for link in map(Path, binds.links):
+        if link.is_symlink():
+            words += ["--symlink", str(link.readlink()), str(link)]
+        elif link.is_dir():
+            words += ["--ro-bind", str(link), str(link)]
+    for path in binds.optional:
         words += ["--ro-bind-try", path, path]
     return words
 
 
 def _device_binds() -> list[str]:
-    binds = rules()["binds"]
-    devices = [path for pattern in binds["devices"] for path in sorted(Path("/").glob(pattern.lstrip("/")))]
+    binds = rules.load().binds
+    devices = [path for pattern in binds.devices for path in sorted(Path("/").glob(pattern.lstrip("/")))]
     words = []
     for device in devices:
         words += ["--dev-bind", str(device), str(device)]
-    for path in binds["device_binds"] if devices else ():
+    for path in binds.device_binds if devices else ():
         words += ["--ro-bind-try", path, path]
     return words
 
 
 def identity_files() -> dict[str, str]:
     """The few files of /etc that name the run's user and its own host; nothing of the real machine."""
-    home = rules()["environment"]["HOME"]
+    home = rules.load().environment["HOME"]
     return {
         "/etc/passwd": "".join(f"embers:x:{number}:{number}::{home}:/bin/sh\n" for number in (RUN_ID, 0)),
         "/etc/group": "".join(f"embers:x:{number}:\n" for number in (RUN_ID, 0)),

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.sandbox import layout, policy
+from torch_embers.sandbox import layout, policy, rules
 from torch_embers.sandbox.output import harmless
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class _Server:
             if not part:
                 raise ConnectionError("the zygote ended")
             self._buffer += part
-            if len(self._buffer) > policy.rules()["limits"]["message"]:
+            if len(self._buffer) > rules.load().limits.message:
                 raise ConnectionError("the zygote's reply is too long")
 
     def _message(self) -> dict[str, Any] | None:
@@ -132,7 +132,7 @@ class _Server:
 
     def request(self, message: Mapping[str, Any]) -> None:
         """Send one request; the zygote is waiting for it, so that this does not block for long."""
-        self.sandbox.control.settimeout(policy.rules()["limits"]["grace"])
+        self.sandbox.control.settimeout(rules.load().limits.grace)
         policy.send(self.sandbox.control, message)
         self.sandbox.control.settimeout(0)
 
@@ -185,13 +185,13 @@ class _Worker:
             self.servers[fresh] = _Server(self.runner.policy_for(fresh=fresh))
         except (SandboxError, OSError) as error:
             return self._result({"ended": "sandbox_error", "detail": str(error)})
-        self.deadline = time.monotonic() + float(policy.rules()["limits"]["start"])
+        self.deadline = time.monotonic() + float(rules.load().limits.start)
         return None
 
     def _ask(self, server: _Server) -> RunResult | None:
         attempt = self._current()
-        limits = policy.rules()["limits"]
-        self.deadline = time.monotonic() + attempt.timeout + 2 * limits["grace"]
+        limits = rules.load().limits
+        self.deadline = time.monotonic() + attempt.timeout + 2 * limits.grace
         try:
             server.request(_request(attempt, fresh=self.fresh, allowance=self.runner.allowance))
         except OSError:
@@ -297,8 +297,8 @@ class Runner:
             read_only=tuple(read_only),
             own_id=own_id,
         )
-        limits = policy.rules()["limits"]
-        self.allowance = int(limits["preload"] if preload else limits["interpreter"])
+        limits = rules.load().limits
+        self.allowance = int(limits.preload if preload else limits.interpreter)
         """Bytes that a fresh process may hold beyond an attempt's memory: what a fork of the zygote begins with."""
         self._workers: list[_Worker] = []
 

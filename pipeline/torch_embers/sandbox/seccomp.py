@@ -10,10 +10,12 @@ import errno
 import platform
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+
+    from torch_embers.sandbox.rules import Seccomp
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """Machine -> column in ``data/sandbox.toml`` and AUDIT_ARCH number."""
@@ -47,7 +49,7 @@ def supported(machine: str | None = None) -> bool:
     return (machine or platform.machine()) in ARCHITECTURES
 
 
-def program(rules: Mapping[str, Any], machine: str | None = None) -> bytes:
+def program(rules: Seccomp, machine: str | None = None) -> bytes:
     """Return the filter of the ``[seccomp]`` table for ``machine`` (default: this one), as ``struct sock_filter[]``.
 
     Raises:
@@ -62,13 +64,13 @@ def program(rules: Mapping[str, Any], machine: str | None = None) -> bytes:
         Instruction(JUMP_AT_LEAST, 0, 1, X32_BIT),
         Instruction(RETURN, 0, 0, FAIL | errno.ENOSYS),
     ]
-    for table, error in (("denied", errno.EPERM), ("missing", errno.ENOSYS)):
-        for numbers in rules[table].values():
+    for calls, error in ((rules.denied, errno.EPERM), (rules.missing, errno.ENOSYS)):
+        for numbers in calls.values():
             if numbers[column] >= 0:
                 steps += _answer(numbers[column], error)
-    steps += _by_argument(NUMBERS["clone"][column], 0, [(JUMP_ANY_BIT, rules["namespaces"])], errno.EPERM)
-    steps += _by_argument(NUMBERS["ioctl"][column], 1, _equal(rules["ioctls"]), errno.EPERM)
-    steps += _unless(NUMBERS["socket"][column], 0, rules["families"], errno.EAFNOSUPPORT)
+    steps += _by_argument(NUMBERS["clone"][column], 0, [(JUMP_ANY_BIT, rules.namespaces)], errno.EPERM)
+    steps += _by_argument(NUMBERS["ioctl"][column], 1, _equal(rules.ioctls), errno.EPERM)
+    steps += _unless(NUMBERS["socket"][column], 0, rules.families, errno.EAFNOSUPPORT)
     steps.append(Instruction(RETURN, 0, 0, ALLOW))
     return b"".join(step.packed() for step in steps)
 

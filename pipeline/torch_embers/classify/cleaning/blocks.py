@@ -6,12 +6,15 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from torch_embers.link.markdown import fence
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from torch_embers.link.markdown import Fence
+
 _ANSI = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060\ufeff\ud800-\udfff\ufffd]")
-_FENCE = re.compile(r"[ \t]{0,12}(?:> ?)?(?:[-*+] {1,3}|\d{1,3}[.)] {1,3})?(`{3,8}|~{3,8})[`~]*(.*)", re.DOTALL)
 
 
 def printable(text: str) -> str:
@@ -43,8 +46,8 @@ def blocks(lines: Sequence[str], is_form_heading: Callable[[str], bool]) -> Iter
     forms put a fence of their own around an answer, and people put theirs inside.
     """
     marked = [at for at, line in enumerate(lines) if "```" in line or "~~~" in line]
-    fences = {at: found for at in marked if (found := _FENCE.match(lines[at]))}
-    closers = [at for at, found in fences.items() if not found[2].strip()]
+    fences = {at: found for at in marked if (found := fence(lines[at]))}
+    closers = [at for at, found in fences.items() if not found.info.strip()]
     headings = [at for at, line in enumerate(lines) if line.startswith("##") and is_form_heading(line)]
     unclosed: dict[str, int] = {}
     begin = 0
@@ -59,22 +62,20 @@ def blocks(lines: Sequence[str], is_form_heading: Callable[[str], bool]) -> Iter
     yield False, lines[begin:]
 
 
-def _opens(lines: Sequence[str], at: int, fence: re.Match[str]) -> bool:
-    if fence[2].strip():
-        return not (fence[1][0] == "`" and "`" in fence[2])
+def _opens(lines: Sequence[str], at: int, opener: Fence) -> bool:
+    if opener.info.strip():
+        return opener.opens
     following = next((line for line in lines[at + 1 : at + 6] if line.strip()), "")
     return not following.startswith(("## ", "### "))
 
 
-def _closer(
-    fences: Mapping[int, re.Match[str]], closers: Sequence[int], opener: int, unclosed: dict[str, int]
-) -> int | None:
+def _closer(fences: Mapping[int, Fence], closers: Sequence[int], opener: int, unclosed: dict[str, int]) -> int | None:
     """The next line that closes a fence. A search that failed for a mark is not repeated: nothing closes later ones."""
-    mark = fences[opener][1]
+    mark = fences[opener].marks
     if len(mark) >= unclosed.get(mark[0], 1 << 30):
         return None
     for index in range(bisect_right(closers, opener), len(closers)):
-        if fences[closers[index]][1].startswith(mark):
+        if fences[closers[index]].marks.startswith(mark):
             return closers[index]
     unclosed[mark[0]] = len(mark)
     return None

@@ -23,7 +23,7 @@ CREATE TABLE cases (
 COMMENT ON TABLE cases IS 'Every case that a run or an item refers to; rows of earlier texts stay, because runs refer to them.';
 COMMENT ON COLUMN cases.case_hash IS 'Hash of the code and of what decides a verdict; known_bad, fixed_in and prose are left out.';
 COMMENT ON COLUMN cases.name IS 'File name without .py; x<number> for a script extracted from an issue.';
-COMMENT ON COLUMN cases.origin IS 'curated, extracted or synthesized.';
+COMMENT ON COLUMN cases.origin IS 'curated, extracted, synthesized, or own (of a folder of the user).';
 COMMENT ON COLUMN cases.current IS 'Whether this is the text that the name stands for now.';
 COMMENT ON COLUMN cases.code IS 'The whole file.';
 COMMENT ON COLUMN cases.summary IS 'What is done, what should happen, what happens.';
@@ -102,7 +102,7 @@ COMMENT ON COLUMN extractions.reason IS 'Reason of data/extraction.toml where th
 COMMENT ON COLUMN extractions.detail IS 'The exact obstacle, or where the script comes from.';
 COMMENT ON COLUMN extractions.expectation IS 'Signatures that the text reports.';
 COMMENT ON COLUMN extractions.content_hash IS 'Hash of the texts it was decided on.';
-COMMENT ON COLUMN extractions.rules IS 'Hash of the rules that decided.';
+COMMENT ON COLUMN extractions.rules IS 'Version of the rules that decided, and hash of data/cases/uncovered.toml.';
 COMMENT ON COLUMN extractions.decided_at IS 'When (UTC).';
 
 CREATE TABLE builds (

@@ -1,0 +1,8 @@
+"""The version of the rules of extraction: items are read again when it is raised, and only then.
+
+A test compares ``RULES_DIGEST`` with the code and the data that decide an extraction. When it fails, set the digest to
+the one that it prints. Raise ``RULES_VERSION`` as well, unless the change can alter no extraction.
+"""
+
+RULES_VERSION = 2
+RULES_DIGEST = "dfe6b95c0327d87e"

@@ -1,0 +1,67 @@
+"""``data/sandbox.toml``: what a sandboxed run may use, and which system calls it may not make."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from torch_embers import toml_models
+from torch_embers.toml_models import Entry
+
+FILE = "sandbox.toml"
+
+
+class Limits(Entry):
+    """Sizes in bytes, times in seconds; what each is for stands in the file."""
+
+    disk: int
+    inodes: int
+    processes: int
+    tail: int
+    output: int
+    files: int
+    locked: int
+    preload: int
+    interpreter: int
+    tick: float
+    grace: float
+    start: float
+    message: int
+
+
+class Binds(Entry):
+    """Parts of the host that are visible, read-only; devices and their folders in the profile ``reviewed`` alone."""
+
+    system: tuple[str, ...]
+    links: tuple[str, ...]
+    optional: tuple[str, ...]
+    devices: tuple[str, ...]
+    device_binds: tuple[str, ...]
+
+
+class Seccomp(Entry):
+    """System calls by their numbers on x86_64 and aarch64 (-1 where there is none), and checked arguments."""
+
+    families: tuple[int, ...]
+    ioctls: tuple[int, ...]
+    namespaces: int
+    denied: dict[str, tuple[int, int]]
+    missing: dict[str, tuple[int, int]]
+
+
+class Rules(Entry):
+    """The whole file."""
+
+    limits: Limits
+    environment: dict[str, str]
+    binds: Binds
+    seccomp: Seccomp
+
+
+@cache
+def load() -> Rules:
+    """Read the shipped file.
+
+    Raises:
+        InputError: it is missing, or an entry is wrong.
+    """
+    return toml_models.load(Rules, FILE)
