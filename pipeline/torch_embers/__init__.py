@@ -1,5 +1,35 @@
-"""embers: mine PyTorch's issues and pull requests, link bugs to fixes and repros, and keep re-checking them."""
+"""embers: mine PyTorch's issues and pull requests, link bugs to fixes and repros, and keep re-checking them.
+
+The Python API::
+
+    import torch_embers as embers
+
+    db = embers.open("data/embers.duckdb")
+    db.candidates()  # a pandas frame; also items, labels, links, cases, verdicts, statuses, dispositions
+    db.sql("SELECT count(*) FROM items")
+    embers.run_case("pt99638_frobenius_norm_strided")
+    embers.classify(["nan in the backward of a transposed softmax"])
+
+Names in ``__all__`` are public; everything else may change between releases.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from torch_embers.version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from torch_embers.api import CaseRun, Database, EmbersError, classify, run_case
+    from torch_embers.api import open_database as open  # noqa: A004 - as in tarfile and gzip
+
+__all__ = ["CaseRun", "Database", "EmbersError", "__version__", "classify", "open", "run_case"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the API when it is first used: commands do without it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from torch_embers import api
+
+    return getattr(api, "open_database" if name == "open" else name)

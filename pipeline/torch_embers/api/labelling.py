@@ -1,0 +1,47 @@
+"""Label texts that are in no database."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_embers import packages
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+
+def classify(texts: Sequence[str], *, model: Path | None = None) -> pd.DataFrame:
+    """Label texts with the study's taxonomy.
+
+    The first line of a text is its title, the rest its body, in Markdown as on GitHub. Votes of labelling functions need
+    an item's labels and runs, so the text alone decides here.
+
+    Args:
+        texts: one text for each report; not empty.
+        model: folder of a classifier; without it the one that ships with embers.
+
+    Returns:
+        One row per text and answered scheme: ``text`` (position from 0), ``scheme``, ``value`` (empty where the classifier
+        abstains), ``likeliest``, ``probability`` (0 to 1), ``abstained``.
+
+    Raises:
+        MissingPackageError: the extra ``classify`` is not installed.
+        InputError: a text is empty or no text.
+        ModelError: the classifier cannot be read.
+    """
+    import pandas as pd
+
+    if isinstance(texts, str):
+        raise InputError("classify takes a list of texts: classify([text])")
+    for place, text in enumerate(texts):
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"text number {place} is empty or no text")
+    packages.require("classify", "classification needs")
+    from torch_embers.classify.command import label_texts
+
+    labels = label_texts(texts, model)
+    return pd.DataFrame(labels, columns=["text", "scheme", "value", "likeliest", "probability", "abstained"])
