@@ -29,16 +29,3 @@ class Silent:
 
     def said(self, text: str) -> None:
         """Tell nobody."""
-
-
-class Quiet:
-    """A ``Progress`` that shows nothing."""
-
-    def expects(self, total: int | None) -> None:
-        """Ignore it."""
-
-    def advanced(self, count: int) -> None:
-        """Ignore it."""
-
-    def said(self, text: str) -> None:
-        """Ignore it."""

@@ -56,7 +56,7 @@ class Database:
         return self._frame("candidates")
 
     def labels(self) -> pd.DataFrame:
-        """Taxonomy labels: of annotators (``source`` human, paper or automated), of the classifier (model), of runs (execution)."""
+        """Taxonomy labels of annotators, of the classifier and of runs; ``source`` tells them apart."""
         return self._frame("labels")
 
     def links(self) -> pd.DataFrame:

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 def classify(texts: Sequence[str], *, model: Path | None = None) -> pd.DataFrame:
     """Label texts with the study's taxonomy.
 
-    The first line of a text is its title, the rest its body, in Markdown as on GitHub. Votes of labelling functions need
-    an item's labels and runs, so the text alone decides here.
+    The first line of a text is its title, the rest its body, in Markdown as on GitHub. Only the text decides: votes of
+    labelling functions need an item's labels and runs.
 
     Args:
         texts: one text for each report; not empty.
         model: folder of a classifier; without it the one that ships with embers.
 
     Returns:
-        One row per text and answered scheme: ``text`` (position from 0), ``scheme``, ``value`` (empty where the classifier
-        abstains), ``likeliest``, ``probability`` (0 to 1), ``abstained``.
+        One row per text and answered scheme: ``text`` (position from 0), ``scheme``, ``value`` (empty where the
+        classifier abstains), ``likeliest``, ``probability`` (0 to 1), ``abstained``.
 
     Raises:
         MissingPackageError: the extra ``classify`` is not installed.

@@ -50,7 +50,7 @@ def run_case(case: str | os.PathLike[str], *, build: str | None = None) -> CaseR
         BuildError: no such build.
         SandboxError: the sandbox cannot give what the case needs.
     """
-    from torch_embers.progress import Quiet
+    from torch_embers.progress import Silent
     from torch_embers.run import command
 
     path, builds = Path(case), (build,) if build else ()
@@ -59,7 +59,7 @@ def run_case(case: str | os.PathLike[str], *, build: str | None = None) -> CaseR
     else:
         request = command.RunRequest(cases=(str(case),), builds=builds)
     with command.database_for(None) as store:
-        [reached] = command.run_cases(store, settings.load(), request, Quiet())
+        [reached] = command.run_cases(store, settings.load(), request, Silent())
     cell, decision = reached.cell, reached.cell.decision
     return CaseRun(
         cell.case.name,

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.classify import explain as explaining
 from torch_embers.classify import stage, train
 from torch_embers.classify import suspects as suspecting
+from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
 from torch_embers.classify.embedding import embed
 from torch_embers.classify.embedding import search as searching
 from torch_embers.classify.embedding.vectors import VARIANT, has_tables
 from torch_embers.classify.labels import weak_table
 from torch_embers.classify.learning import sealed
-from torch_embers.errors import StoreMissingError
+from torch_embers.classify.learning.features import Inputs
+from torch_embers.classify.learning.jointly import Together
+from torch_embers.classify.text import model_text
+from torch_embers.errors import InputError, StoreMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,6 +67,34 @@ def run(store: Store, model: Path | None, variant: str, progress: Progress, *, t
             _train(store, writer, embedder, model, variant, progress.said)
             bundle = Bundle.load(model)
         return stage.classify(store, writer, bundle, embedder, progress)
+
+
+def label_texts(texts: Sequence[str], model: Path | None) -> list[tuple[int, str, str | None, str, float, bool]]:
+    """Label texts that are in no database; the first line of each is its title.
+
+    Returns:
+        Position of the text, scheme, value (None where the classifier abstains), likeliest class, probability, whether
+        it abstains.
+
+    Raises:
+        InputError: a text holds no words.
+        ModelError: the classifier cannot be read, or was trained with another embedding model.
+    """
+    bundle = Bundle.load(model or shipped_folder())
+    embedder = embed.load_embedder()
+    stage.check_embedding(bundle, embedder)
+    read = [model_text(*text.strip().partition("\n")[::2], variant=bundle.variant) for text in texts]
+    if empty := [place for place, text in enumerate(read) if not text]:
+        raise InputError(f"text number {empty[0]} holds no words that the classifier reads")
+    inputs = Inputs.of(read, embedder.encode(read))
+    keys = [("", place) for place in range(len(read))]
+    labels = Aggregator(bundle).labels(keys, Together(bundle.models).probabilities(inputs), inputs.readable(), {})
+    return [
+        (place, scheme, None if abstained else best, best, probability, abstained)
+        for place, scheme, best, probability, abstained in zip(
+            labels.place, labels.scheme, labels.likeliest, labels.probability, labels.abstained, strict=True
+        )
+    ]
 
 
 def _train(

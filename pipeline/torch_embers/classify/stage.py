@@ -85,11 +85,7 @@ def classify(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, p
     Raises:
         InputError: the vectors are of another model than the classifiers were trained on.
     """
-    if weights_of(embedder.model_id) != bundle.embedding:
-        raise InputError(
-            f"the classifier was trained on vectors of {bundle.embedding}, not {weights_of(embedder.model_id)}: "
-            "train it again with `embers classify --train`, or name that model in the setting embedder"
-        )
+    check_embedding(bundle, embedder)
     variant: Any = bundle.variant
     embedded = embed_items(
         store,
@@ -122,6 +118,19 @@ def classify(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, p
         progress.advanced(len(todo))
     given, silent = ({scheme: counted[scheme] for scheme in aggregator.schemes} for counted in (answered, abstained))
     return Labelled(done, embedded.embedded, given, silent, executed)
+
+
+def check_embedding(bundle: Bundle, embedder: Embedder) -> None:
+    """Refuse an embedding model that the classifier was not trained with.
+
+    Raises:
+        InputError: it is another one.
+    """
+    if weights_of(embedder.model_id) != bundle.embedding:
+        raise InputError(
+            f"the classifier was trained on vectors of {bundle.embedding}, not {weights_of(embedder.model_id)}: "
+            "train it again with `embers classify --train`, or name that model in the setting embedder"
+        )
 
 
 def _write(
