@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch_embers import packages
 from torch_embers.errors import InputError
@@ -35,13 +35,17 @@ def classify(texts: Sequence[str], *, model: Path | None = None) -> pd.DataFrame
     """
     import pandas as pd
 
-    if isinstance(texts, str):
-        raise InputError("classify takes a list of texts: classify([text])")
-    for place, text in enumerate(texts):
-        if not isinstance(text, str) or not text.strip():
-            raise InputError(f"text number {place} is empty or no text")
+    _check(texts)
     packages.require("classify", "classification needs")
     from torch_embers.classify.command import label_texts
 
     labels = label_texts(texts, model)
     return pd.DataFrame(labels, columns=["text", "scheme", "value", "likeliest", "probability", "abstained"])
+
+
+def _check(texts: Any) -> None:
+    if isinstance(texts, str):
+        raise InputError("classify takes a list of texts: classify([text])")
+    for place, text in enumerate(texts):
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"text number {place} is empty or no text")

@@ -44,15 +44,15 @@ def refresh(writer: Writer) -> tuple[list[Case], int]:
 
 
 def read_folder(folder: Path) -> tuple[list[Case], list[str]]:
-    """The cases among the ``.py`` files of a folder; for each file that is none, a line that says what is wrong.
+    """The cases among the ``.py`` files of a folder, or the one of a file; for each that is none, what is wrong.
 
     Raises:
         InputError: there is no such folder.
     """
-    if not folder.is_dir():
-        raise InputError(f"{folder} is no folder: --cases takes a folder of case files")
+    if not folder.exists():
+        raise InputError(f"{folder} is not there: name a case file or a folder of case files")
     cases, refused = [], []
-    for path in sorted(folder.glob("*.py")):
+    for path in sorted(folder.glob("*.py")) if folder.is_dir() else [folder]:
         try:
             cases.append(load_file(path, "own"))
         except CaseError as error:
