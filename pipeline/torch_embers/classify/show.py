@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch_embers.console import plain, stdout, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.classify.embedding.search import Hit
     from torch_embers.classify.explain import Explanation, LabelReasons
     from torch_embers.classify.stage import Labelled
     from torch_embers.classify.suspects import Suspect
@@ -74,7 +73,16 @@ def print_suspects(found: Sequence[Suspect], limit: int) -> None:
     )
 
 
-def print_hits(hits: list[Hit]) -> None:
-    """Print found items."""
-    rows = [(f"{h.score:.2f}", str(h.number), h.title) for h in hits]
-    stdout().print(table("", [("score", True), ("number", True), ("title", False)], rows))
+def print_hits(hits: list[dict[str, Any]]) -> None:
+    """Print the nearest items; keys as in ``embers search --json``."""
+    rows = [
+        (
+            f"{hit['score']:.2f}",
+            hit["state"] or "unknown",
+            f"{hit['verdict']} {hit['release']}" if hit["verdict"] else "-",
+            f"{hit['title'] or ''}\n{hit['address']}",
+        )
+        for hit in hits
+    ]
+    columns = [("score", True), ("state", False), ("verdict", False), ("title and address", False)]
+    stdout().print(table("", columns, rows))

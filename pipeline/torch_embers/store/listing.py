@@ -33,6 +33,8 @@ class ItemFilter:
     """Which items to list, in which order; None or an empty tuple: no such condition."""
 
     repo: str | None = None
+    items: tuple[str, ...] = ()
+    """Only these, as owner/name#number."""
     state: str | None = None
     disposition: str | None = None
     status: str | None = None
@@ -155,6 +157,8 @@ def _add_plain(conditions: _Conditions, wanted: ItemFilter) -> None:
     """Conditions on one value of an item."""
     if wanted.repo:
         conditions.add("repo = ?", wanted.repo)
+    if wanted.items:
+        conditions.add("repo || '#' || number IN (SELECT unnest(?))", list(wanted.items))
     if wanted.state:
         conditions.add("state = ?", wanted.state)
     if wanted.disposition:

@@ -29,7 +29,7 @@ def print_status(found: Status, *, verbose: bool) -> None:
     out = console.stdout()
     out.print(f"{console.plain(found.path)}: {console.size_text(found.size)}, schema version {found.version}")
     newest = f"{found.newest_change:%Y-%m-%d %H:%M}" if found.newest_change else "unknown"
-    out.print(f"newest change in the tracker: {newest} ({console.age(found.newest_change)})\n")
+    out.print(f"newest change: {newest} ({console.age(found.newest_change)})\n")
     out.print(console.table("Rows", [("table", False), ("rows", True)], found.rows.items()))
     for name, heading in HEADINGS.items():
         rows = getattr(found, name)
