@@ -5,16 +5,28 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
 
 import pytest
 
 from support import assert_clean_error, case_of, run_embers
+from torch_embers.builds.registry import Build
 from torch_embers.errors import InputError
 from torch_embers.repro import bank
+from torch_embers.run import reports
+from torch_embers.run.ledger import Cell
+from torch_embers.sandbox import doctor
 from torch_embers.store.listing import CaseFilter, ItemFilter, list_cases, list_items, nearest
 from torch_embers.store.store import Store
+from torch_embers.study import command as study_command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 JSON_PAGE = Path(__file__).resolve().parent.parent / "docs" / "json.md"
 OLD, NEW = "2.9.1", "2.10.0"
@@ -192,6 +204,8 @@ def test_tables_fit_narrow_terminals(store: Store, command: str, width: int) -> 
 
 
 JSON_COMMANDS = {
+    "embers matrix": "matrix",
+    "embers show": "show 84577",
     "embers status": "status",
     "embers list": "list --repo a/b",
     "embers cases": "cases",
@@ -225,9 +239,24 @@ def test_the_documented_keys_are_printed(store: Store, heading: str) -> None:
     assert all(set(entry) == documented(heading) for entry in entries)
 
 
+OTHER_JSON: dict[str, Callable[[], Any]] = {
+    "embers run": lambda: Cell.row(MagicMock()),
+    "embers recheck": lambda: reports.as_table(MagicMock(counts={}, changes=())),
+    "embers doctor": lambda: doctor.as_table(MagicMock(guarantees={})),
+    "embers builds list": lambda: [field.name for field in fields(Build)],
+    "embers study": lambda: study_command.as_table(study_command.Done()),
+}
+"""What commands print that take a sandbox, builds or minutes."""
+
+
+@pytest.mark.parametrize("heading", OTHER_JSON)
+def test_the_documented_keys_are_those_of_commands_that_run_scripts(heading: str) -> None:
+    assert set(OTHER_JSON[heading]()) == documented(heading)
+
+
 def test_every_section_of_the_page_is_checked() -> None:
     headings = re.findall(r"(?m)^## (embers .+)$", JSON_PAGE.read_text(encoding="utf-8"))
-    assert set(headings) == {*JSON_COMMANDS, "embers search"}
+    assert set(headings) == {*JSON_COMMANDS, "embers search", *OTHER_JSON}
 
 
 def test_json_is_ascii_and_escapes_what_could_steer_a_terminal(store: Store) -> None:
@@ -235,3 +264,19 @@ def test_json_is_ascii_and_escapes_what_could_steer_a_terminal(store: Store) -> 
     assert done.stdout.isascii()
     assert all(c == "\n" or c.isprintable() for c in done.stdout)
     assert json.loads(done.stdout)[3]["title"] == EVIL
+
+
+def test_verbose_logs_on_standard_error_and_nothing_is_logged_without(catalog_database: Path) -> None:
+    assert run_embers("link", "--database", catalog_database).stderr == ""
+    ended = subprocess.run(
+        [sys.executable, "-m", "torch_embers", "--verbose", "link", "--database", catalog_database],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "torch_embers.link.stage: 0 changed texts to link" in ended.stderr
+
+
+def test_a_mine_names_the_next_command(database: Path) -> None:
+    done = run_embers("mine", "--source", "catalog", "--database", database)
+    assert done.stdout.splitlines()[-1].startswith("next: `embers classify`")

@@ -33,6 +33,11 @@ def stderr() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def print_next(text: str) -> None:
+    """Print the next sensible command after a command that changed the database."""
+    stdout().print(f"next: {plain(text)}", style="dim", soft_wrap=True)
+
+
 def age(moment: datetime | None) -> str:
     """How long ago, in words."""
     if moment is None:

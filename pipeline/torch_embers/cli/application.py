@@ -90,5 +90,14 @@ def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Log requests, stages and sandboxes on standard error.")
+    ] = False,
 ) -> None:
     """Mine PyTorch's tracker, link bugs to their fixes, and keep re-checking closed ones."""
+    del version  # its callback has printed it
+    if verbose:
+        import logging  # light commands do without
+
+        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+        logging.getLogger("torch_embers").setLevel(logging.DEBUG)

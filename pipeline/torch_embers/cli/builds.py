@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
+from torch_embers.cli.options import JsonOption
 from torch_embers.errors import InputError
+from torch_embers.json_output import print_json
 
 builds_app = typer.Typer(
     help="Install, register, check and remove the PyTorch builds that cases run on.",
@@ -47,14 +49,18 @@ def builds_add(
 
 
 @builds_app.command("list")
-def builds_list() -> None:
+def builds_list(json: JsonOption = False) -> None:
     """List the builds, with the room they take."""
     from torch_embers import settings
     from torch_embers.builds.registry import Registry
     from torch_embers.run import show
 
     wanted = settings.load()
-    show.print_builds(Registry(wanted.builds_dir).installed(), wanted.builds_cap)
+    installed = Registry(wanted.builds_dir).installed()
+    if json:
+        print_json(installed)
+    else:
+        show.print_builds(installed, wanted.builds_cap)
 
 
 @builds_app.command("check")

@@ -32,7 +32,7 @@ def classify(
 ) -> None:
     """Label every item with the study's taxonomy; abstain below the confidence threshold."""
     packages.require("classify", "classification needs")
-    from torch_embers import settings
+    from torch_embers import console, settings
     from torch_embers.classify import command
     from torch_embers.classify import show as classify_show
     from torch_embers.progress_bar import ProgressBar
@@ -44,6 +44,7 @@ def classify(
         return
     with ProgressBar("classifying", unit="steps") as progress:
         classify_show.print_labelled(command.run(store, model, variant, progress, train=train))
+    console.print_next("`embers list --class VALUE` shows the items of a class, `embers run` which bugs occur here")
 
 
 def evaluate(

@@ -6,22 +6,27 @@ from typing import Annotated
 
 import typer
 
-from torch_embers.cli.options import BuildOption, DatabaseOption, JobsOption, NumberArgument, RepoOption, store_at
+from torch_embers.cli.options import (
+    BuildOption,
+    DatabaseOption,
+    JobsOption,
+    JsonOption,
+    NumberArgument,
+    RepoOption,
+    store_at,
+)
 from torch_embers.errors import SandboxError
+from torch_embers.json_output import print_json
 
 
-def doctor(
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
+def doctor(json: JsonOption = False) -> None:
     """Prove on this machine every guarantee that the sandbox gives, and say what is missing."""
-    import orjson
-
     from torch_embers import console
     from torch_embers.sandbox import doctor as examining
 
     proof = examining.prove(again=True)
     if json:
-        typer.echo(orjson.dumps(examining.as_table(proof), option=orjson.OPT_INDENT_2))
+        print_json(examining.as_table(proof))
     else:
         for line in examining.report(proof):
             console.stdout().print(console.plain(line))
@@ -59,12 +64,13 @@ def run(
         ),
     ] = None,
     repo: RepoOption = None,
+    json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """Run cases in the sandbox and say of each whether its bug occurs: k of n runs, control, detectable rate."""
     from rich.progress import TimeRemainingColumn
 
-    from torch_embers import settings
+    from torch_embers import console, settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, show
 
@@ -76,11 +82,18 @@ def run(
         progress = stack.enter_context(ProgressBar("running", TimeRemainingColumn(), unit="runs"))
         try:
             for reached in command.run_cases(store, wanted, request, progress):
-                show.print_reached(reached)
+                if not json:
+                    show.print_reached(reached)
                 cells.append(reached.cell)
         finally:  # Ctrl-C, too, leaves a summary of what was reached
-            if cells:
+            if json:
+                print_json([cell.row() for cell in cells])
+            elif cells:
                 show.print_summary(command.summary(store, cells))
+    if numbers := [] if json or folder else [number for cell in cells for _, number in cell.case.issues]:
+        console.print_next(
+            f"`embers show {numbers[0]}` prints all that is known of an item, `embers matrix` all verdicts"
+        )
 
 
 def minimize(
@@ -104,12 +117,17 @@ def matrix(
     csv: Annotated[Path | None, typer.Option(help="Also write it as CSV.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Also write it as JUnit XML.")] = None,
     jsonl: Annotated[Path | None, typer.Option(help="Also write it as JSON Lines.")] = None,
+    json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """Print the verdict of every case on every build."""
     from torch_embers.run import command, show
 
-    show.print_matrix(command.save_matrix(store_at(database), csv, junit, jsonl))
+    entries = command.save_matrix(store_at(database), csv, junit, jsonl)
+    if json:
+        print_json([entry.row() for entry in entries])
+    else:
+        show.print_matrix(entries)
 
 
 def recheck(
@@ -118,6 +136,7 @@ def recheck(
     every: Annotated[float, typer.Option(min=0, help="Days after which a verdict is due again.")] = 7,
     jobs: JobsOption = 2,
     out: Annotated[Path | None, typer.Option(help="Folder for recheck.json, recheck.md and recheck.xml.")] = None,
+    json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """Re-check bugs and print what changed since last time: came back, fixed, closed but there, open but gone.
@@ -133,13 +152,17 @@ def recheck(
         found = command.run_recheck(
             store_at(wanted.database), wanted, progress, only=only, names=build or (), every=every, jobs=jobs, out=out
         )
-    show.print_recheck(found)
+    if json:
+        print_json(reports.as_table(found))
+    else:
+        show.print_recheck(found)
     raise typer.Exit(reports.exit_code(found))
 
 
 def show_item(
     number: NumberArgument,
     repo: RepoOption = None,
+    json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """Print all that is known of an item, the verdict on the newest build first: facts, labels, links, cases."""
@@ -148,7 +171,11 @@ def show_item(
     from torch_embers.run.item_report import report_of
 
     wanted = settings.load(database=database, repo=repo)
-    show.print_item(report_of(store_at(wanted.database), wanted.repo, number))
+    report = report_of(store_at(wanted.database), wanted.repo, number)
+    if json:
+        print_json(report.row())
+    else:
+        show.print_item(report)
 
 
 def comment(

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from torch_embers.cli.options import INTERRUPTED, DatabaseOption, store_at
+from torch_embers.cli.options import INTERRUPTED, DatabaseOption, JsonOption, store_at
 from torch_embers.errors import InputError
+from torch_embers.json_output import print_json
 
 
 def study(
@@ -28,6 +29,7 @@ def study(
     device: Annotated[
         list[str] | None, typer.Option(help="cpu, cuda or mps; repeat for more.", show_default="all there are")
     ] = None,
+    json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """Rebuild the study from this database: tables, claims, figures, experiments; each beside what the paper prints.
@@ -56,4 +58,7 @@ def study(
     except KeyboardInterrupt:
         show.print_interrupted(out)
         sys.exit(INTERRUPTED)  # typer.Exit would have the usual words said as well
-    show.print_done(done, out)
+    if json:
+        print_json(command.as_table(done))
+    else:
+        show.print_done(done, out)

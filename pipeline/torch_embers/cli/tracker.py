@@ -55,6 +55,7 @@ def mine(
         mine_show.print_report(report)
         if written := shipped.refresh(Store(wanted.database)):
             console.stdout().print(f"{written:,} shipped verdicts, see `embers matrix`")
+    console.print_next("`embers classify` labels the items, `embers list` shows them")
 
 
 def status(

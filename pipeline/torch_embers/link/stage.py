@@ -7,6 +7,7 @@ they read has changed.
 
 from __future__ import annotations
 
+import logging
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
+_LOG = logging.getLogger(__name__)
 BATCH = 5_000
 _SOURCES = ("items", "events", "stated_links", "pull_files", "commit_files", "commits")
 Row = dict[str, Any]
@@ -81,6 +83,7 @@ def link_changed(
     open_writer: AbstractContextManager[Writer] = nullcontext(writer) if writer else store.writer("link")
     with open_writer as active:
         scans = _changed(store)
+        _LOG.info("%d changed texts to link", len(scans))
         for start in range(0, len(scans), BATCH):
             _link_batch(store, active, scans[start : start + BATCH])
             if progress:

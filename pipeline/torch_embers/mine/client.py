@@ -8,6 +8,7 @@ every answer. Waiting is announced and bounded by ``max_wait``; beyond that an e
 from __future__ import annotations
 
 import json
+import logging
 import re
 import threading
 import time
@@ -28,6 +29,7 @@ from torch_embers.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_LOG = logging.getLogger(__name__)
 SECONDARY_WAIT = 60.0
 """GitHub: "wait for at least one minute" after a secondary limit without Retry-After."""
 MAX_REDIRECTS = 5
@@ -278,7 +280,9 @@ class GitHubClient:
             if within_budget and self.budget is not None and self.usage.requests >= self.budget:
                 raise BudgetError(f"the budget of {self.budget} requests is used up")
             self.usage.requests += 1
+            began = time.monotonic()
             decision, answer = self._once(token, send, classify)
+            _LOG.info("%s: %s, %.2f s", what, "answered" if answer else decision.reason, time.monotonic() - began)
             if answer is not None:
                 return answer
             attempt += 1

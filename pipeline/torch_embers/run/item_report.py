@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
@@ -90,6 +90,14 @@ class ItemReport:
     extraction: Sequence[Row]
     statuses: Sequence[Row]
     verdicts: Sequence[Entry]
+
+    def row(self) -> dict[str, Any]:
+        """The report as plain data."""
+        made = {field.name: getattr(self, field.name) for field in fields(self)}
+        return made | {
+            "address": f"https://github.com/{self.repo}/issues/{self.number}",
+            "verdicts": [entry.row() for entry in self.verdicts],
+        }
 
     @property
     def disagreements(self) -> list[tuple[Row, list[str]]]:

@@ -56,6 +56,26 @@ class Cell:
     decision: Decision
     fresh: bool
 
+    def row(self) -> dict[str, Any]:
+        """The cell as plain data."""
+        decision, control = self.decision, self.decision.control
+        return {
+            "case": self.case.name,
+            "items": [f"{repo}#{number}" for repo, number in self.case.issues],
+            "build": self.build.name,
+            "version": self.build.version,
+            "verdict": decision.verdict,
+            "flaky": decision.flaky,
+            "k": decision.hits,
+            "n": decision.runs,
+            "detectable_rate": decision.detectable_rate,
+            "control": control.kind,
+            "control_k": control.hits,
+            "control_n": control.runs,
+            "detail": decision.detail,
+            "fresh": self.fresh,
+        }
+
 
 class Ledger:
     """Reads and writes runs and verdicts.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+import logging
 import os
 import platform
 import secrets
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from torch_embers.sandbox.layout import Layout
 
 HOSTILE, REVIEWED, PROVING = "hostile", "reviewed", "proving"
+_LOG = logging.getLogger(__name__)
 PROFILES = (HOSTILE, REVIEWED, PROVING)
 """Proving is the hostile profile while its guarantees are being proven; for ``doctor`` alone."""
 
@@ -278,6 +280,7 @@ def start(policy: SandboxPolicy) -> Sandbox:
     Raises:
         SandboxError: bubblewrap cannot start (the message has its last line).
     """
+    _LOG.info("starting a sandbox: profile %s, %s", policy.profile, "isolated" if policy.isolate else "not isolated")
     ours, theirs = socket.socketpair()
     log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the sandbox
     with theirs:

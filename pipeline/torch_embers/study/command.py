@@ -129,6 +129,15 @@ def run(
     return Done(**made)
 
 
+def as_table(done: Done) -> dict[str, Any]:
+    """What a study made as plain data; None for parts that were not asked for."""
+    return {
+        "files": [str(path) for path in done.paths],
+        "study": done.study and results.record(done.study, done.outcomes),
+        "claims": done.report and dict(done.report.verdicts),
+    }
+
+
 def _write_tables(study: Study, wanted: tuple[str, ...], out: Path, made: dict[str, Any]) -> None:
     made["outcomes"] = findings.decide(study)
     for table in study.tables:
