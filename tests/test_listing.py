@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import fields
@@ -17,6 +16,7 @@ import pytest
 from support import assert_clean_error, case_of, run_embers
 from torch_embers.builds.registry import Build
 from torch_embers.errors import InputError
+from torch_embers.mine.runner import mine_catalog
 from torch_embers.repro import bank
 from torch_embers.run import reports
 from torch_embers.run.ledger import Cell
@@ -43,11 +43,10 @@ EVIL = "\x1b[31m\x7f\u202e\u2028 <script>"
 
 
 @pytest.fixture(scope="module")
-def store(catalog_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """The catalog, four items with cases on two builds, one item with a hostile title."""
-    path = tmp_path_factory.mktemp("listing") / "e.duckdb"
-    shutil.copy(catalog_template, path)
-    store = Store(path)
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """The catalog without shipped verdicts, five items with cases on two builds, one of them with a hostile title."""
+    store = Store(tmp_path_factory.mktemp("listing") / "e.duckdb")
+    mine_catalog(store, "pytorch/pytorch")
     classes: dict[str, Any] = {"bug_type": "memory", "memory_type": "non_contiguous", "consequence": "crash"}
     cases = [
         case_of(name="pt1_strides", issues=["a/b#1"], **classes),

@@ -78,11 +78,10 @@ def print_hits(hits: list[dict[str, Any]]) -> None:
     rows = [
         (
             f"{hit['score']:.2f}",
-            hit["state"] or "unknown",
-            f"{hit['verdict']} {hit['release']}" if hit["verdict"] else "-",
+            f"{hit['state'] or 'unknown'}\n" + (f"{hit['verdict']} {hit['release']}" if hit["verdict"] else "-"),
             f"{hit['title'] or ''}\n{hit['address']}",
         )
         for hit in hits
     ]
-    columns = [("score", True), ("state", False), ("verdict", False), ("title and address", False)]
+    columns = [("score", True), ("state, verdict", False), ("title and address", False)]
     stdout().print(table("", columns, rows))
