@@ -3,7 +3,7 @@
     embers mine --source catalog -d votes.duckdb; embers mine --source jsonl FILES -d votes.duckdb
     python bench/votes.py --database votes.duckdb [--scheme consequence] [--out bench/votes.json]
 
-Every fold is judged by classifiers, accuracies, temperatures and thresholds that saw the other folds alone. The numbers
+Every fold is evaluated with classifiers, accuracies, temperatures and thresholds that saw the other folds alone. The numbers
 stand as reasons in ``[[use]]`` of data/labelling.toml, which decides what the product does.
 """
 

@@ -164,7 +164,7 @@ def test_a_swapped_label_is_found_and_the_surest_comes_first() -> None:
     probabilities = [[0.9, 0.1], [0.8, 0.2], [0.02, 0.98], [0.1, 0.9], [0.2, 0.8], [0.85, 0.15]]
     found = likely_errors(probabilities, [0, 0, 0, 1, 1, 1])
     assert [(error.place, error.label, error.suggested) for error in found] == [(2, 0, 1), (5, 1, 0)]
-    assert found[0].sure == pytest.approx(0.96)
+    assert found[0].margin == pytest.approx(0.96)
     assert found[0].self_confidence == pytest.approx(0.02)
     assert found[0].expected == pytest.approx((0.9 + 0.8 + 0.02) / 3)
 
@@ -187,8 +187,8 @@ def test_a_likely_error_always_lies_below_its_class_and_is_never_suggested_its_o
 ) -> None:
     chance = np.random.default_rng(seed)
     found = likely_errors(chance.dirichlet(np.ones(classes), rows), chance.integers(0, classes, rows).tolist())
-    assert all(e.self_confidence < e.expected and e.suggested != e.label and e.sure > 0 for e in found)
-    assert [e.sure for e in found] == sorted((e.sure for e in found), reverse=True)
+    assert all(e.self_confidence < e.expected and e.suggested != e.label and e.margin > 0 for e in found)
+    assert [e.margin for e in found] == sorted((e.margin for e in found), reverse=True)
 
 
 # ---- keys ----------------------------------------------------------------------------------------------------------

@@ -300,7 +300,7 @@ def test_by_time_nothing_is_learned_from_the_future(store: Store, monkeypatch: p
             return super().answer(train, labels, groups, test)
 
     monkeypatch.setattr("torch_embers.evaluate.gold_evaluation.usual", lambda: (Spy(),))
-    monkeypatch.setattr("torch_embers.evaluate.gold_evaluation._judged", lambda *_: ())
+    monkeypatch.setattr("torch_embers.evaluate.gold_evaluation._with_votes", lambda *_: ())
     wanted = Wanted("title", cut=cut, schemes=("consequence",))
     [report] = evaluate(store, wanted, lambda: embed, Quiet()).reports
     assert 100 < report.texts < 400

@@ -243,7 +243,16 @@ def test_ends_and_items_at_risk_are_counted_at_each_time() -> None:
 def matrix(counts: Sequence[Sequence[float]], names: str = "") -> Confusion:
     classes = tuple(names.split() or [f"c{place}" for place in range(len(counts))])
     items = round(sum(map(sum, counts)))
-    return Confusion("bug_type", classes, tuple(map(tuple, counts)), items, items, "model", {}, "test")
+    return Confusion(
+        scheme="bug_type",
+        classes=classes,
+        matrix=tuple(map(tuple, counts)),
+        items=items,
+        groups=items,
+        learner="model",
+        settings={},
+        source="test",
+    )
 
 
 @given(st.floats(0.55, 1), st.floats(0.55, 1), st.floats(0, 1))

@@ -84,7 +84,7 @@ def label_session(
         limit: how many items to offer at most, 1 or more.
         keys: keys as ``read_keys`` gives them; their end ends the session.
         out: where to show it.
-        blind: do not show the model's guess, for labels that shall judge the model.
+        blind: do not show the model's guess, for labels that are used to evaluate the model.
 
     Raises:
         InputError: an unknown scheme, an impossible name or limit.

@@ -58,7 +58,7 @@ ORDER BY i.repo || '#' || i.number IN (SELECT unnest($begun::VARCHAR[])) DESC, c
          r.doubt DESC NULLS LAST, coalesce(i.updated_at, i.created_at) DESC NULLS LAST, i.repo, i.number
 LIMIT {pool}"""
 
-_OPINIONS = """
+_EVIDENCE = """
 WITH pool AS (SELECT unnest($repos::VARCHAR[]) AS repo, unnest($numbers::INTEGER[]) AS number), votes AS ({votes})
 SELECT repo, number, scheme, likeliest AS value, probability, NULL AS function
 FROM {predictions} SEMI JOIN pool USING (repo, number)
@@ -104,7 +104,7 @@ def pick(
         lists = {"done": [f"{repo}#{number}" for repo, number in done], "begun": [f"{r}#{n}" for r, n in begun]}
         found = connection.execute(_PICK.format(**names, pool=POOL + len(begun)), asked | lists).fetchall()
         place = {"repos": [row[0] for row in found], "numbers": [row[1] for row in found], "annotator": annotator}
-        said = connection.execute(_OPINIONS.format(**names), place).fetchall()
+        said = connection.execute(_EVIDENCE.format(**names), place).fetchall()
         known = connection.execute(_KNOWN).fetchall()
         measured = connection.execute(_MEASURED.format(**names)).fetchall()
     evidence = _evidence(said, _worth(store, measured), taxonomy, schemes)

@@ -1,1 +1,1 @@
-"""The room that labels items: the taxonomy, the text a model sees, embeddings, labels, models and their evaluation."""
+"""Labels for items: text cleaning, embeddings, weak and gold labels, training, prediction, explanation."""

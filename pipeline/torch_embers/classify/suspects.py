@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LikelyError:
-    """A label that its own class's standard speaks against."""
+    """A label whose probability is unusually low for its class."""
 
     place: int
     """Row in what was given."""
@@ -38,8 +38,8 @@ class LikelyError:
     self_confidence: float
     """Probability of the given class."""
     expected: float
-    """Mean of that over all rows with this label: how sure the model usually is of it."""
-    sure: float
+    """Mean of that over all rows with this label: the usual probability of the label."""
+    margin: float
     """Probability of the suggested class minus that of the given one."""
 
 
@@ -71,7 +71,7 @@ def likely_errors(probabilities: npt.ArrayLike, labels: Sequence[int]) -> list[L
         for place in np.flatnonzero(usable).tolist()
         if (error := _likely_error(place, matrix[place], int(given[place]), expected)) is not None
     ]
-    return sorted(found, key=lambda error: (-error.sure, error.place))
+    return sorted(found, key=lambda error: (-error.margin, error.place))
 
 
 def _mean_self_confidence(matrix: npt.NDArray[np.float64], given: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -89,10 +89,10 @@ def _likely_error(
     if confident[label] or not confident.any():
         return None
     suggested = int(np.argmax(np.where(confident, row, -np.inf)))
-    sure = float(row[suggested] - row[label])
-    if sure <= 0:
+    margin = float(row[suggested] - row[label])
+    if margin <= 0:
         return None
-    return LikelyError(place, label, suggested, float(row[label]), float(expected[label]), sure)
+    return LikelyError(place, label, suggested, float(row[label]), float(expected[label]), margin)
 
 
 # ---- in the database -----------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def _of_question(
             names[error.label],
             item.annotators[question.scheme],
             names[error.suggested],
-            error.sure,
+            error.margin,
         )
         for error in likely_errors([row[1] for row in rows], [row[2] for row in rows])
         for item in (rows[error.place][0],)

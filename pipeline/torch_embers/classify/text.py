@@ -72,14 +72,14 @@ class Cleaner(Rules):
 
 
 def clean(text: str, *, reply: bool = False) -> str:
-    """Reduce a body or a comment to what tells one bug from another.
+    """Reduce a body or a comment to the words that describe the bug.
 
     Args:
         text: Markdown as GitHub gives it; anything else is no error.
         reply: the text answers another one, so that its block quotes are someone else's words and go.
 
     Returns:
-        Lines without markup, never longer than the text by more than a few characters; empty if it says nothing.
+        Lines without markup, never longer than the text by more than a few characters; empty if nothing is left.
     """
     return Cleaner.load().clean(text, reply=reply)
 
@@ -139,10 +139,10 @@ def title_text(title: str, *, tags: bool = True) -> str:
 
 def _within(comments: Sequence[str], cleaner: Cleaner) -> Iterator[str]:
     """Cleaned comments, until there is more than a thread may hold."""
-    room = cleaner.limits.thread_chars
+    left = cleaner.limits.thread_chars
     for comment in comments:
-        if room <= 0:
+        if left <= 0:
             return
-        said = cleaner.clean(comment, reply=True)
-        room -= len(said) + 1
-        yield said
+        cleaned = cleaner.clean(comment, reply=True)
+        left -= len(cleaned) + 1
+        yield cleaned

@@ -136,7 +136,7 @@ def read_training_data(store: Store, writer: Writer, embedder: Embedder, variant
     schemes = {use.scheme for use in labeller.uses.values() if use.trained}
     with store.read() as connection:
         votes = read_votes(connection)
-        links = connection.execute(_LINKS).fetchall()
+        links = connection.execute(LINKS).fetchall()
     wanted = {(item.repo, item.number) for item in labelled}
     wanted |= {key for key, own in votes.items() if any(vote.scheme in schemes for vote in own)}
     texts = {
@@ -150,9 +150,10 @@ def read_training_data(store: Store, writer: Writer, embedder: Embedder, variant
     return TrainingData(labelled, votes, texts, labeller, taxonomy, pairs, answers)
 
 
-_LINKS = """
+LINKS = """
     SELECT DISTINCT repo, number, target_repo, target_number FROM links
     WHERE number IS NOT NULL AND target_number IS NOT NULL AND relation <> 'mentions' ORDER BY ALL"""
+"""Items about the same bug: they must be held out together."""
 
 
 # ---- rows ----------------------------------------------------------------------------------------------------------

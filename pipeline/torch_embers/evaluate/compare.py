@@ -1,9 +1,8 @@
-"""Compare learners on the same held-out texts, and say what may be concluded.
+"""Compare learners on the same held-out texts, with intervals.
 
-Key insight: a score alone says little. So each report holds, for the same texts and the same splits, the majority
-answer and TF-IDF with logistic regression beside the model, every score with its grouped bootstrap interval, and the
-difference to the baselines with a paired one. Learners see the training half of a split and nothing else; splitting
-is done before.
+Each report holds, for the same texts and the same splits, the majority class and TF-IDF with logistic regression beside
+the model, every score with its grouped bootstrap interval, and the paired difference to the baselines. Learners see
+only the training half of a split.
 
 Pure, apart from the processes that ``jobs`` asks for. Embedding is done by the caller.
 """
@@ -92,7 +91,7 @@ class Report:
     scores: tuple[Score, ...]
     notes: tuple[str, ...] = ()
     rounds: float = 1
-    """Answers per text: more than one where the folds were cut several times. Counts in ``scores`` are of answers."""
+    """Answers per text: more than one in repeated cross-validation. Counts in ``scores`` are of answers."""
 
     def score(self, name: str) -> Score:
         """Return one row.
@@ -153,17 +152,17 @@ def compare(
     """Score learners on the same held-out texts; each is compared with all those before it.
 
     Args:
-        task: what is told apart; the report's heading.
+        task: what is predicted; the report's heading.
         inputs: the items.
         labels: their classes.
         groups: what must stay together, also in the bootstrap.
         learners: baselines first.
         splits: disjoint test halves; grouped folds when not given.
         notes: what the reader must know.
-        repeats: how often to cut grouped folds, each time otherwise. How the folds fall moves a score by some points;
-            each text is then answered so often, and all its answers count as of its group.
+        repeats: how often to repeat cross-validation with reshuffled folds. The assignment to folds alone moves a score
+            by some points; each text is then answered that often, and all its answers count as of its group.
         jobs: processes that work side by side; the result is the same.
-        advanced: is told how many texts were just answered (each learner answers each text).
+        advanced: called with the number of texts just answered (each learner answers each text).
 
     Raises:
         InputError: lengths differ, or there is too little to split.
@@ -217,7 +216,7 @@ def _answers(
 def _check_disjoint(splits: Sequence[Split]) -> None:
     rows = np.concatenate([split.test for split in splits])
     if len(np.unique(rows)) != len(rows):
-        raise InputError("a text stands in two test halves: score repeated splits one by one")
+        raise InputError("a text is in two test halves: score repeated splits one by one")
 
 
 def _joined(name: str, splits: Sequence[Split], answers: Sequence[LearnerOutput]) -> LearnerAnswers:

@@ -122,7 +122,7 @@ def evaluate_tables(
         more: learners beside the usual ones.
         repeats: how often to cut grouped folds.
         jobs: processes that work side by side.
-        progress: is told how far it is.
+        progress: gets the number of answers.
 
     Raises:
         InputError: a class of the test file is not in the training file, too little to learn from, or no dates.

@@ -1,4 +1,4 @@
-"""What `embers evaluate` measures on the gold labels of a database.
+"""Evaluation on the gold labels of a database.
 
 Only the labelled items are read, and each text is embedded once, whatever the number of schemes. The text is the
 item's own: title, body, comments. A summary of the catalog is never read.
@@ -18,6 +18,7 @@ from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.learning.features import Inputs
 from torch_embers.classify.questions import questions
 from torch_embers.classify.text import VARIANTS, bracket_tags, model_text
+from torch_embers.classify.train import LEAST_PER_CLASS, LINKS
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.evaluate.compare import Report, compare
 from torch_embers.evaluate.hybrid_votes import PLACE, HybridWithVotes
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     Embed = Callable[[Sequence[str]], NDArray[np.float32]]
     Key = tuple[str, int]
 
-LEAST_PER_CLASS = 3
-"""A class with fewer labelled items is left out, as it is in training: it cannot be learned and held out at once."""
 LEAST_ITEMS = 30
 """With fewer items the interval of any score covers most of what is possible."""
 
@@ -55,14 +54,10 @@ FROM items i
 WHERE (repo, number) IN (SELECT (repo, number) FROM gold_labels UNION SELECT (repo, number) FROM catalog)
 ORDER BY repo, number"""
 
-_LINKS = """
-SELECT DISTINCT repo, number, target_repo, target_number FROM links
-WHERE number IS NOT NULL AND target_number IS NOT NULL AND relation <> 'mentions' ORDER BY ALL"""
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be measured, and how."""
+    """What to measure, and how."""
 
     variant: str = "title_body"
     tags: bool = True
@@ -79,7 +74,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """What came out."""
+    """Results of an evaluation."""
 
     reports: tuple[Report, ...]
     agreements: tuple[Agreement, ...]
@@ -110,7 +105,7 @@ def evaluate(store: Store, wanted: Wanted, embed: Callable[[], Embed], progress:
         store: a database with gold labels.
         wanted: what to measure.
         embed: loads the embedder; called once there is something to embed.
-        progress: is told how far it is.
+        progress: gets the number of answers.
 
     Raises:
         InputError: no gold labels, or an unknown scheme or variant.
@@ -143,7 +138,7 @@ def evaluate(store: Store, wanted: Wanted, embed: Callable[[], Embed], progress:
 
 
 def items(store: Store, variant: str, *, tags: bool = True) -> list[Item]:
-    """All labelled items that have any text, with what labelling functions say of what the learners may read.
+    """All labelled items that have any text, with the votes of labelling functions on what the learners read.
 
     Raises:
         InputError: no such variant.
@@ -177,7 +172,7 @@ def usable(found: Sequence[Item], question: Question) -> tuple[list[Item], str]:
     kept = {question.truth(item.gold) for item in chosen}
     if len(kept) < 2 or len(chosen) < LEAST_ITEMS:
         return [], (
-            f"gold is too thin: {len(chosen)} items in {len(kept)} classes of {LEAST_PER_CLASS} or more; "
+            f"too few gold labels: {len(chosen)} items in {len(kept)} classes of {LEAST_PER_CLASS} or more; "
             f"{LEAST_ITEMS} items in 2 classes are needed (`embers label --scheme {question.scheme}`)"
         )
     return chosen, ""
@@ -261,7 +256,7 @@ def _notes(question: Question, found: Sequence[Item], chosen: Sequence[Item], wa
 
 
 def time_notes(split: TimeSplit, labels: Sequence[str], cut: datetime) -> list[str]:
-    """What the reader of a split by time must know."""
+    """Notes of a report on a split by time."""
     known = {labels[row] for row in split.train}
     new = Counter(labels[row] for row in split.test if labels[row] not in known)
     notes = [
@@ -270,7 +265,7 @@ def time_notes(split: TimeSplit, labels: Sequence[str], cut: datetime) -> list[s
     ]
     if new:
         named = ", ".join(f"{name} {count}" for name, count in sorted(new.items()))
-        notes.append(f"classes that nothing was learned about, so that each of these is a wrong answer: {named}")
+        notes.append(f"classes without a training item, so that every answer is wrong: {named}")
     return notes
 
 
@@ -280,9 +275,9 @@ def _vectors(chosen: Sequence[Item], embed: Callable[[], Embed]) -> dict[str, ND
 
 
 def _related(store: Store) -> dict[Key, list[Key]]:
-    """Items that links join: they tell of the same bug and must be held out together."""
+    """The items that links join to each item."""
     with store.read() as connection:
-        rows = connection.execute(_LINKS).fetchall()
+        rows = connection.execute(LINKS).fetchall()
     found: dict[Key, list[Key]] = {}
     for repo, number, other_repo, other in rows:
         found.setdefault((repo, number), []).append((other_repo, other))

@@ -1,4 +1,4 @@
-"""Who is compared in an evaluation: the baselines that anyone would try first, and the classifier itself.
+"""The learners of an evaluation: baselines and the classifier itself.
 
 A learner gets the training half of a split and answers the test half. It sees nothing else.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LearnerOutput:
-    """What a learner says of texts: probabilities float64 [texts, classes], and from where up it answers at all."""
+    """Probabilities float64 [texts, classes] of texts, and the threshold below which the learner abstains."""
 
     classes: tuple[str, ...]
     probabilities: NDArray[np.float64]
@@ -63,10 +63,10 @@ class Majority:
 
 @dataclass(frozen=True)
 class TfidfBaseline:
-    """TF-IDF of words and word pairs with logistic regression: what anyone would try first."""
+    """TF-IDF of words and word pairs with logistic regression: the usual first attempt."""
 
     balanced: bool = True
-    """Weight classes by rarity. Without it the baseline hardly ever names a rare class."""
+    """Weight classes by rarity. Without it the baseline hardly ever predicts a rare class."""
 
     @property
     def name(self) -> str:
@@ -112,7 +112,7 @@ def fitted(settings: Settings, train: Inputs, labels: Sequence[str], groups: Seq
 
 
 def usual() -> tuple[Learner, ...]:
-    """Who is compared where nothing else is said: the baselines, and last the classifier with its defaults."""
+    """The default learners: the baselines, and last the classifier with its defaults."""
     return Majority(), TfidfBaseline(balanced=False), TfidfBaseline(), Hybrid()
 
 

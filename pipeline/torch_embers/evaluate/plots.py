@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: is a probability to be believed, what does abstaining buy, what is taken for what.
+"""Pictures of an evaluation: calibration, coverage against accuracy, confusion matrix.
 
 Each is written as SVG and PNG in the style of ``drawing.py``.
 """
@@ -56,9 +56,9 @@ def _size(report: Report, what: str) -> tuple[float, float]:
 
 
 def _shown(report: Report) -> list[tuple[Score, str, Any, str]]:
-    """Learners that say how sure they are, the last one first, each with its colour, dashes and shape."""
-    told = [score for score in reversed(report.scores) if score.name != "majority"]
-    return list(zip(told, drawing.colours(), drawing.DASHES, drawing.SHAPES, strict=False))
+    """Learners with probabilities, the last one first, each with its colour, dashes and shape."""
+    scores = [score for score in reversed(report.scores) if score.name != "majority"]
+    return list(zip(scores, drawing.colours(), drawing.DASHES, drawing.SHAPES, strict=False))
 
 
 def _legend(axes: Any) -> None:
@@ -72,7 +72,7 @@ def _title(axes: Any, report: Report, text: str) -> None:
 
 
 def _reliability(axes: Any, report: Report) -> None:
-    """Share of right answers over what the learner thought it would be; on the diagonal it can be believed."""
+    """Share of right answers over the predicted probability; on the diagonal the learner is calibrated."""
     axes.plot([0, 1], [0, 1], color=drawing.GREY, linewidth=1, linestyle=(0, (1, 2)))
     for place, (score, colour, dashes, shape) in enumerate(_shown(report)):
         bins = [bar for bar in score.reliability if bar.count >= LEAST_IN_BIN * report.rounds]
@@ -91,7 +91,7 @@ def _reliability(axes: Any, report: Report) -> None:
                 )
     axes.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="mean probability of the answer", ylabel="share of right answers")
     _legend(axes)
-    _title(axes, report, "can the probability be believed?")
+    _title(axes, report, "are the probabilities calibrated?")
 
 
 def _coverage(axes: Any, report: Report) -> None:
@@ -109,7 +109,7 @@ def _coverage(axes: Any, report: Report) -> None:
     axes.set(xlim=(0, 1.01), ylim=(max(0, lowest - 0.05), 1.01))
     axes.set(xlabel="share of texts answered, the surest first", ylabel="share of right answers")
     _legend(axes)
-    _title(axes, report, "what does abstaining buy?")
+    _title(axes, report, "what is the benefit of abstaining?")
 
 
 def _confusion(axes: Any, report: Report) -> None:
@@ -125,7 +125,7 @@ def _confusion(axes: Any, report: Report) -> None:
     axes.set_yticks(range(len(names)), [f"{name} ({report.classes[name]})" for name in names])
     axes.set(xlabel=f"answer of {score.name}", ylabel="truth (texts)")
     axes.tick_params(length=0)
-    axes.set_title(f"{report.task}: what is taken for what", size=9)
+    axes.set_title(f"{report.task}: confusion matrix", size=9)
     for spine in axes.spines.values():
         spine.set_visible(False)
 

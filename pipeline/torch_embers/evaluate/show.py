@@ -26,7 +26,7 @@ DIGITS = 4
 
 
 def print_evaluated(found: Evaluated) -> None:
-    """Print each report, then how annotators agree, then what could not be measured."""
+    """Print each report, then the agreement of annotators, then what could not be measured."""
     out = stdout()
     for report in found.reports:
         _print_report(out, report)
@@ -49,7 +49,7 @@ def _summary(reports: Sequence[Report]) -> Table:
         last = report.scores[-1]
         difference = last.differences.get("tfidf+lr balanced", "")
         rows.append((report.task, report.texts, last.name, str(last.macro_f1), str(difference)))
-    columns = [("in short", False), ("texts", True), ("learner", False), ("macro-F1", True), ("- tfidf balanced", True)]
+    columns = [("summary", False), ("texts", True), ("learner", False), ("macro-F1", True), ("- tfidf balanced", True)]
     return table("", columns, rows)
 
 

@@ -1,8 +1,8 @@
-"""How labelled texts are split so that a score means something.
+"""Splits of labelled texts into training and test halves without leakage between them.
 
-Key insight: two texts that tell of the same bug (one thread, a cherry-pick, a template filled in twice) must never
-stand on both sides of a split, or the model is rewarded for remembering. So everything here works on *groups*:
-near-duplicates are found by MinHash, groupings are joined, and folds and time splits move whole groups.
+Two texts about the same bug (one thread, a cherry-pick, a template filled in twice) must not be on both sides of a
+split, or the score rewards memory. So everything here works on *groups*: near-duplicates are found by MinHash,
+groupings are joined, and folds and time splits move whole groups.
 
 All functions are pure; order and seed alone decide the result.
 """
@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.cluster.hierarchy import DisjointSet
 
 from torch_embers.errors import InputError
 
@@ -77,14 +78,14 @@ def near_duplicates(texts: Sequence[str], similar: float = SIMILAR) -> Ints:
     if not 0 < similar <= 1:
         raise InputError(f"similarity must be above 0 and at most 1, not {similar}")
     shingles = [_shingles(text) for text in texts]
-    joined = _Union(len(texts))
+    joined = DisjointSet(range(len(texts)))
     for bucket in _buckets(shingles):
         for place, one in enumerate(bucket):
             others = bucket[place + 1 :] if len(bucket) <= BUCKET_LIMIT else bucket[place + 1 : place + 2]
             for other in others:
-                if joined.find(one) != joined.find(other) and jaccard(shingles[one], shingles[other]) >= similar:
-                    joined.join(one, other)
-    return _numbered(joined.find(place) for place in range(len(texts)))
+                if not joined.connected(one, other) and jaccard(shingles[one], shingles[other]) >= similar:
+                    joined.merge(one, other)
+    return _numbered(joined[place] for place in range(len(texts)))
 
 
 def jaccard(one: Hashes, other: Hashes) -> float:
@@ -98,7 +99,7 @@ def join_groups(*groupings: Sequence[Hashable]) -> Ints:
     """Join groupings of the same texts: two texts end in one group if any grouping (or a chain of them) says so.
 
     Args:
-        groupings: each a value per text; ``None`` says nothing about its text.
+        groupings: each a value per text; ``None`` puts its text into no group.
 
     Returns:
         int64 [n], numbered from 0 in order of first appearance.
@@ -108,21 +109,21 @@ def join_groups(*groupings: Sequence[Hashable]) -> Ints:
     """
     if not groupings or len({len(grouping) for grouping in groupings}) != 1:
         raise InputError("groupings must be given, and be of one length")
-    joined = _Union(len(groupings[0]))
+    joined = DisjointSet(range(len(groupings[0])))
     for grouping in groupings:
         first: dict[Hashable, int] = {}
         for place, group in enumerate(grouping):
             if group is not None:
-                joined.join(first.setdefault(group, place), place)
-    return _numbered(joined.find(place) for place in range(len(groupings[0])))
+                joined.merge(first.setdefault(group, place), place)
+    return _numbered(joined[place] for place in range(len(groupings[0])))
 
 
 def linked_groups(size: int, pairs: Iterable[tuple[int, int]]) -> Ints:
     """Group ``size`` texts so that the two of each pair are together, also by way of others: int64 [size]."""
-    joined = _Union(size)
+    joined = DisjointSet(range(size))
     for one, other in pairs:
-        joined.join(one, other)
-    return _numbered(joined.find(place) for place in range(size))
+        joined.merge(one, other)
+    return _numbered(joined[place] for place in range(size))
 
 
 def parse_split(text: str) -> datetime | None:
@@ -252,23 +253,6 @@ def _even_folds(counts: Ints, folds: int, seed: int) -> Ints:
         held[fold] += share[group]
         sizes[fold] += counts[group].sum()
     return fold_of
-
-
-class _Union:
-    """Sets that are joined; ``find`` names the smallest member, so that the order of joining makes no difference."""
-
-    def __init__(self, size: int) -> None:
-        self._parent = list(range(size))
-
-    def find(self, place: int) -> int:
-        while self._parent[place] != place:
-            self._parent[place] = self._parent[self._parent[place]]
-            place = self._parent[place]
-        return place
-
-    def join(self, one: int, other: int) -> None:
-        low, high = sorted((self.find(one), self.find(other)))
-        self._parent[high] = low
 
 
 def _numbered(roots: Iterable[int]) -> Ints:

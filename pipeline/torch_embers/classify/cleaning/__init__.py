@@ -1,1 +1,1 @@
-"""From Markdown of strangers to the words that tell one bug from another: rules, blocks, one pass over the lines."""
+"""Text cleaning: untrusted Markdown to the words that describe a bug."""

@@ -1,4 +1,4 @@
-"""One pass over the lines of a text: headings, environments, stacks, source, output, told apart and cut down."""
+"""One pass over the lines of a text: headings, environments, stacks, source and output are recognised and shortened."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FILE = "text_cleaning.toml"
 TAGS_RULE = "tags-of-html"
-"""The inline rule that is also applied to lines before they are told apart."""
+"""The inline rule that is also applied to lines before they are classified."""
 
 _HEADING = re.compile(r"#{1,6}(?=[^#\w]|\w)[ \t]*([^\n]{0,120})|(\*\*[^*\n]{1,80}\*\*|__[^_\n]{1,80}__):?")
 _NAME_EDGE = re.compile(r"^[\W_]+|[\W_]+$")

@@ -1,1 +1,1 @@
-"""Vectors of texts: the model and its weights, the quick graph, the cache in the store, search, tuning."""
+"""Vectors of texts: models and weights, the prepared graph, the cache in the store, search."""

@@ -21,7 +21,7 @@ from torch_embers.classify.text import RULES_VERSION, VARIANTS, Variant, model_t
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
 
     import duckdb
     import numpy.typing as npt
@@ -111,7 +111,7 @@ _PENDING = """
       ON t.repo = s.repo AND t.number = s.number AND t.variant = $variant AND t.rules = $rules
      AND t.content_hash = s.content_hash
     LEFT JOIN (SELECT text_hash FROM embeddings WHERE model = $model) e ON e.text_hash = t.text_hash
-    WHERE $repo IN ('', s.repo) AND (t.text_hash IS NULL OR (t.text_hash <> '' AND e.text_hash IS NULL))
+    WHERE (t.text_hash IS NULL OR (t.text_hash <> '' AND e.text_hash IS NULL))
     ORDER BY s.place"""
 
 _ALL = """
@@ -182,23 +182,20 @@ def embed_items(
     embedder: Embedder,
     *,
     variant: Variant = VARIANT,
-    repo: str | None = None,
     progress: Progress | None = None,
     expects: Progress | None = None,
-    then: Callable[[list[ItemText]], None] | None = None,
 ) -> Embedded:
     """Embed every item whose text has no vector of this model, batch by batch.
 
-    ``expects`` is called once with the number of items to do, ``progress`` with the number just committed, ``then``
-    with the items of each batch once their vectors are kept: what is done there needs no second reading of the texts.
-    Stop it at any time: the next call goes on with what is missing.
+    ``expects`` is called once with the number of items to do, ``progress`` with the number just committed. It can be
+    stopped at any time: the next call goes on with what is missing.
 
     Raises:
         InputError: an unknown variant, or a model that gives no finite vector at all.
     """
     started = time.monotonic()
     hashed = rules_hash()
-    parameters = {"repo": repo or "", "variant": variant, "rules": hashed, "model": embedder.model_id}
+    parameters = {"variant": variant, "rules": hashed, "model": embedder.model_id}
     places = _places(store, _PENDING, variant, parameters)
     if expects is not None:
         expects(len(places))
@@ -214,8 +211,6 @@ def embed_items(
             _keep_texts(connection, batch, variant, hashed)
         embedded += int(good.sum())
         refused += int((~good).sum())
-        if then is not None:
-            then(batch)
         if progress is not None:
             progress(len(batch))
     return Embedded(len(places), embedded, refused, time.monotonic() - started)

@@ -1,1 +1,1 @@
-"""Where labels come from: gold by named annotators, votes of labelling functions, and how far both can be believed."""
+"""Gold labels by named annotators, votes of labelling functions, and the accuracy of both."""
