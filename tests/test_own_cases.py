@@ -1,0 +1,94 @@
+"""Cases of a user's folder, the verdict that `show` opens with, and what `doctor` prints of missing guarantees."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support import Recorded, case_of, case_text
+from torch_embers.errors import InputError, StoreMissingError
+from torch_embers.repro import bank
+from torch_embers.run import command
+from torch_embers.run.item_report import ItemReport, headline
+from torch_embers.run.matrix import Entry
+from torch_embers.sandbox import doctor
+from torch_embers.sandbox.proof import GUARANTEES, Proof
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_files_that_are_no_cases_are_named_with_what_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "good.py").write_text(case_text(issues=[]), encoding="utf-8")
+    (tmp_path / "bare.py").write_text("print(1)", encoding="utf-8")
+    (tmp_path / "broken.py").write_text(case_text("def"), encoding="utf-8")
+    cases, refused = bank.read_folder(tmp_path)
+    assert [(case.name, case.origin, case.issues) for case in cases] == [("good", "own", ())]
+    assert [line.partition(": ")[0] for line in refused] == [str(tmp_path / "bare.py"), str(tmp_path / "broken.py")]
+    assert "no metadata block" in refused[0]
+    with pytest.raises(InputError, match="is no folder"):
+        bank.read_folder(tmp_path / "good.py")
+
+
+def test_own_cases_need_a_database_that_is_there_or_get_a_temporary_one(tmp_path: Path) -> None:
+    with pytest.raises(StoreMissingError), command.database_for(tmp_path / "typo.duckdb"):
+        pass
+    assert not list(tmp_path.iterdir())
+    with command.database_for(None) as store:
+        with store.writer("test") as writer:
+            bank.add_own(writer, [case_of(issues=[])])
+        assert [case.issues for case in bank.load(store)] == [()]
+        place = store.path
+    assert not place.exists()
+
+
+def test_a_case_of_embers_keeps_its_name(tmp_path: Path) -> None:
+    with command.database_for(None) as store, store.writer("test") as writer:
+        with writer.transaction() as connection:
+            bank.save(connection, [case_of()])
+        with pytest.raises(InputError, match="rename the file"):
+            bank.add_own(writer, [case_of(issues=[])])
+
+
+def test_one_line_warns_of_cases_that_run_without_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    proof = Proof(dict.fromkeys(GUARANTEES, "bubblewrap is not installed"), "Linux")
+    monkeypatch.setattr(doctor, "prove", lambda: proof)
+    progress = Recorded()
+    command.warn_without_sandbox([case_of()], progress)
+    [line] = progress.lines
+    assert line.startswith("WARNING: 1 cases run without the complete sandbox (bubblewrap is not installed)")
+
+
+def test_guarantees_that_lack_the_same_thing_share_a_line() -> None:
+    nothing = doctor.report(Proof(dict.fromkeys(GUARANTEES, "bubblewrap is not installed"), "Linux"))
+    assert [line for line in nothing if "MISSING" in line] == ["MISSING all 15 guarantees: bubblewrap is not installed"]
+    some = doctor.report(Proof({**dict.fromkeys(GUARANTEES, ""), "time_cap": "it went on"}, "Linux"))
+    assert [line for line in some if "MISSING" in line] == ["MISSING time_cap: it went on"]
+    table = doctor.as_table(Proof({**dict.fromkeys(GUARANTEES, ""), "time_cap": "it went on"}, "Linux"))
+    assert table["complete"] is False
+    assert {"name": "time_cap", "held": False, "reason": "it went on"} in table["guarantees"]
+
+
+def entry(build: str, verdict: str) -> Entry:
+    moment = datetime.fromisoformat("2026-01-01")
+    hits = 3 if verdict == "occurs" else 0
+    flaky = False
+    return Entry("pt1", "", build, "cpu", verdict, flaky, hits, 4, None, "build", "2.0.1", 3, 3, "", moment)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "line"),
+    [
+        (["occurs", "absent", "absent"], "The bug is gone on torch 2.2.2 (0/4 runs of pt1), last seen on 2.0.1, gone since 2.1.2"),
+        (["absent", "occurs", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1), since 2.1.2"),
+        (["occurs", "occurs", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1), on every tested build from 2.0.1"),
+        (["not_seen"] * 3, "The bug was not seen on torch 2.2.2 (0/4 runs of pt1), as on every tested build: nothing here shows that it ever occurred"),
+        (["occurs", "absent", "untestable"], "Cannot be tested on torch 2.2.2 (0/4 runs of pt1)"),
+        ([], "Not run yet: `embers run 1`"),
+    ],
+)  # fmt: skip
+def test_the_verdict_is_one_line(verdicts: list[str], line: str) -> None:
+    entries = [entry(build, verdict) for build, verdict in zip(("2.0.1", "2.1.2", "2.2.2"), verdicts, strict=False)]
+    assert headline(ItemReport("r/r", 1, {}, [], [], [], [{"name": "pt1"}], [], [], entries)) == line
