@@ -23,6 +23,13 @@ OLDEST = (3, 11)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PATIENCE_SECONDS = 4
 EXTRAS = "repro,test,lint"
+CONTENTS = {
+    "base": "the package and its tools",
+    "classify": "PyTorch for the CPU, ONNX, scikit-learn, a sentence embedder; the largest part",
+    "study": "SciPy, Matplotlib, Jupyter's kernel",
+}
+WIDTH = 110
+"""Columns of a line about what pip does."""
 
 
 def python_of_venv() -> Path:
@@ -38,8 +45,19 @@ def run(*arguments: str | Path) -> None:
 
 
 def pip(*arguments: str) -> None:
-    """Run pip inside `.venv`."""
-    run(python_of_venv(), "-m", "pip", "--disable-pip-version-check", "install", "-q", *arguments)
+    """Run pip inside `.venv`; a line for each package that it looks at or installs."""
+    command = [python_of_venv(), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off"]
+    with subprocess.Popen([*map(str, command), *arguments], stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout or ():
+            if line.startswith(("Collecting ", "Installing ", "Successfully ")):
+                print(f"  {line.strip()[:WIDTH]}", flush=True)
+    if process.returncode:
+        sys.exit(process.returncode)
+
+
+def size_of_venv() -> float:
+    """Gigabytes that `.venv` takes."""
+    return sum(path.lstat().st_size for path in VENV.rglob("*") if not path.is_dir()) / 1e9
 
 
 def make_venv() -> None:
@@ -92,6 +110,7 @@ def main(parts: list[str]) -> None:
     os.environ.setdefault("PIP_NO_INPUT", "1")
     make_venv()
     for part in parts or ["base"]:
+        print(f"setting up {part} in {VENV.name}: {CONTENTS.get(part, '')}", flush=True)
         if part == "base":
             pip("-c", str(CONSTRAINTS), "-e", f"{ROOT}[{EXTRAS}]")
         elif part in {"classify", "study"}:
@@ -99,6 +118,7 @@ def main(parts: list[str]) -> None:
             pip("-c", str(CONSTRAINTS), "-e", f"{ROOT}[{EXTRAS},{part}]")
         else:
             sys.exit(f"unknown part {part!r}: base, classify or study")
+        print(f"{part} is ready; {VENV.name} takes {size_of_venv():.1f} GB", flush=True)
 
 
 if __name__ == "__main__":
