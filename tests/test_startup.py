@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support import run_embers
 from torch_embers.errors import StoreMissingError
 from torch_embers.store.store import Store
 
@@ -73,10 +74,11 @@ def test_help_and_version_draw_no_tables() -> None:
 
 @pytest.mark.parametrize("arguments", NAMES_A_DATABASE, ids=lambda words: "-".join(words[:2]))
 def test_a_mistyped_database_makes_no_file_and_names_the_nearest(
-    catalog_template: Path, tmp_path: Path, arguments: tuple[str, ...]
+    catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
 ) -> None:
     shutil.copy(catalog_template, tmp_path / "embers.duckdb")
-    done = ended(*arguments, "--database", "embres.duckdb", cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = run_embers(*arguments, "--database", "embres.duckdb")
     if "pip install" in done.stderr:
         pytest.skip("an extra is missing")
     assert done.returncode == 5, done.stdout + done.stderr
@@ -106,6 +108,7 @@ def test_settings_files_are_checked_by_light_commands_too(
     assert ended("status", cwd=tmp_path).returncode == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_closed_pipe_ends_with_141(catalog_template: Path, unbuffered: str) -> None:
     for command in (["status"], ["chain", "172340"], ["list"], ["list", "--json"], ["comment", "--help"]):
@@ -123,6 +126,7 @@ def test_a_closed_pipe_ends_with_141(catalog_template: Path, unbuffered: str) ->
         assert errors == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["status", "funnel", "list", "cases", "chain 172340", "--help", "show 84577"])
 def test_terminals_without_unicode_get_ascii(catalog_template: Path, command: str) -> None:
     for environment in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}):
