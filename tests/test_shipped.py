@@ -144,6 +144,8 @@ def test_a_database_of_an_older_embers_keeps_its_verdicts_as_own_and_gets_the_ma
             "INSERT INTO verdicts VALUES ('h', 'b', 'e', 'reviewed', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '', "
             "NULL, now())"
         )
+    for command in (["matrix"], ["show", "84577"], ["study", "tables", "--out", tmp_path]):
+        assert_clean_error(run_embers(*command, "--database", path), 3, "older embers", "embers mine")
     assert run_embers("mine", "--source", "catalog", "--database", path).returncode == 0
     found = rows(path, "SELECT provenance, count(*) FROM verdicts GROUP BY 1 ORDER BY 1")
     assert found == [("own", 1), ("shipped", COUNT)]

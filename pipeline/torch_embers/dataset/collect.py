@@ -61,11 +61,7 @@ def collect(store: Store) -> Content:
 
 
 def _usable(connection: duckdb.DuckDBPyConnection, store: Store) -> int:
-    version = schema.file_version(connection)
-    if version < schema.latest_version():
-        raise InputError(
-            f"{store.path} is of an older embers (schema version {version}): run `embers mine` once, it upgrades it"
-        )
+    version = schema.require_latest(connection, store.path)
     [(items,)] = connection.execute("SELECT count(*) FROM items WHERE deleted_at IS NULL").fetchall()
     if not items:
         raise InputError(f"{store.path} holds no items, so there is nothing to publish: run `embers mine` first")

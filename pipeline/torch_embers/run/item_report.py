@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.errors import InputError
 from torch_embers.run.matrix import OWN, Entry, builds_of, entries, preferred
 from torch_embers.run.reports import escaped
+from torch_embers.store import schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,6 +119,7 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
         InputError: it is not in the database.
     """
     with store.read() as connection:
+        schema.require_latest(connection, store.path)
 
         def ask(query: str) -> list[Row]:
             result = connection.execute(query, {"repo": repo, "number": number})

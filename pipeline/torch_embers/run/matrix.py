@@ -13,6 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 from torch_embers import resources
 from torch_embers.normalize import guarded
+from torch_embers.store import schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,6 +89,7 @@ def entries(store: Store) -> list[Entry]:
     """The newest verdict of every current case on every build, by case, oldest build first, own before shipped ones."""
     query = resources.package_file("run", "matrix.sql").read_text(encoding="utf-8")
     with store.read() as connection:
+        schema.require_latest(connection, store.path)
         found = connection.execute(query).fetchall()
     made = [Entry(*row) for row in found]
     return sorted(made, key=lambda e: (e.case, version_key(e.build), e.provenance != OWN, e.environment))

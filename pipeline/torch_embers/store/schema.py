@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from torch_embers import resources
-from torch_embers.errors import StoreVersionError
+from torch_embers.errors import InputError, StoreVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,6 +55,20 @@ def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
             f"{path} has schema version {version}, this embers knows up to {latest_version()}: "
             "upgrade torch-embers (`pip install -U torch-embers`), or name another database with --database"
         )
+
+
+def require_latest(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
+    """Refuse a database that lacks what newer queries read; return its version.
+
+    Raises:
+        InputError
+    """
+    version = file_version(connection)
+    if version < latest_version():
+        raise InputError(
+            f"{path} is of an older embers (schema version {version}): run `embers mine` once, it upgrades it"
+        )
+    return version
 
 
 def upgrade(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import packages
 from torch_embers.errors import InputError
+from torch_embers.store import schema
 from torch_embers.study import findings, results, samples
 from torch_embers.study.claims import claims_table, definitions, verdicts
 from torch_embers.study.figures.make import make
@@ -68,6 +69,7 @@ def counted(store: Store, as_of: date | None = None) -> Study:
     """
     plan = samples.load(as_of)
     with store.read() as connection:
+        schema.require_latest(connection, store.path)
         return make(connection, plan)
 
 
@@ -80,6 +82,7 @@ def counted_with_claims(store: Store, as_of: date | None = None) -> tuple[Study,
     """
     plan = samples.load(as_of)
     with store.read() as connection:
+        schema.require_latest(connection, store.path)
         return make(connection, plan), verdicts.evaluate(connection, definitions.load())
 
 
