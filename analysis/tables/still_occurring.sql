@@ -1,13 +1,21 @@
--- Of the bugs with a case, how many occur on the newest release that it ran on, by class and by what the tracker says? Two readings:
--- closed ones that are still there, and open ones that are gone. `n` counts the items of that state that could be tested there.
+-- Of the issues with a case, how many occur on the newest release that it ran on, by class and by what the tracker decided? `n` counts
+-- the issues of that group that could be tested there. Closed as fixed: the thread shows a fix, and there is a case with the report's own
+-- input; that case alone decides, and the issue is left out where it did not. A pull request is no bug and is left out.
 WITH newest AS (
     FROM study_verdicts QUALIFY place = max(place) OVER ()
 ), tested AS (
-    SELECT v.repo, v.number, v.version, v.occurs, i.state, c.scheme, c.value AS class
+    SELECT v.repo, v.number, v.version, c.scheme, c.value AS class,
+           CASE WHEN i.state = 'open' THEN 'open'
+                WHEN d.disposition = 'fixed' AND v.is_report THEN 'closed as fixed'
+                ELSE 'closed otherwise' END AS closing,
+           CASE WHEN i.state = 'closed' AND d.disposition = 'fixed' AND v.is_report THEN v.report_occurs
+                ELSE v.occurs END AS occurs
     FROM newest v
     JOIN items i USING (repo, number)
+    LEFT JOIN item_dispositions d USING (repo, number)
     JOIN (SELECT repo, number, scheme, value FROM study_labels WHERE scheme IN ('bug_type', 'memory_type', 'consequence')
           UNION ALL SELECT repo, number, 'all', 'all' FROM newest) c USING (repo, number)
+    WHERE i.state IS NOT NULL AND coalesce(nullif(i.kind, ''), 'issue') = 'issue'
 )
-SELECT version AS release, scheme, class, state, count(*) FILTER (WHERE occurs) AS k, count(*) AS n
-FROM tested WHERE state IS NOT NULL GROUP BY ALL ORDER BY scheme, class, state;
+SELECT version AS release, scheme, class, closing AS state, count(*) FILTER (WHERE occurs) AS k, count(*) AS n
+FROM tested WHERE occurs IS NOT NULL GROUP BY ALL ORDER BY scheme, class, state;

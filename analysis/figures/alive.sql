@@ -1,0 +1,17 @@
+-- On each release, how many of the issues with a case still occur, by what the tracker decided about them? An issue counts as closed as
+-- fixed only where its thread shows a fix and there is a case with the report's own input; then that case alone decides, and the issue
+-- is left out where it did not.
+WITH decided AS (
+    SELECT v.version, v.released, v.place,
+           CASE WHEN i.state = 'open' THEN 'open'
+                WHEN d.disposition = 'fixed' AND v.is_report THEN 'closed as fixed'
+                ELSE 'closed otherwise' END AS class,
+           CASE WHEN i.state = 'closed' AND d.disposition = 'fixed' AND v.is_report THEN v.report_occurs
+                ELSE v.occurs END AS occurs
+    FROM study_verdicts v
+    JOIN items i USING (repo, number)
+    LEFT JOIN item_dispositions d USING (repo, number)
+    WHERE i.state IS NOT NULL AND coalesce(nullif(i.kind, ''), 'issue') = 'issue'
+)
+SELECT version AS release, released, class, count(*) FILTER (WHERE occurs) AS k, count(*) AS n
+FROM decided WHERE occurs IS NOT NULL GROUP BY version, released, place, class ORDER BY place, class;
