@@ -221,6 +221,15 @@ MATRIX = [
     ("c90", 90, "2.10.0", "occurs"),  # an annotator called it no bug
     ("c999", 999, "2.10.0", "occurs"),  # not in the database
 ]
+SIBLINGS = {"c40b"}
+"""Cases that show another input than the report; all others show the report's own."""
+DISPOSITIONS = [
+    # number, disposition, what was seen
+    (40, "fixed", "closing_pr"),
+    (50, "fixed", "commit"),
+    (100, "fixed", "closing_pr"),
+    (120, "declined", "comment"),
+]
 RELEASES = {
     "1.13.1": date(2022, 12, 15),
     "2.1.2": date(2023, 12, 14),
@@ -341,7 +350,14 @@ def _add_runs(connection: duckdb.DuckDBPyConnection) -> None:
     ]
     columns = "case_hash name origin current code summary requires known_bad signature oracle timeout saved_at"
     insert(connection, "cases", columns, cases)
-    insert(connection, "case_items", "case_hash repo number", [(c[0], REPO, n) for c in CASES for n in c[4]])
+    relation = {
+        name: "sibling" if name in SIBLINGS else "same" for name in [c[1] for c in CASES] + [m[0] for m in MATRIX]
+    }
+    items = [(c[0], REPO, n, relation[c[1]]) for c in CASES for n in c[4]]
+    insert(connection, "case_items", "case_hash repo number relation", items)
+    read = [(REPO, n, d, seen, "read", "automated", "reader", "catalog") for n, d, seen in DISPOSITIONS]
+    columns = "repo number disposition evidence_kind evidence annotator_kind annotator source"
+    insert(connection, "dispositions", columns, read)
     builds = [(build, build, version, "release", "linux", "3.12", FETCHED) for build, version in BUILDS]
     insert(connection, "builds", "build name version channel platform python seen_at", builds)
     verdicts = [
@@ -357,7 +373,8 @@ def _add_runs(connection: duckdb.DuckDBPyConnection) -> None:
     columns_of_cases = "case_hash name origin current code summary requires known_bad signature oracle timeout saved_at"
     cases = [(name, name, "curated", True, "", "", [], [], [], "self", 1.0, FETCHED) for name, _ in missing]
     insert(connection, "cases", columns_of_cases, cases)
-    insert(connection, "case_items", "case_hash repo number", [(name, REPO, number) for name, number in missing])
+    items = [(name, REPO, number, relation[name]) for name, number in missing]
+    insert(connection, "case_items", "case_hash repo number relation", items)
     releases = sorted({version for _, _, version, _ in MATRIX})
     insert(
         connection,
