@@ -4,7 +4,7 @@ The baselines in tests/baselines are made by the same code with Matplotlib's ver
 version, which may place text elsewhere, they are not compared. To remake them after a wanted change, and then to look
 at every one of them before committing it::
 
-    EMBERS_BASELINES=1 pytest tests/test_pictures.py
+    REMAKE_BASELINES=1 pytest tests/test_pictures.py
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 BASELINES = ROOT / "tests" / "baselines"
-REMAKE = "EMBERS_BASELINES"
+REMAKE = "REMAKE_BASELINES"
 remaking = os.environ.get(REMAKE) == "1"  # read here: no test sees the variables of embers
 DPI = 60
 TOLERANCE = 4.0
