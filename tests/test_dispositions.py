@@ -74,7 +74,7 @@ def test_a_line_that_is_no_json_is_named() -> None:
 
 
 def put(store: Store, *statements: str) -> dict[int, tuple[Any, ...]]:
-    with store.writer("test") as writer, writer.transaction() as connection:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
         for statement in statements:
             connection.execute(statement)
     with store.read() as connection:

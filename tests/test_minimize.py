@@ -201,6 +201,7 @@ def test_an_extracted_script_is_minimised_in_the_sandbox_and_all_its_texts_agree
     assert set(made.agree.values()) == {"reproduced"}
 
 
+@pytest.mark.slow
 def test_a_text_as_reported_that_shows_something_else_is_an_alarm(registry: Registry) -> None:
     progress = Recorded()
     reduce_case(extracted(PROGRAM), PROGRAM, "raise ValueError('x')", registry.find("2.5.1"), registry, progress)

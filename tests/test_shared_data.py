@@ -69,6 +69,7 @@ def test_mhnurf_arrives_whole(mined: dict[str, Path], shared_data: Path) -> None
     assert rows(mined[FILES[0]], "SELECT count(*) FROM rejects") == [(0,)]
 
 
+@pytest.mark.slow
 def test_recent_issues_arrive_with_their_fixes(mined: dict[str, Path], shared_data: Path) -> None:
     with gzip.open(shared_data / FILES[1], "rt", encoding="utf-8") as stream:
         wanted: list[dict[str, Any]] = [json.loads(line) for line in stream]
