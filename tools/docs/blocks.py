@@ -35,6 +35,10 @@ def blocks() -> dict[str, Callable[[], str]]:
         # README.md
         "readme-counted": readme.counted,
         "readme-still-occurring": readme.still_occurring,
+        "readme-list": partial(examples.example, "list", "--status", "declined_occurs", "--limit", "5"),
+        "readme-cases": partial(
+            examples.example, "cases", "--class", "non_contiguous", "--occurs-on", "2.15.0", "--limit", "3"
+        ),
         "readme-chain": partial(examples.example, "chain", "172340"),
         # commands.md, commands/*.md
         **{f"options-{name.replace(' ', '-')}": partial(commands.options_table, name) for name in commands.commands()},

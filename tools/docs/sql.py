@@ -15,6 +15,17 @@ WHERE list_contains(consequences, 'silent') AND state = 'open'
 ORDER BY number DESC
 LIMIT 5
 """,
+    "verdicts": """
+SELECT number, disposition, k, n, cases.name
+FROM latest_verdicts
+    JOIN builds USING (build)
+    JOIN cases USING (case_hash)
+    JOIN case_items USING (case_hash)
+    JOIN item_dispositions USING (repo, number)
+WHERE verdict = 'occurs' AND version = '2.15.0' AND relation = 'same'
+ORDER BY number DESC
+LIMIT 5
+""",
     "components": """
 SELECT subcomponent, count(DISTINCT number) AS open_candidates
 FROM components SEMI JOIN candidates USING (repo, number) JOIN items USING (repo, number)
