@@ -36,6 +36,16 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_classify_stays_the_function_when_the_package_of_that_name_is_imported() -> None:
+    code = (
+        "import torch_embers.classify.questions, torch_embers\n"
+        "from torch_embers.classify import questions\n"
+        "assert questions.__name__ == 'torch_embers.classify.questions'\n"
+        "assert torch_embers.classify.__name__ == 'classify' and callable(torch_embers.classify)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize("name", FRAMES)
 def test_a_frame_has_the_columns_that_its_page_names(db: embers.Database, name: str) -> None:
     frame = getattr(db, name)()

@@ -379,6 +379,9 @@ def test_only_items_in_the_wanted_state_are_checked(tmp_path: Path, registry: Re
     put_item(store, 1, "open")
     assert check_again(store, registry, [fixed_case()], only="closed").cells == ()
     assert check_again(store, registry, [fixed_case()], only="open").counts == {"open_but_absent": 1}
+    put_item(store, 2, "closed")
+    both = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
+    assert check_again(store, registry, [both], only="closed").counts == {"fixed": 1}
 
 
 # ---- what is printed -----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ The Python API::
     db = embers.open("data/embers.duckdb")
     db.candidates()  # a pandas frame; also items, labels, links, cases, verdicts, statuses, dispositions
     db.sql("SELECT count(*) FROM items")
-    embers.run_case("pt99638_frobenius_norm_strided")
+    embers.run_case("pt83149_bfloat16_sum_transposed")
     embers.classify(["nan in the backward of a transposed softmax"])
 
 Names in ``__all__`` are public; everything else may change between releases.
@@ -15,6 +15,8 @@ Names in ``__all__`` are public; everything else may change between releases.
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.version import __version__
@@ -33,3 +35,14 @@ def __getattr__(name: str) -> Any:
     from torch_embers import api
 
     return getattr(api, "open_database" if name == "open" else name)
+
+
+class _Package(ModuleType):
+    """Keeps ``classify`` the function: importing the package of that name would set it to the module."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -16,6 +16,7 @@ from torch_embers.run import matrix, reduction, reports, shipped
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.recheck import Recheck, RecheckRequest, recheck
+from torch_embers.run.status import tracked_items
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.store.store import Store
@@ -65,12 +66,14 @@ class RunSummary:
     Attributes:
         counts: verdicts by name.
         gone: open items of which no case occurs on the newest of these builds, though one did on an older build.
-        alive: closed items of which a case occurs on the newest of these builds.
+        alive: issues closed as fixed of which the report's own case occurs on the newest of these builds.
+        closed: other closed items of which a case occurs there: declined, for an unknown reason, by a sibling only.
     """
 
     counts: dict[str, int]
     gone: Sequence[str]
     alive: Sequence[str]
+    closed: Sequence[str]
 
 
 def chosen_builds(builds: Registry, names: Sequence[str]) -> list[Build]:
@@ -175,17 +178,20 @@ def summary(store: Store, cells: Sequence[Cell]) -> RunSummary:
     newest = max((cell.build.order() for cell in cells), default=None)
     now = [cell for cell in cells if cell.build.order() == newest]
     with store.read() as connection:
-        states = connection.execute(
-            "SELECT repo, number, state FROM items SEMI JOIN case_items USING (repo, number)"
-        ).fetchall()
-    state = {(repo, number): state for repo, number, state in states}
+        items = tracked_items(connection)
     occurs = {key for cell in now if cell.decision.verdict == "occurs" for key in cell.case.issues}
     absent = {key for cell in now if cell.decision.verdict == "absent" for key in cell.case.issues} - occurs
-    return RunSummary(
-        dict(counts),
-        [f"{repo}#{n}" for repo, n in sorted(absent) if state.get((repo, n)) == "open"],
-        [f"{repo}#{n}" for repo, n in sorted(occurs) if state.get((repo, n)) == "closed"],
-    )
+    same = {
+        key
+        for cell in now
+        if cell.decision.verdict == "occurs" and cell.case.origin != "extracted"
+        for key, relation in cell.case.relations.items()
+        if relation == "same"
+    }
+    alive = {key for key in same if key in items and items[key].was_fixed}
+    closed = {key for key in occurs - alive if key in items and items[key].state == "closed"}
+    gone = {key for key in absent if key in items and items[key].state == "open"}
+    return RunSummary(dict(counts), *([f"{repo}#{n}" for repo, n in sorted(keys)] for keys in (gone, alive, closed)))
 
 
 def run_recheck(

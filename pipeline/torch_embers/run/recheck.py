@@ -123,6 +123,7 @@ def recheck(
     cells = _sweep(executor, chosen, request)
     statuses = _statuses(chosen, items, cells, request.reference)
     statuses = _confirmed(executor, chosen, items, cells, statuses, _previous(store), request)
+    statuses = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
     changes = _changes(store, statuses, items, cells, request.reference)
     made_at = now_utc()
     with writer.transaction() as connection:

@@ -112,7 +112,9 @@ def print_summary(done: RunSummary) -> None:
     if done.gone:
         out.print(f"open items that do not occur any more ({len(done.gone)}): {plain(' '.join(done.gone))}")
     if done.alive:
-        out.print(f"closed items that still occur ({len(done.alive)}): {plain(' '.join(done.alive))}")
+        out.print(f"closed as fixed, and still there ({len(done.alive)}): {plain(' '.join(done.alive))}")
+    if done.closed:
+        out.print(f"other closed items that occur ({len(done.closed)}): {plain(' '.join(done.closed))}")
 
 
 def print_matrix(found: Sequence[Entry]) -> None:

@@ -55,6 +55,11 @@ class Tracked:
     is_pull: bool = False
     title: str = ""
 
+    @property
+    def was_fixed(self) -> bool:
+        """Whether it is an issue that was closed as fixed."""
+        return self.state == "closed" and self.disposition == "fixed" and not self.is_pull
+
 
 def statuses_of(
     cases: Iterable[Case], items: Mapping[ItemKey, Tracked], verdicts: Mapping[str, Sequence[Verdict]]
@@ -129,7 +134,7 @@ def _occurs(item: Tracked, *, is_same: bool) -> Status:
         return "undecided"
     if item.disposition in DECLINED and not item.is_pull:
         return "declined_occurs"
-    if item.disposition == "fixed" and is_same and not item.is_pull:
+    if item.was_fixed and is_same:
         return "closed_but_occurs"
     return "undecided_occurs"
 
