@@ -28,8 +28,9 @@ def test_files_that_are_no_cases_are_named_with_what_is_wrong(tmp_path: Path) ->
     assert [(case.name, case.origin, case.issues) for case in cases] == [("good", "own", ())]
     assert [line.partition(": ")[0] for line in refused] == [str(tmp_path / "bare.py"), str(tmp_path / "broken.py")]
     assert "no metadata block" in refused[0]
-    with pytest.raises(InputError, match="is no folder"):
-        bank.read_folder(tmp_path / "good.py")
+    assert [case.name for case in bank.read_folder(tmp_path / "good.py")[0]] == ["good"]
+    with pytest.raises(InputError, match="is not there: name a case file or a folder"):
+        bank.read_folder(tmp_path / "none")
 
 
 def test_own_cases_need_a_database_that_is_there_or_get_a_temporary_one(tmp_path: Path) -> None:

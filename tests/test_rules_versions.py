@@ -34,7 +34,7 @@ def _is_text(node: ast.AST) -> bool:
 @pytest.mark.parametrize(
     ("version", "files", "known"),
     [
-        (text.RULES_VERSION, CLEANING, (1, "f928fd20e0b131b3")),
+        (text.RULES_VERSION, CLEANING, (1, "246abf528f2c758e")),
         (weak.RULES_VERSION, LABELLING, (1, "1495a4acef67aef9")),
     ],
     ids=["cleaning", "labelling"],
