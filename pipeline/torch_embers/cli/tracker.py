@@ -88,11 +88,11 @@ def export(
     from torch_embers.store import show as store_show
 
     if dataset is not None:
-        from torch_embers.dataset import publish, show
+        from torch_embers.dataset import publish
 
         if to is not None or form is not None or tables:
             raise InputError("--dataset writes its own set of files: leave out --to, --format and --table")
-        show.print_published(publish.publish(store_at(database), dataset))
+        publish.print_published(publish.publish(store_at(database), dataset))
         return
     from torch_embers.store import export as exporting
 

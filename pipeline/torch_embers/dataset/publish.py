@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from string import Template
 from typing import TYPE_CHECKING
 
+from torch_embers.console import plain, size_text, stdout, table
 from torch_embers.dataset import counted, definitions, encode, folder, identity, metadata
 from torch_embers.dataset.collect import Content, collect
 from torch_embers.dataset.identity import Identity
@@ -64,13 +65,27 @@ def publish(store: Store, target: Path) -> Published:
     return Published(target, known.version, tables, len(files), sum(map(len, files.values())), verdicts)
 
 
+def print_published(done: Published) -> None:
+    """Print tables with rows and sizes, the version, and the two lines that load the dataset."""
+    out = stdout()
+    columns = [("table", False), ("rows", True), ("Parquet", True), ("CSV", True)]
+    rows = [(name, count, size_text(parquet), size_text(csv)) for name, count, parquet, csv in done.tables]
+    out.print(table("", columns, rows))
+    out.print(
+        f"\n{plain(done.folder)}: {done.files} files, {size_text(done.size)}, version {done.version}", soft_wrap=True
+    )
+    verdicts = ", ".join(f"{count:,} {provenance}" for provenance, count in sorted(done.verdicts.items()))
+    out.print(f"verdicts: {verdicts or 'none'}" + ("" if done.verdicts.get("own") else "; `embers run` makes your own"))
+    out.print(f"\n{plain(done.load)}", soft_wrap=True)
+
+
 def render(content: Content) -> tuple[Identity, dict[str, bytes]]:
     """Version and files of the dataset, by path below its folder. Pure: equal content gives equal bytes."""
     files = {f"data/{name}.csv": encode.to_csv(rows) for name, rows in content.rows.items()}
     known = _identity(content, files)
-    for table in content.tables:
-        about = {"title": metadata.TITLE, "dataset": known.version, "description": table.description}
-        files[f"data/{table.name}.parquet"] = encode.to_parquet(content.rows[table.name], about)
+    for one in content.tables:
+        about = {"title": metadata.TITLE, "dataset": known.version, "description": one.description}
+        files[f"data/{one.name}.parquet"] = encode.to_parquet(content.rows[one.name], about)
     files |= {name: text.encode("utf-8") for name, text in _texts(content, known).items()}
     files["datapackage.json"] = metadata.datapackage(content.tables, content.rows, files, known.version)
     files[folder.SUMS] = identity.checksums(files)

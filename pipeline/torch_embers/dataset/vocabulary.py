@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from torch_embers import resources
 from torch_embers.dataset import definitions
 from torch_embers.taxonomy import Taxonomy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 RELATIONS = "relations.toml"
 COLUMNS = ("word_of", "word", "parent", "meaning", "rule")
@@ -24,27 +20,14 @@ def words() -> pa.Table:
     Raises:
         InputError: one of the files that define words is missing or malformed.
     """
-    rows = [*_classes(), *_relations(), *_others()]
-    return pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in COLUMNS]))
-
-
-def _row(
-    word_of: str, word: str, meaning: str, parent: str | None = None, rule: str | None = None
-) -> dict[str, str | None]:
-    return dict(zip(COLUMNS, (word_of, word, parent, meaning, rule), strict=True))
-
-
-def _classes() -> Iterator[Mapping[str, str | None]]:
-    for scheme in Taxonomy.load().schemes.values():
-        for entry in scheme.classes:
-            yield _row(scheme.name, entry.name, entry.definition, entry.parent_class, entry.rule)
-
-
-def _relations() -> Iterator[Mapping[str, str | None]]:
-    for entry in resources.load_toml(RELATIONS)["relation"]:
-        yield _row("relation", entry["name"], entry["meaning"])
-
-
-def _others() -> Iterator[Mapping[str, str | None]]:
-    known = tomllib.loads(definitions.read("words.toml"))["vocabulary"]
-    return (_row(word_of, word, meaning) for word_of, entries in known.items() for word, meaning in entries.items())
+    rows: list[tuple[str | None, ...]] = [
+        (scheme.name, entry.name, entry.parent_class, entry.definition, entry.rule)
+        for scheme in Taxonomy.load().schemes.values()
+        for entry in scheme.classes
+    ]
+    relations = resources.load_toml(RELATIONS)["relation"]
+    rows += [("relation", entry["name"], None, entry["meaning"], None) for entry in relations]
+    others = tomllib.loads(definitions.read("words.toml"))["vocabulary"]
+    rows += [(kind, word, None, meaning, None) for kind, known in others.items() for word, meaning in known.items()]
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    return pa.Table.from_arrays(columns, names=COLUMNS)

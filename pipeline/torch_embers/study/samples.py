@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.store import views
-from torch_embers.study import facts, sql
-from torch_embers.study.facts import FactTable
+from torch_embers.study import facts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import duckdb
 
 DEFINITIONS = "study.toml"
@@ -137,8 +138,8 @@ def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
     connection.execute("INSERT INTO study_time VALUES (?, ?)", [time.first, before])
     if not _has(connection, "study_dates"):
         for table in facts.tables():
-            _fill(connection, table)
-        connection.execute(sql.read(FOLDER, "clock.sql"))
+            _fill(connection, *table)
+        connection.execute(resources.analysis_text(FOLDER, "clock.sql"))
     [(later,)] = connection.execute("SELECT count(*) FROM main.events WHERE created_at >= ?", [before]).fetchall()
     rewound = _has(connection, "items")
     if later:
@@ -147,8 +148,8 @@ def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
         for name in ("items", "study_items"):
             connection.execute(f"DROP TABLE temp.{name}")
     if later or rewound or not _has(connection, "study_items"):
-        connection.execute(sql.read(FOLDER, "items.sql"))
-    connection.execute(sql.read(FOLDER, "issues.sql"))
+        connection.execute(resources.analysis_text(FOLDER, "items.sql"))
+    connection.execute(resources.analysis_text(FOLDER, "issues.sql"))
 
 
 def _has(connection: duckdb.DuckDBPyConnection, table: str) -> bool:
@@ -161,7 +162,7 @@ def _rewind(connection: duckdb.DuckDBPyConnection, before: date) -> None:
     """Hide the stored items behind those of a day, and build the views on them anew."""
     end = datetime.combine(before, datetime.min.time()) - timedelta(microseconds=1)
     as_of = resources.package_file("store", "as_of.sql").read_text(encoding="utf-8")
-    query = sql.read(FOLDER, "rewound.sql").replace("{as_of}", as_of)
+    query = resources.analysis_text(FOLDER, "rewound.sql").replace("{as_of}", as_of)
     connection.execute("DROP TABLE IF EXISTS temp.items")
     for statement in connection.extract_statements(query):
         connection.execute(statement, {"day": end} if "$day" in statement.query else None)
@@ -183,17 +184,17 @@ def prepare(connection: duckdb.DuckDBPyConnection, plan: Plan) -> None:
     connection.execute("CREATE OR REPLACE TEMP TABLE study_stages (sample VARCHAR, stage VARCHAR, items BIGINT)")
     for sample, time in (("paper", plan.paper), ("today", plan.today)):
         at(connection, time)
-        for statement in connection.extract_statements(sql.read(FOLDER, "sample.sql")):
+        for statement in connection.extract_statements(resources.analysis_text(FOLDER, "sample.sql")):
             connection.execute(statement, {"sample": sample})
     where = views.load().candidate.where
-    connection.execute(sql.read(FOLDER, "candidates.sql").replace("{where}", where))
-    _fill(connection, FactTable("study_ends", "paper_before DATE", [(plan.paper.last + timedelta(days=1),)]))
-    connection.execute(sql.read(FOLDER, "verdicts.sql"))
+    connection.execute(resources.analysis_text(FOLDER, "candidates.sql").replace("{where}", where))
+    _fill(connection, "study_ends", "paper_before DATE", [(plan.paper.last + timedelta(days=1),)])
+    connection.execute(resources.analysis_text(FOLDER, "verdicts.sql"))
 
 
-def _fill(connection: duckdb.DuckDBPyConnection, table: FactTable) -> None:
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {table.name} ({table.columns})")
-    if table.rows:
-        values = [list(column) for column in zip(*table.rows, strict=True)]  # row by row takes a second
+def _fill(connection: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} ({columns})")
+    if rows:
+        values = [list(column) for column in zip(*rows, strict=True)]  # row by row takes a second
         places = ", ".join("unnest(?)" for _ in values)
-        connection.execute(f"INSERT INTO {table.name} SELECT {places}", values)
+        connection.execute(f"INSERT INTO {name} SELECT {places}", values)

@@ -17,16 +17,17 @@ import stat
 import zipfile
 import zlib
 from collections import Counter
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass
 from datetime import date
 from functools import cache
 from typing import IO, TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
+from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.link.components import Components
-from torch_embers.study import sql
+from torch_embers.study import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -96,7 +97,7 @@ def count(place: Path, released: Mapping[str, date] | None = None) -> tuple[Whee
     """
     version = platform = ""
     sizes: Counter[tuple[str, str, str, bool]] = Counter()
-    files: Counter[tuple[str, str, str, bool]] = Counter()
+    counts: Counter[tuple[str, str, str, bool]] = Counter()
     budget = MOST_BYTES
     try:
         for file in _archived(place) if place.is_file() else _installed(place):
@@ -107,18 +108,18 @@ def count(place: Path, released: Mapping[str, date] | None = None) -> tuple[Whee
             if file.path == f"{PACKAGE}/version.py":
                 version = _version(beginning)
             if file.path.endswith("WHEEL"):
-                found = _PLATFORM.search(beginning)
-                platform = found[1].decode() if found else ""
+                tag = _PLATFORM.search(beginning)
+                platform = tag[1].decode() if tag else ""
             elif b"\0" not in beginning[:_BINARY_PROBE]:
                 key = (_module(file.path), *_part(file.path))
-                files[key] += 1
+                counts[key] += 1
                 sizes[key] += lines
     except _UNREADABLE as error:
         raise InputError(f"{place} cannot be read as a PyTorch wheel: {error}") from error
     if not version:
         raise InputError(f"{place} holds no {PACKAGE}/version.py that tells a version: give a wheel or a torch folder")
     day = (released or {}).get(version)
-    return tuple(WheelLines(version, day, platform, *key, files[key], sizes[key]) for key in sorted(sizes))
+    return tuple(WheelLines(version, day, platform, *key, counts[key], sizes[key]) for key in sorted(sizes))
 
 
 def _installed(place: Path) -> Iterator[_File]:
@@ -156,9 +157,9 @@ def _measure(stream: IO[bytes], most: int) -> tuple[int, int, bytes]:
 
 
 def _version(text: bytes) -> str:
-    found = _VERSION.search(text)
+    written = _VERSION.search(text)
     try:
-        return Version(found[1].decode("ascii", "replace")).public if found else ""
+        return Version(written[1].decode("ascii", "replace")).public if written else ""
     except InvalidVersion:
         return ""
 
@@ -170,8 +171,8 @@ def _module(path: str) -> str:
 
 
 def _part(path: str) -> tuple[str, str, bool]:
-    found = Components.load().by_path(path)
-    return (found.component, found.subcomponent, found.strict) if found else (OTHER, "", False)
+    part = Components.load().by_path(path)
+    return (part.component, part.subcomponent, part.strict) if part else (OTHER, "", False)
 
 
 # --- the shipped measurement -----------------------------------------------------------------------------
@@ -184,7 +185,7 @@ def measured() -> tuple[WheelLines, ...]:
     Raises:
         InputError: the file is missing from this installation, or damaged.
     """
-    return from_csv(sql.read(*RESULT))
+    return from_csv(resources.analysis_text(*RESULT))
 
 
 def release_days() -> dict[str, date]:
@@ -199,20 +200,9 @@ def in_order(rows: Iterable[WheelLines]) -> list[WheelLines]:
 
 def to_csv(rows: Iterable[WheelLines]) -> str:
     """Write rows as CSV with a heading, in order of release."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    names = [field.name for field in fields(WheelLines)]
-    writer.writerow(names)
-    for row in in_order(rows):
-        values: list[Any] = [getattr(row, name) for name in names]
-        writer.writerow([_cell(value) for value in values])
-    return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "" if value is None else value
+    return files.as_csv(
+        [asdict(row) for row in in_order(rows)], lambda value: str(value).lower() if isinstance(value, bool) else value
+    )
 
 
 def from_csv(text: str) -> tuple[WheelLines, ...]:
@@ -232,14 +222,11 @@ def from_csv(text: str) -> tuple[WheelLines, ...]:
 
 
 def _row(raw: Mapping[str, str]) -> WheelLines:
-    return WheelLines(
-        version=Version(raw["version"]).public,
-        released=date.fromisoformat(raw["released"]) if raw["released"] else None,
-        platform=raw["platform"],
-        module=raw["module"],
-        component=raw["component"],
-        subcomponent=raw["subcomponent"],
-        strict={"true": True, "false": False}[raw["strict"]],
-        files=int(raw["files"]),
-        lines=int(raw["lines"]),
-    )
+    values: dict[str, Any] = {
+        "version": Version(raw["version"]).public,
+        "released": date.fromisoformat(raw["released"]) if raw["released"] else None,
+        "strict": {"true": True, "false": False}[raw["strict"]],
+        "files": int(raw["files"]),
+        "lines": int(raw["lines"]),
+    }
+    return WheelLines(**{**raw, **values})

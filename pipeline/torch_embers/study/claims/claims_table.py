@@ -36,28 +36,25 @@ def printed(result: Result) -> str:
 
 def ours(result: Result, *, selected: bool) -> str:
     """Our figure: a share with its counts and 95 % interval; `selected` where it is of a selected sample."""
-    found = result.ours
-    if found is None:
+    figure = result.ours
+    if figure is None:
         return "-"
-    if found.n is not None:
-        text = f"{found.k} of {found.n}: {found.value:.1f} % [{found.low:.1f}, {found.high:.1f}]"
+    if figure.n is not None:
+        text = f"{figure.k} of {figure.n}: {figure.value:.1f} % [{figure.low:.1f}, {figure.high:.1f}]"
     else:
-        text = f"{checks.number(round(found.value, 2))}{_unit(result)}"
+        text = f"{checks.number(round(figure.value, 2))}{' %' if result.claim.unit == '%' else ''}"
         bound = {"lower_bound": "at least ", "shown": "at least ", "upper_bound": "at most "}.get(result.claim.rule, "")
         text = text if bound == "at least " and not selected else f"{bound}{text}"
-    return f"{text}, {_basis(found, result, selected)}"
+    return f"{text}, {_basis(figure, result, selected)}"
 
 
-def _unit(result: Result) -> str:
-    return " %" if result.claim.unit == "%" else ""
-
-
-def _basis(found: Ours, result: Result, selected: bool) -> str:
-    if found.basis == "known":
-        return result.claim.source
-    if found.basis == "database":
-        return "selected" if selected else "database"
-    return "printed numbers" if found.basis == "paper" else found.basis
+def _basis(figure: Ours, result: Result, selected: bool) -> str:
+    words = {
+        "known": result.claim.source,
+        "database": "selected" if selected else "database",
+        "paper": "printed numbers",
+    }
+    return words.get(figure.basis, figure.basis)
 
 
 def consistency(result: Result) -> str:
@@ -85,7 +82,8 @@ def rows(report: Report) -> list[tuple[str, ...]]:
 
 def record(result: Result, report: Report) -> dict[str, Any]:
     """A claim with everything about it, as plain values."""
-    claim, found = result.claim, result.ours
+    claim = result.claim
+    figure = asdict(result.ours) if result.ours else {}
     return {
         "id": claim.id,
         "section": claim.section,
@@ -96,15 +94,11 @@ def record(result: Result, report: Report) -> dict[str, Any]:
         "printed": claim.value,
         "decimals": claim.printed.decimals,
         "unit": claim.unit,
-        "ours": found.value if found else None,
-        "k": found.k if found else None,
-        "n": found.n if found else None,
-        "low": found.low if found else None,
-        "high": found.high if found else None,
-        "basis": found.basis if found else None,
+        "ours": figure.get("value"),
+        **{name: figure.get(name) for name in ("k", "n", "low", "high", "basis")},
         "query": claim.query,
         "source": claim.source or None,
-        "selected": bool(found and found.basis == "database" and not report.frame.census),
+        "selected": figure.get("basis") == "database" and not report.frame.census,
         "rule": claim.rule,
         "tolerance": claim.tolerance if claim.tolerance is not None else float(claim.printed.half_unit),
         "verdict": result.verdict,
@@ -134,9 +128,9 @@ def write(report: Report, folder: Path) -> tuple[Path, Path]:
 
 def by_basis(report: Report) -> list[tuple[str, list[int]]]:
     """How many claims have each verdict, in the order of VERDICTS, by what our figure rests on."""
-    found: list[tuple[str, list[int]]] = []
+    table: list[tuple[str, list[int]]] = []
     for basis in (*BASES, NO_FIGURE):
         verdicts = [r.verdict for r in report.results if (r.ours.basis if r.ours else NO_FIGURE) == basis]
         if verdicts:
-            found.append((basis, [verdicts.count(verdict) for verdict in VERDICTS]))
-    return found
+            table.append((basis, [verdicts.count(verdict) for verdict in VERDICTS]))
+    return table

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.statistics import intervals
-from torch_embers.study import samples, sql
+from torch_embers.study import samples
 from torch_embers.study.claims import checks, definitions, formulas
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def _distance(claim: Claim, ours: Ours) -> str:
 
 def _queried(connection: duckdb.DuckDBPyConnection, claim: Claim) -> Ours | None:
     try:
-        cursor = connection.execute(sql.read(FOLDER, f"{claim.query}.sql"), claim.parameters or None)
+        cursor = connection.execute(resources.analysis_text(FOLDER, f"{claim.query}.sql"), claim.parameters or None)
         columns = [str(column[0]) for column in cursor.description or ()]
         row = dict(zip(columns, cursor.fetchone() or (), strict=False))
     except duckdb.Error as error:
@@ -181,7 +182,7 @@ def figure(connection: duckdb.DuckDBPyConnection, paper: PaperClaims, claim: Cla
 
 def frame(connection: duckdb.DuckDBPyConnection, census: float) -> Frame:
     """How much of the tracker the database holds, up to the end of the time that was prepared (samples.at)."""
-    known, numbers, until = connection.execute(sql.read(FOLDER, "frame.sql")).fetchall()[0]
+    known, numbers, until = connection.execute(resources.analysis_text(FOLDER, "frame.sql")).fetchall()[0]
     return Frame(known, numbers, bool(numbers) and known / numbers >= census, f"{until:%B %Y}")
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.study import sql
 
 if TYPE_CHECKING:
     from torch_embers.statistics.survival import Survival
@@ -54,7 +54,7 @@ def query(connection: duckdb.DuckDBPyConnection, definition: FigureDefinition) -
         InputError: the query is malformed.
     """
     try:
-        cursor = connection.execute(sql.read(*definition.query))
+        cursor = connection.execute(resources.analysis_text(*definition.query))
         columns = [str(column[0]) for column in cursor.description or ()]
         return tuple(dict(zip(columns, row, strict=True)) for row in cursor.fetchall())
     except duckdb.Error as error:

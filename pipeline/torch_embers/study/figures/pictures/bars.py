@@ -8,10 +8,9 @@ from torch_embers import drawing
 from torch_embers.study.figures.pictures import captions, marks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import date
 
-    from torch_embers.study.figures.table import Row, Table
+    from torch_embers.study.figures.table import Table
     from torch_embers.study.samples import Plan
 
 MOST_CLASSES = 8
@@ -29,18 +28,18 @@ def shares(table: Table, plan: Plan) -> Any:
     rows = [row for row in table.rows if row.get("part", "all") == "all"]
     names = _samples(table, plan)
     group = table.definition.group
-    order = _order([r for r in rows if r["sample"] == names[-1]], group, list(table.definition.printed))
+    order = marks.order([r for r in rows if r["sample"] == names[-1]], group, list(table.definition.printed))
     figure, axes = drawing.new(8.4, 1.3 + 0.42 * len(order) + 0.13 * len(table.notes))
     height = 0.8 / len(names)
     for place, sample in enumerate(names):
         colour, hatch = SAMPLE_LOOKS.get(sample, (drawing.GREY, ""))
-        found = {row[group]: row for row in rows if row["sample"] == sample and row["share"] is not None}
+        drawable = {row[group]: row for row in rows if row["sample"] == sample and row["share"] is not None}
         total = max((row["n"] for row in rows if row["sample"] == sample), default=0)
-        if not found:
+        if not drawable:
             axes.plot([], [], " ", label=f"{plan.sample(sample).label} (n = {total:,}: too few)")
             continue
-        spots = [i + (place - (len(names) - 1) / 2) * height for i, c in enumerate(order) if c in found]
-        drawn = [found[c] for c in order if c in found]
+        spots = [i + (place - (len(names) - 1) / 2) * height for i, c in enumerate(order) if c in drawable]
+        drawn = [drawable[c] for c in order if c in drawable]
         label = f"{plan.sample(sample).label} (n = {total:,})"
         spread = [[r["share"] - r["low"] for r in drawn], [r["high"] - r["share"] for r in drawn]]
         axes.barh(
@@ -53,25 +52,14 @@ def shares(table: Table, plan: Plan) -> Any:
     axes.set_xlim(0, 100)
     axes.set_xlabel("share in percent")
     axes.xaxis.grid(visible=True, color=drawing.PALE)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
-    axes.set_title(table.definition.heading)
-    drawing.note(figure, captions.under(table, "Whiskers: Wilson's 95 % intervals."))
-    return figure
-
-
-def _order(rows: Sequence[Row], group: str, first: Sequence[str] = ()) -> list[str]:
-    """Classes, the most frequent first; those of ``first`` are there even where no row has them."""
-    counts: dict[str, int] = dict.fromkeys(first, 0)
-    for row in rows:
-        counts[row[group]] = counts.get(row[group], 0) + row["k"]
-    return sorted(counts, key=lambda c: (c in ("other", "not_a_bug"), -counts[c], c))
+    return marks.finish(figure, axes, table, "Whiskers: Wilson's 95 % intervals.")
 
 
 def stacked(table: Table, plan: Plan) -> Any:
     """Counts by half year, one panel for patched bugs until today and one for all candidates."""
     panels = [name for name in ("today", "candidates") if any(r["sample"] == name for r in table.rows)]
     group = table.definition.group
-    order = _order([r for r in table.rows if r["sample"] == panels[-1]], group)
+    order = marks.order([r for r in table.rows if r["sample"] == panels[-1]], group)
     shown, rest = order[:MOST_CLASSES], set(order[MOST_CLASSES:])
     halves = marks.half_years(table.rows)
     unit, more = ("items", "") if group == "class" else ("patches by part", " A patch counts once for each part.")
@@ -116,7 +104,7 @@ def breakdown(table: Table, plan: Plan) -> Any:
     n = rows[0]["n"]
     most = max([100 * row["type_k"] / n for row in rows] + [row["high"] or 0 for row in rows])
     most = max([most, *table.definition.printed.values()])
-    order = _order([{group: r[group], "k": r["k"]} for r in rows], group, list(table.definition.printed))
+    order = marks.order([{group: r[group], "k": r["k"]} for r in rows], group, list(table.definition.printed))
     figure, axes = drawing.new(7.6, 1.6 + 0.36 * len(order) + 0.13 * len(table.notes))
     for place, c in enumerate(order):
         left, look = 0.0, drawing.look(c, place)

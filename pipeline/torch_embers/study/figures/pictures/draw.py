@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import drawing
 from torch_embers.errors import InputError
 from torch_embers.study.figures.definitions import DEFINITIONS
-from torch_embers.study.figures.pictures import bars, blank, grids, lines
+from torch_embers.study.figures.pictures import bars, grids, lines, marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ def draw(table: Table, plan: Plan) -> Any:
     if picture is None:
         raise InputError(f'data/{DEFINITIONS}: figure "{definition.id}": draw: none of {", ".join(PICTURES)}')
     with drawing.styled():
-        return picture(table, plan) if table.rows else blank.blank(table)
+        return picture(table, plan) if table.rows else marks.blank(table)
 
 
 def write(table: Table, plan: Plan, folder: Path) -> tuple[Path, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
-from torch_embers.study.figures.pictures import captions
+from torch_embers.study.figures.pictures import captions, marks
 
 if TYPE_CHECKING:
     from torch_embers.study.figures.table import Table
@@ -16,8 +16,8 @@ def heat(table: Table, plan: Plan) -> Any:
     """Memory types by consequence, one panel per sample; each cell has its count, so that no colour must be read."""
     group = table.definition.group
     samples = [s.name for s in plan.samples if table.of(sample=s.name) and s.name != "today"]
-    types = _order(table, group)
-    ends = _order(table, "consequence")
+    rows = table.of(sample="candidates") or table.rows
+    types, ends = marks.order(rows, group), marks.order(rows, "consequence")
     figure, grid = drawing.new(
         3.2 + 2.9 * len(samples), 1.7 + 0.3 * len(types) + 0.13 * len(table.notes), columns=len(samples), sharey=True
     )
@@ -43,10 +43,3 @@ def heat(table: Table, plan: Plan) -> Any:
         figure, captions.under(table, "Darker: more bugs, by the square root of the count within a panel. Empty: none.")
     )
     return figure
-
-
-def _order(table: Table, column: str) -> list[str]:
-    counts: dict[str, int] = {}
-    for row in table.of(sample="candidates") or table.rows:
-        counts[row[column]] = counts.get(row[column], 0) + row["k"]
-    return sorted(counts, key=lambda c: (c == "other", -counts[c], c))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
 from torch_embers.study.figures.derive import ALL, with_share
-from torch_embers.study.figures.pictures import blank, captions, marks
+from torch_embers.study.figures.pictures import captions, marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,7 @@ def lines(table: Table, plan: Plan) -> Any:
     """Shares of the classes over time, with Wilson bands; where there are too few items, a line has a gap."""
     group = table.definition.group
     if all(row["share"] is None for row in table.rows):
-        return blank.blank(table, "Nothing is drawn: too few items.")
+        return marks.blank(table, "Nothing is drawn: too few items.")
     totals: dict[str, int] = {}
     for row in table.rows:
         totals[row[group]] = totals.get(row[group], 0) + row["k"]
@@ -90,10 +90,7 @@ def lines(table: Table, plan: Plan) -> Any:
         axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(0, 100)
     axes.yaxis.grid(visible=True, color=drawing.PALE)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
-    axes.set_title(table.definition.heading)
-    drawing.note(figure, captions.under(table, "Bands: Wilson's 95 % intervals." + _sizes(table)))
-    return figure
+    return marks.finish(figure, axes, table, "Bands: Wilson's 95 % intervals." + _sizes(table))
 
 
 def _sizes(table: Table) -> str:
@@ -129,11 +126,8 @@ def sizes(table: Table, _plan: Plan) -> Any:
     axes.set_ylabel(f"thousand {'lines' if basis == 'clone' else basis.replace('python', 'Python')}")
     axes.set_ylim(bottom=0)
     axes.yaxis.grid(visible=True, color=drawing.PALE)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
-    axes.set_title(table.definition.heading)
     note = "" if basis == "clone" else "Python only: not to be compared with the paper's totals, which count C++ too. "
-    drawing.note(figure, captions.under(table, f"Basis: {basis.replace('python', 'Python')}. {note}".strip()))
-    return figure
+    return marks.finish(figure, axes, table, f"Basis: {basis.replace('python', 'Python')}. {note}".strip())
 
 
 def curves(table: Table, plan: Plan) -> Any:
@@ -141,7 +135,7 @@ def curves(table: Table, plan: Plan) -> Any:
     group, event = table.definition.group, table.definition.event
     shown = [row for row in table.rows if row["n"] >= plan.limits.least_group][: MOST_LINES + 1]
     if not any(row[group] in table.curves for row in shown):
-        return blank.blank(table, "Nothing is drawn: too few items.")
+        return marks.blank(table, "Nothing is drawn: too few items.")
     figure, axes = drawing.new(7.6, 3.6 + 0.13 * len(table.notes))
     place = 0
     for row in shown:
@@ -168,10 +162,8 @@ def curves(table: Table, plan: Plan) -> Any:
     axes.set_xlabel("years since the report")
     axes.set_ylabel(f"percent not yet {event}")
     axes.yaxis.grid(visible=True, color=drawing.PALE)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), title=f"{event} of all in the group")
-    axes.set_title(table.definition.heading)
-    drawing.note(figure, captions.under(table, "Kaplan-Meier estimates; the band is the 95 % interval of all."))
-    return figure
+    note = "Kaplan-Meier estimates; the band is the 95 % interval of all."
+    return marks.finish(figure, axes, table, note, title=f"{event} of all in the group")
 
 
 def _visible(share: Sequence[float]) -> list[int]:

@@ -1,14 +1,43 @@
-"""Marks and places that several pictures share."""
+"""Marks, places and frames that several pictures share."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torch_embers import drawing
+from torch_embers.study.figures.pictures import captions
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from torch_embers.study.figures.table import Row
+    from torch_embers.study.figures.table import Row, Table
     from torch_embers.study.samples import Plan
+
+
+def blank(table: Table, *why: str) -> Any:
+    """A picture with text alone, where there is nothing to draw: the heading, the reasons, the notes."""
+    lines = captions.under(table, *why)
+    figure, axes = drawing.new(7.2, 0.5 + 0.17 * len(lines))
+    axes.set_axis_off()
+    axes.text(0, 1, "\n".join(lines), fontsize=8, color=drawing.GREY, transform=axes.transAxes, va="top")
+    axes.set_title(table.definition.heading)
+    return figure
+
+
+def finish(figure: Any, axes: Any, table: Table, note: str, **legend: Any) -> Any:
+    """The figure with its legend to the right, its heading, and its notes below."""
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), **legend)
+    axes.set_title(table.definition.heading)
+    drawing.note(figure, captions.under(table, note))
+    return figure
+
+
+def order(rows: Sequence[Row], column: str, first: Sequence[str] = ()) -> list[str]:
+    """Classes, the most frequent first; those of ``first`` are there even where no row has them."""
+    counts: dict[str, int] = dict.fromkeys(first, 0)
+    for row in rows:
+        counts[row[column]] = counts.get(row[column], 0) + row["k"]
+    return sorted(counts, key=lambda c: (c in ("other", "not_a_bug"), -counts[c], c))
 
 
 def end_of_study(axes: Any, place: float, plan: Plan) -> None:
@@ -20,9 +49,9 @@ def end_of_study(axes: Any, place: float, plan: Plan) -> None:
     axes.annotate("end of the study", (place, 1), ha="left", va="bottom", fontsize=7, **where)
 
 
-def printed(axes: Any, shares: Mapping[str, float], order: Sequence[str]) -> bool:
-    """Diamonds at the shares that the paper prints of the classes in ``order``; whether there are any."""
-    places = [(value, order.index(c)) for c, value in shares.items() if c in order]
+def printed(axes: Any, shares: Mapping[str, float], classes: Sequence[str]) -> bool:
+    """Diamonds at the shares that the paper prints of the classes drawn; whether there are any."""
+    places = [(value, classes.index(c)) for c, value in shares.items() if c in classes]
     if places:
         axes.plot(*zip(*places, strict=True), "D", color="black", markersize=5, label="printed in the paper", zorder=5)
     return bool(places)
