@@ -19,20 +19,9 @@ def tables() -> Iterator[tuple[str, str, Sequence[tuple[Any, ...]]]]:
     Raises:
         InputError: a file is missing or malformed.
     """
-    classes = [
-        (scheme["name"], entry["name"], entry.get("parent_class"), place, entry.get("paper_name"), entry["definition"])
-        for scheme in resources.load_toml("taxonomy.toml")["scheme"]
-        for place, entry in enumerate(scheme["class"])
-    ]
     columns = "scheme VARCHAR, class VARCHAR, parent VARCHAR, place INTEGER, paper_name VARCHAR, definition VARCHAR"
-    yield "study_classes", columns, classes
-    labels = [
-        (label.lower(), function["value"])
-        for function in resources.load_toml("labelling.toml")["function"]
-        if function["scheme"] == "backend" and function["kind"] == "label"
-        for label in function["labels"]
-    ]
-    yield "study_backend_labels", "label VARCHAR, backend VARCHAR", labels
+    yield "study_classes", columns, classes()
+    yield "study_backend_labels", "label VARCHAR, backend VARCHAR", backend_labels()
     days = wheel_lines.release_days()
     releases = [(version, days[version], place) for place, version in enumerate(sorted(days, key=Version))]
     yield "study_releases", "version VARCHAR, released DATE, place INTEGER", releases
@@ -44,3 +33,22 @@ def tables() -> Iterator[tuple[str, str, Sequence[tuple[Any, ...]]]]:
         (r.version, r.module, r.component, r.subcomponent, r.strict, r.files, r.lines) for r in wheel_lines.measured()
     ]
     yield "study_wheel_lines", columns, lines
+
+
+def classes() -> list[tuple[Any, ...]]:
+    """Classes of the taxonomy in the order of data/taxonomy.toml."""
+    return [
+        (scheme["name"], entry["name"], entry.get("parent_class"), place, entry.get("paper_name"), entry["definition"])
+        for scheme in resources.load_toml("taxonomy.toml")["scheme"]
+        for place, entry in enumerate(scheme["class"])
+    ]
+
+
+def backend_labels() -> list[tuple[str, str]]:
+    """Maintainers' labels that name a backend, in lower case (data/labelling.toml)."""
+    return [
+        (label.lower(), function["value"])
+        for function in resources.load_toml("labelling.toml")["function"]
+        if function["scheme"] == "backend" and function["kind"] == "label"
+        for label in function["labels"]
+    ]
