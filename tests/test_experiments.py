@@ -30,7 +30,6 @@ from torch_embers.study.experiments import (
     run,
     sentences,
     summary,
-    tables,
 )
 from torch_embers.study.experiments.measured import (
     AUGMENTATION,
@@ -834,4 +833,4 @@ def test_impossible_options_are_refused(tmp_path: Path, option: dict[str, int], 
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="--out"):
-        tables.write(tmp_path / "file" / "under", [], results.results([], facts()), facts())
+        results.write(tmp_path / "file" / "under", [], results.results([], facts()), facts())

@@ -68,8 +68,8 @@ def rank(candidates: Sequence[Candidate], known: Mapping[tuple[str, str], int] |
 
 def score(candidate: Candidate, rarity: Mapping[tuple[str, str], float]) -> float:
     """How informative an item is, 0 to 1, rounded so that machines agree."""
-    found = [_score(evidence, rarity) for evidence in candidate.evidence if _is_known(evidence)]
-    return round(max(found, default=0.0), 9)
+    scores = [_score(evidence, rarity) for evidence in candidate.evidence if _is_known(evidence)]
+    return round(max(scores, default=0.0), 9)
 
 
 def disagreement(evidence: SchemeEvidence) -> float:
@@ -167,13 +167,13 @@ def _apart(ordered: Sequence[Candidate]) -> list[Candidate]:
     ready = [(places[0], group) for group, places in members.items()]
     heapq.heapify(ready)
     resting: deque[tuple[int, str | int]] = deque()
-    found: list[Candidate] = []
+    order: list[Candidate] = []
     while ready or resting:
-        while resting and (resting[0][0] <= len(found) or not ready):
+        while resting and (resting[0][0] <= len(order) or not ready):
             group = resting.popleft()[1]
             heapq.heappush(ready, (members[group][0], group))
         group = heapq.heappop(ready)[1]
-        found.append(ordered[members[group].popleft()])
+        order.append(ordered[members[group].popleft()])
         if members[group]:
-            resting.append((len(found) + APART - 1, group))
-    return found
+            resting.append((len(order) + APART - 1, group))
+    return order

@@ -121,10 +121,7 @@ def _prepare(walk: Walk, annotator: str | None, limit: int) -> int:
 def _who(store: Store, annotator: str | None, walk: Walk) -> str:
     """The annotator's name; empty where nobody gives one."""
     if annotator is not None:
-        name = valid_name(annotator)
-        if foreign_name(store, name):
-            raise InputError(f"{name!r} is the name of an annotator that is no person: choose another one")
-        return name
+        return _own_name(store, annotator)
     while True:
         try:
             typed = walk.line("your name, as it shall stand beside the labels", NAME_CHARS)
@@ -133,13 +130,17 @@ def _who(store: Store, annotator: str | None, walk: Walk) -> str:
         if typed is None:
             return ""
         try:
-            name = valid_name(typed)
+            return _own_name(store, typed)
         except InputError as error:
             walk.out.print(shown_text(str(error)))
-            continue
-        if not foreign_name(store, name):
-            return name
-        walk.out.print(shown_text(f"{name!r} is the name of an annotator that is no person: choose another one"))
+
+
+def _own_name(store: Store, typed: str) -> str:
+    """A name, tidied, that no automated annotator has; InputError where there is none."""
+    name = valid_name(typed)
+    if foreign_name(store, name):
+        raise InputError(f"{name!r} is the name of an annotator that is no person: choose another one")
+    return name
 
 
 def _resume(store: Store, empty: Session, annotator: str, state: JournalState, limit: int) -> Session:

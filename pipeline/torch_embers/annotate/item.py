@@ -47,7 +47,7 @@ def load(store: Store, item: Key) -> ItemView:
     key = {"repo": item[0], "number": item[1]}
     with store.read() as connection:
         names = tables(connection)
-        found = connection.execute(
+        rows = connection.execute(
             "SELECT kind, title, body, state, state_reason, labels, created_at FROM items "
             "WHERE repo = $repo AND number = $number",
             key,
@@ -62,7 +62,7 @@ def load(store: Store, item: Key) -> ItemView:
             "WHERE repo = $repo AND number = $number",
             key,
         ).fetchall()
-    kind, title, body, state, reason, labels, created = found[0] if found else (None, "", "", "gone", None, None, None)
+    kind, title, body, state, reason, labels, created = rows[0] if rows else (None, "", "", "gone", None, None, None)
     words = (kind or "item", state or "state unknown", reason, created and f"{created:%Y-%m-%d}")
     return ItemView(
         item,
@@ -77,10 +77,10 @@ def load(store: Store, item: Key) -> ItemView:
 
 def _guesses(rows: Iterable[tuple[str, str, float, bool]]) -> dict[str, str]:
     """The model's guesses by scheme; several where any number of classes may hold."""
-    found: dict[str, list[str]] = defaultdict(list)
+    guesses: dict[str, list[str]] = defaultdict(list)
     for scheme, value, probability, abstained in rows:
-        found[scheme].append(_guess(value, probability, abstained))
-    return {scheme: ", ".join(words) for scheme, words in found.items()}
+        guesses[scheme].append(_guess(value, probability, abstained))
+    return {scheme: ", ".join(words) for scheme, words in guesses.items()}
 
 
 def _guess(value: str, probability: float, abstained: bool) -> str:

@@ -75,7 +75,7 @@ def entry_line(entry: Entry) -> bytes:
 
 def read_entries(lines: Iterable[bytes]) -> tuple[list[Entry], int]:
     """Entries of a journal, and how many lines are none (torn by a crash, or edited by hand)."""
-    found, bad = [], 0
+    entries, bad = [], 0
     for line in lines:
         if not line.strip():
             continue
@@ -83,16 +83,14 @@ def read_entries(lines: Iterable[bytes]) -> tuple[list[Entry], int]:
         if entry is None:
             bad += 1
         else:
-            found.append(entry)
-    return found, bad
+            entries.append(entry)
+    return entries, bad
 
 
 def _entry(line: bytes) -> Entry | None:
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):
-        return None
-    if not isinstance(said, dict):
         return None
     match said:
         case {"action": str(action), "repo": str(repo), "number": int(number), "annotator": str(annotator)}:

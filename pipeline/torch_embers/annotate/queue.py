@@ -102,16 +102,16 @@ def pick(
         names["votes"] = _VOTES.format(**names)
         asked = {"annotator": annotator, "schemes": list(schemes), "per_class": PER_CLASS}
         lists = {"done": [f"{repo}#{number}" for repo, number in done], "begun": [f"{r}#{n}" for r, n in begun]}
-        found = connection.execute(_PICK.format(**names, pool=POOL + len(begun)), asked | lists).fetchall()
-        place = {"repos": [row[0] for row in found], "numbers": [row[1] for row in found], "annotator": annotator}
+        pooled = connection.execute(_PICK.format(**names, pool=POOL + len(begun)), asked | lists).fetchall()
+        place = {"repos": [row[0] for row in pooled], "numbers": [row[1] for row in pooled], "annotator": annotator}
         said = connection.execute(_EVIDENCE.format(**names), place).fetchall()
         known = connection.execute(_KNOWN).fetchall()
         measured = connection.execute(_MEASURED.format(**names)).fetchall()
     evidence = _evidence(said, _worth(store, measured), taxonomy, schemes)
-    groups = _groups([row[2] for row in found])
+    groups = _groups([row[2] for row in pooled])
     candidates = [
         active.Candidate(repo, number, evidence.get((repo, number), ()), group, moment_text(changed) or "")
-        for (repo, number, _, changed), group in zip(found, groups, strict=True)
+        for (repo, number, _, changed), group in zip(pooled, groups, strict=True)
     ]
     ranked = active.rank(candidates, {(scheme, value): count for scheme, value, count in known})
     keys = [(one.repo, one.number) for one in ranked]
@@ -130,13 +130,13 @@ def _evidence(
             model[(repo, number), scheme][value] = probability
         else:
             votes[(repo, number), scheme][value] += worth.get(function, 0.0)
-    found: dict[Key, list[active.SchemeEvidence]] = defaultdict(list)
+    evidence_of: dict[Key, list[active.SchemeEvidence]] = defaultdict(list)
     for item, scheme in sorted({*model, *votes}):
         if scheme in schemes:
             classes = len(taxonomy.scheme(scheme).names())
             key = (item, scheme)
-            found[item].append(active.SchemeEvidence(scheme, classes, model.get(key, {}), votes.get(key, {})))
-    return {item: tuple(evidence) for item, evidence in found.items()}
+            evidence_of[item].append(active.SchemeEvidence(scheme, classes, model.get(key, {}), votes.get(key, {})))
+    return {item: tuple(evidence) for item, evidence in evidence_of.items()}
 
 
 def _worth(store: Store, measured: Iterable[tuple[Any, ...]]) -> dict[str, float]:
@@ -146,8 +146,8 @@ def _worth(store: Store, measured: Iterable[tuple[Any, ...]]) -> dict[str, float
     for repo, number, *vote in measured:
         votes[repo, number].append(WeakLabel(*vote))
     answers = {(item.repo, item.number): item.answers for item in gold.load(store)}
-    found = {name: accuracy.weight for name, accuracy in estimate(votes, answers, labeller).items()}
-    return found | {"": log_odds(labeller.assumed["annotator"])}
+    weights = {name: accuracy.weight for name, accuracy in estimate(votes, answers, labeller).items()}
+    return weights | {"": log_odds(labeller.assumed["annotator"])}
 
 
 def _groups(titles: Sequence[str]) -> list[str]:

@@ -97,8 +97,8 @@ class Session:
 
     def labels(self, item: Key) -> dict[str, str]:
         """The single values given to an item, by scheme."""
-        found = {scheme: self.answers.get((item, scheme)) for scheme in self.taxonomy.schemes}
-        return {scheme: answer.values[0] for scheme, answer in found.items() if answer and len(answer.values) == 1}
+        answers = {scheme: self.answers.get((item, scheme)) for scheme in self.taxonomy.schemes}
+        return {scheme: answer.values[0] for scheme, answer in answers.items() if answer and len(answer.values) == 1}
 
     def options(self) -> tuple[ClassDef, ...]:
         """The classes that the present question offers."""

@@ -69,8 +69,8 @@ def _usable(connection: duckdb.DuckDBPyConnection, store: Store) -> int:
 
 
 def _rank_releases(connection: duckdb.DuckDBPyConnection) -> None:
-    found = connection.execute("SELECT build, version FROM chosen_builds").fetchall()
-    ordered = sorted(found, key=lambda row: (version_key(row[1]), row[0]))
+    builds = connection.execute("SELECT build, version FROM chosen_builds").fetchall()
+    ordered = sorted(builds, key=lambda row: (version_key(row[1]), row[0]))
     names = pa.array([build for build, _ in ordered], pa.string())
     connection.register(
         "releases", pa.table({"build": names, "position": pa.array(range(1, len(ordered) + 1), pa.int32())})

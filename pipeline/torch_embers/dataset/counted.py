@@ -90,8 +90,8 @@ def _listed(lines: Iterable[str]) -> str:
 
 def _counted(rows: pa.Table, columns: Sequence[str], *, least: int = 1) -> str:
     """How many rows have each combination of values, the most frequent first."""
-    found = Counter(zip(*(rows[name].to_pylist() for name in columns), strict=True))
-    ordered = sorted(found.items(), key=lambda entry: (-entry[1], tuple(map(str, entry[0]))))
+    counts = Counter(zip(*(rows[name].to_pylist() for name in columns), strict=True))
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], tuple(map(str, entry[0]))))
     lines = [(*map(plain, values), f"{count:,}") for values, count in ordered if count >= least]
     return markdown((*columns, "rows:"), lines) if lines else NOTHING
 
@@ -111,11 +111,11 @@ def _named(counts: Mapping[Any, int], words: Mapping[str, str], what: str) -> st
 
 
 def _kinds(items: pa.Table) -> str:
-    found = Counter(zip(items["kind"].to_pylist(), items["state"].to_pylist(), strict=True))
+    counts = Counter(zip(items["kind"].to_pylist(), items["state"].to_pylist(), strict=True))
     words = {"issue": "issues", "pull": "pull requests"}
     kinds = [
         f"{count:,} {plain(state)} {words.get(kind, 'items of unknown kind')}"
-        for (kind, state), count in sorted(found.items(), key=str)
+        for (kind, state), count in sorted(counts.items(), key=str)
     ]
     repositories = sorted(set(items["repo"].to_pylist()))
     shown = ", ".join(map(plain, repositories[:5])) + (" and others" if len(repositories) > 5 else "")
@@ -133,18 +133,18 @@ def _missing(items: pa.Table) -> str:
 
 def _classes(labels: pa.Table) -> str:
     columns = ("scheme", "value", "annotator_kind", "annotator")
-    found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    by_class: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for scheme, value, kind, annotator in zip(*(labels[name].to_pylist() for name in columns), strict=True):
-        found[scheme, value][f"{annotator} ({kind})"] += 1
-    names = sorted({name for counts in found.values() for name in counts})
-    ordered = sorted(found.items(), key=lambda entry: (entry[0][0], -sum(entry[1].values()), entry[0][1]))
+        by_class[scheme, value][f"{annotator} ({kind})"] += 1
+    names = sorted({name for counts in by_class.values() for name in counts})
+    ordered = sorted(by_class.items(), key=lambda entry: (entry[0][0], -sum(entry[1].values()), entry[0][1]))
     lines = [(plain(s), plain(v), *(f"{counts[name]:,}" for name in names)) for (s, v), counts in ordered]
     return markdown(("scheme", "class", *(f"{plain(name)}:" for name in names)), lines) if lines else NOTHING
 
 
 def _backends(catalog: pa.Table) -> str:
-    found = Counter(name for names in catalog["backends"].to_pylist() for name in names or ())
-    lines = [(plain(name), f"{count:,}") for name, count in sorted(found.items(), key=lambda e: (-e[1], e[0]))]
+    counts = Counter(name for names in catalog["backends"].to_pylist() for name in names or ())
+    lines = [(plain(name), f"{count:,}") for name, count in sorted(counts.items(), key=lambda e: (-e[1], e[0]))]
     return markdown(("backend", "bugs:"), lines) if lines else NOTHING
 
 
@@ -227,11 +227,11 @@ def _agreement(labels: pa.Table) -> str:
         (scheme, f"{kind}:{name}", (repo, number), value)
         for scheme, kind, name, repo, number, value in zip(*columns, strict=True)
     ]
-    found = agreement.between(labelled)
-    if not found:
+    agreements = agreement.between(labelled)
+    if not agreements:
         return f"No two annotators labelled the same {agreement.LEAST_SHARED} items, so agreement is unknown."
-    lines = [(plain(a.scheme), plain(a.one), plain(a.other), f"{a.items:,}", str(a.kappa)) for a in found]
-    people = sum(a.one.startswith("human:") and a.other.startswith("human:") for a in found)
+    lines = [(plain(a.scheme), plain(a.one), plain(a.other), f"{a.items:,}", str(a.kappa)) for a in agreements]
+    people = sum(a.one.startswith("human:") and a.other.startswith("human:") for a in agreements)
     note = "" if people else "No two people labelled the same items: none of these is agreement between people. "
     return (
         f"{markdown(('scheme', 'one', 'other', 'items:', 'kappa'), lines)}\n\n{note}"

@@ -94,14 +94,14 @@ def _swap(made: Path, place: Path, old: Path) -> None:
 
 def _held(place: Path) -> set[str]:
     """Everything in a folder but its sub-folders, by path below it."""
-    found = set()
+    held = set()
     for root, folders, names in os.walk(place, onerror=_raise):
         here = Path(root)
         links = [name for name in folders if (here / name).is_symlink()]
-        found |= {(here / name).relative_to(place).as_posix() for name in (*names, *links)}
+        held |= {(here / name).relative_to(place).as_posix() for name in (*names, *links)}
         if not names and not folders and here != place:
-            found.add(here.relative_to(place).as_posix())
-    return found
+            held.add(here.relative_to(place).as_posix())
+    return held
 
 
 def _raise(error: OSError) -> None:

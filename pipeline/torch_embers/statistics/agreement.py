@@ -54,15 +54,15 @@ def between(labelled: Iterable[tuple[str, str, Hashable, str]], least: int = LEA
     known: dict[tuple[str, str], dict[Hashable, str]] = {}
     for scheme, annotator, item, value in labelled:
         known.setdefault((scheme, annotator), {})[item] = value
-    found = []
+    agreements = []
     for (one_scheme, one), (other_scheme, other) in combinations(sorted(known), 2):
         first, second = known[one_scheme, one], known[other_scheme, other]
         both = [item for item in first if item in second]
         if one_scheme == other_scheme and len(both) >= max(1, least):
             chance_free = kappa([first[item] for item in both], [second[item] for item in both], both)
             same = sum(first[item] == second[item] for item in both)
-            found.append(Agreement(one_scheme, one, other, chance_free, len(both), same))
-    return found
+            agreements.append(Agreement(one_scheme, one, other, chance_free, len(both), same))
+    return agreements
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +96,11 @@ def by_scheme(
     """
     rows = list(labelled)
     pairs = between(rows, least)
-    found = []
+    schemes = []
     for scheme in sorted({row[0] for row in rows}):
         own = [(annotator, item, value) for of, annotator, item, value in rows if of == scheme]
         items = len(_units(own))
-        found.append(
+        schemes.append(
             Agreed(
                 scheme,
                 tuple(sorted({annotator for annotator, _, _ in own})),
@@ -109,7 +109,7 @@ def by_scheme(
                 alpha(own, least=least, samples=samples, seed=seed),
             )
         )
-    return tuple(found)
+    return tuple(schemes)
 
 
 def alpha(
@@ -150,10 +150,10 @@ def alpha(
 
 def _units(labelled: Iterable[tuple[str, Hashable, str]]) -> Mapping[Hashable, Mapping[str, str]]:
     """The labels of each item that has two or more, by annotator."""
-    found: dict[Hashable, dict[str, str]] = defaultdict(dict)
+    labels_of: dict[Hashable, dict[str, str]] = defaultdict(dict)
     for annotator, item, value in labelled:
-        found[item][annotator] = value
-    return {item: labels for item, labels in found.items() if len(labels) > 1}
+        labels_of[item][annotator] = value
+    return {item: labels for item, labels in labels_of.items() if len(labels) > 1}
 
 
 def _sums(counts: Floats) -> Floats:

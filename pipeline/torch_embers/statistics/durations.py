@@ -71,5 +71,5 @@ class Durations:
     def ends_at(self, steps: Floats) -> Ints:
         """How many end at each of these times."""
         ordered = np.sort(self.days[self.ended])
-        found = np.searchsorted(ordered, steps, side="right") - np.searchsorted(ordered, steps, side="left")
-        return found.astype(np.int64)
+        ends = np.searchsorted(ordered, steps, side="right") - np.searchsorted(ordered, steps, side="left")
+        return ends.astype(np.int64)

@@ -201,13 +201,13 @@ def reliability(confidence: Sequence[float], right: Sequence[bool], bins: int = 
     """
     sure, hits = _confidences(confidence, right)
     number = np.clip(np.ceil(sure * bins).astype(np.int64) - 1, 0, bins - 1)
-    found = []
+    bars = []
     for place in range(bins):
         chosen = number == place
         if chosen.any():
             mean, share = float(sure[chosen].mean()), float(hits[chosen].mean())
-            found.append(Bin(place / bins, (place + 1) / bins, int(chosen.sum()), mean, share))
-    return found
+            bars.append(Bin(place / bins, (place + 1) / bins, int(chosen.sum()), mean, share))
+    return bars
 
 
 def calibration_error(confidence: Sequence[float], right: Sequence[bool], bins: int = BINS) -> float:

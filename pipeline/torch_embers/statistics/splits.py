@@ -217,14 +217,14 @@ def _mixed(value: Hashes) -> Hashes:
 def _buckets(shingles: Sequence[Hashes]) -> Iterable[list[int]]:
     """Yield lists of positions that share a band of their MinHash signature."""
     salts = _mixed(np.arange(1, BANDS * ROWS + 1, dtype=np.uint64) * _WORD)
-    found: dict[tuple[int, bytes], list[int]] = {}
+    buckets: dict[tuple[int, bytes], list[int]] = {}
     for place, members in enumerate(shingles):
         if not members.size:
             continue
         signature = np.array([_mixed(members ^ salt).min() for salt in salts], dtype=np.uint64).reshape(BANDS, ROWS)
         for band, row in enumerate(signature):
-            found.setdefault((band, row.tobytes()), []).append(place)
-    return (bucket for bucket in found.values() if len(bucket) > 1)
+            buckets.setdefault((band, row.tobytes()), []).append(place)
+    return (bucket for bucket in buckets.values() if len(bucket) > 1)
 
 
 def _group_counts(labels: Sequence[str], numbers: Ints, count: int) -> Ints:

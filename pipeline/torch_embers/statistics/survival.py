@@ -117,12 +117,12 @@ def _estimate(seen: Durations, confidence: float, least: int) -> Survival | Insu
 
 def _curve(seen: Durations, confidence: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Steps, share, and the two limits of the band, from time 0 on."""
-    found = stats.ecdf(stats.CensoredData.right_censored(seen.days, ~seen.ended)).sf
+    curve = stats.ecdf(stats.CensoredData.right_censored(seen.days, ~seen.ended)).sf
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # it has no limits where the share is 1 or 0: see _low, _high
-        band = found.confidence_interval(confidence_level=confidence, method="log-log")
-    share = found.probabilities
-    columns = [found.quantiles, share, _low(band.low.probabilities, share), _high(band.high.probabilities, share)]
+        band = curve.confidence_interval(confidence_level=confidence, method="log-log")
+    share = curve.probabilities
+    columns = [curve.quantiles, share, _low(band.low.probabilities, share), _high(band.high.probabilities, share)]
     if columns[0][0] > 0:
         columns = [np.insert(column, 0, start) for column, start in zip(columns, (0.0, 1.0, 1.0, 1.0), strict=True)]
     return columns[0], columns[1], columns[2], columns[3]

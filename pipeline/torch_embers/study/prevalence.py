@@ -172,8 +172,8 @@ def solve(rates: Floats, observed: Floats) -> Floats:
     """
     count = len(rates)
     system = np.vstack([(rates - observed).T, np.ones(count)])
-    found, _ = optimize.nnls(system, np.append(np.zeros(len(observed)), 1.0))
-    shares: Floats = found / found.sum()
+    solution, _ = optimize.nnls(system, np.append(np.zeros(len(observed)), 1.0))
+    shares: Floats = solution / solution.sum()
     return shares
 
 
@@ -202,7 +202,7 @@ def _merged(confusion: Confusion, least_gold: float, most_condition: float) -> _
     """Merge classes that the classifier does not distinguish, until the matrix can be inverted."""
     counts = np.array(confusion.matrix, dtype=np.float64)
     gold = dict(zip(confusion.classes, counts.sum(axis=1).tolist(), strict=True))
-    found = dict(zip(confusion.classes, np.diagonal(counts).tolist(), strict=True))
+    recognised = dict(zip(confusion.classes, np.diagonal(counts).tolist(), strict=True))
     merged = {name: f"{number:g} gold items" for name, number in gold.items() if number < least_gold}
     while True:
         table = _table(confusion.classes, counts, merged)
@@ -213,10 +213,10 @@ def _merged(confusion: Confusion, least_gold: float, most_condition: float) -> _
             )
         if table.condition <= most_condition:
             return table
-        worst = min(single, key=lambda name: found[name] / gold[name], default="")
+        worst = min(single, key=lambda name: recognised[name] / gold[name], default="")
         if not worst:
             return InsufficientData(f"the matrix is near singular (condition number {table.condition:.0f})")
-        merged[worst] = f"{found[worst] / gold[worst]:.0%} recognised"
+        merged[worst] = f"{recognised[worst] / gold[worst]:.0%} recognised"
 
 
 def _table(classes: Sequence[str], counts: Floats, merged: Mapping[str, str]) -> _Table:

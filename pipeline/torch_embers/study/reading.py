@@ -135,10 +135,8 @@ class Reading:
         Raises:
             InputError: there is no table or figure or no column of this name.
         """
-        import pandas as pd
-
         made = self.table(name, **where)
-        return pd.DataFrame(list(made.items)) if items else pd.DataFrame(list(made.rows), columns=list(made.columns))
+        return _frame(made.items) if items else _frame(made.rows, made.columns)
 
     def shown(self, name: str, **where: Any) -> Shown:
         """A table or figure in ready text: samples side by side, shares with counts and intervals in one cell.
@@ -146,12 +144,10 @@ class Reading:
         Raises:
             InputError: there is no table or figure or no column of this name.
         """
-        import pandas as pd
-
         from torch_embers.study.figures.display import display
 
         columns, rows = display(self.table(name, **where), self.study.plan)
-        return Shown(pd.DataFrame(rows, columns=list(columns), dtype=object))
+        return Shown(_frame(rows, columns).astype(object))
 
     def notes(self, name: str) -> str:
         """What must stand under a table or figure: how many items, how they were selected, what was left out.
@@ -185,11 +181,9 @@ class Reading:
         ``kind`` says of what the number is (count, share, loc, ratio, time, year, size). ``impossible`` says that a
         check by itself shows the printed number to be impossible; ``consistent`` that no check failed.
         """
-        import pandas as pd
-
         from torch_embers.study.claims import checks, claims_table
 
-        words = pd.DataFrame(claims_table.rows(self.report), columns=list(claims_table.COLUMNS))
+        words = _frame(claims_table.rows(self.report), claims_table.COLUMNS)
         results = self.report.results
         return words.assign(
             section=[result.claim.section for result in results],
@@ -203,20 +197,22 @@ class Reading:
 
     def claims_by_basis(self) -> pd.DataFrame:
         """How many claims have each verdict, by what our figure rests on."""
-        import pandas as pd
-
         from torch_embers.study.claims import claims_table
         from torch_embers.study.claims.verdicts import VERDICTS
 
         rows = [(basis, *counts) for basis, counts in claims_table.by_basis(self.report)]
-        return pd.DataFrame(rows, columns=["our figure rests on", *VERDICTS])
+        return _frame(rows, ("our figure rests on", *VERDICTS))
 
     def findings(self) -> pd.DataFrame:
         """Every finding of data/findings.toml, what the data show, and whether they support it."""
-        import pandas as pd
-
         rows = [(o.finding.says, o.numbers, o.supported, o.insufficient) for o in self.outcomes]
-        return pd.DataFrame(rows, columns=["finding", "here", "supported", "insufficient data"])
+        return _frame(rows, ("finding", "here", "supported", "insufficient data"))
+
+
+def _frame(rows: Sequence[Any], columns: Sequence[str] | None = None) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(list(rows), columns=None if columns is None else list(columns))
 
 
 def read(database: Path | None = None, *, as_of: date | None = None) -> Reading:
@@ -284,12 +280,12 @@ def experiments_in(folder: Path | None = None) -> Experiments | None:
         InputError: the file is damaged.
     """
     homes = [home.joinpath(*RESULTS) for home in (resources.CHECKOUT_DIR, resources.SHIPPED_DIR)]
-    found = next((home for home in ([folder] if folder else homes) if (home / EXPERIMENTS).is_file()), None)
-    if found is None:
+    home = next((home for home in ([folder] if folder else homes) if (home / EXPERIMENTS).is_file()), None)
+    if home is None:
         return None
     try:
-        record = json.loads((found / EXPERIMENTS).read_text(encoding="utf-8"))
-        pictures = tuple(_kept(found, path.stem) for path in sorted(found.glob("figure_[89].svg")))
+        record = json.loads((home / EXPERIMENTS).read_text(encoding="utf-8"))
+        pictures = tuple(_kept(home, path.stem) for path in sorted(home.glob("figure_[89].svg")))
         return Experiments(tuple(record["finding"]), tuple(record["notes"]), record["machine"], pictures)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{EXPERIMENTS}: {error!r}: run `embers study experiments` again") from error

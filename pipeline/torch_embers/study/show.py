@@ -79,9 +79,9 @@ def print_table(made: Table, plan: Plan) -> None:
 
 def print_findings(folder: Path) -> None:
     """Print what the experiments found, in the words of experiments.json."""
-    found = json.loads((folder / "experiments.json").read_text(encoding="utf-8"))
+    record = json.loads((folder / "experiments.json").read_text(encoding="utf-8"))
     stdout().print("\nExperiments")
-    for finding in found["finding"]:
+    for finding in record["finding"]:
         stdout().print(f"- {plain(finding)}", soft_wrap=True)
 
 

@@ -63,13 +63,13 @@ def _percents(paper: PaperClaims, claim: Claim, entry: dict[str, Any]) -> list[P
 
 def _joint(paper: PaperClaims, claim: Claim, entry: dict[str, Any]) -> tuple[bool, str]:
     up_to = entry.get("up_to", UP_TO)
-    found = consistency.wholes(_percents(paper, claim, entry), up_to)
-    fits = [f"{', '.join(map(str, w.counts))} of {w.n}" for w in found[:4]] or [f"no n up to {up_to}"]
+    wholes = consistency.wholes(_percents(paper, claim, entry), up_to)
+    fits = [f"{', '.join(map(str, w.counts))} of {w.n}" for w in wholes[:4]] or [f"no n up to {up_to}"]
     together = f"with {', '.join(_shown(paper.value(o)) for o in entry['with'])} it fits {' or '.join(fits)}"
     stated = entry.get("n")
     if stated is None:
-        return bool(found), together
-    holds = stated in [w.n for w in found]
+        return bool(wholes), together
+    holds = stated in [w.n for w in wholes]
     return holds, f"{together}{'' if holds else f', not {stated}'}"
 
 

@@ -65,7 +65,7 @@ def neighbours(percent: Printed, n: int) -> list[int]:
 
 def wholes(percents: Sequence[Printed], up_to: int) -> list[Whole]:
     """All n up to ``up_to`` of which every one of the percentages is a share; of several counts the nearest."""
-    found = []
+    fitting_wholes = []
     for n in range(1, up_to + 1):
         nearest = []
         for percent in percents:
@@ -74,8 +74,8 @@ def wholes(percents: Sequence[Printed], up_to: int) -> list[Whole]:
                 break
             nearest.append(min(fitting, key=lambda k: abs(Fraction(HUNDRED * k, n) - percent.value)))
         else:
-            found.append(Whole(n, tuple(nearest)))
-    return found
+            fitting_wholes.append(Whole(n, tuple(nearest)))
+    return fitting_wholes
 
 
 def sums_to(parts: Sequence[Printed], whole: Fraction) -> bool:

@@ -67,7 +67,7 @@ class Series:
                 theirs = step(theirs, draw)
                 seen[name].append(augmentation.layout(theirs))
             worst = max(worst, float((ours - theirs).abs().max()))
-        return worst, {name: " or ".join(dict.fromkeys(sorted(found))) for name, found in seen.items()}
+        return worst, {name: " or ".join(dict.fromkeys(sorted(layouts))) for name, layouts in seen.items()}
 
     def measure(self, plan: Plan, advanced: Callable[[int], None]) -> Iterator[Measured]:
         """All times: pairs of passes through the whole chain and, spread among them, passes that time each operation.

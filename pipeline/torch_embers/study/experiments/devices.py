@@ -59,13 +59,10 @@ def choose(torch: Any, wanted: Sequence[str] | None) -> tuple[Device, ...]:
         if name not in there:
             known = "is not usable here" if name in KNOWN else "is no device"
             raise InputError(f"--device {name!r} {known}: this torch can use {', '.join(there)}")
-    return tuple(Device(name, _wait(torch, name)) for name in dict.fromkeys(wanted or there))
-
-
-def _wait(torch: Any, device: str) -> Callable[[], None]:
-    """What returns when all work of a device is done."""
-    found: Callable[[], None] = _at_once if device == "cpu" else getattr(torch, device).synchronize
-    return found
+    return tuple(
+        Device(name) if name == "cpu" else Device(name, getattr(torch, name).synchronize)
+        for name in dict.fromkeys(wanted or there)
+    )
 
 
 def free_bytes(torch: Any, device: str, host: int) -> int:

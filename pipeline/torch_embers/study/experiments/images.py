@@ -45,13 +45,13 @@ def load(path: Path | None, count: int, seed: int) -> tuple[NDArray[np.uint8], s
     if path is None:
         return made(count, seed), f"{count:,} generated images (smooth noise, seed {seed}), not CIFAR-10"
     try:
-        found = _read(path, count)
+        images = _read(path, count)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}; {HOW}") from error
-    if not len(found):
+    if not len(images):
         raise InputError(f"{path}: there is no image in it; {HOW}")
     kind = "CIFAR-10's binary files" if path.is_dir() or path.suffix == ".bin" else "an array file"
-    return found, f"{len(found):,} images of {kind}"
+    return images, f"{len(images):,} images of {kind}"
 
 
 def made(count: int, seed: int) -> NDArray[np.uint8]:
@@ -121,11 +121,11 @@ def _unpacked(path: Path) -> Any:
         raise InputError(f"{path}: no plain array: {_first_line(error)}; {HOW}") from error
 
 
-def _shaped(path: Path, found: Any, count: int) -> NDArray[np.uint8]:
-    shape, kind = getattr(found, "shape", ()), getattr(found, "dtype", "no array")
+def _shaped(path: Path, array: Any, count: int) -> NDArray[np.uint8]:
+    shape, kind = getattr(array, "shape", ()), getattr(array, "dtype", "no array")
     if len(shape) != 4 or shape[1:] != (SIDE, SIDE, CHANNELS) or kind != np.uint8:
         raise InputError(f"{path}: {kind} in {tuple(shape)}; {HOW}")
-    return np.ascontiguousarray(found[:count], dtype=np.uint8)
+    return np.ascontiguousarray(array[:count], dtype=np.uint8)
 
 
 def _first_line(error: Exception) -> str:

@@ -15,7 +15,7 @@ GROUP = Path("/sys/fs/cgroup")
 
 def describe(torch: Any, devices: tuple[str, ...]) -> dict[str, str | int | float]:
     """What the times depend on: processor, cores, threads, memory, kernel, torch and its devices."""
-    found: dict[str, str | int | float] = {
+    machine: dict[str, str | int | float] = {
         "processor": _first(PROCESSOR, "model name") or platform.processor() or platform.machine(),
         "cores": cores(),
         "threads": torch.get_num_threads(),
@@ -27,8 +27,8 @@ def describe(torch: Any, devices: tuple[str, ...]) -> dict[str, str | int | floa
         "capability": str(torch.backends.cpu.get_cpu_capability()),
     }
     if "cuda" in devices:
-        found["cuda"] = str(torch.cuda.get_device_name(0))
-    return found
+        machine["cuda"] = str(torch.cuda.get_device_name(0))
+    return machine
 
 
 def cores() -> int:

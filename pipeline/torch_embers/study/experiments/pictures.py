@@ -28,17 +28,17 @@ SPREAD = 0.16
 PLACES = ("last", "2nd last", "3rd last", "4th last", "5th last")
 
 
-def write(out: Path, found: Sequence[Measured], results: Results, facts: Facts) -> tuple[Path, ...]:
+def write(out: Path, measured: Sequence[Measured], results: Results, facts: Facts) -> tuple[Path, ...]:
     """Draw what there are results for: figure_8 and figure_9, of the CPU, and figure_8_cuda and so on of others.
 
     Raises:
         InputError: the folder cannot be written to, or Matplotlib is not installed.
     """
     paths: list[Path] = []
-    for device in dict.fromkeys(one.device for one in found):
+    for device in dict.fromkeys(one.device for one in measured):
         tail = "" if device == "cpu" else f"_{device}"
         if arms := [one for one in results.compared if one.device == device]:
-            paths += _save(_figure_8(arms, found, results, facts), out, f"figure_8{tail}")
+            paths += _save(_figure_8(arms, measured, results, facts), out, f"figure_8{tail}")
         if times := [one for one in results.orders if one.device == device]:
             paths += _save(_figure_9(times, results, facts), out, f"figure_9{tail}")
     return tuple(paths)
@@ -55,12 +55,12 @@ def _save(figure: Any, out: Path, name: str) -> list[Path]:
         raise InputError(f"{out}: cannot write there: {error.strerror}; choose another folder with --out") from error
 
 
-def _figure_8(arms: Sequence[Compared], found: Sequence[Measured], results: Results, facts: Facts) -> Any:
+def _figure_8(arms: Sequence[Compared], measured: Sequence[Measured], results: Results, facts: Facts) -> Any:
     figure, axes = drawing.new(
         1.6 + 2.2 * len(arms), 5.6, rows=2, columns=len(arms), squeeze=False, gridspec_kw={"height_ratios": [2, 3]}
     )
     for place, one in enumerate(arms):
-        _draw_passes(axes[0][place], one, found)
+        _draw_passes(axes[0][place], one, measured)
         steps = [s for s in results.steps if (s.device, s.series) == (one.device, one.series)]
         _draw_steps(axes[1][place], steps, named=place == 0)
     axes[0][0].set_ylabel("time per image (µs)")
@@ -79,12 +79,12 @@ def _figure_8(arms: Sequence[Compared], found: Sequence[Measured], results: Resu
     return figure
 
 
-def _draw_passes(axes: Any, one: Compared, found: Sequence[Measured]) -> None:
+def _draw_passes(axes: Any, one: Compared, measured: Sequence[Measured]) -> None:
     limit = CUT * 1e6 * max(one.default.value, one.aware.value)
     for place, (arm, median) in enumerate(zip(ARMS, (one.default, one.aware), strict=True)):
         times = [
             1e6 * row.seconds / row.amount
-            for row in found
+            for row in measured
             if (row.device, row.series, row.variant, row.step) == (one.device, one.series, arm, CHAIN)
         ]
         across = place + np.linspace(-SPREAD, SPREAD, len(times))

@@ -69,30 +69,29 @@ def run(
         )
     ]
     progress.expects(sum(task.amount for task in tasks))
-    found: list[Measured] = []
+    measured: list[Measured] = []
     for task in tasks:
-        found += task.measure(progress.advanced)
-        write(out, found, facts, pictures=task.last)
+        measured += task.measure(progress.advanced)
+        write(out, measured, facts, pictures=task.last)
         progress.said(f"measured: {task.name}")
-    return found
+    return measured
 
 
-def write(out: Path, found: Sequence[Measured], facts: Facts, *, pictures: bool = True) -> tuple[Path, ...]:
-    """Write tables, experiments.json and pictures of the times in ``found``.
+def write(out: Path, measured: Sequence[Measured], facts: Facts, *, pictures: bool = True) -> tuple[Path, ...]:
+    """Write tables, experiments.json and pictures of the times in ``measured``.
 
     Raises:
         InputError: the folder cannot be written to, or Matplotlib is not installed.
     """
-    from torch_embers.study.experiments import tables
-    from torch_embers.study.experiments.results import results
+    from torch_embers.study.experiments import results
 
-    made = results(found, facts)
-    paths = tables.write(out, found, made, facts)
+    made = results.results(measured, facts)
+    paths = results.write(out, measured, made, facts)
     if not pictures:
         return paths
     from torch_embers.study.experiments import pictures as drawn
 
-    return (*paths, *drawn.write(out, found, made, facts))
+    return (*paths, *drawn.write(out, measured, made, facts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,16 +60,16 @@ def verdict(one: Compared, printed: Printed) -> str:
     return "the same" if one.ratio.high < printed_ratio else "unclear"
 
 
-def on_augmentation(found: Sequence[Compared], printed: Printed) -> str:
+def on_augmentation(compared: Sequence[Compared], printed: Printed) -> str:
     """How many series speak for the contiguity-aware arm."""
-    verdicts = Counter(verdict(one, printed) for one in found)
+    verdicts = Counter(verdict(one, printed) for one in compared)
     printed_ratio = printed.default_seconds / printed.aware_seconds
     around = sum(
-        one.ratio.low <= printed_ratio <= one.ratio.high for one in found if verdict(one, printed) != "unclear"
+        one.ratio.low <= printed_ratio <= one.ratio.high for one in compared if verdict(one, printed) != "unclear"
     )
     unclear = f", {verdicts['unclear']} unclear" if verdicts["unclear"] else ""
     return (
-        f"Figure 8: of {len(found)} series, {verdicts['faster']} show staying contiguous to be faster than the "
+        f"Figure 8: of {len(compared)} series, {verdicts['faster']} show staying contiguous to be faster than the "
         f"default, {verdicts['slower']} slower, {verdicts['the same']} no difference{unclear}. The printed "
         f"{faster(printed_ratio):.1f} % lies within the interval of {around}."
     )
@@ -141,7 +141,7 @@ def on_permutation(times: Sequence[OrderTime]) -> str:
             groups.setdefault(one.geometry.moved, []).append(one.fresh)
     few, many = min(groups), max(groups)
     widest = max(groups, key=lambda count: max(groups[count]) / min(groups[count]))
-    medians = [median(found) for found in groups.values()]
+    medians = [median(group) for group in groups.values()]
     spread = max(groups[widest]) / min(groups[widest])
     return (
         f"Figure 9 ({_series(times[0])}): among orders that move {widest} dimensions the slowest takes {spread:.2g} "
@@ -168,9 +168,9 @@ def on_orders(times: Sequence[OrderTime], yardstick: Yardstick) -> str:
     """The times of one size, by the number of moved dimensions."""
     moving = [t for t in times if t.placed is not None]
     groups = [
-        f"{count} moved {time_text(min(found))} to {time_text(max(found))}"
+        f"{count} moved {time_text(min(group))} to {time_text(max(group))}"
         for count in sorted({t.geometry.moved for t in moving})
-        if (found := [t.fresh for t in moving if t.geometry.moved == count])
+        if (group := [t.fresh for t in moving if t.geometry.moved == count])
     ]
     slow, quick = max(moving, key=lambda t: t.fresh), min(moving, key=lambda t: t.fresh)
     return (
@@ -182,9 +182,9 @@ def on_orders(times: Sequence[OrderTime], yardstick: Yardstick) -> str:
     )
 
 
-def on_explanations(found: Sequence[Explained]) -> str:
+def on_explanations(explained: Sequence[Explained]) -> str:
     """How much each description explains, at one size, the best first."""
-    fresh = sorted((e for e in found if e.step == FRESH), key=lambda e: -e.share)
+    fresh = sorted((e for e in explained if e.step == FRESH), key=lambda e: -e.share)
     shares = "; ".join(f"{NAMES[e.description]} {e.share:.0%} ({e.groups} groups)" for e in fresh)
     by = {e.description: e.share for e in fresh}
     less = by["moved"] < by["place"]

@@ -186,10 +186,10 @@ def middle(values: Sequence[float], confidence: float) -> Middle:
     return Middle(median(ranked), ranked[k - 1], ranked[-k], max(held, 0.0))
 
 
-def compared(found: Iterable[Measured], confidence: float) -> list[Compared]:
+def compared(measured: Iterable[Measured], confidence: float) -> list[Compared]:
     """The arms of each series, from the times of the whole chain."""
     results = []
-    for (device, series), rows in _grouped(found, AUGMENTATION).items():
+    for (device, series), rows in _grouped(measured, AUGMENTATION).items():
         whole = [row for row in rows if row.step == CHAIN]
         arms = {arm: {r.repeat: r.seconds / r.amount for r in whole if r.variant == arm} for arm in (DEFAULT, AWARE)}
         both = sorted(arms[DEFAULT].keys() & arms[AWARE].keys())
@@ -211,10 +211,10 @@ def compared(found: Iterable[Measured], confidence: float) -> list[Compared]:
     return results
 
 
-def step_times(found: Iterable[Measured]) -> list[StepTime]:
+def step_times(measured: Iterable[Measured]) -> list[StepTime]:
     """Each operation of each series, in the order of the chain."""
     results = []
-    for (device, series), rows in _grouped(found, AUGMENTATION).items():
+    for (device, series), rows in _grouped(measured, AUGMENTATION).items():
         times: dict[tuple[str, str], list[float]] = {}
         for row in rows:
             times.setdefault((row.variant, row.step), []).append(row.seconds / row.amount)
@@ -227,10 +227,10 @@ def step_times(found: Iterable[Measured]) -> list[StepTime]:
     return results
 
 
-def yardsticks(found: Iterable[Measured]) -> list[Yardstick]:
+def yardsticks(measured: Iterable[Measured]) -> list[Yardstick]:
     """The plain copy of each size."""
     results = []
-    for (device, series), rows in _grouped(found, PERMUTATION).items():
+    for (device, series), rows in _grouped(measured, PERMUTATION).items():
         plain = [row for row in rows if row.variant == YARDSTICK]
         fresh, placed = ([r.seconds for r in plain if r.step == step] for step in (FRESH, PLACED))
         if fresh and placed:
@@ -238,9 +238,9 @@ def yardsticks(found: Iterable[Measured]) -> list[Yardstick]:
     return results
 
 
-def order_times(found: Iterable[Measured]) -> list[OrderTime]:
+def order_times(measured: Iterable[Measured]) -> list[OrderTime]:
     """Every order of every size that has a plain copy beside it."""
-    rows = [row for row in found if row.experiment == PERMUTATION]
+    rows = [row for row in measured if row.experiment == PERMUTATION]
     plain = {(one.device, one.series): one for one in yardsticks(rows)}
     times: dict[tuple[str, str, str], dict[str, list[float]]] = {}
     for row in rows:
@@ -270,9 +270,9 @@ def _order_time(key: tuple[str, str, str], steps: Mapping[str, list[float]], pla
     )
 
 
-def explained(found: Iterable[Measured]) -> list[Explained]:
+def explained(measured: Iterable[Measured]) -> list[Explained]:
     """How much each description explains of the times of the orders that copy, size by size."""
-    rows = [row for row in found if row.experiment == PERMUTATION]
+    rows = [row for row in measured if row.experiment == PERMUTATION]
     times = order_times(rows)
     results = []
     for device, series in dict.fromkeys((t.device, t.series) for t in times):
@@ -324,9 +324,9 @@ def r_squared(values: Sequence[float], groups: Sequence[object]) -> tuple[float,
     return share, 1 - (1 - share) * (len(values) - 1) / free if free > 0 else None
 
 
-def _grouped(found: Iterable[Measured], experiment: str) -> dict[tuple[str, str], list[Measured]]:
+def _grouped(measured: Iterable[Measured], experiment: str) -> dict[tuple[str, str], list[Measured]]:
     groups: dict[tuple[str, str], list[Measured]] = {}
-    for row in found:
+    for row in measured:
         if row.experiment == experiment:
             groups.setdefault((row.device, row.series), []).append(row)
     return groups

@@ -95,8 +95,8 @@ def _by_sample(table: Table, plan: Plan) -> tuple[tuple[str, ...], list[tuple[st
         for row in table.of(sample=sample.name):
             keys.setdefault(tuple(row[name] for name in shared), {})[sample.name] = row
     rows = [
-        (*(NONE if value is None else str(value) for value in key), *(_share(found.get(s.name)) for s in samples))
-        for key, found in keys.items()
+        (*(NONE if value is None else str(value) for value in key), *(_share(by_sample.get(s.name)) for s in samples))
+        for key, by_sample in keys.items()
     ]
     return (*shared, *(sample.label for sample in samples)), rows
 

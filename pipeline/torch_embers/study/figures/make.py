@@ -69,19 +69,13 @@ def make(connection: duckdb.DuckDBPyConnection, plan: Plan) -> Study:
         "SELECT count(*) FILTER (WHERE own), count(*) FILTER (WHERE NOT own) FROM study_verdicts"
     ).fetchall()
     made = Study(plan, sizes, known, items, (), (own, shipped))
-    tables = [
-        _noted(derive(definition, query(connection, definition), plan.limits), made)
-        for definition in definitions.load()
-    ]
+    derived = [derive(definition, query(connection, definition), plan.limits) for definition in definitions.load()]
+    tables = [replace(table, notes=(*_selection(table.definition, made), *table.notes)) for table in derived]
     return replace(made, tables=tuple(tables))
 
 
-def _noted(table: Table, study: Study) -> Table:
-    """The table with what must stand under it: how many items, and how they were selected."""
-    return replace(table, notes=(*_selection(table.definition, study), *table.notes))
-
-
 def _selection(definition: FigureDefinition, study: Study) -> list[str]:
+    """What must stand under a table: how many items, and how they were selected."""
     if definition.counts == "nobody":
         return []
     if definition.counts == "cases":
