@@ -11,7 +11,7 @@ from torch_embers import resources
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 NAMING_KEYS = ("id", "name", "path", "label", "kind")
 """Keys by which an entry is called in a message; an entry without them is called by its position."""
@@ -74,15 +74,16 @@ def names(info: ValidationInfo[Mapping[str, Any]], table: str) -> set[str]:
     return {entry["name"] for entry in info.context.get(table, ()) if "name" in entry}
 
 
-def check_distinct(names: Iterable[str]) -> None:
-    """Check, in a validator, that no two entries have one name.
+def distinct(table: str) -> Any:
+    """A validator of a file's model: no two entries of a table have one ``id``; the message lists those that do."""
 
-    Raises:
-        ValueError: some have; the message lists their names.
-    """
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    if twice:
-        raise ValueError(f"more than one entry is called {', '.join(twice)}")
+    def check(file: Model) -> Model:
+        counts = Counter(entry.id for entry in getattr(file, table))
+        if twice := sorted(name for name, count in counts.items() if count > 1):
+            raise ValueError(f"more than one entry is called {', '.join(twice)}")
+        return file
+
+    return model_validator(mode="after")(check)
 
 
 def _place(data: Any, location: Sequence[int | str]) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from torch_embers import toml_models
 
@@ -44,11 +44,7 @@ class Finding(toml_models.Entry):
 
 class _File(toml_models.Entry):
     finding: tuple[Finding, ...]
-
-    @model_validator(mode="after")
-    def _distinct(self) -> _File:
-        toml_models.check_distinct(finding.id for finding in self.finding)
-        return self
+    _distinct = toml_models.distinct("finding")
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,10 +119,7 @@ class PaperClaims(toml_models.Entry):
     limits: Limits
     experiment: Experiment
 
-    @model_validator(mode="after")
-    def _distinct(self) -> PaperClaims:
-        toml_models.check_distinct(claim.id for claim in self.claims)
-        return self
+    _distinct = toml_models.distinct("claims")
 
     def value(self, name: str | float) -> consistency.Printed:
         """The printed number of a claim, or a number itself.

@@ -52,11 +52,7 @@ class FigureDefinition(toml_models.Entry):
 
 class _File(toml_models.Entry):
     figure: tuple[FigureDefinition, ...]
-
-    @model_validator(mode="after")
-    def _distinct(self) -> _File:
-        toml_models.check_distinct(figure.id for figure in self.figure)
-        return self
+    _distinct = toml_models.distinct("figure")
 
 
 def load() -> tuple[FigureDefinition, ...]:
