@@ -132,7 +132,10 @@ def matrix(
 
 def recheck(
     only: Annotated[str, typer.Option(help="Items in this state: open, closed or all.")] = "all",
-    build: BuildOption = None,
+    build: Annotated[
+        list[str] | None,
+        typer.Option("--build", "-b", help="Build by name or version, or `all`; repeat for more.", show_default="all"),
+    ] = None,
     every: Annotated[float, typer.Option(min=0, help="Days after which a verdict is due again.")] = 7,
     jobs: JobsOption = 2,
     out: Annotated[Path | None, typer.Option(help="Folder for recheck.json, recheck.md and recheck.xml.")] = None,
