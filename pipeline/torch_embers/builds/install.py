@@ -162,8 +162,8 @@ def _refuse_cuda(version: str) -> None:
         raise BuildError(_pip_error(version, done.stderr))
     try:
         report = json.loads(done.stdout)
-        [found] = [part for part in report["install"] if part["metadata"]["name"].lower() == "torch"]
-        needs = found["metadata"].get("requires_dist", [])
+        [torch] = [part for part in report["install"] if part["metadata"]["name"].lower() == "torch"]
+        needs = torch["metadata"].get("requires_dist", [])
     except (ValueError, KeyError) as error:
         raise BuildError(f"pip does not say which torch {version} it would install: {advice}") from error
     if any(re.match(r"(nvidia|triton|pytorch-triton)\b", need) for need in needs):
@@ -199,16 +199,16 @@ def _install(registry: Registry, plan: Plan, name: str, expected: str, progress:
         python = _environment(home / ENVIRONMENT)
         progress.said(f"installing {plan.requirement}")
         _pip(home, python, plan)
-        found = look(python, name)
-        companions = companions_of(found.public_version)
+        build = look(python, name)
+        companions = companions_of(build.public_version)
         progress.said(f"installing {', '.join(companions)}")
         _pip(home, python, *[Plan(package, None) for package in companions])
-        if expected and expected not in (found.version, found.public_version):
-            raise BuildError(f"what was installed says it is torch {found.version}, not {expected}: it was removed")
-        if (registry.folder / found.name).exists():
-            raise BuildError(f"there is a build {found.name} already: give another name with --name")
-        final = registry.folder / found.name
-        done = replace(found, managed=True, disk_bytes=disk_use(home), python=final / ENVIRONMENT / "bin" / "python")
+        if expected and expected not in (build.version, build.public_version):
+            raise BuildError(f"what was installed says it is torch {build.version}, not {expected}: it was removed")
+        if (registry.folder / build.name).exists():
+            raise BuildError(f"there is a build {build.name} already: give another name with --name")
+        final = registry.folder / build.name
+        done = replace(build, managed=True, disk_bytes=disk_use(home), python=final / ENVIRONMENT / "bin" / "python")
         home.rename(final)
         return registry.check(registry.save(done))
     except OSError as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -137,9 +138,9 @@ def ask(python: Path, what: str, patience: float = PATIENCE_SECONDS) -> dict[str
 def _last_json(output: bytes) -> dict[str, Any] | None:
     for line in reversed(output.decode("utf-8", "replace").splitlines()):
         with suppress(ValueError, RecursionError):
-            found = json.loads(line)
-            if isinstance(found, dict):
-                return found
+            answer = json.loads(line)
+            if isinstance(answer, dict):
+                return answer
     return None
 
 
@@ -159,22 +160,22 @@ def look(python: Path, name: str = "") -> Build:
     Raises:
         BuildError: see ``ask``.
     """
-    found = ask(python, "identity")
+    answer = ask(python, "identity")
     try:
-        version = str(found["version"])
+        version = str(answer["version"])
         Version(version)
         return Build(
             name=name or version.partition("+")[0],
             version=version,
-            git_commit=re.sub(r"[^0-9a-f]", "", str(found["git_commit"]).lower())[:40],
+            git_commit=re.sub(r"[^0-9a-f]", "", str(answer["git_commit"]).lower())[:40],
             channel="nightly" if ".dev" in version else "local" if "git" in version else "release",
-            platform=str(found["platform"])[:60],
+            platform=str(answer["platform"])[:60],
             python=python.absolute(),  # not resolved: a venv is known by its symlink
-            python_version=str(found["python"])[:30],
-            devices=tuple(str(d) for d in found["devices"]),
-            capability=str(found.get("capability", ""))[:60],
-            device_name=str(found.get("device_name", ""))[:100],
-            driver=str(found.get("driver", ""))[:60],
+            python_version=str(answer["python"])[:30],
+            devices=tuple(str(d) for d in answer["devices"]),
+            capability=str(answer.get("capability", ""))[:60],
+            device_name=str(answer.get("device_name", ""))[:100],
+            driver=str(answer.get("driver", ""))[:60],
         )
     except (KeyError, TypeError, InvalidVersion) as error:
         raise BuildError(f"{python} gives no usable answer about its torch: {error}") from error
@@ -195,10 +196,10 @@ class Registry:
 
     def installed(self) -> list[Build]:
         """All builds in order of release; the torch of this environment among them, if there is one."""
-        found = [b for path in sorted(self.folder.glob(f"*/{FILE}")) if (b := self._read(path)) is not None]
-        if not any(b.name == CURRENT for b in found) and (own := self._current()) is not None:
-            found.append(own)
-        return sorted(found, key=Build.order)
+        builds = [b for path in sorted(self.folder.glob(f"*/{FILE}")) if (b := self._read(path)) is not None]
+        if not any(b.name == CURRENT for b in builds) and (own := self._current()) is not None:
+            builds.append(own)
+        return sorted(builds, key=Build.order)
 
     def find(self, wanted: str) -> Build:
         """One build by its name, its version, or the newest with that version.
@@ -228,10 +229,10 @@ class Registry:
         Raises:
             BuildError: it is not what it should be, or the name is taken by another.
         """
-        found = look(python, name or expected)
-        if expected and expected not in (found.version, found.public_version):
-            raise BuildError(f"{python} is torch {found.version}, not {expected}: it was not registered")
-        return self.save(found)
+        build = look(python, name or expected)
+        if expected and expected not in (build.version, build.public_version):
+            raise BuildError(f"{python} is torch {build.version}, not {expected}: it was not registered")
+        return self.save(build)
 
     def save(self, build: Build) -> Build:
         """Write a build into the registry, in one step.
@@ -355,13 +356,13 @@ class Registry:
             if known is not None and kept.read_text(encoding="utf-8") == stamp:
                 return known
         try:
-            found = replace(look(Path(sys.executable)), name=CURRENT)
+            build = replace(look(Path(sys.executable)), name=CURRENT)
         except BuildError:
             return None
         with suppress(OSError):
-            self._write(found)
+            self._write(build)
             kept.write_text(stamp, encoding="utf-8")
-        return found
+        return build
 
 
 def _own_torch() -> str | None:
@@ -377,8 +378,6 @@ def _own_torch() -> str | None:
 
 def environment_of(build: Build, threads: int) -> Mapping[str, object]:
     """Where runs of a build are made, as the columns of the table ``environments`` (without its key)."""
-    import platform
-
     return {
         "device": next((d for d in build.devices if d != "cpu"), "cpu"),
         "device_name": build.device_name or None,
@@ -398,8 +397,6 @@ def environment_key(columns: Iterable[tuple[str, object]]) -> str:
 
 def _processor() -> str:
     """Model of the processor."""
-    import platform
-
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):

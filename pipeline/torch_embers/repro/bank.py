@@ -35,11 +35,11 @@ def refresh(writer: Writer) -> tuple[list[Case], int]:
     cases = shipped()
     with writer.transaction() as connection:
         save(connection, cases)
-        gone = {c.name for c in cases}
-        known = connection.execute("SELECT name FROM cases WHERE origin = 'curated' AND current").fetchall()
-        for (name,) in known:
-            if name not in gone:
-                connection.execute("UPDATE cases SET current = false WHERE name = ? AND origin = 'curated'", [name])
+        connection.execute(
+            "UPDATE cases SET current = false WHERE origin = 'curated' AND current "
+            "AND NOT list_contains(?::VARCHAR[], name)",
+            [[case.name for case in cases]],
+        )
         return cases, shipped_matrix.load(connection, cases)
 
 
@@ -76,10 +76,7 @@ def add_own(writer: Writer, cases: Sequence[Case]) -> None:
 
 def save(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> int:
     """Write cases, the newest text of each name being the current one; return how many were new or changed."""
-    known = {
-        (str(name), str(code))
-        for name, code in connection.execute("SELECT name, code FROM cases WHERE current").fetchall()
-    }
+    known = set(connection.execute("SELECT name, code FROM cases WHERE current").fetchall())
     fresh = [case for case in cases if (case.name, case.code) not in known]
     for case in fresh:
         connection.execute("UPDATE cases SET current = false WHERE name = ?", [case.name])

@@ -183,7 +183,7 @@ def _why(kind: str) -> str:
 def _kind(lines: Sequence[str], tag: str) -> Kind:
     """Kind by votes of lines; a fence's tag decides where they are silent."""
     own = rules.load()
-    votes: Counter[str] = Counter()
+    votes: Counter[Kind] = Counter()
     seen = 0
     for line in lines:
         short = line[: own.limits.line_chars]
@@ -204,19 +204,7 @@ def _kind(lines: Sequence[str], tag: str) -> Kind:
     if tagged in ("other", "diff") or (tagged == "config" and not votes["python"]):
         return "diff" if tagged == "diff" else "other" if tagged == "other" else "config"
     votes["output"] += 1
-    best = max(votes, key=lambda name: (votes[name], name == tagged))
-    return _KINDS.get(best, "output")
-
-
-_KINDS: dict[str, Kind] = {
-    "python": "python",
-    "shell": "shell",
-    "traceback": "traceback",
-    "config": "config",
-    "graph": "graph",
-    "cpp": "cpp",
-    "diff": "diff",
-}
+    return max(votes, key=lambda name: (votes[name], name == tagged))
 
 
 def _python(text: str) -> tuple[Repaired, tuple[str, ...]] | None:

@@ -61,19 +61,15 @@ def from_session(chunks: Sequence[Chunk]) -> tuple[str, tuple[Edit, ...]]:
     edits: list[Edit] = []
     for place, chunk in enumerate(chunks):
         number = len(lines) + 1
-        found = repair(chunk.code)
-        code = found.text.rstrip("\n")
-        edits.extend(found.edits)
+        repaired = repair(chunk.code)
+        code = repaired.text.rstrip("\n")
+        edits.extend(repaired.edits)
         slip = chunk.output.rstrip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2]
-        if (
-            (found.tree is None or slip in own.exception.slips)
-            and (place + 1 < len(chunks) or found.tree is None)
-            and place
-        ):
+        if place and (repaired.tree is None or (slip in own.exception.slips and place + 1 < len(chunks))):
             edits.append(own.edit("failed_statement_removed", number, code[:400], ""))
             continue
         shown = chunk.output.strip() and _TRACEBACK not in chunk.output
-        if shown and found.tree is not None and _bare(found.tree):
+        if shown and repaired.tree is not None and _bare(repaired.tree):
             lines.extend(f"print({code.strip().rstrip(';')})".split("\n"))
             edits.append(own.edit("expression_printed", number, code[:400], f"print({code.strip()})"[:400]))
             continue
@@ -115,25 +111,20 @@ def complete(code: str, *, title: str = "", evidence: str = "") -> Completed:
 
 def _finish(draft: Draft, title: str, evidence: str) -> tuple[str, str]:
     """All steps in their order; reason and detail, or empty texts."""
-    found = refuse.size(draft.text)
-    if found[0]:
-        return found
+    if (refusal := refuse.size(draft.text))[0]:
+        return refusal
     _python2_names(draft)
     rewrite.drop_halts_and_plots(draft)
     rewrite.comment_printed_values(draft)
-    found = _refused(draft)
-    if found[0]:
-        return found
+    if (refusal := _refused(draft))[0]:
+        return refusal
     rewrite.drift(draft)
-    other = devices.settle(draft, title, evidence)
-    if other:
+    if other := devices.settle(draft, title, evidence):
         return "other_device", other
-    missing = _define(draft)
-    if missing:
+    if missing := _define(draft):
         return "fragment", ", ".join(missing[:_SHOWN_UNDEFINED])
-    found = _refused(draft)  # again: names that were imported just now
-    if found[0]:
-        return found
+    if (refusal := _refused(draft))[0]:  # again: names that were imported just now
+        return refusal
     if refuse.only_imports(draft.text):
         return "install_or_build", "imports only"
     if refuse.elided(draft.tree):
@@ -149,15 +140,13 @@ def _finish(draft: Draft, title: str, evidence: str) -> tuple[str, str]:
 
 
 def _refused(draft: Draft) -> tuple[str, str]:
-    found = refuse.packages(draft)
-    return found if found[0] else refuse.calls(draft)
+    refusal = refuse.packages(draft)
+    return refusal if refusal[0] else refuse.calls(draft)
 
 
 def _uses_torch(draft: Draft) -> bool:
-    return (
-        any(full.partition(".")[0] in ("torch", "functorch") for full in draft.names().values())
-        and "torch" in draft.text
-    )
+    roots = {full.partition(".")[0] for full in draft.names().values()}
+    return "torch" in draft.text and not roots.isdisjoint(("torch", "functorch"))
 
 
 def _python2_names(draft: Draft) -> None:
@@ -207,11 +196,8 @@ def _fits(known: Import, use: Use) -> bool:
 
 def _from_star(name: str, stars: frozenset[str]) -> bool:
     """Whether ``from torch.nn import *`` may give a name; modules of torch export no other module's short names."""
-    return (
-        bool(stars)
-        and all(module.partition(".")[0] in ("torch", "math", "typing") for module in stars)
-        and len(name) > 1
-    )
+    known = all(module.partition(".")[0] in ("torch", "math", "typing") for module in stars)
+    return bool(stars) and known and len(name) > 1
 
 
 def _add_defaults(draft: Draft, values: dict[str, str]) -> None:

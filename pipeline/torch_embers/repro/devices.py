@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def settle(draft: Draft, title: str, evidence: str) -> str:
     Returns:
         The name of a device that cases cannot require, or an empty text.
     """
-    constants = _constants(draft.tree)
+    constants = [value for value, _ in _constants_guarded(draft.tree)]
     others = rules.load().device.others
     for value in constants:
         if value.partition(":")[0] in others:
@@ -93,11 +94,15 @@ def _names_cuda(draft: Draft, constants: list[str]) -> bool:
         return True
     if _calls(draft, "cuda") or _calls(draft, "pin_memory"):
         return True
-    known = draft.names()
-    for node in nodes(draft.tree):
-        if isinstance(node, ast.Attribute) and dotted(node, known).startswith(("torch.cuda.", "torch._C._cuda")):
-            return True
+    used = _dotted_attributes(draft)
+    if any(full.startswith(("torch.cuda.", "torch._C._cuda")) for full in used):
+        return True
     return any(full.startswith("torch.cuda") for full in aliases(draft.tree).values())
+
+
+def _dotted_attributes(draft: Draft) -> Iterator[str]:
+    known = draft.names()
+    return (dotted(node, known) for node in nodes(draft.tree) if isinstance(node, ast.Attribute))
 
 
 def _calls(draft: Draft, method: str) -> bool:
@@ -105,10 +110,6 @@ def _calls(draft: Draft, method: str) -> bool:
         isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method
         for node in nodes(draft.tree)
     )
-
-
-def _constants(tree: ast.Module) -> list[str]:
-    return [value for value, _ in _constants_guarded(tree)]
 
 
 def _constants_guarded(tree: ast.Module) -> Iterator[tuple[str, bool]]:
@@ -131,15 +132,8 @@ def _guarded(tree: ast.Module, device: str) -> bool:
 
 def _uses(draft: Draft, name: str) -> bool:
     """Whether a function or module is used by its full name or imported."""
-    known = draft.names()
-    if any(full == name or full.startswith(f"{name}.") for full in aliases(draft.tree).values()):
-        return True
-    for node in nodes(draft.tree):
-        if isinstance(node, ast.Attribute):
-            full = dotted(node, known)
-            if full == name or full.startswith(f"{name}."):
-                return True
-    return False
+    used = itertools.chain(aliases(draft.tree).values(), _dotted_attributes(draft))
+    return any(full == name or full.startswith(f"{name}.") for full in used)
 
 
 def _make_agnostic(draft: Draft) -> None:

@@ -10,20 +10,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from torch_embers.oracles.signature import (
-    Family,
-    Signature,
-    any_matches,
-    from_traceback,
-    of_exception,
-    parse,
-)
+from torch_embers.oracles.signature import Family, Signature, any_matches, from_traceback, of_exception, parse
 from torch_embers.repro import rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from torch_embers.repro.rules import Symptom
 
 Where = Literal["output", "code", "prose", "title", ""]
 
@@ -87,17 +79,17 @@ def infer(outputs: Sequence[PrintedOutput], code: str, prose: str, title: str) -
     """
     own = rules.load()
     limit = own.limits.output_chars
-    wished = own.exception.wanted.search(title[:_TITLE]) is not None
+    is_wanted = own.exception.wanted.search(title[:_TITLE]) is not None
     actual, expected = _values(outputs)
     steps: list[tuple[Where, Found | None]] = [
         ("output", _first(_from_output(shown.text[-limit:]) for shown in outputs if not _is_expected(shown))),
-        ("code", None if wished else _from_comments(code[:limit])),
+        ("code", None if is_wanted else _from_comments(code[:limit])),
         ("output", _from_values(outputs, actual, expected)),
-        ("prose", None if wished else _from_sentence(prose[:limit], definite=True)),
+        ("prose", None if is_wanted else _from_sentence(prose[:limit], definite=True)),
         ("title", _from_sentence(title[:_TITLE], definite=True)),
         ("title", _from_sentence(title[:_TITLE], definite=False)),
         ("prose", _from_sentence(prose[:limit], definite=False)),
-        ("code", _from_wish(code[:limit])),
+        ("code", _from_contradiction(code[:limit])),
         ("code", _from_assertion(code)),
         ("output", _from_prints(actual)),
     ]
@@ -136,7 +128,7 @@ def _from_output(text: str) -> Found | None:
             symptom.signature not in own.prefer.definite or words.lower() in exception[1].lower()
         ):
             break
-        return _signature(symptom), _around(text, found.start())
+        return parse(symptom.signature), _around(text, found.start())
     return exception
 
 
@@ -169,41 +161,35 @@ def declared(seen: Signature) -> Signature:
     return Signature(seen.kind, seen.type, " ".join(words).strip(" ,;:("), seen.place)
 
 
-def _signature(symptom: Symptom) -> Signature:
-    return parse(symptom.signature)
-
-
 def _around(text: str, place: int) -> str:
     start = text.rfind("\n", 0, place) + 1
     end = text.find("\n", place)
     return text[max(start, place - 150) : end if end >= 0 else len(text)].strip()
 
 
+def _comments(code: str) -> Iterator[str]:
+    """What stands behind the first ``#`` of each line, as far as patterns see it."""
+    longest = rules.load().limits.line_chars
+    return (line[place : place + longest] for line in code.split("\n") if (place := line.find("#")) >= 0)
+
+
 def _from_comments(code: str) -> Found | None:
     """``# RuntimeError: ...``, ``# segfault`` and the like behind a line of code."""
     own = rules.load()
-    for line in code.split("\n"):
-        place = line.find("#")
-        if place < 0:
-            continue
-        comment = line[place : place + own.limits.line_chars]
+    for comment in _comments(code):
         found = own.exception.comment.search(comment)
         if found and found[1] not in own.exception.slips:
             return declared(of_exception(found[1], found[2] or "")), comment
         for symptom in own.symptoms:
             if symptom.signature in own.prefer.definite and symptom.words.search(comment):
-                return _signature(symptom), comment
+                return parse(symptom.signature), comment
     return None
 
 
-def _from_wish(code: str) -> Found | None:
+def _from_contradiction(code: str) -> Found | None:
     """``# expected 4 here``: a comment that contradicts the line it stands behind."""
-    own = rules.load()
-    for line in code.split("\n"):
-        place = line.find("#")
-        if place >= 0 and own.values.contradiction.search(line[place : place + own.limits.line_chars]):
-            return Signature("mismatch"), line[place:]
-    return None
+    contradiction = rules.load().values.contradiction
+    return next(((Signature("mismatch"), text) for text in _comments(code) if contradiction.search(text)), None)
 
 
 def _from_values(outputs: Sequence[PrintedOutput], actual: Sequence[str], expected: Sequence[str]) -> Found | None:
@@ -236,7 +222,7 @@ def _from_sentence(text: str, *, definite: bool) -> Found | None:
         if (symptom.signature in own.prefer.definite) is definite:
             match = symptom.words.search(text)
             if match:
-                return _signature(symptom), _around(text, match.start())
+                return parse(symptom.signature), _around(text, match.start())
     return None
 
 

@@ -6,7 +6,7 @@ Texts are read once: a row remembers the hash of the texts and the version of th
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -229,16 +229,7 @@ def _artifacts(case: Case, found: Extraction, moment: str) -> Iterator[dict[str,
 
 def _edits(case: Case, found: Extraction) -> Iterator[dict[str, Any]]:
     for position, edit in enumerate(found.edits):
-        yield {
-            "name": case.name,
-            "kind": "runnable",
-            "position": position,
-            "action": edit.action,
-            "line": edit.line,
-            "before": edit.before,
-            "after": edit.after,
-            "reason": edit.reason,
-        }
+        yield {"name": case.name, "kind": "runnable", "position": position, **asdict(edit)}
 
 
 def _take_curated(writer: Writer) -> None:

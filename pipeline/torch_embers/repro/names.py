@@ -155,28 +155,23 @@ def _outside(tree: ast.Module) -> bool:
     )
 
 
-def aliases(tree: ast.Module) -> dict[str, str]:
-    """Full dotted name by bound name, from all imports: ``nn`` -> ``torch.nn``."""
-    return dict(_aliases(tree))
-
-
 @lru_cache(maxsize=_KEPT)
-def _aliases(tree: ast.Module) -> dict[str, str]:
-    found: dict[str, str] = {}
+def aliases(tree: ast.Module) -> Mapping[str, str]:
+    """Full dotted name by bound name, from all imports: ``nn`` -> ``torch.nn``."""
+    full: dict[str, str] = {}
     for node in nodes(tree):
         match node:
             case ast.Import(names=names):
                 for alias in names:
-                    found[alias.asname or alias.name.partition(".")[0]] = (
-                        alias.name if alias.asname else alias.name.partition(".")[0]
-                    )
+                    root = alias.name.partition(".")[0]
+                    full[alias.asname or root] = alias.name if alias.asname else root
             case ast.ImportFrom(module=str(module), names=names, level=0):
                 for alias in names:
                     if alias.name != "*":
-                        found[alias.asname or alias.name] = f"{module}.{alias.name}"
+                        full[alias.asname or alias.name] = f"{module}.{alias.name}"
             case _:
                 continue
-    return found
+    return full
 
 
 def star_imports(tree: ast.Module) -> frozenset[str]:

@@ -163,7 +163,9 @@ def _arguments(tree: ast.Module, known: Mapping[str, str]) -> tuple[str, str] | 
     """A command line that must be given: ``sys.argv[1]``, or a required argument."""
     for node in nodes(tree):
         match node:
-            case ast.Subscript(value=value) if dotted(value, known) == "sys.argv" and not _zero(node.slice):
+            case ast.Subscript(slice=ast.Constant(value=0)):
+                continue
+            case ast.Subscript(value=value) if dotted(value, known) == "sys.argv":
                 return "interactive", "sys.argv"
             case ast.Call(func=ast.Attribute(attr="add_argument"), args=[ast.Constant(value=str(name)), *_]):
                 required = any(
@@ -176,10 +178,6 @@ def _arguments(tree: ast.Module, known: Mapping[str, str]) -> tuple[str, str] | 
             case _:
                 continue
     return None
-
-
-def _zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 0
 
 
 def _files(tree: ast.Module, known: Mapping[str, str]) -> tuple[str, str] | None:
@@ -260,7 +258,7 @@ def elided(tree: ast.Module) -> bool:
 
 def runs_nothing(tree: ast.Module) -> bool:
     """Whether a script only defines: no call and no decorator of torch at module level."""
-    for node in _statements(tree):
+    for node in tree.body:
         match node:
             case ast.FunctionDef(decorator_list=decorators) | ast.ClassDef(decorator_list=decorators):
                 if any(dotted(d.func if isinstance(d, ast.Call) else d, {}).startswith("torch") for d in decorators):
@@ -273,14 +271,9 @@ def runs_nothing(tree: ast.Module) -> bool:
     return True
 
 
-def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
-    yield from tree.body
-
-
 def only_imports(text: str) -> bool:
     """Whether a script does nothing but import torch and print versions: then the import itself is the report."""
-    tree = parse(text)
-    for node in tree.body:
+    for node in parse(text).body:
         match node:
             case ast.Import() | ast.ImportFrom() | ast.Pass():
                 continue

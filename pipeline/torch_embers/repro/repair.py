@@ -260,19 +260,14 @@ def _split_comment(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _except(line: str) -> Fix | None:
-    found = _EXCEPT.fullmatch(line)
-    return ("python2", [f"{found[1]} as {found[2]}:{found[3]}"]) if found else None
+def _by_pattern(action: str, pattern: re.Pattern[str], after: str) -> Callable[[str], Fix | None]:
+    """A fix of lines that match a pattern as a whole; ``after`` is what they become, as a template of ``re``."""
 
+    def fix(line: str) -> Fix | None:
+        match = pattern.fullmatch(line)
+        return (action, [match.expand(after)]) if match else None
 
-def _raise(line: str) -> Fix | None:
-    found = _RAISE.fullmatch(line)
-    return ("python2", [f"{found[1]}({found[2]})"]) if found else None
-
-
-def _exec(line: str) -> Fix | None:
-    found = _EXEC.fullmatch(line)
-    return ("python2", [f"{found[1]}exec({found[2]})"]) if found else None
+    return fix
 
 
 def _small(line: str) -> Fix | None:
@@ -291,11 +286,6 @@ def _dots(line: str) -> Fix | None:
     return "prose_commented", [f"{indent}pass  # {line.strip()}"]
 
 
-def _slashes(line: str) -> Fix | None:
-    found = _SLASHES.fullmatch(line)
-    return ("prose_commented", [f"{found[1]}#{found[2]}"]) if found else None
-
-
 def _arrow(line: str) -> Fix | None:
     """``x.sum() -> 3.0``: what a statement gives is written behind it."""
     found = _ARROW.fullmatch(line)
@@ -307,13 +297,13 @@ def _arrow(line: str) -> Fix | None:
 _FIXES: tuple[Callable[[str], Fix | None], ...] = (
     _timed,
     _magic,
-    _except,
-    _raise,
-    _exec,
+    _by_pattern("python2", _EXCEPT, r"\1 as \2:\3"),
+    _by_pattern("python2", _RAISE, r"\1(\2)"),
+    _by_pattern("python2", _EXEC, r"\1exec(\2)"),
     _print,
     _small,
     _dots,
-    _slashes,
+    _by_pattern("prose_commented", _SLASHES, r"\1#\2"),
     _arrow,
 )
 
@@ -358,16 +348,12 @@ def _missing_body(lines: list[str], stopped: int, error: SyntaxError) -> tuple[s
         return None
     for number in range(min(stopped, len(lines)), 0, -1):
         line = lines[number - 1]
-        if (
-            number < stopped
-            and not _BLOCK_OPENER.fullmatch(line)
-            and line.strip()
-            and not line.lstrip().startswith("#")
-        ):
+        opens = _BLOCK_OPENER.fullmatch(line)
+        if number < stopped and not opens and line.strip() and not line.lstrip().startswith("#"):
             return None
-        if _BLOCK_OPENER.fullmatch(line) and (number < stopped or number == len(lines)):
+        if opens and (number < stopped or number == len(lines)):
             indent = line[: len(line) - len(line.lstrip())]
-            return "body_added", number, [*lines[: number - 1], f"{line}", f"{indent}    pass", *lines[number:]]
+            return "body_added", number, [*lines[: number - 1], line, f"{indent}    pass", *lines[number:]]
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ class Draft:
         """Full name by bound name, with the usual names of modules that are not imported yet."""
         usual = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "np": "numpy"}
         own = bound(self.tree)
-        return {name: full for name, full in usual.items() if name not in own} | aliases(self.tree)
+        return {name: full for name, full in usual.items() if name not in own} | dict(aliases(self.tree))
 
     def need(self, requirement: str) -> None:
         """Add a requirement of the case once."""
@@ -127,12 +128,7 @@ class Change:
 
 
 def _line_starts(raw: bytes) -> list[int]:
-    starts = [0]
-    place = raw.find(b"\n")
-    while place >= 0:
-        starts.append(place + 1)
-        place = raw.find(b"\n", place + 1)
-    return starts
+    return [0, *(end.end() for end in re.finditer(b"\n", raw))]
 
 
 def _span(node: Located, starts: Sequence[int]) -> tuple[int, int]:

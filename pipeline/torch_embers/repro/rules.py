@@ -102,7 +102,7 @@ class _Output(_Reasoned):
 class LineRule(_Reasoned):
     """Lines that show the kind of a block."""
 
-    kind: str
+    kind: Literal["python", "shell", "traceback", "output", "config", "graph", "cpp", "diff"]
     sure: bool
     pattern: Pattern
 

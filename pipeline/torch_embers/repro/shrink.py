@@ -11,7 +11,7 @@ import copy
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
 SMALL = (1, 2, 3, 4, 5, 8, 16)
 """Sizes to try, smallest first."""
@@ -23,16 +23,17 @@ CONVERSIONS = frozenset({"to", "cuda", "cpu", "half", "double", "float", "bfloat
 
 def sizes_together(tree: ast.Module) -> Iterator[ast.Module]:
     """Every place of one number replaced at once, the largest number first."""
-    for value in sorted({_size(node) for node in ast.walk(tree)} - {0}, reverse=True):
+    sizes = {place: size for place, node in enumerate(ast.walk(tree)) if (size := _size(node))}
+    for value in sorted(set(sizes.values()), reverse=True):
         for smaller in (s for s in SMALL if s < value):
-            yield _replaced(tree, value, smaller)
+            yield _resized(tree, {place for place, size in sizes.items() if size == value}, smaller)
 
 
 def sizes_alone(tree: ast.Module) -> Iterator[ast.Module]:
     """One place at a time."""
-    for place, value in enumerate([_size(node) for node in ast.walk(tree) if _size(node)]):
-        for smaller in (s for s in SMALL if s < value):
-            yield _replaced_at(tree, place, smaller)
+    for place, node in enumerate(ast.walk(tree)):
+        for smaller in (s for s in SMALL if s < _size(node)):
+            yield _resized(tree, {place}, smaller)
 
 
 def loops(tree: ast.Module) -> Iterator[ast.Module]:
@@ -117,26 +118,13 @@ def _is_range(node: ast.AST) -> bool:
     )
 
 
-class _Replace(ast.NodeTransformer):
-    def __init__(self, size: int, smaller: int) -> None:
-        self._size = size
-        self._smaller = smaller
-
-    def visit_Constant(self, node: ast.Constant) -> ast.Constant:
-        return ast.Constant(self._smaller) if _size(node) == self._size else node
-
-
-def _replaced(tree: ast.Module, size: int, smaller: int) -> ast.Module:
-    made: ast.Module = _Replace(size, smaller).visit(copy.deepcopy(tree))
-    return made
-
-
-def _replaced_at(tree: ast.Module, place: int, value: int) -> ast.Module:
-    made = copy.deepcopy(tree)
-    node = [n for n in ast.walk(made) if _size(n)][place]
-    if isinstance(node, ast.Constant):
-        node.value = value
-    return made
+def _resized(tree: ast.Module, places: Collection[int], size: int) -> ast.Module:
+    """The tree with another number at these places of the walk."""
+    resized = copy.deepcopy(tree)
+    for place, node in enumerate(ast.walk(resized)):
+        if place in places and isinstance(node, ast.Constant):
+            node.value = size
+    return resized
 
 
 def _without_call(tree: ast.Module, place: int) -> ast.Module:

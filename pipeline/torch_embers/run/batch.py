@@ -121,14 +121,9 @@ def cannot_run_here(case: Case, build: Build) -> str | None:
     if missing:
         return f"no {missing[0]} here"
     # what an accelerator has, the case asks itself
-    if case.device == "cpu" and case.memory > (room := memory_here()):
+    if case.device == "cpu" and case.memory > (room := os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")):
         return f"it needs {case.memory / (1 << 30):g} GiB of memory, this machine has {room / (1 << 30):.0f}"
     return None
-
-
-def memory_here() -> int:
-    """Bytes of memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def control_builds(
@@ -144,14 +139,14 @@ def control_builds(
         seen_bad: by case hash, identities of builds on which it has occurred; beside what its author has measured.
     """
     fitting = {case.hash: _known_bad(case, builds, seen_bad.get(case.hash, ())) for case in cases}
-    left = {case_hash: {b.identity for b in found} for case_hash, found in fitting.items() if found}
+    left = {case_hash: {b.identity for b in bad} for case_hash, bad in fitting.items() if bad}
     by_identity = {b.identity: b for b in builds}
     chosen: dict[str, Build] = {}
     while left:
-        served = Counter(identity for found in left.values() for identity in found)
+        served = Counter(identity for bad in left.values() for identity in bad)
         best = max(served, key=lambda identity: (served[identity], by_identity[identity].order()))
-        chosen |= {case_hash: by_identity[best] for case_hash, found in left.items() if best in found}
-        left = {case_hash: found for case_hash, found in left.items() if best not in found}
+        chosen |= {case_hash: by_identity[best] for case_hash, bad in left.items() if best in bad}
+        left = {case_hash: bad for case_hash, bad in left.items() if best not in bad}
     return chosen
 
 

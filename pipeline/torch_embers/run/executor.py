@@ -103,8 +103,7 @@ class Executor:
         cases = {batch.case.hash: batch.case for batches in todo.values() for batch in batches}
         controls = self._controls(request, cases, environments)
         for batch in (batch for batches in todo.values() for batch in batches):
-            batch.plan(controls.get(batch.case.hash, Control()), self._rules)
-            self._expect(batch)
+            self._plan(batch, controls)
         try:
             yield from self._decided_in_order(request, todo, environments)
         finally:  # whoever stops early, by Ctrl-C or otherwise, keeps what was reached
@@ -147,8 +146,7 @@ class Executor:
             batches = []
             for cell in (c for c in again if c.build.identity == build.identity):
                 batch = Batch(cell.case, build, cell.environment, cell.batch)
-                batch.plan(controls.get(cell.case.hash, Control()), self._rules)
-                self._expect(batch)
+                self._plan(batch, controls)
                 batches.append(batch)
             yield from self._targets(build, batches, request)
 
@@ -246,6 +244,10 @@ class Executor:
             if not inject and len(batch.seen) <= batch.planned:
                 self._progress.advanced(1)
             yield batch
+
+    def _plan(self, batch: Batch, controls: Mapping[str, Control]) -> None:
+        batch.plan(controls.get(batch.case.hash, Control()), self._rules)
+        self._expect(batch)
 
     def _expect(self, batch: Batch) -> None:
         self._total += batch.planned

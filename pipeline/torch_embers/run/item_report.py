@@ -212,11 +212,6 @@ def comment(report: ItemReport) -> str:
 
 
 def _comment_row(entry: Entry) -> str:
-    control = "none"
-    if entry.control == "build":
-        control = f"{entry.control_k}/{entry.control_n} on {entry.control_build}"
-    elif entry.control == "planted":
-        control = f"injected fault {entry.control_k}/{entry.control_n}"
     flaky = " (flaky)" if entry.flaky else ""
-    cells = (entry.build, entry.verdict + flaky, f"{entry.k}/{entry.n}", control, entry.detail)
+    cells = (entry.build, entry.verdict + flaky, f"{entry.k}/{entry.n}", entry.shown_control, entry.detail)
     return "| " + " | ".join(escaped(text, LONGEST_CELL) for text in cells) + " |"

@@ -28,6 +28,8 @@ COMMIT_SECONDS = 2.0
 """Finished runs wait at most this long for their transaction: opening the database for each one would cost more."""
 KEPT_OUTPUT = 4_000
 """Characters of output and of error output that a stored run keeps."""
+MEASURED = ("profile", "exit_code", "signal", "ended", "duration", "cpu", "peak_memory", "zygote")
+"""Columns of ``runs`` that hold a field of the result as it is."""
 
 _VERDICTS = """
 SELECT case_hash, build, environment, profile, batch, verdict, flaky, k, n, detectable_rate,
@@ -58,12 +60,19 @@ class Cell:
 
     def row(self) -> dict[str, Any]:
         """The cell as plain data."""
-        decision, control = self.decision, self.decision.control
         return {
             "case": self.case.name,
             "items": [f"{repo}#{number}" for repo, number in self.case.issues],
             "build": self.build.name,
             "version": self.build.version,
+            **self.decided(),
+            "fresh": self.fresh,
+        }
+
+    def decided(self) -> dict[str, Any]:
+        """What the verdict says, by the names of the columns of ``verdicts``."""
+        decision, control = self.decision, self.decision.control
+        return {
             "verdict": decision.verdict,
             "flaky": decision.flaky,
             "k": decision.hits,
@@ -73,17 +82,11 @@ class Cell:
             "control_k": control.hits,
             "control_n": control.runs,
             "detail": decision.detail,
-            "fresh": self.fresh,
         }
 
 
 class Ledger:
-    """Reads and writes runs and verdicts.
-
-    Args:
-        store: the database.
-        writer: the writer that is held.
-    """
+    """Reads and writes runs and verdicts; its writer must be held."""
 
     def __init__(self, store: Store, writer: Writer) -> None:
         self._store = store
@@ -177,22 +180,15 @@ class Ledger:
                 "case_hash": batch.case.hash,
                 "build": batch.build.identity,
                 "environment": batch.environment,
-                "profile": result.profile,
                 "batch": batch.number,
                 "attempt": number,
                 "planted": attempt.inject,
                 "outcome": seen.outcome,
                 "detail": seen.detail,
                 "signature": str(seen.signature) if seen.signature else None,
-                "exit_code": result.exit_code,
-                "signal": result.signal,
-                "ended": result.ended,
                 "stdout": result.stdout[-KEPT_OUTPUT:],
                 "stderr": result.stderr[-KEPT_OUTPUT:],
-                "duration": result.duration,
-                "cpu": result.cpu,
-                "peak_memory": result.peak_memory,
-                "zygote": result.zygote,
+                **{name: getattr(result, name) for name in MEASURED},
                 "seed": attempt.seed,
                 "guarantees": list(result.guarantees),
                 "ran_at": now_utc(),
@@ -245,24 +241,16 @@ def _build_row(build: Build, moment: str) -> dict[str, Any]:
 
 
 def _verdict_row(cell: Cell, moment: str) -> dict[str, Any]:
-    made = cell.decision
+    signature = cell.decision.signature
     return {
         "case_hash": cell.case.hash,
         "build": cell.build.identity,
         "environment": cell.environment,
         "profile": cell.profile,
         "batch": cell.batch,
-        "verdict": made.verdict,
-        "flaky": made.flaky,
-        "k": made.hits,
-        "n": made.runs,
-        "detectable_rate": made.detectable_rate,
-        "control": made.control.kind,
-        "control_build": made.control.build,
-        "control_k": made.control.hits,
-        "control_n": made.control.runs,
-        "detail": made.detail,
-        "signature": str(made.signature) if made.signature else None,
+        **cell.decided(),
+        "control_build": cell.decision.control.build,
+        "signature": str(signature) if signature else None,
         "decided_at": moment,
         "provenance": "own",
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import xml.etree.ElementTree as ET
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -23,25 +23,6 @@ if TYPE_CHECKING:
 
 OWN = "own"
 """Provenance of verdicts that runs of this database reached."""
-COLUMNS = (
-    "case",
-    "issue",
-    "build",
-    "environment",
-    "verdict",
-    "flaky",
-    "k",
-    "n",
-    "detectable_rate",
-    "control",
-    "control_build",
-    "control_k",
-    "control_n",
-    "detail",
-    "decided_at",
-    "case_hash",
-    "provenance",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +61,19 @@ class Entry:
         return {name: getattr(self, name) for name in COLUMNS}
 
     @property
+    def shown_control(self) -> str:
+        """The control and how often it showed the bug, in words."""
+        if self.control == "build":
+            return f"{self.control_k}/{self.control_n} on {self.control_build}"
+        return f"injected fault {self.control_k}/{self.control_n}" if self.control == "planted" else "none"
+
+    @property
     def place(self) -> str:
         """Where it was reached, as people read it."""
         return self.environment if self.provenance == OWN else f"{self.provenance}, on {self.environment}"
+
+
+COLUMNS = tuple(field.name for field in fields(Entry) if field.name != "labels")
 
 
 def entries(store: Store) -> list[Entry]:
@@ -90,9 +81,8 @@ def entries(store: Store) -> list[Entry]:
     query = resources.package_file("run", "matrix.sql").read_text(encoding="utf-8")
     with store.read() as connection:
         schema.require_latest(connection, store.path)
-        found = connection.execute(query).fetchall()
-    made = [Entry(*row) for row in found]
-    return sorted(made, key=lambda e: (e.case, version_key(e.build), e.provenance != OWN, e.environment))
+        verdicts = [Entry(*row) for row in connection.execute(query).fetchall()]
+    return sorted(verdicts, key=lambda e: (e.case, version_key(e.build), e.provenance != OWN, e.environment))
 
 
 def version_key(text: str) -> Version:
@@ -103,24 +93,24 @@ def version_key(text: str) -> Version:
         return Version("0")
 
 
-def preferred(found: Sequence[Entry]) -> list[Entry]:
+def preferred(verdicts: Sequence[Entry]) -> list[Entry]:
     """The entries without shipped ones of a case and build of which there is an own one."""
-    own = {(e.case, e.build) for e in found if e.provenance == OWN}
-    return [e for e in found if e.provenance == OWN or (e.case, e.build) not in own]
+    own = {(e.case, e.build) for e in verdicts if e.provenance == OWN}
+    return [e for e in verdicts if e.provenance == OWN or (e.case, e.build) not in own]
 
 
-def builds_of(found: Sequence[Entry]) -> list[str]:
+def builds_of(verdicts: Sequence[Entry]) -> list[str]:
     """Builds, oldest first."""
-    return sorted({e.build for e in found}, key=version_key)
+    return sorted({e.build for e in verdicts}, key=version_key)
 
 
-def changes(found: Sequence[Entry]) -> dict[str, list[tuple[str, str]]]:
+def changes(verdicts: Sequence[Entry]) -> dict[str, list[tuple[str, str]]]:
     """Cases whose verdict changes between two builds: for each, (build, verdict) where a new one begins.
 
     Only ``occurs``, ``absent``, ``not_seen`` and ``changed`` are looked at: the others say nothing about the bug.
     """
     told: dict[str, list[tuple[str, str]]] = {}
-    for entry in preferred(found):
+    for entry in preferred(verdicts):
         if entry.verdict in ("occurs", "absent", "not_seen", "changed"):
             seen = told.setdefault(entry.case, [])
             verdict = "absent" if entry.verdict == "not_seen" else entry.verdict
@@ -129,12 +119,12 @@ def changes(found: Sequence[Entry]) -> dict[str, list[tuple[str, str]]]:
     return {case: seen for case, seen in told.items() if len(seen) > 1}
 
 
-def as_csv(found: Sequence[Entry]) -> str:
+def as_csv(verdicts: Sequence[Entry]) -> str:
     """The matrix as CSV with a heading."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for entry in found:
+    for entry in verdicts:
         row = entry.row()
         rate = entry.detectable_rate
         row |= {"decided_at": _iso(entry.decided_at), "detectable_rate": "" if rate is None else f"{rate:.4f}"}
@@ -142,17 +132,17 @@ def as_csv(found: Sequence[Entry]) -> str:
     return out.getvalue()
 
 
-def as_json_lines(found: Sequence[Entry]) -> bytes:
+def as_json_lines(verdicts: Sequence[Entry]) -> bytes:
     """The matrix as JSON, one verdict a line."""
-    lines = [orjson.dumps(e.row() | {"decided_at": _iso(e.decided_at)}) for e in found]
+    lines = [orjson.dumps(e.row() | {"decided_at": _iso(e.decided_at)}) for e in verdicts]
     return b"".join(line + b"\n" for line in lines)
 
 
-def as_junit(found: Sequence[Entry], name: str = "embers") -> bytes:
+def as_junit(verdicts: Sequence[Entry], name: str = "embers") -> bytes:
     """The matrix as JUnit XML, a suite per build: a bug that occurs fails, what cannot be told is skipped."""
     root = ET.Element("testsuites", name=name)
-    for build in builds_of(found):
-        own = [e for e in preferred(found) if e.build == build]
+    for build in builds_of(verdicts):
+        own = [e for e in preferred(verdicts) if e.build == build]
         skipped = [e for e in own if e.verdict in ("untestable", "inconclusive", "control_failed")]
         failed = [e for e in own if e.verdict in ("occurs", "changed")]
         suite = ET.SubElement(

@@ -6,7 +6,7 @@ once, however often the re-check is interrupted.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -128,16 +128,13 @@ def recheck(
     made_at = now_utc()
     with writer.transaction() as connection:
         _write(connection, changes, request.reference, made_at)
-    counts: dict[str, int] = defaultdict(int)
-    for status in statuses.values():
-        counts[status] += 1
     claims = sum(change.status in CONFIRMED for change in changes)
     return Recheck(
         request.reference,
         made_at,
         tuple(cells),
         tuple(changes),
-        dict(counts),
+        dict(Counter(statuses.values())),
         sum(cell.fresh for cell in cells),
         expected_false(claims, rules.miss),
     )
@@ -190,9 +187,7 @@ def _confirmed(
     doubtful = [c for c in cases if claimed & set(c.issues)]
     if not doubtful:
         return statuses
-    since = datetime.now(UTC).replace(tzinfo=None)
-    batch = executor.ledger.last_batch() + 1
-    repeated = SweepRequest(doubtful, [request.reference], request.builds, request.jobs, batch, since)
+    repeated = executor.afresh(SweepRequest(doubtful, [request.reference], request.builds, request.jobs))
     second = {cell.case.hash: cell for cell in executor.sweep(repeated)}
     for place, cell in enumerate(cells):
         if cell.build.identity == request.reference.identity and cell.case.hash in second:
@@ -215,14 +210,7 @@ def _changes(
                 evidence[repo, number, cell.case.device].append(evidence_line(cell))
     unknown = Tracked(None)
     return [
-        Change(
-            *key[:2],
-            items.get(key[:2], unknown).title,
-            key[2],
-            status,
-            previous.get(key),
-            tuple(evidence[key]),
-        )
+        Change(*key[:2], items.get(key[:2], unknown).title, key[2], status, previous.get(key), tuple(evidence[key]))
         for key, status in statuses.items()
         if previous.get(key) != status
     ]

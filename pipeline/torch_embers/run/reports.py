@@ -27,9 +27,9 @@ NOTHING_NEW, NEWS = 0, 10
 """Exit codes of `embers recheck`: nothing to tell, or something came back, is still there, or is gone."""
 
 
-def exit_code(found: Recheck) -> int:
+def exit_code(result: Recheck) -> int:
     """Whether there is something to tell."""
-    return NEWS if found.news else NOTHING_NEW
+    return NEWS if result.news else NOTHING_NEW
 
 
 def write(path: Path, content: bytes) -> None:
@@ -48,26 +48,26 @@ def write(path: Path, content: bytes) -> None:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def save(folder: Path, found: Recheck, entries: Sequence[matrix.Entry]) -> None:
+def save(folder: Path, result: Recheck, entries: Sequence[matrix.Entry]) -> None:
     """Write recheck.json, recheck.md and recheck.xml.
 
     Raises:
         InputError: a file cannot be written.
     """
-    write(folder / "recheck.json", orjson.dumps(as_table(found), option=orjson.OPT_INDENT_2))
-    write(folder / "recheck.md", markdown(found).encode())
-    newest = [e for e in entries if e.build == found.reference.public_version and e.provenance == matrix.OWN]
+    write(folder / "recheck.json", orjson.dumps(as_table(result), option=orjson.OPT_INDENT_2))
+    write(folder / "recheck.md", markdown(result).encode())
+    newest = [e for e in entries if e.build == result.reference.public_version and e.provenance == matrix.OWN]
     write(folder / "recheck.xml", matrix.as_junit(newest, "embers recheck"))
 
 
-def as_table(found: Recheck) -> dict[str, Any]:
+def as_table(result: Recheck) -> dict[str, Any]:
     """A re-check as plain data."""
     return {
-        "made_at": found.made_at,
-        "reference": found.reference.identity,
-        "counts": dict(sorted(found.counts.items())),
-        "verdicts_reached": found.fresh,
-        "false_absences_expected_at_most": found.false_expected,
+        "made_at": result.made_at,
+        "reference": result.reference.identity,
+        "counts": dict(sorted(result.counts.items())),
+        "verdicts_reached": result.fresh,
+        "false_absences_expected_at_most": result.false_expected,
         "changes": [
             {
                 "issue": f"{c.repo}#{c.number}",
@@ -78,29 +78,29 @@ def as_table(found: Recheck) -> dict[str, Any]:
                 "told": c.is_news,
                 "evidence": list(c.evidence),
             }
-            for c in found.changes
+            for c in result.changes
         ],
     }
 
 
-def markdown(found: Recheck) -> str:
+def markdown(result: Recheck) -> str:
     """A re-check as a page."""
     lines = [
-        f"# Re-check against PyTorch {found.reference.version}",
+        f"# Re-check against PyTorch {result.reference.version}",
         "",
-        f"{found.made_at}, {found.reference.identity}",
+        f"{result.made_at}, {result.reference.identity}",
     ]
     for status in ANNOUNCED:
-        own = [change for change in found.news if change.status == status]
+        own = [change for change in result.news if change.status == status]
         if own:
             lines += ["", f"## {HEADINGS[status]} ({len(own)})", ""]
             lines += [line for change in own for line in _entry(change)]
-    if not found.news:
+    if not result.news:
         lines += ["", "Nothing changed since the last re-check."]
-    if any(change.status in CONFIRMED for change in found.news):
-        lines += ["", f"False claims of an absence to expect among these: at most {found.false_expected:.4f}."]
+    if any(change.status in CONFIRMED for change in result.news):
+        lines += ["", f"False claims of an absence to expect among these: at most {result.false_expected:.4f}."]
     lines += ["", "| status | items |", "| --- | --- |"]
-    lines += [f"| {status} | {count} |" for status, count in sorted(found.counts.items())]
+    lines += [f"| {status} | {count} |" for status, count in sorted(result.counts.items())]
     return "\n".join(lines) + "\n"
 
 

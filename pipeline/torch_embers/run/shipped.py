@@ -56,17 +56,17 @@ def load(writer: Writer) -> int:
 
 def _statuses(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> list[dict[str, Any]]:
     """Rows of status_history that shipped verdicts support: of their newest release, resting on one batch of runs."""
-    found = sorted(connection.execute(_VERDICTS).fetchall(), key=lambda row: version_key(row[2]))
-    if not found:
+    verdicts = sorted(connection.execute(_VERDICTS).fetchall(), key=lambda row: version_key(row[2]))
+    if not verdicts:
         return []
-    reference = found[-1][2]
+    reference = verdicts[-1][2]
     series: dict[str, list[Any]] = {}
     evidence: dict[str, str] = {}
-    for case_hash, name, build, verdict, k, n, _ in found:
+    for case_hash, name, build, verdict, k, n, _ in verdicts:
         series.setdefault(case_hash, []).append(verdict)
         if build == reference:
             evidence[case_hash] = f"{name}: {verdict} {k}/{n}"
-    newest = max(row[6] for row in found)
+    newest = max(row[6] for row in verdicts)
     items = tracked_items(connection)
     made = statuses_of([case for case in cases if case.hash in evidence], items, series)
     lines: dict[tuple[str, int, str], list[str]] = {}

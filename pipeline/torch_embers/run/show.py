@@ -39,7 +39,7 @@ OWN_MARK = " *"
 """Behind the name of a case whose line shows verdicts of this database, where other lines show shipped ones."""
 
 
-def print_builds(found: Sequence[Build], cap_gb: float) -> None:
+def print_builds(builds: Sequence[Build], cap_gb: float) -> None:
     """Print the installed builds."""
     rows = [
         (
@@ -51,18 +51,18 @@ def print_builds(found: Sequence[Build], cap_gb: float) -> None:
             size_text(b.disk_bytes) if b.managed else "registered",
             "not checked" if not b.checked else "broken" if b.broken else "ok",
         )
-        for b in found
+        for b in builds
     ]
     columns = [(name, False) for name in ("name", "version", "commit", "python", "devices", "disk", "check")]
     out = stdout()
     out.print(table("", columns, rows))
-    used = sum(b.disk_bytes for b in found if b.managed)
+    used = sum(b.disk_bytes for b in builds if b.managed)
     out.print(f"installed by embers: {size_text(used)} of {cap_gb:g} GB")
 
 
-def print_checks(found: Sequence[Build]) -> None:
-    """Print what the checks of builds found."""
-    rows = [(b.name, what, result) for b in found for what, result in b.checked]
+def print_checks(builds: Sequence[Build]) -> None:
+    """Print what the checks of builds result."""
+    rows = [(b.name, what, result) for b in builds for what, result in b.checked]
     stdout().print(table("", [("build", False), ("check", False), ("result", False)], rows))
 
 
@@ -117,16 +117,16 @@ def print_summary(done: RunSummary) -> None:
         out.print(f"other closed items that occur ({len(done.closed)}): {plain(' '.join(done.closed))}")
 
 
-def print_matrix(found: Sequence[Entry]) -> None:
+def print_matrix(verdicts: Sequence[Entry]) -> None:
     """Print case x build, one mark per verdict."""
-    builds = builds_of(found)
-    mixed = len({e.provenance for e in found}) > 1
+    builds = builds_of(verdicts)
+    mixed = len({e.provenance for e in verdicts}) > 1
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
     made.add_column("case", no_wrap=True)
     for build in builds:
         made.add_column(build.removesuffix(".0") if build.count(".") > 1 else build, justify="center", no_wrap=True)
-    cells = {(e.case, e.provenance, e.build): e for e in found}
-    for case, provenance in sorted({(e.case, e.provenance) for e in found}):
+    cells = {(e.case, e.provenance, e.build): e for e in verdicts}
+    for case, provenance in sorted({(e.case, e.provenance) for e in verdicts}):
         marks = []
         for build in builds:
             entry = cells.get((case, provenance, build))
@@ -138,17 +138,17 @@ def print_matrix(found: Sequence[Entry]) -> None:
     out.print("  ".join(f"{mark} {verdict}" for verdict, (mark, _) in STYLES.items()) + "  ~ flaky")
     if mixed:
         out.print(f"{OWN_MARK.strip()} run here; the other lines are shipped")
-    for place in sorted({e.place for e in found if e.provenance != OWN}):
+    for place in sorted({e.place for e in verdicts if e.provenance != OWN}):
         out.print(plain(place))
-    out.print(f"{len(changes(found))} of {len({e.case for e in found})} cases change between two builds")
+    out.print(f"{len(changes(verdicts))} of {len({e.case for e in verdicts})} cases change between two builds")
 
 
-def print_recheck(found: Recheck) -> None:
+def print_recheck(result: Recheck) -> None:
     """Print what changed since the last re-check."""
     out = stdout()
-    out.print(f"re-checked against {plain(found.reference.identity)}: {found.fresh} verdicts reached now")
+    out.print(f"re-checked against {plain(result.reference.identity)}: {result.fresh} verdicts reached now")
     for status in ANNOUNCED:
-        own = [change for change in found.news if change.status == status]
+        own = [change for change in result.news if change.status == status]
         if own:
             out.print(f"\n[bold]{HEADINGS[status]}[/] ({len(own)})")
         for change in own:
@@ -156,12 +156,12 @@ def print_recheck(found: Recheck) -> None:
             out.print(f"  {plain(change.repo)}#{change.number} ({change.backend}{was}) {plain(change.title)}")
             for line in change.evidence:
                 out.print(f"      {plain(line)}")
-    if not found.news:
+    if not result.news:
         out.print("nothing changed since the last re-check")
-    counted = ", ".join(f"{count} {status}" for status, count in sorted(found.counts.items()))
+    counted = ", ".join(f"{count} {status}" for status, count in sorted(result.counts.items()))
     out.print(f"\nitems: {counted or 'none with a verdict'}")
-    if found.false_expected:
-        out.print(f"false claims of an absence to expect among these: at most {found.false_expected:.4f}")
+    if result.false_expected:
+        out.print(f"false claims of an absence to expect among these: at most {result.false_expected:.4f}")
 
 
 def print_item(report: ItemReport) -> None:
@@ -216,7 +216,7 @@ def print_item(report: ItemReport) -> None:
     for provenance in sorted({e.provenance for e in report.verdicts}):
         shown = [e for e in report.verdicts if e.provenance == provenance]
         names = ("case", "build", "verdict", "k/n", "control", "seen")
-        rows = [(e.case, e.build, e.verdict, f"{e.k}/{e.n}", _control(e), e.detail) for e in shown]
+        rows = [(e.case, e.build, e.verdict, f"{e.k}/{e.n}", e.shown_control, e.detail) for e in shown]
         places = "; ".join(sorted({plain(e.place) for e in shown}))
         out.print(table(f"\nVerdicts ({places})", [(name, name == "k/n") for name in names], rows))
 
@@ -247,9 +247,3 @@ def _section(heading: str, lines: Sequence[str]) -> None:
         out.print(f"\n{heading}")
     for line in lines:
         out.print(f"  {plain(' '.join(line.split()))}")
-
-
-def _control(entry: Entry) -> str:
-    if entry.control == "build":
-        return f"{entry.control_k}/{entry.control_n} on {entry.control_build}"
-    return f"injected fault {entry.control_k}/{entry.control_n}" if entry.control == "planted" else "none"

@@ -92,13 +92,13 @@ def reported(case: Case, items: Mapping[ItemKey, Tracked]) -> list[ItemKey]:
 
 def tracked_items(connection: duckdb.DuckDBPyConnection) -> dict[ItemKey, Tracked]:
     """The items that have a case, as the tracker has them."""
-    found = connection.execute(
+    stored = connection.execute(
         "SELECT i.repo, i.number, i.state, d.disposition, i.kind = 'pull', i.title FROM items i "
         "SEMI JOIN case_items USING (repo, number) LEFT JOIN item_dispositions d USING (repo, number)"
     ).fetchall()
     return {
         (repo, number): Tracked(state, disposition, bool(is_pull), title or "")
-        for repo, number, state, disposition, is_pull, title in found
+        for repo, number, state, disposition, is_pull, title in stored
     }
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field
 
@@ -23,7 +23,8 @@ from torch_embers.toml_models import Entry, Explained, load
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from torch_embers.oracles.signature import Family
+    from torch_embers.repro.case import Case
+    from torch_embers.sandbox.runner import RunResult
 
 FILE = "verdicts.toml"
 
@@ -40,54 +41,6 @@ USABLE: frozenset[Outcome] = frozenset({"reproduced", "not_reproduced", "differe
 
 RIGHT, BUG, SKIP = 0, 1, 125
 """Exit codes of a case with oracle ``self``, as `git bisect run` has them."""
-
-
-class Declared(Protocol):
-    """What of a case decides an outcome."""
-
-    @property
-    def oracle(self) -> str:
-        """self, exception, signal or output."""
-
-    @property
-    def signature(self) -> Family:
-        """Failures that count."""
-
-    @property
-    def prints(self) -> tuple[str, ...]:
-        """Lines that the reporter's run printed."""
-
-    @property
-    def evidence(self) -> str:
-        """Words that the signature was read from."""
-
-
-class Ended(Protocol):
-    """What of a run decides an outcome; ``sandbox.runner.RunResult`` has it."""
-
-    @property
-    def exit_code(self) -> int | None:
-        """Exit code."""
-
-    @property
-    def signal(self) -> int | None:
-        """Signal that ended it."""
-
-    @property
-    def ended(self) -> str:
-        """How it ended."""
-
-    @property
-    def detail(self) -> str:
-        """The same in words."""
-
-    @property
-    def stdout(self) -> str:
-        """End of its output."""
-
-    @property
-    def stderr(self) -> str:
-        """End of its error output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +98,7 @@ def _file() -> _File:
 # ---- one run -------------------------------------------------------------------------------------------------------
 
 
-def observe(case: Declared, run: Ended) -> Observation:
+def observe(case: Case, run: RunResult) -> Observation:
     """What one run of a case says about its bug.
 
     The word of the kernel counts (exit code, signal, limits hit), never a marker in the output.
@@ -170,7 +123,7 @@ def observe(case: Declared, run: Ended) -> Observation:
     return _self(case, run) if case.oracle == "self" else _by_signature(case, run)
 
 
-def _self(case: Declared, run: Ended) -> Observation:
+def _self(case: Case, run: RunResult) -> Observation:
     last = last_line(run.stdout)
     if run.exit_code == RIGHT:
         return Observation("not_reproduced", None, last or "exit 0")
@@ -184,7 +137,7 @@ def _self(case: Declared, run: Ended) -> Observation:
     return Observation("reproduced", case.signature[0], last)
 
 
-def _by_signature(case: Declared, run: Ended) -> Observation:
+def _by_signature(case: Case, run: RunResult) -> Observation:
     """An extracted script: the failure that the report describes, or the lines that it shows."""
     expected = Expectation(case.signature, "", case.evidence, case.prints)
     if run.exit_code == 0:
@@ -202,7 +155,7 @@ def _by_signature(case: Declared, run: Ended) -> Observation:
     return _failed(run, seen)
 
 
-def _failed(run: Ended, seen: Signature | None) -> Observation:
+def _failed(run: RunResult, seen: Signature | None) -> Observation:
     """An end that is not the declared one: the script's own trouble, or another failure."""
     if seen is None:
         return Observation("different_failure", None, f"exit {run.exit_code}: {last_line(run.stderr) or 'no message'}")

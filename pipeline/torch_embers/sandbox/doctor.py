@@ -108,17 +108,17 @@ def as_table(proof: Proof) -> dict[str, Any]:
 
 def hints() -> list[str]:
     """What on this host may stand in the way, and how to change it."""
-    found = []
+    advice = []
     if sys.platform.startswith("linux") and not policy.bubblewrap():
-        found.append("install bubblewrap: apt install bubblewrap, dnf install bubblewrap")
+        advice.append("install bubblewrap: apt install bubblewrap, dnf install bubblewrap")
     for name, wanted in (("apparmor_restrict_unprivileged_userns", "0"), ("unprivileged_userns_clone", "1")):
         with contextlib.suppress(OSError):
             if Path(f"/proc/sys/kernel/{name}").read_text(encoding="ascii").strip() != wanted:
-                found.append(f"as root: sysctl kernel.{name}={wanted}")
+                advice.append(f"as root: sysctl kernel.{name}={wanted}")
     with contextlib.suppress(OSError):
         if int(Path("/proc/sys/user/max_user_namespaces").read_text(encoding="ascii")) < 16:
-            found.append("as root: sysctl user.max_user_namespaces=1024")
-    return found
+            advice.append("as root: sysctl user.max_user_namespaces=1024")
+    return advice
 
 
 # --- trying -----------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def _tried() -> dict[str, str]:
 def _probes(bait: Bait) -> list[Probe]:
     limits = rules.load().limits
     cap, disk = str(limits.processes), str(limits.disk)
-    allowed = (*rules.load().environment, "EMBERS_SEED", "PYTHONHASHSEED", "LC_CTYPE", *_thread_variables())
+    allowed = (*rules.load().environment, "EMBERS_SEED", "PYTHONHASHSEED", "LC_CTYPE", *policy.THREAD_VARIABLES)
     return [
         Probe("no_network", "network", (str(bait.port), bait.abstract, bait.path)),
         Probe("private_home", "home", bait.secrets),
@@ -166,10 +166,6 @@ def _probes(bait: Bait) -> list[Probe]:
         Probe("no_survivors", "outlive"),
         Probe("sealed_result", "forge", (), ("exited",), 7),
     ]
-
-
-def _thread_variables() -> tuple[str, ...]:
-    return ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def _attempt(probe: Probe, *, fresh: bool) -> Attempt:
@@ -196,11 +192,11 @@ def _left_alive(runner: Runner) -> str:
 
 
 def _children(pid: int) -> list[int]:
-    found = []
+    children = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            found += [int(word) for word in task.read_text(encoding="ascii").split()]
-    return found
+            children += [int(word) for word in task.read_text(encoding="ascii").split()]
+    return children
 
 
 def _side_by_side(runner: Runner, *, fresh: bool) -> str:
@@ -228,9 +224,8 @@ def _bait() -> Iterator[Bait]:
             place.write_text(value, encoding="ascii")
             stack.callback(place.unlink, missing_ok=True)
         tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        abstract = stack.enter_context(_listening("\0embers-" + value))
-        path = stack.enter_context(_listening(str(folder / "socket")))
-        del abstract, path
+        stack.enter_context(_listening("\0embers-" + value))
+        stack.enter_context(_listening(str(folder / "socket")))
         with _variable("EMBERS_BAIT", value):
             yield Bait(tcp.getsockname()[1], "embers-" + value, str(folder / "socket"), tuple(map(str, places)), value)
 

@@ -46,6 +46,7 @@ CAPABILITIES = ("SYS_ADMIN", "SYS_RESOURCE", "SYS_PTRACE", "SETUID", "SETGID", "
 """What the zygote and the supervisors keep, in their own user namespace: mounts, limits, changing to the run's user.
 A run itself has none."""
 
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 RUN_ID = 1000
 FIRST_HOST_ID = 0x70000000
 """Where root starts the sandbox, runs get a user of their own in the range that systemd's list of user ids marks as
@@ -54,10 +55,10 @@ unused, because the kernel counts no processes of root (RLIMIT_NPROC)."""
 
 def bubblewrap() -> str:
     """The version of bubblewrap; empty where there is none."""
-    found = shutil.which("bwrap")
-    if found is None or not sys.platform.startswith("linux"):
+    program = shutil.which("bwrap")
+    if program is None or not sys.platform.startswith("linux"):
         return ""
-    answer = subprocess.run([found, "--version"], capture_output=True, text=True, check=False, timeout=10)
+    answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=10)
     return answer.stdout.strip().removeprefix("bubblewrap ")
 
 
@@ -109,7 +110,7 @@ class SandboxPolicy:
 
     def environment(self) -> dict[str, str]:
         """The whole environment of the zygote."""
-        variables = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+        variables = dict.fromkeys(THREAD_VARIABLES, "1")
         variables |= rules.load().environment
         variables["PATH"] = f"{self.layout.python.parent}:{variables['PATH']}"
         if not self.isolate:

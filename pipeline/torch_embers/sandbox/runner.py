@@ -24,7 +24,6 @@ from torch_embers.sandbox.output import harmless
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from torch_embers.sandbox.proof import Proof
 
@@ -284,13 +283,13 @@ class Runner:
         self.profile = profile
         # macOS: a fork of a process that has loaded Metal and Accelerate is not to be relied on
         self.zygote = zygote and sys.platform != "darwin"
-        found = layout.find(python)
+        place = layout.find(python)
         isolate, self.guarantees = _guarantees(profile, proof)
         own_id = isolate and os.geteuid() == 0
-        if own_id and (folder := layout.closed_to_others(found)) is not None:
+        if own_id and (folder := layout.closed_to_others(place)) is not None:
             raise SandboxError(f"root runs scripts as another user, who cannot read {folder}: chmod -R go+rX {folder}")
         self._policy = policy.SandboxPolicy(
-            layout=found,
+            layout=place,
             profile=profile,
             isolate=isolate,
             preload=tuple(preload),
@@ -306,9 +305,7 @@ class Runner:
         """Ready at once; zygotes start with the first run that needs them."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Leave nothing alive."""
         self.close()
 
