@@ -302,7 +302,7 @@ def test_claims_and_findings_are_all_there(reading: study.Reading) -> None:
     )
     assert not claims[claims["impossible"]]["consistent"].any()
     assert len(said) == len(reading.outcomes)
-    assert (said["refused"] == "")[said["carried"]].all()
+    assert (said["insufficient data"] == "")[said["supported"]].all()
 
 
 def test_text_from_outside_is_shown_as_it_is() -> None:
