@@ -89,11 +89,11 @@ def blocks(text: str) -> tuple[Block, ...]:
 
 def _inline(text: str) -> Iterator[Block]:
     """Calls in back-ticks, where a report has no other code: ``torch.foo(torch.zeros(0))`` crashes."""
-    for found in _INLINE.finditer(prose(text)):
-        code = found[1].strip()
+    for match in _INLINE.finditer(prose(text)):
+        code = match[1].strip()
         tree = try_parse(code + "\n") if "torch." in code and "(" in code else None
         if tree is not None and _evidence(tree) and _closed(tree):
-            line = text.count("\n", 0, max(0, text.find(found[1]))) + 1
+            line = text.count("\n", 0, max(0, text.find(match[1]))) + 1
             yield Block(code, "python", "inline", line=line, code=code + "\n")
 
 
@@ -288,16 +288,16 @@ def _session(base: Block, lines: Sequence[str]) -> Block:
 def _unwrapped(base: Block, text: str) -> Iterator[Block]:
     """Scripts inside shell commands, as blocks of their own."""
     for script in scripts(text):
-        found = repair(script.code)
-        if found.tree is None or not _evidence(found.tree):
+        repaired = repair(script.code)
+        if repaired.tree is None or not _evidence(repaired.tree):
             continue
-        first = found.text.split("\n", 1)[0][:80]
+        first = repaired.text.split("\n", 1)[0][:80]
         edit = rules.load().edit("heredoc_unwrapped", script.place + 1, script.command[:200], first)
         yield replace(
             base,
             kind="python",
             line=base.line + script.place,
-            code=found.text,
+            code=repaired.text,
             outputs=(script.output,) if script.output.strip() else (),
-            edits=(edit, *found.edits),
+            edits=(edit, *repaired.edits),
         )

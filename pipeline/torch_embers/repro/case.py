@@ -186,7 +186,7 @@ def parse(text: str, name: str, origin: Origin = "curated") -> Case:
         raise CaseError(f"{name}: oracle {oracle!r} is none of {', '.join(ORACLES)}")
     declared = _signature(embers, name)
     issues = _issues(embers, name)
-    found = Case(
+    case = Case(
         name=name,
         origin=origin,
         code=text,
@@ -206,9 +206,9 @@ def parse(text: str, name: str, origin: Origin = "curated") -> Case:
         evidence=str(embers.get("evidence", "")),
         hash=case_hash(text, tree, meta, origin),
     )
-    if not any(need.what == "device" for need in found.needs):
+    if not any(need.what == "device" for need in case.needs):
         raise CaseError(f"{name}: requires must name at least one of {', '.join(DEVICES)}")
-    return found
+    return case
 
 
 def case_hash(text: str, tree: ast.Module, meta: Mapping[str, Any], origin: Origin) -> str:
@@ -287,10 +287,10 @@ def _tree(text: str, name: str) -> ast.Module:
 
 
 def _texts(table: Mapping[str, Any], key: str, name: str) -> list[str]:
-    found = table.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(part, str) for part in found):
+    texts = table.get(key, [])
+    if not isinstance(texts, list) or not all(isinstance(part, str) for part in texts):
         raise CaseError(f"{name}: {key} must be a list of texts")
-    return found
+    return texts
 
 
 def _issues(table: Mapping[str, Any], name: str) -> tuple[tuple[str, int], ...]:
@@ -322,20 +322,20 @@ def _relations(table: Mapping[str, Any], issues: tuple[tuple[str, int], ...], na
 
 def _labels(table: Mapping[str, Any], name: str) -> dict[str, str]:
     taxonomy = Taxonomy.load()
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for scheme in SCHEMES:
         value = table.get(scheme)
         if value is None:
             continue
-        if not taxonomy.applies(scheme, found):
-            raise CaseError(f"{name}: {scheme} does not apply here (bug_type is {found.get('bug_type')!r})")
+        if not taxonomy.applies(scheme, labels):
+            raise CaseError(f"{name}: {scheme} does not apply here (bug_type is {labels.get('bug_type')!r})")
         parent = taxonomy.scheme(scheme).parent
         try:
-            taxonomy.scheme(scheme).find(str(value), found.get(parent[0]) if parent else None)
+            taxonomy.scheme(scheme).find(str(value), labels.get(parent[0]) if parent else None)
         except TaxonomyError as error:
             raise CaseError(f"{name}: {error}") from error
-        found[scheme] = str(value)
-    return found
+        labels[scheme] = str(value)
+    return labels
 
 
 def _need(text: str, name: str) -> Need:

@@ -170,10 +170,10 @@ def _agnostic(draft: Draft, node: ast.expr, known: dict[str, str], device: str) 
             return f"(torch.cuda.is_available() and {draft.source(node)})"
         case ast.Constant(value=str(value)) if _CUDA.fullmatch(value):
             return device
-        case ast.Constant(value=str(value)) if found := _TENSOR_TYPE.fullmatch(value):
-            return repr(f"torch.{found[1]}")
-        case ast.Attribute() if found := _TENSOR_TYPE.fullmatch(dotted(node, known)):
-            return f"torch.{found[1]}"
+        case ast.Constant(value=str(value)) if match := _TENSOR_TYPE.fullmatch(value):
+            return repr(f"torch.{match[1]}")
+        case ast.Attribute() if match := _TENSOR_TYPE.fullmatch(dotted(node, known)):
+            return f"torch.{match[1]}"
         case _:
             return None
 

@@ -120,15 +120,15 @@ def _from_output(text: str) -> Found | None:
     own = rules.load()
     exception = _exception(text)
     for symptom in own.symptoms:
-        found = symptom.outputs.search(text) if symptom.outputs else None
-        if found is None:
+        match = symptom.outputs.search(text) if symptom.outputs else None
+        if match is None:
             continue
-        words = found[0]
+        words = match[0]
         if exception is not None and (
             symptom.signature not in own.prefer.definite or words.lower() in exception[1].lower()
         ):
             break
-        return parse(symptom.signature), _around(text, found.start())
+        return parse(symptom.signature), _around(text, match.start())
     return exception
 
 
@@ -137,15 +137,15 @@ def _exception(text: str) -> Found | None:
     seen = from_traceback(text)
     if seen is not None and seen.type not in own.exception.unreported:
         return declared(seen), f"{seen.type}: {seen.message}"
-    found = None
+    last = None
     for match in own.exception.line.finditer(text):
         short = match[1].rpartition(".")[2]
         if short not in own.exception.unreported and not short.endswith("Warning"):
-            found = match
-    if found is None:
+            last = match
+    if last is None:
         return None
-    message = found[2] or _next_line(text, found.end())
-    return declared(of_exception(found[1], message)), found[0]
+    message = last[2] or _next_line(text, last.end())
+    return declared(of_exception(last[1], message)), last[0]
 
 
 def _next_line(text: str, place: int) -> str:
@@ -177,9 +177,9 @@ def _from_comments(code: str) -> Found | None:
     """``# RuntimeError: ...``, ``# segfault`` and the like behind a line of code."""
     own = rules.load()
     for comment in _comments(code):
-        found = own.exception.comment.search(comment)
-        if found and found[1] not in own.exception.slips:
-            return declared(of_exception(found[1], found[2] or "")), comment
+        match = own.exception.comment.search(comment)
+        if match and match[1] not in own.exception.slips:
+            return declared(of_exception(match[1], match[2] or "")), comment
         for symptom in own.symptoms:
             if symptom.signature in own.prefer.definite and symptom.words.search(comment):
                 return parse(symptom.signature), comment
@@ -197,9 +197,9 @@ def _from_values(outputs: Sequence[PrintedOutput], actual: Sequence[str], expect
     own = rules.load()
     text = "\n".join(actual)
     for pattern in (own.values.false, own.values.nan):
-        found = pattern.search(text)
-        if found and outputs:
-            return Signature("mismatch"), _around(text, found.start())
+        match = pattern.search(text)
+        if match and outputs:
+            return Signature("mismatch"), _around(text, match.start())
     if expected and actual:
         return Signature("mismatch"), f"expected {expected[0][:120]}, got {actual[0][:120]}"
     return None
@@ -291,17 +291,17 @@ def _alike(own: Signature, seen: Signature) -> bool:
     if own.kind != seen.kind or not own.message:
         return False
     wanted = {word.lower() for word in _WORD.findall(own.message)}
-    found = {word.lower() for word in _WORD.findall(seen.message)}
+    shared = {word.lower() for word in _WORD.findall(seen.message)}
     needed = rules.load().exception.likeness if own.type == seen.type else _OF_ANOTHER_CLASS
-    return len(wanted) > 1 and len(wanted & found) >= needed * len(wanted)
+    return len(wanted) > 1 and len(wanted & shared) >= needed * len(wanted)
 
 
 def _printed_again(lines: Sequence[str], printed: str) -> bool:
     """Whether nearly all reported lines are there, and the last one: inputs are printed first, the wrong value last."""
-    found = {_rounded(line) for line in printed.split("\n")}
-    if _rounded(lines[-1]) not in found:
+    printed_lines = {_rounded(line) for line in printed.split("\n")}
+    if _rounded(lines[-1]) not in printed_lines:
         return False
-    again = sum(1 for line in lines if _rounded(line) in found)
+    again = sum(1 for line in lines if _rounded(line) in printed_lines)
     return again >= _SAME_LINES * len(lines)
 
 

@@ -152,23 +152,23 @@ def extract(item: ItemText) -> Extraction:
     """
     limits = rules.load().limits
     left = limits.item_chars
-    found = blocks(item.body)
-    parts = _parts(found)
-    best = _best(item, found, parts, item.body)
+    all_blocks = blocks(item.body)
+    parts = _parts(all_blocks)
+    best = _best(item, all_blocks, parts, item.body)
     where = "body"
     if best is None or not best.completed.runnable:
         for number, comment in enumerate(list(item.comments)[: limits.comments], 1):
             left -= len(comment)
-            other = _in_comment(item, found, parts, comment) if left > 0 else None
+            other = _in_comment(item, all_blocks, parts, comment) if left > 0 else None
             if other is not None:
                 best, where = other, f"comment {number}"
                 break
     if best is None:
-        return _without_code(item, found)
+        return _without_code(item, all_blocks)
     return _extraction(item, best, where)
 
 
-def _in_comment(item: ItemText, found: Sequence[Block], parts: Sequence[_Part], comment: str) -> _Ranked | None:
+def _in_comment(item: ItemText, all_blocks: Sequence[Block], parts: Sequence[_Part], comment: str) -> _Ranked | None:
     """A script that runs, in a comment alone or together with the body's blocks."""
     if "torch" not in comment:
         return None
@@ -181,8 +181,8 @@ def _in_comment(item: ItemText, found: Sequence[Block], parts: Sequence[_Part], 
         return alone
     if not parts:
         return None
-    shifted = [part._replace(place=part.place + len(found)) for part in added]
-    both = _best(item, [*found, *own], [*parts, *shifted], f"{item.body}\n{comment}", joined_only=True)
+    shifted = [part._replace(place=part.place + len(all_blocks)) for part in added]
+    both = _best(item, [*all_blocks, *own], [*parts, *shifted], f"{item.body}\n{comment}", joined_only=True)
     return both if both is not None and both.completed.runnable else None
 
 
@@ -199,9 +199,9 @@ def _tells(candidate: _Ranked, comment: str) -> bool:
 # --- candidate scripts -------------------------------------------------------------------------------------------
 
 
-def _parts(found: Sequence[Block]) -> list[_Part]:
+def _parts(all_blocks: Sequence[Block]) -> list[_Part]:
     parts = []
-    for place, block in enumerate(found):
+    for place, block in enumerate(all_blocks):
         if not block.code.strip():
             continue
         code, edits = block.code, block.edits
@@ -255,7 +255,7 @@ def _with_singles(scripts: Sequence[_CandidateScript]) -> Iterator[_CandidateScr
 
 
 def _best(
-    item: ItemText, found: Sequence[Block], parts: Sequence[_Part], text: str, *, joined_only: bool = False
+    item: ItemText, all_blocks: Sequence[Block], parts: Sequence[_Part], text: str, *, joined_only: bool = False
 ) -> _Ranked | None:
     said = prose(text)
     limit = rules.load().limits.candidate_chars
@@ -267,13 +267,13 @@ def _best(
             break
         if joined_only and len({id(part.block) for part in script.parts}) < 2:
             continue
-        candidates.append(_ranked(item, found, script, said, len(candidates)))
+        candidates.append(_ranked(item, all_blocks, script, said, len(candidates)))
     return max(candidates, key=lambda c: c.rank, default=None)
 
 
-def _ranked(item: ItemText, found: Sequence[Block], script: _CandidateScript, said: str, order: int) -> _Ranked:
+def _ranked(item: ItemText, all_blocks: Sequence[Block], script: _CandidateScript, said: str, order: int) -> _Ranked:
     code = "\n".join(part.code.rstrip("\n") for part in script.parts) + "\n"
-    outputs = _outputs(found, script)
+    outputs = _outputs(all_blocks, script)
     expectation = infer(outputs, code, said, item.title)
     completed = complete(code, title=item.title, evidence=expectation.evidence)
     return _Ranked(_rank(item, script, completed, outputs, order), script, completed, expectation)
@@ -306,12 +306,12 @@ def _rank(
 
 def _quoted_lines(outputs: Iterable[str]) -> set[str]:
     """Lines of the reporter's own program that tracebacks quote."""
-    found: set[str] = set()
+    lines: set[str] = set()
     for text in outputs:
         short = text[: rules.load().limits.output_chars]
-        found.update(match[1].strip() for match in _USER_FRAME.finditer(short))
-        found.update(match[1].strip() for match in _IPYTHON_FRAME.finditer(short))
-    return found
+        lines.update(match[1].strip() for match in _USER_FRAME.finditer(short))
+        lines.update(match[1].strip() for match in _IPYTHON_FRAME.finditer(short))
+    return lines
 
 
 def _identifiers(text: str) -> set[str]:
@@ -321,15 +321,15 @@ def _identifiers(text: str) -> set[str]:
     }
 
 
-def _outputs(found: Sequence[Block], script: _CandidateScript) -> tuple[PrintedOutput, ...]:
+def _outputs(all_blocks: Sequence[Block], script: _CandidateScript) -> tuple[PrintedOutput, ...]:
     """What was printed: by the script's own blocks, then in the blocks behind it, then anywhere in the text."""
     used = {part.place for part in script.parts}
     shown = [PrintedOutput(text) for part in script.parts for text in part.block.outputs]
     last = max(used)
-    behind = [place for place in range(last + 1, len(found)) if found[place].kind in _PRINTED]
-    ahead = [place for place in range(last) if found[place].kind in _PRINTED and place not in used]
+    behind = [place for place in range(last + 1, len(all_blocks)) if all_blocks[place].kind in _PRINTED]
+    ahead = [place for place in range(last) if all_blocks[place].kind in _PRINTED and place not in used]
     for place in [*behind, *ahead]:
-        shown.extend(PrintedOutput(text, found[place].before) for text in found[place].outputs)
+        shown.extend(PrintedOutput(text, all_blocks[place].before) for text in all_blocks[place].outputs)
     return tuple(shown)
 
 
@@ -364,25 +364,27 @@ def _extraction(item: ItemText, best: _Ranked, where: str) -> Extraction:
     )
 
 
-def _without_code(item: ItemText, found: Sequence[Block]) -> Extraction:
+def _without_code(item: ItemText, all_blocks: Sequence[Block]) -> Extraction:
     """The reason for an item in which no block is Python."""
     own = rules.load()
-    outputs = [PrintedOutput(text, block.before) for block in found for text in block.outputs if block.kind in _PRINTED]
+    outputs = [
+        PrintedOutput(text, block.before) for block in all_blocks for text in block.outputs if block.kind in _PRINTED
+    ]
     expectation = infer(outputs, "", prose(item.body), item.title)
-    kinds = Counter(block.kind for block in found)
+    kinds = Counter(block.kind for block in all_blocks)
     reason, detail = "prose_only", ""
     if kinds:
         kind = next((k for k in ("cpp", "other", "broken", "traceback") if kinds[k]), kinds.most_common(1)[0][0])
         reason, detail = _NOT_CODE[kind], kind
         if kind == "broken":
-            detail = next(block.reason for block in found if block.kind == "broken")
-        if any(block.kind == "python" and not block.code for block in found):
+            detail = next(block.reason for block in all_blocks if block.kind == "broken")
+        if any(block.kind == "python" and not block.code for block in all_blocks):
             reason, detail = "too_large", "a block too long to parse"
     if own.prefer.installing.search(item.title[:400]) and reason not in ("syntax", "too_large"):
         reason, detail = "install_or_build", ""
     elif reason == "not_python" and _EXTENSION.search(item.body[:200_000]):
         reason = "cpp_extension"
-    text = "\n\n".join(block.text for block in found if block.kind in ("cpp", "other", "broken"))
+    text = "\n\n".join(block.text for block in all_blocks if block.kind in ("cpp", "other", "broken"))
     limit = own.limits.block_chars
     return Extraction(
         item.repo, item.number, "not_possible", own.reason(reason), detail, text[:limit], expectation=expectation

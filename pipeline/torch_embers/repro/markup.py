@@ -52,24 +52,24 @@ def raw_blocks(text: str) -> Iterator[Raw]:
     said = ""
     closers = _closers(lines) if "</" in text else {"pre": [], "code": []}
     while place < len(lines):
-        found = _opening(lines[place])
-        tag = None if found else _PRE.search(lines[place][:400])
+        opening = _opening(lines[place])
+        tag = None if opening else _PRE.search(lines[place][:400])
         last = _closing_line(closers, place, tag[1].lower()) if tag else None
-        if not found and last is None:
+        if not opening and last is None:
             bare.append(lines[place])
             place += 1
             continue
         yield from _bare_blocks(bare, start + 1, said)
         said = _last_said(bare) or said
-        end, raw = _fenced(lines, place, found, said) if found else _html(lines, place, last or place, said)
+        end, raw = _fenced(lines, place, opening, said) if opening else _html(lines, place, last or place, said)
         yield raw
         bare, start, place = [], end, end
     yield from _bare_blocks(bare, start + 1, said)
 
 
 def _opening(line: str) -> Fence | None:
-    found = fence(line[:_LONGEST_LINE])
-    return found if found is not None and found.opens else None
+    opening = fence(line[:_LONGEST_LINE])
+    return opening if opening is not None and opening.opens else None
 
 
 def _fenced(lines: Sequence[str], place: int, opening: Fence, said: str) -> tuple[int, Raw]:
@@ -196,12 +196,12 @@ def prose(text: str) -> str:
     kept: list[str] = []
     marks = ""
     for line in without_comments(text[: limits.text_chars]).split("\n"):
-        found = fence(line)
+        mark = fence(line)
         if marks:
-            if found and found.closes(marks):
+            if mark and mark.closes(marks):
                 marks = ""
-        elif found and found.opens:
-            marks = found.marks
+        elif mark and mark.opens:
+            marks = mark.marks
         else:
             kept.append(line)
     return "\n".join(kept)

@@ -70,28 +70,28 @@ def too_early(tree: ast.Module) -> list[str]:
     """
     later = bound(tree)
     so_far = set(_KNOWN)
-    found: dict[str, None] = {}
+    early: dict[str, None] = {}
     for statement in tree.body:
         body = ast.Module(body=[statement], type_ignores=[])
         so_far |= bound(body)
         own = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         for node in module_level(body):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in later - so_far - own:
-                found[node.id] = None
-    return list(found)
+                early[node.id] = None
+    return list(early)
 
 
 def _free(table: symtable.SymbolTable) -> set[str]:
-    found: set[str] = set()
+    free: set[str] = set()
     waiting = [table]
     while waiting:
         scope = waiting.pop()
         module = scope.get_type() == "module"
         for symbol in scope.get_symbols():
             if symbol.is_referenced() and (module or symbol.is_global()):
-                found.add(symbol.get_name())
+                free.add(symbol.get_name())
         waiting.extend(scope.get_children())
-    return found
+    return free
 
 
 def _uses(tree: ast.Module, free: set[str]) -> dict[str, Use]:
@@ -114,23 +114,23 @@ def _uses(tree: ast.Module, free: set[str]) -> dict[str, Use]:
 @lru_cache(maxsize=_KEPT)
 def bound(tree: ast.Module) -> frozenset[str]:
     """Names bound at module level, inside its loops, conditions and so on, and by ``global`` in functions."""
-    found: set[str] = set()
+    bound_names: set[str] = set()
     for node in module_level(tree):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                found.add(name)
+                bound_names.add(name)
             case ast.Import(names=names) | ast.ImportFrom(names=names):
-                found.update((alias.asname or alias.name.partition(".")[0]) for alias in names)
+                bound_names.update((alias.asname or alias.name.partition(".")[0]) for alias in names)
             case ast.Name(id=name, ctx=ast.Store()) | ast.ExceptHandler(name=str(name)):
-                found.add(name)
+                bound_names.add(name)
             case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                found.add(name)
+                bound_names.add(name)
             case _:
                 continue
     for node in nodes(tree):
         if isinstance(node, ast.Global):
-            found.update(node.names)
-    return frozenset(found)
+            bound_names.update(node.names)
+    return frozenset(bound_names)
 
 
 def module_level(tree: ast.Module) -> Iterator[ast.AST]:

@@ -35,15 +35,15 @@ def packages(draft: Draft) -> tuple[str, str]:
     refused: list[tuple[str, str]] = []
     for name in _used_modules(draft):
         top = name.partition(".")[0]
-        found = _package(name)
-        if found is None and top in sys.stdlib_module_names:
+        rule = _package(name)
+        if rule is None and top in sys.stdlib_module_names:
             continue
-        if found is None:
+        if rule is None:
             refused.append(("external_package", top))
-        elif found.do == "need":
+        elif rule.do == "need":
             draft.need(f"package:{top}")
-        elif found.do != "present":
-            refused.append((found.becomes, name if found.becomes == "model_zoo" else top))
+        elif rule.do != "present":
+            refused.append((rule.becomes, name if rule.becomes == "model_zoo" else top))
     if any(isinstance(node, ast.ImportFrom) and node.level for node in nodes(draft.tree)):
         refused.append(("external_package", "a relative import"))
     if not refused:
@@ -55,27 +55,27 @@ def _package(name: str) -> Package | None:
     """Rule of the longest listed prefix of a dotted name."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
-        found = rules.load().packages.get(".".join(parts[:length]))
-        if found is not None:
-            return found
+        rule = rules.load().packages.get(".".join(parts[:length]))
+        if rule is not None:
+            return rule
     return None
 
 
 def _used_modules(draft: Draft) -> list[str]:
     """Dotted names of what is imported, and of what is taken from it: ``torchvision.models.resnet18``."""
     known = aliases(draft.tree)
-    found = dict.fromkeys(known.values())
+    modules = dict.fromkeys(known.values())
     for node in nodes(draft.tree):
         if isinstance(node, ast.Attribute):
             full = dotted(node, known)
             if full.partition(".")[0] in {name.partition(".")[0] for name in known.values()}:
-                found[full] = None
+                modules[full] = None
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found[node.module] = None
+            modules[node.module] = None
         elif isinstance(node, ast.Import):
-            found.update(dict.fromkeys(alias.name for alias in node.names))
-    roots = {full.partition(".")[0] for full in known.values()} | {name.partition(".")[0] for name in found}
-    return [name for name in found if name.partition(".")[0] in roots and not name.startswith("__future__")]
+            modules.update(dict.fromkeys(alias.name for alias in node.names))
+    roots = {full.partition(".")[0] for full in known.values()} | {name.partition(".")[0] for name in modules}
+    return [name for name in modules if name.partition(".")[0] in roots and not name.startswith("__future__")]
 
 
 def _drop_unused(draft: Draft) -> None:
@@ -105,10 +105,10 @@ def _full(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
 
 def _missing(full: str) -> bool:
     """Whether a module is in no build."""
-    found = _package(full)
-    if found is None:
+    rule = _package(full)
+    if rule is None:
         return full.partition(".")[0] not in sys.stdlib_module_names
-    return found.do in ("refuse", "drop", "need") and full.partition(".")[0] != "numpy"
+    return rule.do in ("refuse", "drop", "need") and full.partition(".")[0] != "numpy"
 
 
 def _shim(draft: Draft) -> None:

@@ -150,8 +150,8 @@ def repair(text: str, *, prose: bool = True) -> Repaired:
     for _ in range(min(own.limits.repairs, _ATTEMPT_CHARS // (len(text) + 1) + 1)):
         try:
             return Repaired(text, parse(text), tuple(edits))
-        except SyntaxError as found:
-            error = found
+        except SyntaxError as stop:
+            error = stop
         changed = _repair_at(text, error, own, edits, prose=prose)
         if changed is None or changed == text:
             break
@@ -208,10 +208,10 @@ def _repair_at(text: str, error: SyntaxError, own: Rules, edits: list[Edit], *, 
 
 
 def _timed(line: str) -> Fix | None:
-    found = _TIMED.fullmatch(line)
-    if found is None:
+    match = _TIMED.fullmatch(line)
+    if match is None:
         return None
-    return "magic_removed", [found[1] + found[3]] if found[3].strip() else []
+    return "magic_removed", [match[1] + match[3]] if match[3].strip() else []
 
 
 def _magic(line: str) -> Fix | None:
@@ -219,10 +219,10 @@ def _magic(line: str) -> Fix | None:
 
 
 def _print(line: str) -> Fix | None:
-    found = _PRINT.fullmatch(line)
-    if found is None:
+    match = _PRINT.fullmatch(line)
+    if match is None:
         return None
-    code, comment = _split_comment(found[2])
+    code, comment = _split_comment(match[2])
     code = code.rstrip().rstrip(";").rstrip()
     target = _PRINT_TO.fullmatch(code)
     if target:
@@ -231,19 +231,19 @@ def _print(line: str) -> Fix | None:
         return None
     if code.endswith(","):
         code = f"{code} end=' '"
-    return "python2", [f"{found[1]}print({code}){comment}"]
+    return "python2", [f"{match[1]}print({code}){comment}"]
 
 
 def _print_all(lines: list[str], own: Rules, edits: list[Edit]) -> list[str]:
     """Where one print is Python 2's, all are."""
     changed = []
     for number, line in enumerate(lines, 1):
-        found = _print(line)
-        if found is None or found[1] == [line]:
+        fix = _print(line)
+        if fix is None or fix[1] == [line]:
             changed.append(line)
             continue
-        edits.append(own.edit(found[0], number, line, found[1][0]))
-        changed.extend(found[1])
+        edits.append(own.edit(fix[0], number, line, fix[1][0]))
+        changed.extend(fix[1])
     return changed
 
 
@@ -288,10 +288,10 @@ def _dots(line: str) -> Fix | None:
 
 def _arrow(line: str) -> Fix | None:
     """``x.sum() -> 3.0``: what a statement gives is written behind it."""
-    found = _ARROW.fullmatch(line)
-    if found is None or try_parse(found[1].strip() + "\n") is None:
+    match = _ARROW.fullmatch(line)
+    if match is None or try_parse(match[1].strip() + "\n") is None:
         return None
-    return "output_commented", [f"{found[1]}  # -> {found[2]}"]
+    return "output_commented", [f"{match[1]}  # -> {match[2]}"]
 
 
 _FIXES: tuple[Callable[[str], Fix | None], ...] = (

@@ -182,8 +182,8 @@ def drift(draft: Draft) -> None:
             case ast.Call():
                 changes.extend(_call_drift(draft, node, known))
             case ast.Attribute() if (plain := dotted(node, {})) in own.name_drift:
-                found = own.name_drift[plain]
-                changes.append(Change(node, found.value, "api_drift", f"{plain}: {found.reason}"))
+                rule = own.name_drift[plain]
+                changes.append(Change(node, rule.value, "api_drift", f"{plain}: {rule.reason}"))
             case ast.Subscript(value=ast.Attribute(attr="data"), slice=ast.Constant(value=0)) if _scalar(node):
                 base = draft.source(node.value.value) if isinstance(node.value, ast.Attribute) else ""
                 changes.append(Change(node, f"{base}.item()", "api_drift", "losses are 0-dimensional since 0.4"))
@@ -212,9 +212,9 @@ def _method(draft: Draft, node: ast.Call, name: str) -> Change:
 def _call_drift(draft: Draft, node: ast.Call, known: dict[str, str]) -> list[Change]:
     own = rules.load()
     full = dotted(node.func, known)
-    found = own.drift.get(full)
-    if found is not None:
-        return _moved(draft, node, found, None)
+    rule = own.drift.get(full)
+    if rule is not None:
+        return _moved(draft, node, rule, None)
     if isinstance(node.func, ast.Attribute) and (full.startswith(".") or full.partition(".")[0] not in known.values()):
         method = own.drift.get(f".{node.func.attr}")
         if method is not None:
@@ -227,16 +227,16 @@ def _call_drift(draft: Draft, node: ast.Call, known: dict[str, str]) -> list[Cha
     return [Change(node, after, "api_drift", reason)]
 
 
-def _moved(draft: Draft, node: ast.Call, found: Drift, owner: ast.expr | None) -> list[Change]:
-    if not found.becomes:
-        draft.need(found.needs)
+def _moved(draft: Draft, node: ast.Call, rule: Drift, owner: ast.expr | None) -> list[Change]:
+    if not rule.becomes:
+        draft.need(rule.needs)
         return []
-    given = _arguments(draft, node, set(found.drop))
+    given = _arguments(draft, node, set(rule.drop))
     if owner is not None:
         given.insert(0, draft.source(owner))
-    if found.swap and len(given) >= 2:
+    if rule.swap and len(given) >= 2:
         given[:2] = [given[1], given[0]]
-    return [Change(node, f"{found.becomes}({', '.join(given)})", "api_drift", found.reason)]
+    return [Change(node, f"{rule.becomes}({', '.join(given)})", "api_drift", rule.reason)]
 
 
 def _arguments(draft: Draft, node: ast.Call, drop: set[str] | set[str | None]) -> list[str]:
@@ -268,14 +268,14 @@ def _drawing_names(tree: ast.Module, known: dict[str, str]) -> frozenset[str]:
     """Names of plotting modules that the script imports, and of what it makes with them."""
     plots = rules.load().plots.roots
     imported = aliases(tree)
-    found = {name for name, full in known.items() if full.partition(".")[0] in plots}
-    found |= {name for name in ("plt", "sns") if name not in bound(tree) or name in imported}
-    if not found:
+    drawing = {name for name, full in known.items() if full.partition(".")[0] in plots}
+    drawing |= {name for name in ("plt", "sns") if name not in bound(tree) or name in imported}
+    if not drawing:
         return frozenset()
     for node in nodes(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _root(node.value.func) in found:
-            found |= {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    return frozenset(found)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _root(node.value.func) in drawing:
+            drawing |= {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return frozenset(drawing)
 
 
 def _all_stored(node: ast.Assign, names: frozenset[str]) -> bool:

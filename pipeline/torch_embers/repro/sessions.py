@@ -65,8 +65,8 @@ def _chunks(lines: Sequence[str], *, ipython: bool) -> Iterator[Chunk]:
         elif not output and len(code) < _LONGEST_STATEMENT and _unfinished(code):
             code.append(line)
         else:
-            found = _OUT.match(line)
-            output.append(found[1] if found else line)
+            match = _OUT.match(line)
+            output.append(match[1] if match else line)
     if code:
         yield _chunk(code, output)
 
@@ -76,9 +76,9 @@ def _notebook_chunks(lines: Sequence[str]) -> Iterator[Chunk]:
     code: list[str] = []
     output: list[str] | None = None
     for line in lines:
-        found = _OUT.match(line[:400])
-        if found:
-            output = [found[1]]
+        match = _OUT.match(line[:400])
+        if match:
+            output = [match[1]]
         elif output is None:
             code.append(line)
         elif line.strip():
@@ -108,10 +108,10 @@ def _prompt(line: str, *, ipython: bool) -> tuple[str | None, str | None]:
         first = _IN.match(line)
         more = None if first else _IN_MORE.match(line)
         return (first[1] if first else None), (more[1] if more else None)
-    found = _PROMPT.match(line)
-    if found is None:
+    match = _PROMPT.match(line)
+    if match is None:
         return None, None
-    code = found[1] or ""
+    code = match[1] or ""
     return (code, None) if line.lstrip().startswith(">>>") else (None, code)
 
 
@@ -125,5 +125,4 @@ def _unfinished(code: Sequence[str]) -> bool:
 
 
 def _chunk(code: Sequence[str], output: Sequence[str]) -> Chunk:
-    text = textwrap.dedent("\n".join(code)).rstrip()
-    return Chunk(text, "\n".join(output).strip("\n"))
+    return Chunk(textwrap.dedent("\n".join(code)).rstrip(), "\n".join(output).strip("\n"))
