@@ -239,7 +239,7 @@ def test_the_documented_keys_are_printed(store: Store, heading: str) -> None:
 
 
 OTHER_JSON: dict[str, Callable[[], Any]] = {
-    "embers run": lambda: Cell.row(MagicMock()),
+    "embers run": lambda: Cell.row(MagicMock(**{"decided.return_value": Cell.decided(MagicMock())})),
     "embers recheck": lambda: reports.as_table(MagicMock(counts={}, changes=())),
     "embers doctor": lambda: doctor.as_table(MagicMock(guarantees={})),
     "embers builds list": lambda: [field.name for field in fields(Build)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ def test_files_that_are_no_cases_are_named_with_what_is_wrong(tmp_path: Path) ->
     assert [(case.name, case.origin, case.issues) for case in cases] == [("good", "own", ())]
     assert [line.partition(": ")[0] for line in refused] == [str(tmp_path / "bare.py"), str(tmp_path / "broken.py")]
     assert "no metadata block" in refused[0]
+    os.mkfifo(tmp_path / "pipe.py")
+    assert "pipe.py: no regular file" in bank.read_folder(tmp_path)[1][-1]
     assert [case.name for case in bank.read_folder(tmp_path / "good.py")[0]] == ["good"]
     with pytest.raises(InputError, match="is not there: name a case file or a folder"):
         bank.read_folder(tmp_path / "none")

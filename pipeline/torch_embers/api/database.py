@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources, settings
-from torch_embers.errors import StoreMissingError
+from torch_embers.errors import InputError, StoreMissingError
+from torch_embers.store import schema
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Database:
         Raises:
             StoreError: the query is wrong, or the file cannot be read now.
         """
+        if not query.strip(" \n\t;"):
+            raise InputError("the query is empty")
         with self._store.read() as connection:
             return connection.execute(query, parameters).df()
 
@@ -98,5 +101,6 @@ def open_database(path: str | os.PathLike[str] | None = None) -> Database:
     store = Store(settings.load(database=None if path is None else Path(path)).database)
     if not store.exists():
         raise StoreMissingError(f"no database at {store.path}: run `embers mine` first")
-    with store.read():
-        return Database(store)
+    with store.read() as connection:
+        schema.require_latest(connection, store.path)
+    return Database(store)

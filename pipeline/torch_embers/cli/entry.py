@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
 import sys
@@ -56,15 +57,24 @@ def main(arguments: list[str] | None = None) -> None:
             _end_of_pipe()
         raise
     except Exception as error:
-        if type(error).__module__.partition(".")[0] in ("click", "typer"):
-            show = getattr(error, "show", None)
-            if callable(show):
-                show()
-            sys.exit(getattr(error, "exit_code", 2))
+        _end_with_line(error)
         raise
     if code == INTERRUPTED:
         _print_interrupted()
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end_with_line(error: Exception) -> None:
+    """End the process after one line where the error is a wrong command line or a full output device."""
+    if type(error).__module__.partition(".")[0] in ("click", "typer"):
+        show = getattr(error, "show", None)
+        if callable(show):
+            show()
+        sys.exit(getattr(error, "exit_code", 2))
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - what the buffer still holds must not be tried again
+        sys.stderr.write("error: no room for the output: free some disk, or write it somewhere else\n")
+        sys.exit(1)
 
 
 def _end_of_pipe() -> None:

@@ -53,6 +53,9 @@ def read_folder(folder: Path) -> tuple[list[Case], list[str]]:
         raise InputError(f"{folder} is not there: name a case file or a folder of case files")
     cases, refused = [], []
     for path in sorted(folder.glob("*.py")) if folder.is_dir() else [folder]:
+        if not path.is_file():  # a pipe would be waited for, a dangling link cannot be read
+            refused.append(f"{path}: no regular file")
+            continue
         try:
             cases.append(load_file(path, "own"))
         except CaseError as error:

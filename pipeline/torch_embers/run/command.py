@@ -120,8 +120,9 @@ def database_for(path: Path | None) -> Iterator[Store]:
     """The database for a folder of cases: the given one, which must exist, or a temporary one."""
     if path is not None:
         store = Store(path)
-        with store.read():
-            yield store
+        with store.read():  # it is there and can be read; the run itself opens it for writing
+            pass
+        yield store
         return
     with tempfile.TemporaryDirectory(prefix="embers-run-") as folder:
         store = Store(Path(folder) / "embers.duckdb")

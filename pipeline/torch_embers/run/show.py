@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -118,29 +119,37 @@ def print_summary(done: RunSummary) -> None:
 
 
 def print_matrix(verdicts: Sequence[Entry]) -> None:
-    """Print case x build, one mark per verdict."""
+    """Print case x build, one mark per verdict; where the terminal is narrow, some builds at a time."""
+    out = stdout()
     builds = builds_of(verdicts)
     mixed = len({e.provenance for e in verdicts}) > 1
-    made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-    made.add_column("case", no_wrap=True)
-    for build in builds:
-        made.add_column(build.removesuffix(".0") if build.count(".") > 1 else build, justify="center", no_wrap=True)
     cells = {(e.case, e.provenance, e.build): e for e in verdicts}
-    for case, provenance in sorted({(e.case, e.provenance) for e in verdicts}):
-        marks = []
-        for build in builds:
-            entry = cells.get((case, provenance, build))
-            mark, style = STYLES[entry.verdict] if entry else (" ", "")
-            marks.append(Text(mark + ("~" if entry and entry.flaky else ""), style=style))
-        made.add_row(plain(case) + (OWN_MARK if mixed and provenance == OWN else ""), *marks)
-    out = stdout()
-    out.print(made)
+    lines = sorted({(e.case, e.provenance) for e in verdicts})
+    width = max(len(case) for case, _ in lines) + len(OWN_MARK)
+    room = max(1, (out.width - min(width, out.width // 2)) // (max(map(len, builds)) + 1))
+    for start in range(0, len(builds), room):
+        shown = builds[start : start + room]
+        made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+        made.add_column("case", overflow="fold")
+        for build in shown:
+            made.add_column(build, justify="center", no_wrap=True)
+        for case, provenance in lines:
+            marks = [_mark(cells.get((case, provenance, build))) for build in shown]
+            made.add_row(plain(case) + (OWN_MARK if mixed and provenance == OWN else ""), *marks)
+        out.print(made)
     out.print("  ".join(f"{mark} {verdict}" for verdict, (mark, _) in STYLES.items()) + "  ~ flaky")
     if mixed:
         out.print(f"{OWN_MARK.strip()} run here; the other lines are shipped")
     for place in sorted({e.place for e in verdicts if e.provenance != OWN}):
         out.print(plain(place))
     out.print(f"{len(changes(verdicts))} of {len({e.case for e in verdicts})} cases change between two builds")
+
+
+def _mark(entry: Entry | None) -> Text:
+    if entry is None:
+        return Text(" ")
+    mark, style = STYLES[entry.verdict]
+    return Text(mark + ("~" if entry.flaky else ""), style=style)
 
 
 def print_recheck(result: Recheck) -> None:
@@ -215,10 +224,22 @@ def print_item(report: ItemReport) -> None:
     )
     for provenance in sorted({e.provenance for e in report.verdicts}):
         shown = [e for e in report.verdicts if e.provenance == provenance]
-        names = ("case", "build", "verdict", "k/n", "control", "seen")
-        rows = [(e.case, e.build, e.verdict, f"{e.k}/{e.n}", e.shown_control, e.detail) for e in shown]
-        places = "; ".join(sorted({plain(e.place) for e in shown}))
-        out.print(table(f"\nVerdicts ({places})", [(name, name == "k/n") for name in names], rows))
+        out.print("\nVerdicts")
+        for place in sorted({e.place for e in shown}):
+            out.print(f"  {plain(place)}")
+        for case, entries in groupby(shown, key=lambda e: e.case):
+            out.print(f"  {plain(case)}")
+            for _, same in groupby(entries, key=lambda e: e.verdict):
+                out.print(f"    {plain(_verdict_line(list(same)))}")
+
+
+def _verdict_line(entries: Sequence[Entry]) -> str:
+    """Neighbouring builds with one verdict in one line; runs, control and what was seen are of the last of them."""
+    first, last = entries[0], entries[-1]
+    builds = first.build if first is last else f"{first.build} to {last.build} ({len(entries)} builds)"
+    control = f", control {last.shown_control}" if last.shown_control else ""
+    seen = f": {last.detail}" if last.detail else ""
+    return f"{builds} {last.verdict} {last.k}/{last.n}{control}{seen}"
 
 
 def _gold_line(row: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from torch_embers.errors import InputError
+from torch_embers.store import schema
 from torch_embers.store.views import quoted
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def export(store: Store, folder: Path, form: str, tables: tuple[str, ...] = TABL
     except OSError as error:
         raise InputError(f"--to {folder}: {error.strerror}") from error
     with store.read() as connection:
+        schema.require_latest(connection, store.path)
         return [_write(connection, table, folder / f"{table}.{form}", FORMATS[form]) for table in tables]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.errors import InputError
+from torch_embers.store import schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -136,6 +137,7 @@ def list_items(store: Store, wanted: ItemFilter) -> list[dict[str, Any]]:
     if wanted.state not in (None, "open", "closed"):
         raise InputError(f"--state {wanted.state!r}: open or closed")
     with store.read() as connection:
+        schema.require_latest(connection, store.path)
         conditions = _Conditions(connection)
         has_dispositions = _has(connection, DISPOSITIONS)
         base = _item_query(has_dispositions=has_dispositions)
@@ -156,7 +158,8 @@ def list_items(store: Store, wanted: ItemFilter) -> list[dict[str, Any]]:
 def _add_plain(conditions: _Conditions, wanted: ItemFilter) -> None:
     """Conditions on one value of an item."""
     if wanted.repo:
-        conditions.add("repo = ?", wanted.repo)
+        repo = conditions.known("repository", wanted.repo, "SELECT DISTINCT repo FROM items")
+        conditions.add("repo = ?", repo)
     if wanted.items:
         conditions.add("repo || '#' || number IN (SELECT unnest(?))", list(wanted.items))
     if wanted.state:
@@ -183,8 +186,10 @@ def _add_words(conditions: _Conditions, wanted: ItemFilter, base: str) -> None:
     if wanted.backend:
         value = conditions.known("backend", wanted.backend, f"SELECT DISTINCT unnest(backends) FROM ({base})")
         conditions.add("list_contains(backends, ?)", value)
-    if wanted.operator:
-        name = wanted.operator.removeprefix("torch.")
+    if wanted.operator is not None:
+        name = wanted.operator.removeprefix("torch.").strip()
+        if not name:
+            raise InputError(f"--operator {wanted.operator!r}: name an operator, as sum or nn.functional.pad")
         conditions.add("regexp_matches(words, '(^|\\W)' || regexp_escape(?) || '(\\W|$)')", name)
 
 
@@ -222,6 +227,7 @@ def list_cases(store: Store, wanted: CaseFilter) -> list[dict[str, Any]]:
     """
     base = _query("cases").replace("{newest_verdicts}", _query("newest_verdicts"))
     with store.read() as connection:
+        schema.require_latest(connection, store.path)
         conditions = _Conditions(connection)
         if wanted.name:
             conditions.add("contains(lower(name), lower(?))", wanted.name)
