@@ -23,12 +23,14 @@ SHOWN_LINKS = 40
 
 _FACTS = """
 SELECT title, kind, state, state_reason, created_at, closed_at, author, labels,
-       (SELECT any_value(summary) FROM catalog c WHERE c.repo = i.repo AND c.number = i.number) AS summary
-FROM items i WHERE repo = $repo AND number = $number
+       (SELECT any_value(summary) FROM catalog c WHERE c.repo = i.repo AND c.number = i.number) AS summary,
+       d.disposition, d.evidence AS closing_evidence, d.evidence_ref AS closing_reference
+FROM items i LEFT JOIN item_dispositions d USING (repo, number) WHERE repo = $repo AND number = $number
 """
 _UNMINED = """
 SELECT '(not mined yet)' AS title, NULL AS kind, NULL AS state, NULL AS state_reason, NULL AS created_at,
-       NULL AS closed_at, NULL AS author, NULL AS labels, NULL AS summary
+       NULL AS closed_at, NULL AS author, NULL AS labels, NULL AS summary, NULL AS disposition,
+       NULL AS closing_evidence, NULL AS closing_reference
 FROM case_items WHERE repo = $repo AND number = $number LIMIT 1
 """
 _GOLD = """
@@ -52,7 +54,7 @@ FROM (
 GROUP BY ALL ORDER BY repo, number
 """
 _CASES = """
-SELECT c.name, c.origin, c.summary, c.requires FROM cases c JOIN case_items i USING (case_hash)
+SELECT c.name, c.origin, i.relation, c.summary, c.requires FROM cases c JOIN case_items i USING (case_hash)
 WHERE i.repo = $repo AND i.number = $number AND c.current ORDER BY c.name
 """
 _EXTRACTION = """
@@ -71,11 +73,12 @@ class ItemReport:
     """What is known of an item. Rows are mappings from column to value.
 
     Attributes:
-        facts: title, kind, state, state_reason, created_at, closed_at, author, labels, summary of the catalog.
+        facts: title, kind, state, state_reason, created_at, closed_at, author, labels, summary of the catalog,
+            disposition with its evidence.
         gold: scheme, value, annotator, evidence.
         predictions: scheme, value (None where the classifier abstains), likeliest, probability, provenance.
         links: a row per linked item: repo, number, kinds (relation, evidence, inward: stated by the other item).
-        cases: name, origin, summary, requires.
+        cases: name, origin, relation, summary, requires.
         extraction: status, reason, detail of the search for a case; empty before it ran.
         statuses: backend, status, reference build, decided_at, provenance.
         verdicts: by case, oldest build first, own before shipped ones.

@@ -179,18 +179,7 @@ def print_item(report: ItemReport) -> None:
     facts = report.facts
     out.print(f"[bold]{plain(report.repo)}#{report.number}[/] {plain(facts['title'] or '')}")
     out.print(f"[bold]{plain(headline(report))}[/]")
-    reason = f" ({facts['state_reason']})" if facts["state_reason"] else ""
-    parts = [f"{facts['kind'] or 'item'}, {facts['state'] or 'state unknown'}{reason}"]
-    for word, day in (("opened", facts["created_at"]), ("closed", facts["closed_at"])):
-        if day:
-            parts.append(f"{word} {day:%Y-%m-%d} ({age(day)})")
-    if facts["author"]:
-        parts.append(f"by {facts['author']}")
-    out.print(plain(", ".join(parts)))
-    if facts["labels"]:
-        out.print(f"labels: {plain(', '.join(facts['labels']))}")
-    if facts["summary"]:
-        out.print(plain(facts["summary"]))
+    _print_facts(facts)
     _section("Gold labels", [_gold_line(row) for row in report.gold])
     _section("Classifier", [_prediction_line(row) for row in report.predictions])
     _section(
@@ -206,7 +195,7 @@ def print_item(report: ItemReport) -> None:
         out.print(f"  and {len(report.links) - SHOWN_LINKS} more items")
     _section(
         "Cases",
-        [f"{c['name']} ({c['origin']}, needs {', '.join(c['requires'])}): {c['summary']}" for c in report.cases],
+        [_case_line(case) for case in report.cases],
     )
     if not report.cases:
         reasons = [
@@ -233,6 +222,26 @@ def print_item(report: ItemReport) -> None:
                 out.print(f"    {plain(_verdict_line(list(same)))}")
 
 
+def _print_facts(facts: Mapping[str, Any]) -> None:
+    """Print what the tracker and the catalog say of an item."""
+    out = stdout()
+    reason = f" ({facts['state_reason']})" if facts["state_reason"] else ""
+    parts = [f"{facts['kind'] or 'item'}, {facts['state'] or 'state unknown'}{reason}"]
+    for word, day in (("opened", facts["created_at"]), ("closed", facts["closed_at"])):
+        if day:
+            parts.append(f"{word} {day:%Y-%m-%d} ({age(day)})")
+    if facts["author"]:
+        parts.append(f"by {facts['author']}")
+    out.print(plain(", ".join(parts)))
+    if facts["disposition"]:
+        reference = f" ({facts['closing_reference']})" if facts["closing_reference"] else ""
+        out.print(plain(f"why it was closed: {facts['disposition']}: {facts['closing_evidence']}{reference}"))
+    if facts["labels"]:
+        out.print(f"labels: {plain(', '.join(facts['labels']))}")
+    if facts["summary"]:
+        out.print(plain(facts["summary"]))
+
+
 def _verdict_line(entries: Sequence[Entry]) -> str:
     """Neighbouring builds with one verdict in one line; runs, control and what was seen are of the last of them."""
     first, last = entries[0], entries[-1]
@@ -240,6 +249,12 @@ def _verdict_line(entries: Sequence[Entry]) -> str:
     control = f", control {last.shown_control}" if last.shown_control else ""
     seen = f": {last.detail}" if last.detail else ""
     return f"{builds} {last.verdict} {last.k}/{last.n}{control}{seen}"
+
+
+def _case_line(case: Mapping[str, Any]) -> str:
+    relation = {"same": ", the report's own input", "sibling": ", another input than the report's"}
+    about = f"{case['origin']}{relation.get(case['relation'], '')}, needs {', '.join(case['requires'])}"
+    return f"{case['name']} ({about}): {case['summary']}"
 
 
 def _gold_line(row: Mapping[str, Any]) -> str:
