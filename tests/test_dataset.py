@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -636,3 +637,9 @@ def test_a_dataset_goes_without_the_options_of_single_tables(
 def test_an_export_to_nowhere_shows_the_usage(hostile: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("export", "--database", str(hostile.path)) == 2
     assert "--dataset" in capsys.readouterr().err
+
+
+def test_the_dataset_is_made_without_packages_of_the_extras() -> None:
+    blocked = "sys.modules.update(dict.fromkeys(['scipy', 'sklearn', 'matplotlib', 'torch', 'onnxruntime']))"
+    code = f"import sys; {blocked}; import torch_embers.dataset.publish, torch_embers.study.command, torch_embers.run.command"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.cluster.hierarchy import DisjointSet
 
 from torch_embers.errors import InputError
 
@@ -26,6 +25,29 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Hashes = NDArray[np.uint64]
+
+
+class DisjointSet:
+    """Sets of places that are merged step by step; the core has no SciPy, whose class does the same."""
+
+    def __init__(self, size: int) -> None:
+        self._parent = list(range(size))
+
+    def __getitem__(self, place: int) -> int:
+        """The place that stands for the set of this one."""
+        while self._parent[place] != place:
+            self._parent[place] = self._parent[self._parent[place]]
+            place = self._parent[place]
+        return place
+
+    def connected(self, one: int, other: int) -> bool:
+        """Whether both are in one set."""
+        return self[one] == self[other]
+
+    def merge(self, one: int, other: int) -> None:
+        """Join the sets of both."""
+        self._parent[self[other]] = self[one]
+
 
 SHINGLE = 5
 """Characters per shingle: short enough for titles, long enough not to match common words alone."""
@@ -78,7 +100,7 @@ def near_duplicates(texts: Sequence[str], similar: float = SIMILAR) -> Ints:
     if not 0 < similar <= 1:
         raise InputError(f"similarity must be above 0 and at most 1, not {similar}")
     shingles = [_shingles(text) for text in texts]
-    joined = DisjointSet(range(len(texts)))
+    joined = DisjointSet(len(texts))
     for bucket in _buckets(shingles):
         for place, one in enumerate(bucket):
             others = bucket[place + 1 :] if len(bucket) <= BUCKET_LIMIT else bucket[place + 1 : place + 2]
@@ -109,7 +131,7 @@ def join_groups(*groupings: Sequence[Hashable]) -> Ints:
     """
     if not groupings or len({len(grouping) for grouping in groupings}) != 1:
         raise InputError("groupings must be given, and be of one length")
-    joined = DisjointSet(range(len(groupings[0])))
+    joined = DisjointSet(len(groupings[0]))
     for grouping in groupings:
         first: dict[Hashable, int] = {}
         for place, group in enumerate(grouping):
@@ -120,7 +142,7 @@ def join_groups(*groupings: Sequence[Hashable]) -> Ints:
 
 def linked_groups(size: int, pairs: Iterable[tuple[int, int]]) -> Ints:
     """Group ``size`` texts so that the two of each pair are together, also by way of others: int64 [size]."""
-    joined = DisjointSet(range(size))
+    joined = DisjointSet(size)
     for one, other in pairs:
         joined.merge(one, other)
     return _numbered(joined[place] for place in range(size))
