@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources, settings
-from torch_embers.errors import InputError, StoreMissingError
+from torch_embers.errors import InputError
 from torch_embers.store import schema
 from torch_embers.store.store import Store
 
@@ -99,8 +99,6 @@ def open_database(path: str | os.PathLike[str] | None = None) -> Database:
     from pathlib import Path
 
     store = Store(settings.load(database=None if path is None else Path(path)).database)
-    if not store.exists():
-        raise StoreMissingError(f"no database at {store.path}: run `embers mine` first")
     with store.read() as connection:
         schema.require_latest(connection, store.path)
     return Database(store)
