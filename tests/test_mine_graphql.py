@@ -12,7 +12,7 @@ from support import graphql, rows, snapshot
 from torch_embers import resources
 from torch_embers.errors import RateLimitError, UnknownRepositoryError
 from torch_embers.mine import graphql_records, runner
-from torch_embers.mine.github import NumbersSource
+from torch_embers.mine.numbers import NumbersSource
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

@@ -13,9 +13,11 @@ from torch_embers.errors import InputError, NotReachableError, RateLimitError
 from torch_embers.mine import runner
 from torch_embers.mine.archive import ArchiveSource
 from torch_embers.mine.client import GitHubClient, Patience
-from torch_embers.mine.github import GraphqlSource, NumbersSource, RestSource
 from torch_embers.mine.gitlog import GitSource
+from torch_embers.mine.graphql import GraphqlSource
 from torch_embers.mine.jsonl import JsonlSource
+from torch_embers.mine.numbers import NumbersSource
+from torch_embers.mine.rest import RestSource
 from torch_embers.mine.scope import Scope, scope
 from torch_embers.progress import Progress
 from torch_embers.settings import DEFAULT_REPO

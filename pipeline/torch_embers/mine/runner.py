@@ -14,13 +14,15 @@ from torch_embers.link.stage import LinkCounts, link_changed
 from torch_embers.mine import readers
 from torch_embers.mine.catalog import CatalogSource
 from torch_embers.mine.client import BudgetError
-from torch_embers.mine.github import GraphqlSource, RestSource, Totals
+from torch_embers.mine.graphql import GraphqlSource
+from torch_embers.mine.rest import RestSource
 from torch_embers.progress import Silent
 from torch_embers.store.records import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from torch_embers.mine.live import Totals
     from torch_embers.mine.source import Source
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store

@@ -1,0 +1,91 @@
+"""What both ways of asking GitHub share: the repository, its totals, and how pages become a batch."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.errors import UnknownRepositoryError
+from torch_embers.mine import readers
+from torch_embers.mine.client import GoneError, NotFoundError
+from torch_embers.mine.cursor import whole_second
+from torch_embers.store.records import Batch, SyncState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_embers.mine.client import GitHubClient
+    from torch_embers.mine.cursor import Listed
+    from torch_embers.mine.scope import Scope
+    from torch_embers.mine.source import Source
+    from torch_embers.store.records import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How many items the tracker has by its own count; ``None`` where it gives none."""
+
+    issues: int | None = None
+    pulls: int | None = None
+
+    @property
+    def all(self) -> int | None:
+        """Both together."""
+        known = [n for n in (self.issues, self.pulls) if n is not None]
+        return sum(known) if known else None
+
+
+def until_passed(listed: Listed[Any], until: str | None) -> bool:
+    """Whether an ascending listing has gone beyond the upper bound."""
+    return until is not None and any(whole_second(u) > until for u in listed.updated)
+
+
+@dataclass(slots=True)
+class LiveSource(ABC):
+    """What both ways of asking GitHub know of the repository and of the run."""
+
+    client: GitHubClient
+    scope: Scope
+    full_name: str = ""
+    complete: bool = False
+    """Set when the listing of items was read to its end in this run."""
+    notes: list[str] = field(default_factory=list)
+    totals: Totals = field(default_factory=Totals)
+
+    @property
+    def repo(self) -> str:
+        """The repository's present name (after renames), once known."""
+        return self.full_name or self.scope.repo
+
+    @abstractmethod
+    def _look_up(self) -> tuple[str, Totals]:
+        """Ask for the repository: its full name and, where the answer has them, its totals."""
+
+    def _repository(self) -> tuple[str, Totals]:
+        try:
+            return self._look_up()
+        except (NotFoundError, GoneError, KeyError, TypeError) as error:
+            raise UnknownRepositoryError(
+                f"{self.client.api_url} has no repository {self.scope.repo!r}, or the token cannot see it: check --repo"
+            ) from error
+
+    def resolve(self) -> None:
+        """Ask for the repository itself: follows a rename and fails early on an unknown one.
+
+        Raises:
+            UnknownRepositoryError: it does not exist or cannot be seen.
+        """
+        self.full_name, self.totals = self._repository()
+        if self.full_name.lower() != self.scope.repo.lower():
+            self.notes.append(f"{self.scope.repo} is now called {self.full_name}: stored under the new name")
+
+
+def finish(base: Page, more: Sequence[Page], source: Source, stream: str, cursor: str) -> Batch:
+    """Records of some pages together with the pages and the cursor behind them."""
+    batch = Batch()
+    for page in (base, *more):
+        batch.extend(readers.read(page))
+        batch.pages.append(page)
+    batch.cursors.append(SyncState(source.repo, source.name, stream, cursor, base.fetched_at))
+    return batch
