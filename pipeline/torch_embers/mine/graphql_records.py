@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.mine.pages import reject
-from torch_embers.mine.rest_records import BadRecordError, login, number_of, text, whole
+from torch_embers.mine.rest_records import BadRecordError, login, number_of, stated, text, whole
 from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Batch, Comment, Event, Item, PullFile, StatedLink
 
@@ -90,7 +90,7 @@ def item(node: dict[str, Any], repo: str, page: Page) -> Item:
         kind="pull" if pull else "issue",
         title=text(node.get("title")),
         body=text(node.get("body")) or "",
-        author=login(node.get("author")),
+        author=stated(node, "author", login(node.get("author"))),
         author_association=text(node.get("authorAssociation")),
         state=state,
         state_reason=_reason(node, state),
@@ -99,7 +99,7 @@ def item(node: dict[str, Any], repo: str, page: Page) -> Item:
         merge_sha=text((node.get("mergeCommit") or {}).get("oid")),
         base_ref=text(node.get("baseRefName")),
         head_ref=text(node.get("headRefName")),
-        milestone=text(milestone.get("title")),
+        milestone=stated(node, "milestone", text(milestone.get("title"))),
         created_at=iso_utc(node.get("createdAt")),
         updated_at=iso_utc(node.get("updatedAt")),
         closed_at=iso_utc(node.get("closedAt")),

@@ -67,6 +67,11 @@ def whole(value: object) -> int | None:
     return None
 
 
+def stated(obj: dict[str, Any], name: str, value: str | None) -> str | None:
+    """``value``; an empty text where the source has the field and it is null: there is none now."""
+    return "" if value is None and name in obj and obj[name] is None else value
+
+
 def shown(value: object) -> str:
     """A short form for a message; a list or object only by its kind, because printing a deep one can fail."""
     return repr(value)[:40] if isinstance(value, str | int | float | None) else type(value).__name__

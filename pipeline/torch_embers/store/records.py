@@ -1,8 +1,8 @@
 """What the miners pass to the store: one frozen dataclass per table, with a field per column.
 
 Times are ISO 8601 text in UTC (``2024-01-23T10:00:00Z``) or ``None``; DuckDB turns them into TIMESTAMP.
-``None`` means that this source does not give the value, an empty string that the value is empty. Where a later
-source gives no value, the store keeps that of an earlier one (see ``Writer.commit``).
+``None`` means that this source does not give the value, an empty string or list that there is none now: no milestone,
+a deleted author. Where a later source gives no value, the store keeps that of an earlier one (see ``Writer.commit``).
 """
 
 from __future__ import annotations
@@ -239,6 +239,30 @@ class Reject(Fetched):
 
 
 @dataclass(frozen=True, slots=True)
+class Reading(Fetched):
+    """How completely one page holds one part of an item. No table: the writer acts on it (``store/readings.py``)."""
+
+    repo: str
+    number: int | None
+    part: str
+    """A name of ``store.readings.PARTS``, or ``item`` where the reading covers all parts of the item."""
+    reading: str
+    """Page that began this reading; its further pages name the same."""
+    sound: bool = True
+    """False where something that was asked for is missing in this page."""
+    ends: bool = True
+    """Whether the part ends in this page; false where a further page goes on."""
+    nodes: int | None = None
+    """How many rows of the part this page holds."""
+    total: int | None = None
+    """How many there are by the source's own count, all pages together."""
+    reason: str | None = None
+    """What is missing."""
+    place: str | None = None
+    """Where an item stands in a listing whose number is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class SyncState:
     """How far a stream of a source has been read; committed together with the page it follows from."""
 
@@ -267,6 +291,7 @@ class Batch:
     dispositions: list[Disposition] = field(default_factory=list)
     stated_links: list[StatedLink] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
     cursors: list[SyncState] = field(default_factory=list)
 
     def extend(self, other: Batch) -> None:

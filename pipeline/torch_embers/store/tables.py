@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import pyarrow as pa
 
-from torch_embers.store.records import Batch
+from torch_embers.store.records import Batch, Reading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,8 +35,12 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 """Key of each table that a batch writes; an empty key means: append only."""
 
-TABLES = {name: "sync_state" if name == "cursors" else name for name in get_type_hints(Batch) if name != "pages"}
-"""Table of each attribute of ``Batch``; pages become rows on their own way (``pages_to_arrow``)."""
+TABLES = {
+    name: "sync_state" if name == "cursors" else name
+    for name in get_type_hints(Batch)
+    if name not in ("pages", "readings")
+}
+"""Table of each attribute of ``Batch``; pages become rows on their own way (``pages_to_arrow``), readings become none."""
 DERIVED_TABLES = tuple(table for table in TABLES.values() if table != "sync_state")
 """Tables that a replay empties and rebuilds from the raw pages."""
 
@@ -49,17 +53,21 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
 }
 
 
+def _columns(record: type) -> dict[str, pa.DataType]:
+    return {f.name: _ARROW_TYPES[str(f.type).removesuffix(" | None")] for f in fields(record)}
+
+
 COLUMNS: dict[str, dict[str, pa.DataType]] = {
-    TABLES[name]: {f.name: _ARROW_TYPES[str(f.type).removesuffix(" | None")] for f in fields(get_args(kind)[0])}
-    for name, kind in get_type_hints(Batch).items()
-    if name in TABLES
+    TABLES[name]: _columns(get_args(kind)[0]) for name, kind in get_type_hints(Batch).items() if name in TABLES
 }
 """Columns of each table with their types in arrow."""
+_READING_COLUMNS = _columns(Reading)
 
 
 def to_arrow(table: str, rows: Sequence[object]) -> pa.Table:
-    """Turn records of one table into an arrow table."""
-    return pa.table({name: pa.array(map(attrgetter(name), rows), kind) for name, kind in COLUMNS[table].items()})
+    """Turn records of one table (or ``readings``) into an arrow table."""
+    columns = _READING_COLUMNS if table == "readings" else COLUMNS[table]
+    return pa.table({name: pa.array(map(attrgetter(name), rows), kind) for name, kind in columns.items()})
 
 
 PAGE_COLUMNS = ("page_id", "repo", "source", "kind", "request", "fetched_at")

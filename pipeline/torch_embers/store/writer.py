@@ -11,7 +11,7 @@ import duckdb
 import zstandard
 
 from torch_embers.normalize import now_utc
-from torch_embers.store import lock, schema, sql, views
+from torch_embers.store import lock, readings, schema, sql, views
 from torch_embers.store.connection import WRITE_PATIENCE, connect, ctrl_c, explain
 from torch_embers.store.tables import (
     DERIVED_TABLES,
@@ -76,6 +76,8 @@ class Writer:
         tables = {
             table: [to_arrow(table, rows)] for attribute, table in TABLES.items() if (rows := getattr(batch, attribute))
         }
+        if batch.readings:
+            tables["readings"] = [to_arrow("readings", batch.readings)]
         if batch.pages:
             tables["raw_pages"] = [pages_to_arrow(batch.pages, self._compressor)]
         return Prepared(tables)
@@ -86,16 +88,18 @@ class Writer:
         if not prepared.tables:
             return
         with self.transaction(bulk=prepared.size() >= BULK_RECORDS) as connection:
-            for table, parts in prepared.tables.items():
-                connection.register("stage", numbered(parts))
+            for table in prepared.rows():
+                connection.register("stage", numbered(prepared.tables[table]))
                 for statement in _statements(connection, table):
                     connection.execute(statement)
                 connection.unregister("stage")
+            if "readings" in prepared.tables:
+                _act_on_readings(connection, prepared)
 
     def clear_derived(self) -> None:
         """Empty what a replay rebuilds, rows from pages and links; pages, cursors and labels by hand stay."""
         with self.transaction() as connection:
-            for table in DERIVED_TABLES:
+            for table in (*DERIVED_TABLES, "incomplete_items"):
                 connection.execute(f"DELETE FROM {table} WHERE page_id IS NOT NULL")
             for table in ("links", "components", "link_scans"):
                 connection.execute(f"DELETE FROM {table}")
@@ -111,9 +115,13 @@ class Prepared:
         """Rows for one table."""
         return sum(part.num_rows for part in self.tables.get(table, ()))
 
+    def rows(self) -> list[str]:
+        """Tables that get rows."""
+        return [table for table in self.tables if table != "readings"]
+
     def size(self) -> int:
         """Rows for all tables."""
-        return sum(self.count(table) for table in self.tables)
+        return sum(self.count(table) for table in self.rows())
 
     def extend(self, other: Prepared) -> None:
         """Append what came after this."""
@@ -140,6 +148,20 @@ def _statements(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
     if table == "items":
         return sql.insert_new_items() if new else sql.merge_items()
     return sql.append_rows(table) if new else sql.replace_rows(table)
+
+
+def _act_on_readings(connection: duckdb.DuckDBPyConnection, prepared: Prepared) -> None:
+    """Delete what whole readings no longer have, and keep the queue of items that were not read whole."""
+    stated = numbered(prepared.tables["readings"])
+    connection.register("readings", stated)
+    children = {part.table for part in readings.PARTS.values()}
+    staged = [table for table in prepared.rows() if table in children]
+    for table in staged:
+        connection.register(f"staged_{table}", numbered(prepared.tables[table]))
+    for statement in readings.statements(staged, stated.column("part").unique().to_pylist()):
+        connection.execute(statement)
+    for name in ("readings", *(f"staged_{table}" for table in staged)):
+        connection.unregister(name)
 
 
 @contextmanager

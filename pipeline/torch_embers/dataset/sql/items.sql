@@ -1,7 +1,7 @@
 -- What does the tracker show of each item? One row per item that it still shows.
 SELECT
     i.repo, i.number, nullif(i.kind, '') AS kind, i.title, i.state, i.state_reason,
-    i.created_at, i.updated_at, i.closed_at, i.merged_at, i.is_draft, i.merge_sha, i.milestone,
+    i.created_at, i.updated_at, i.closed_at, i.merged_at, i.is_draft, i.merge_sha, nullif(i.milestone, '') AS milestone,
     list_sort(i.labels) AS labels,
     i.comment_count, i.reaction_count, i.transferred_to, i.source,
     CASE WHEN i.source = 'catalog' THEN coalesce(c.facts_as_of, i.fetched_at::DATE) ELSE i.fetched_at::DATE END AS state_as_of
