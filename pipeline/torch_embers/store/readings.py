@@ -93,7 +93,8 @@ def _replace(name: str, part: Part, staged: bool) -> list[str]:
     statements = [
         f"CREATE OR REPLACE TEMP TABLE gone AS SELECT DISTINCT {', '.join(f'c.{k}' for k in key)} "
         f"FROM {part.table} c JOIN latest w ON {owner} WHERE w.part = '{name}' AND w.whole AND {part.where} "
-        f"AND NOT list_contains(w.pages, c.page_id) AND coalesce(c.fetched_at <= w.began, true) {kept if staged else ''}",
+        "AND NOT list_contains(w.pages, c.page_id) AND coalesce(c.fetched_at <= w.began, true) "
+        f"{kept if staged else ''}",
         f"DELETE FROM {part.table} c USING gone g WHERE {' AND '.join(f'c.{k} = g.{k}' for k in key)}",
     ]
     if part.text:
