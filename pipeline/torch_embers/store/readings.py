@@ -65,7 +65,8 @@ FROM known QUALIFY row_number() OVER (PARTITION BY repo, place, part ORDER BY po
 _QUEUE = (
     """CREATE OR REPLACE TEMP TABLE waiting AS
        SELECT l.repo, l.place, any_value(l.number) AS number, bool_and(l.whole) AS whole,
-              bool_or(l.part = 'item') AS covered, string_agg(l.reason, '; ' ORDER BY l.part) FILTER (NOT l.whole) AS reason,
+              bool_or(l.part = 'item') AS covered,
+              string_agg(l.reason, '; ' ORDER BY l.part) FILTER (NOT l.whole) AS reason,
               coalesce(any_value(i.tries), 0) + 1 AS tries, coalesce(any_value(i.since), min(l.began)) AS since,
               arg_max(l.source, l.position) AS source, max(l.fetched_at) AS fetched_at,
               arg_max(l.page_id, l.position) AS page_id
