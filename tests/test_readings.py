@@ -50,7 +50,9 @@ def reading(
     return Batch(
         pages=[page],
         items=[Item(REPO, number, updated_at=at, **stamp)],
-        comments=[Comment(REPO, number, c, updated_at=moment, body=f"fixes #{c}", **stamp) for c, moment in comments.items()],
+        comments=[
+            Comment(REPO, number, c, updated_at=moment, body=f"fixes #{c}", **stamp) for c, moment in comments.items()
+        ],
         pull_files=[PullFile(REPO, number, path, **stamp) for path in paths],
         stated_links=[StatedLink(REPO, number, "fixes", REPO, t, "closing_reference", **stamp) for t in fixes],
         readings=[Reading(REPO, number, part, page.page_id, **stamp, **defects) for part in parts],
