@@ -122,6 +122,15 @@ INSERT INTO verdicts VALUES
     ('c1', '2.10.0@b', 'e1', 'reviewed', 0, 'absent', false, 0, 11, 0.34, 'build', '2.9.1@a', 3, 3, '-1', NULL, '2024-03-01', 'own'),
     ('c0', '2.9.1@a', 'e1', 'reviewed', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01', 'own'),
     ('x7', '2.9.1@a', 'e1', 'hostile', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01', 'own');
+INSERT INTO runs VALUES
+    ('c1', '2.9.1@a', 'e1', 'reviewed', 0, 0, false, 'reproduced', 'at "/home/{PERSON}/x.py":1', 'mismatch', 1, NULL, 'exited',
+     '{SECRET}', '{SECRET}', 0.5, 0.4, 1000, '{PERSON}-z9', 7, ['no_network'], '2024-03-01'),
+    ('c1', '2.9.1@a', 'e1', 'reviewed', 0, 1, false, 'reproduced', 'same', 'mismatch', 1, NULL, 'exited',
+     '{SECRET}', '{SECRET}', 0.5, 0.4, 1000, '{PERSON}-z1', 8, ['no_network'], '2024-03-01'),
+    ('c0', '2.9.1@a', 'e1', 'reviewed', 0, 0, false, 'reproduced', '{SECRET}', NULL, 1, NULL, 'exited',
+     '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01'),
+    ('x7', '2.9.1@a', 'e1', 'hostile', 0, 0, false, 'reproduced', '{SECRET}', NULL, 1, NULL, 'exited',
+     '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01');
 INSERT INTO status_history VALUES
     ('{REPO}', 1, 'cpu', '2.10.0@b', 'undecided', NULL, '{STATUS_EVIDENCE}', '2024-03-02', 'own'),
     ('{REPO}', 1, 'cpu', '2.10.0@b', 'fixed', 'undecided', '{STATUS_EVIDENCE}', '2024-03-03', 'own'),
@@ -231,6 +240,15 @@ def test_of_absolute_paths_only_the_file_name_stays(hostile: Store, said: str, p
     with hostile.read() as connection:
         connection.execute(definitions.read("sql", "views.sql"))
         assert connection.execute("SELECT file_names(?)", [said]).fetchall() == [(published,)]
+
+
+def test_runs_are_those_of_published_cases_and_their_starts_are_numbered(made: Path) -> None:
+    runs = table(made, "runs")
+    assert runs[["case", "attempt", "outcome", "start"]].values.tolist() == [
+        ["pt1_case", 0, "reproduced", 2],
+        ["pt1_case", 1, "reproduced", 1],
+    ]
+    assert runs.detail[0] == 'at "x.py":1'
 
 
 def test_builds_are_those_that_are_spoken_of_in_order_of_release(made: Path) -> None:
@@ -361,6 +379,26 @@ def test_the_data_package_describes_every_column_of_every_table(made: Path) -> N
         assert resource["bytes"] == len(body)
         assert resource["hash"] == f"sha256:{hashlib.sha256(body).hexdigest()}"
         assert re.fullmatch(r"[a-z0-9-]+", resource["name"])
+
+
+def test_croissant_describes_every_column_of_every_parquet_file(made: Path) -> None:
+    described = json.loads((made / "croissant.json").read_text())
+    files = {entry["@id"]: entry for entry in described["distribution"]}
+    assert set(files) == {f"data/{name}.parquet" for name in names()}
+    for path, entry in files.items():
+        assert entry["sha256"] == hashlib.sha256((made / path).read_bytes()).hexdigest()
+    ids = {field["@id"] for records in described["recordSet"] for field in records["field"]}
+    for records in described["recordSet"]:
+        schema = pq.read_schema(made / "data" / f"{records['name']}.parquet")
+        assert [field["source"]["extract"]["column"] for field in records["field"]] == schema.names
+        lists = {field["name"] for field in records["field"] if field.get("repeated")}
+        assert lists == {field.name for field in schema if pa.types.is_list(field.type)}
+        others = [field["references"]["field"]["@id"] for field in records["field"] if "references" in field]
+        assert {*others, *(key["@id"] for key in records.get("key", ()))} <= ids
+
+
+def test_the_licence_lies_beside_the_data(made: Path) -> None:
+    assert (made / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
 def test_descriptions_come_from_the_database_unless_the_dataset_has_its_own(made: Path, hostile: Store) -> None:

@@ -35,6 +35,18 @@ def data_file(name: str) -> Path:
     raise InputError(f"data/{name} is missing from this installation: reinstall torch-embers")
 
 
+def licence_text() -> str:
+    """Return the text of the project's licence.
+
+    Raises:
+        InputError: the file is in neither home (a broken installation).
+    """
+    for home in (CHECKOUT_DIR, SHIPPED_DIR):
+        if (home / "LICENSE").is_file():
+            return (home / "LICENSE").read_text(encoding="utf-8")
+    raise InputError("LICENSE is missing from this installation: reinstall torch-embers")
+
+
 def analysis_text(*parts: str) -> str:
     """Return the text of ``analysis/<parts>``: queries and committed results.
 

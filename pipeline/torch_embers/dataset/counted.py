@@ -43,6 +43,8 @@ def facts(content: Content) -> dict[str, str]:
         "when": _when(content.rows),
         "annotators": _annotators(labels, words["annotators"]),
         "agreement": _agreement(labels),
+        "closings": _annotators_of_closings(content.rows["dispositions"], words["annotators"]),
+        "dispositions": _counted(content.rows["dispositions"], ("disposition", "evidence_kind")),
         "predictions": _predictions(content.rows["predictions"]),
         "verdicts_from": _verdicts_from(content),
         "automated": f"{_kinds_of_annotators(labels)['automated']:,}",
@@ -215,6 +217,16 @@ def _annotators(labels: pa.Table, words: Mapping[str, str]) -> str:
     if not people:
         lines.append("No person labelled anything in this dataset.")
     return _listed(lines)
+
+
+def _annotators_of_closings(dispositions: pa.Table, words: Mapping[str, str]) -> str:
+    counts = Counter(zip(*_columns(dispositions, "annotator", "annotator_kind"), strict=True))
+    if not counts:
+        return "Nobody read that in this dataset."
+    return " ".join(
+        f"{plain(name)} ({plain(kind)}; {count:,} issues): {words.get(name, 'not described.')}"
+        for (name, kind), count in sorted(counts.items())
+    )
 
 
 def _kinds_of_annotators(labels: pa.Table) -> Counter[str]:

@@ -12,6 +12,7 @@ from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import date
 
     import pyarrow as pa
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 TITLE = "embers: bugs in PyTorch's data path, with labels, links, cases and verdicts over releases"
 PROJECT_TITLE = "embers: which of PyTorch's bugs still happen"
 STUDY = "A Study of Data-Path Bugs in PyTorch with a Focus on Memory Management"
+ABSTRACT = (
+    "Facts about issues and pull requests of PyTorch, labels by a taxonomy of data-path bugs, links between bugs "
+    "and fixes, scripts that each show one bug, and verdicts of these scripts on PyTorch releases."
+)
 LICENCE = {"name": "Apache-2.0", "title": "Apache License 2.0", "path": "https://www.apache.org/licenses/LICENSE-2.0"}
 
 
@@ -30,8 +35,7 @@ def citation(version: str) -> str:
         TITLE,
         version,
         "If you use this dataset, please cite it with its version.",
-        "Facts about issues and pull requests of PyTorch, labels by a taxonomy of data-path bugs, links between bugs "
-        "and fixes, scripts that each show one bug, and verdicts of these scripts on PyTorch releases.",
+        ABSTRACT,
     )
 
 
@@ -52,6 +56,26 @@ def _citation(kind: str, title: str, version: str, message: str, abstract: str) 
     return Template(text).substitute(
         type=kind, title=title, version=version, message=message, abstract=abstract, study=STUDY
     )
+
+
+def schema_org(version: str, facts_until: date | None) -> dict[str, Any]:
+    """What croissant.json says of the dataset as a whole, by the names of schema.org.
+
+    Args:
+        version: of the dataset.
+        facts_until: the newest day on which facts of the tracker were looked up.
+    """
+    made: dict[str, Any] = {
+        "name": "embers",
+        "description": f"{TITLE}. {ABSTRACT}",
+        "license": LICENCE["path"],
+        "version": version,
+        "creator": {"@type": "sc:Organization", "name": "The embers authors"},
+        "citeAs": f"The embers authors: {TITLE}, version {version}.",
+    }
+    if facts_until:
+        made["dateModified"] = facts_until.isoformat()
+    return made
 
 
 def datapackage(

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from string import Template
 from typing import TYPE_CHECKING
 
+from torch_embers import resources
 from torch_embers.console import plain, size_text, stdout, table
-from torch_embers.dataset import counted, definitions, encode, folder, identity, metadata
+from torch_embers.dataset import counted, croissant, definitions, encode, folder, identity, metadata
 from torch_embers.dataset.collect import Content, collect
 from torch_embers.dataset.identity import Identity
 
@@ -88,6 +89,8 @@ def render(content: Content) -> tuple[Identity, dict[str, bytes]]:
         files[f"data/{one.name}.parquet"] = encode.to_parquet(content.rows[one.name], about)
     files |= {name: text.encode("utf-8") for name, text in _texts(content, known).items()}
     files["datapackage.json"] = metadata.datapackage(content.tables, content.rows, files, known.version)
+    about = metadata.schema_org(known.version, known.facts_until)
+    files[croissant.FILE] = croissant.describe(about, content.tables, content.rows, files)
     files[folder.SUMS] = identity.checksums(files)
     return known, files
 
@@ -112,4 +115,9 @@ def _texts(content: Content, known: Identity) -> dict[str, str]:
     }
     # a place that stays empty leaves no blanks at the end of its line
     sheets = {name: re.sub(r" +$", "", text, flags=re.MULTILINE) for name, text in sheets.items()}
-    return {**sheets, "CITATION.cff": metadata.citation(known.version), identity.FILE: known.text()}
+    return {
+        **sheets,
+        "CITATION.cff": metadata.citation(known.version),
+        identity.FILE: known.text(),
+        "LICENSE": resources.licence_text(),
+    }
