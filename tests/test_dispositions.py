@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support import run_embers
 from torch_embers.errors import InputError
 from torch_embers.mine import catalog, dispositions
 from torch_embers.mine.pages import make_page
@@ -155,3 +156,68 @@ def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(tmp_path:
         read_as % (3, "stale", "human", "b"),
     )
     assert {number: row[0] for number, row in rows.items()} == {1: "fixed", 2: "declined", 3: "stale"}
+
+
+def closings(store: Store) -> dict[int, tuple[Any, ...]]:
+    with store.read() as connection:
+        found = connection.execute(
+            "SELECT number, closed_by, reason, closing_number, closing_sha, closing_comment FROM closings"
+        ).fetchall()
+    return {row[0]: row[1:] for row in found}
+
+
+def comment(number: int, name: str, author: str, at: str) -> str:
+    return (
+        "INSERT INTO comments (repo, number, comment_id, author, created_at, body) "
+        f"VALUES ('{REPO}', {number}, '{name}', '{author}', TIMESTAMP '{at}', '{name}')"
+    )
+
+
+def test_the_last_closing_says_who_and_through_what_and_with_which_words(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put(
+        store,
+        item(1, reason="not_planned"),
+        closing(1, "closed", 1),
+        closing(1, "reopened", 2),
+        closing(1, "closed", 3),
+        f"UPDATE events SET actor = 'ann', other_repo = '{REPO}', other_number = 9 WHERE event_id = '1-1'",
+        "UPDATE events SET actor = 'bob' WHERE event_id = '1-3'",
+        comment(1, "long before", "bob", "2024-01-02 12:00:00"),
+        comment(1, "just before", "bob", "2024-01-02 23:56:00"),
+        comment(1, "with it", "bob", "2024-01-03 00:00:01"),
+        comment(1, "of another", "ann", "2024-01-03 00:00:02"),
+        comment(1, "long after", "bob", "2024-01-03 00:05:00"),
+        item(2),
+        "UPDATE items SET closed_by = 'cid', closed_at = TIMESTAMP '2024-01-05' WHERE number = 2",
+        comment(2, "without an event", "cid", "2024-01-05 00:00:00"),
+        item(3, state="open"),
+        item(4, kind="pull", reason="merged"),
+        closing(4, "merged", 6),
+        "UPDATE events SET commit_sha = 'abc', actor = 'dan' WHERE number = 4",
+    )
+    assert closings(store) == {
+        1: ("bob", "not_planned", None, None, "with it"),
+        2: ("cid", None, None, None, "without an event"),
+        4: ("dan", "merged", None, "abc", None),
+    }
+
+
+def test_show_says_who_closed_it_through_what_and_with_which_words(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put(
+        store,
+        item(1, reason="completed"),
+        closing(1, "closed", 3),
+        f"UPDATE events SET actor = 'ann', other_repo = '{REPO}', other_number = 9",
+        "UPDATE items SET author = 'zoe', created_at = TIMESTAMP '2024-01-01', closed_at = TIMESTAMP '2024-01-03'",
+        comment(1, "Fixed by #9.", "ann", "2024-01-03 00:00:01"),
+    )
+    done = run_embers("show", "1", "--database", store.path)
+    assert done.returncode == 0, done.stderr
+    told = done.stdout
+    assert "opened 2024-01-01 (" in told
+    assert " by zoe, closed 2024-01-03 (" in told
+    assert " by ann\n" in told
+    assert f"closed through {REPO}#9\n" in told
+    assert "closing comment: Fixed by #9.\n" in told

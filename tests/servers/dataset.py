@@ -91,6 +91,10 @@ class ItemJson(TypedDict):
     authorAssociation: str
     labels: list[str]
     milestone: str | None
+    milestoneFacts: Json
+    """Number and due date of the milestone; matters only where there is one."""
+    locked: bool
+    lockReason: str | None
     reactions: int
     comments: list[CommentJson]
     events: list[Json]
@@ -99,8 +103,12 @@ class ItemJson(TypedDict):
     isDraft: bool
     mergedAt: str | None
     mergeSha: str | None
+    mergedBy: str | None
     baseRefName: str
     headRefName: str
+    headSha: str
+    checks: Json | None
+    """``state`` of all checks of the head commit together; ``None`` where none ran."""
     files: list[FileJson]
 
 
@@ -360,6 +368,9 @@ def _item(text: Text, texts: Mapping[int, Text]) -> ItemJson:
     merge_sha = text.commit or hashlib.sha1(f"merge {number}".encode(), usedforsecurity=False).hexdigest()
     reason = _end(text, history, texts, merge_sha)
     closed_at = history.events[-1]["createdAt"] if text.closed else None
+    if closed_at and comments and number % 6 == 1:
+        # "Close with comment": GitHub's page writes both at once.
+        comments[-1].update({"author": "octocat", "createdAt": closed_at, "updatedAt": closed_at})
     return {
         "kind": text.kind,
         "number": number,
@@ -376,6 +387,9 @@ def _item(text: Text, texts: Mapping[int, Text]) -> ItemJson:
         "authorAssociation": ("NONE", "CONTRIBUTOR", "MEMBER", "COLLABORATOR")[number % 4],
         "labels": list(text.labels),
         "milestone": f"2.{number % 9}.0" if number % 10 == 0 else None,
+        "milestoneFacts": {"number": number % 9 + 1, "dueOn": _iso(created) if number % 20 == 0 else None},
+        "locked": number % 23 == 0,
+        "lockReason": "TOO_HEATED" if number % 46 == 0 else None,
         "reactions": text.reactions,
         "comments": comments,
         "events": history.events,
@@ -384,8 +398,11 @@ def _item(text: Text, texts: Mapping[int, Text]) -> ItemJson:
         "isDraft": not text.closed and number % 6 == 0,
         "mergedAt": closed_at if text.merged and text.closed else None,
         "mergeSha": merge_sha if text.merged and text.closed else None,
+        "mergedBy": "pytorchmergebot" if text.merged and text.closed else None,
         "baseRefName": "main" if number > 66_000 else "master",
         "headRefName": f"gh/user-{number % 89}/{number}/head" if text.kind == "pull" else "",
+        "headSha": hashlib.sha1(f"head {number}".encode(), usedforsecurity=False).hexdigest(),
+        "checks": {"state": ("SUCCESS", "FAILURE", "PENDING")[number % 3]} if number % 16 else None,
         "files": [_file(path, k) for k, path in enumerate(text.files)],
     }
 

@@ -61,7 +61,13 @@ function connection(entries, args, { descending = false } = {}) {
 }
 
 const listed = (values, make) => values.map((value, index) => [[index], () => make(value, index)]);
-const actor = (login) => (login ? { __typename: login.endsWith("[bot]") ? "Bot" : "User", login } : null);
+// As on GitHub: REST appends [bot] to the login of an app, GraphQL does not.
+function actor(login) {
+  if (!login) return null;
+  const bot = login.endsWith("[bot]");
+  return { __typename: bot ? "Bot" : "User", id: opaque("U", login), login: bot ? login.slice(0, -5) : login, databaseId: accountId(login) };
+}
+const accountId = (login) => [...login].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)) % 100_000_007, 7);
 // Ids beyond 32 bits do not fit the schema's Int; only fullDatabaseId carries them.
 const databaseIds = (id) => ({ databaseId: id < 2 ** 31 ? id : null, fullDatabaseId: String(id) });
 const screaming = (name) => name.replace(/(?<!^)([A-Z])/g, "_$1").toUpperCase();
@@ -146,11 +152,12 @@ export class World {
       closedAt: item.closedAt,
       author: actor(item.author),
       authorAssociation: item.authorAssociation,
-      locked: false,
+      locked: item.locked,
+      activeLockReason: item.lockReason,
       url: `https://github.com/${path}`,
       resourcePath: `/${path}`,
       repository: () => this.repository(repo),
-      milestone: item.milestone ? { title: item.milestone, number: 1 } : null,
+      milestone: item.milestone ? { title: item.milestone, ...item.milestoneFacts } : null,
       labels: (args) => connection(listed(item.labels, (name) => this.label(repo, name)), args),
       reactions: (args) => connection(listed(Array(item.reactions).fill("THUMBS_UP"), (content) => ({ content })), args),
       comments: (args) => connection(this.comments(repo, item), args),
@@ -180,14 +187,22 @@ export class World {
       merged: item.state === "MERGED",
       mergedAt: item.mergedAt,
       mergeCommit: item.mergeSha ? this.commit(item.mergeSha) : null,
+      mergedBy: actor(item.mergedBy),
       baseRefName: item.baseRefName,
       headRefName: item.headRefName,
+      headRefOid: item.headSha,
+      statusCheckRollup: item.checks ? this.rollup(item) : null,
       changedFiles: item.files.length,
       additions: item.files.reduce((sum, file) => sum + file.additions, 0),
       deletions: item.files.reduce((sum, file) => sum + file.deletions, 0),
       files: (args) => connection(listed(item.files, (file) => file), args),
       closingIssuesReferences: (args) => connection(listed(closed(), (issue) => this.item(repo, issue)), args),
     };
+  }
+
+  rollup(item) {
+    const { state } = item.checks;
+    return { __typename: "StatusCheckRollup", id: opaque("SCR", item.headSha), state };
   }
 
   label(repo, name) {
@@ -316,6 +331,11 @@ export class World {
       isDraft: false,
       baseRefName: "main",
       headRefName: "topic",
+      headSha: "0".repeat(40),
+      locked: false,
+      lockReason: null,
+      mergedBy: null,
+      checks: null,
     });
   }
 

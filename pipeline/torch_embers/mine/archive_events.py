@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.mine.pages import reject
-from torch_embers.mine.rest_records import BadRecordError, login, parse_line, text
+from torch_embers.mine.rest_records import BadRecordError, login, parse_line, standing, text
 from torch_embers.normalize import iso_utc
 from torch_embers.store.records import Batch, Comment, Event, Item, Page
 
@@ -108,6 +108,7 @@ def _common_fields(thing: Mapping[str, Any]) -> Fields:
         "comment_count": _count(thing.get("comments")),
         "reaction_count": _count(_mapping(thing.get("reactions")).get("total_count")),
         "labels": _label_names(thing.get("labels")),
+        **standing(thing),
     }
 
 

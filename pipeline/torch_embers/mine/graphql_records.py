@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.mine.pages import reject
-from torch_embers.mine.rest_records import BadRecordError, login, number_of, stated, text, whole
+from torch_embers.mine.rest_records import BadRecordError, flag, login, number_of, stated, text, whole, word
 from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Batch, Comment, Event, Item, PullFile, StatedLink
 
@@ -59,6 +59,13 @@ def item_nodes(repository: dict[str, Any]) -> list[Any]:
     return [*nodes, repository["issueOrPullRequest"]] if repository.get("issueOrPullRequest") else nodes
 
 
+def account(actor: object) -> str | None:
+    """Login of an actor as REST writes it: GraphQL leaves the ``[bot]`` behind the login of an app out."""
+    name = login(actor)
+    is_bot = isinstance(actor, dict) and actor.get("__typename") == "Bot"
+    return f"{name}[bot]" if name and is_bot and not name.endswith("[bot]") else name
+
+
 def _name(repository: object) -> str | None:
     return text(repository.get("nameWithOwner")) if isinstance(repository, dict) else None
 
@@ -83,6 +90,7 @@ def item(node: dict[str, Any], repo: str, page: Page) -> Item:
     pull = node.get("__typename") == "PullRequest"
     state = "open" if "OPEN" in (node.get("state"), node.get("pullState")) else "closed"
     milestone = node.get("milestone") or {}
+    rollup = node.get("statusCheckRollup") or {}
     labels = {clean_text(n["name"]) for n in nodes_of(node.get("labels")) if n and isinstance(n.get("name"), str)}
     return Item(
         repo=repo,
@@ -90,7 +98,7 @@ def item(node: dict[str, Any], repo: str, page: Page) -> Item:
         kind="pull" if pull else "issue",
         title=text(node.get("title")),
         body=text(node.get("body")) or "",
-        author=stated(node, "author", login(node.get("author"))),
+        author=stated(node, "author", account(node.get("author"))),
         author_association=text(node.get("authorAssociation")),
         state=state,
         state_reason=_reason(node, state),
@@ -107,6 +115,13 @@ def item(node: dict[str, Any], repo: str, page: Page) -> Item:
         reaction_count=whole((node.get("reactions") or {}).get("totalCount")),
         labels=tuple(sorted(labels)),
         history=True,
+        milestone_number=whole(milestone.get("number")),
+        milestone_due_at=iso_utc(milestone.get("dueOn")),
+        locked=flag(node.get("locked")),
+        lock_reason=word(node.get("activeLockReason")),
+        merged_by=account(node.get("mergedBy")),
+        head_sha=text(node.get("headRefOid")),
+        check_state=stated(node, "statusCheckRollup", _lower(rollup.get("state"))),
         **page.stamp,
     )
 
@@ -116,7 +131,7 @@ def _comment(node: dict[str, Any], repo: str, number: int, page: Page) -> Commen
         repo=repo,
         number=number,
         comment_id=str(node.get("fullDatabaseId") or node["id"]),
-        author=login(node.get("author")),
+        author=account(node.get("author")),
         author_association=text(node.get("authorAssociation")),
         created_at=iso_utc(node.get("createdAt")),
         updated_at=iso_utc(node.get("updatedAt")),
@@ -142,7 +157,7 @@ def _event(node: dict[str, Any], repo: str, number: int, page: Page) -> Event:
         event_id=str(node["id"]),
         type=event_type(str(node.get("__typename"))),
         created_at=iso_utc(node.get("createdAt")),
-        actor=login(node.get("actor")),
+        actor=account(node.get("actor")),
         label=text((node.get("label") or {}).get("name")),
         state_reason=_lower(node.get("stateReason")),
         title_from=text(node.get("previousTitle")),

@@ -11,6 +11,8 @@ from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Comment, Event, Item
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch_embers.store.records import Page
 
 MAX_NUMBER = 2**31 - 1
@@ -67,9 +69,20 @@ def whole(value: object) -> int | None:
     return None
 
 
-def stated(obj: dict[str, Any], name: str, value: str | None) -> str | None:
+def stated(obj: Mapping[str, Any], name: str, value: str | None) -> str | None:
     """``value``; an empty text where the source has the field and it is null: there is none now."""
     return "" if value is None and name in obj and obj[name] is None else value
+
+
+def flag(value: object) -> bool | None:
+    """A truth value, or ``None``."""
+    return value if isinstance(value, bool) else None
+
+
+def word(value: object) -> str | None:
+    """A constant of the API in the form that all sources share: ``too heated`` and ``TOO_HEATED`` are ``too_heated``."""
+    name = text(value)
+    return name.lower().replace(" ", "_").replace("-", "_") if name else None
 
 
 def shown(value: object) -> str:
@@ -155,7 +168,7 @@ def item(obj: object, page: Page, *, repo: str | None = None) -> Item:
         author_association=text(obj.get("author_association")),
         state=state,
         state_reason=reason,
-        is_draft=obj["draft"] if isinstance(obj.get("draft"), bool) else None,
+        is_draft=flag(obj.get("draft")),
         merged_at=merged_at,
         merge_sha=text(obj.get("merge_commit_sha")) if reason == "merged" else None,
         base_ref=_ref(obj.get("base")),
@@ -167,8 +180,24 @@ def item(obj: object, page: Page, *, repo: str | None = None) -> Item:
         comment_count=whole(obj.get("comments")),
         reaction_count=whole(reactions.get("total_count")) if isinstance(reactions, dict) else None,
         labels=labels_of(obj.get("labels")),
+        **standing(obj),
         **page.stamp,
     )
+
+
+def standing(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of an item that issues, pull requests and the payloads of GH Archive write alike."""
+    milestone, kind, head = obj.get("milestone"), obj.get("type"), obj.get("head")
+    return {
+        "milestone_number": whole(milestone.get("number")) if isinstance(milestone, dict) else None,
+        "milestone_due_at": iso_utc(milestone.get("due_on")) if isinstance(milestone, dict) else None,
+        "locked": flag(obj.get("locked")),
+        "lock_reason": word(obj.get("active_lock_reason")),
+        "issue_type": stated(obj, "type", text(kind.get("name")) if isinstance(kind, dict) else None),
+        "closed_by": login(obj.get("closed_by")),
+        "merged_by": login(obj.get("merged_by")),
+        "head_sha": text(head.get("sha")) if isinstance(head, dict) else None,
+    }
 
 
 def identity(obj: dict[str, Any]) -> str | None:

@@ -16,21 +16,24 @@ if TYPE_CHECKING:
     from torch_embers.store.store import Store
 
 LONGEST_CELL = 160
-"""Characters of what was seen that a comment shows."""
+"""Characters of what was seen that a comment shows, and of a closing comment that `embers show` prints."""
 
 SHOWN_LINKS = 40
 """Linked items that a report lists."""
 
 _FACTS = """
-SELECT title, kind, state, state_reason, created_at, closed_at, author, labels,
+SELECT title, i.kind, state, state_reason, created_at, i.closed_at, author, labels,
        (SELECT any_value(summary) FROM catalog c WHERE c.repo = i.repo AND c.number = i.number) AS summary,
-       d.disposition, d.evidence AS closing_evidence, d.evidence_ref AS closing_reference
-FROM items i LEFT JOIN item_dispositions d USING (repo, number) WHERE repo = $repo AND number = $number
+       d.disposition, d.evidence AS closing_evidence, d.evidence_ref AS closing_reference,
+       c.closed_by, c.closing_repo, c.closing_number, c.closing_sha, c.closing_comment
+FROM items i LEFT JOIN item_dispositions d USING (repo, number) LEFT JOIN closings c USING (repo, number)
+WHERE repo = $repo AND number = $number
 """
 _UNMINED = """
 SELECT '(not mined yet)' AS title, NULL AS kind, NULL AS state, NULL AS state_reason, NULL AS created_at,
        NULL AS closed_at, NULL AS author, NULL AS labels, NULL AS summary, NULL AS disposition,
-       NULL AS closing_evidence, NULL AS closing_reference
+       NULL AS closing_evidence, NULL AS closing_reference, NULL AS closed_by, NULL AS closing_repo,
+       NULL AS closing_number, NULL AS closing_sha, NULL AS closing_comment
 FROM case_items WHERE repo = $repo AND number = $number LIMIT 1
 """
 _GOLD = """
@@ -74,7 +77,7 @@ class ItemReport:
 
     Attributes:
         facts: title, kind, state, state_reason, created_at, closed_at, author, labels, summary of the catalog,
-            disposition with its evidence.
+            disposition with its evidence, and the columns of the view ``closings``.
         gold: scheme, value, annotator, evidence.
         predictions: scheme, value (None where the classifier abstains), likeliest, probability, provenance.
         links: a row per linked item: repo, number, kinds (relation, evidence, inward: stated by the other item).

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torch_embers.console import age, plain, size_text, stdout, table
-from torch_embers.run.item_report import SHOWN_LINKS, headline
+from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
 from torch_embers.run.matrix import OWN, builds_of, changes
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import HEADINGS
@@ -227,19 +227,37 @@ def _print_facts(facts: Mapping[str, Any]) -> None:
     out = stdout()
     reason = f" ({facts['state_reason']})" if facts["state_reason"] else ""
     parts = [f"{facts['kind'] or 'item'}, {facts['state'] or 'state unknown'}{reason}"]
-    for word, day in (("opened", facts["created_at"]), ("closed", facts["closed_at"])):
-        if day:
-            parts.append(f"{word} {day:%Y-%m-%d} ({age(day)})")
-    if facts["author"]:
-        parts.append(f"by {facts['author']}")
+    for word, day, who in (
+        ("opened", facts["created_at"], facts["author"]),
+        ("closed", facts["closed_at"], facts["closed_by"]),
+    ):
+        if day or who:
+            when = f" {day:%Y-%m-%d} ({age(day)})" if day else ""
+            parts.append(f"{word}{when}{f' by {who}' if who else ''}")
     out.print(plain(", ".join(parts)))
     if facts["disposition"]:
         reference = f" ({facts['closing_reference']})" if facts["closing_reference"] else ""
         out.print(plain(f"why it was closed: {facts['disposition']}: {facts['closing_evidence']}{reference}"))
+    for line in _closing_lines(facts):
+        out.print(plain(line))
     if facts["labels"]:
         out.print(f"labels: {plain(', '.join(facts['labels']))}")
     if facts["summary"]:
         out.print(plain(facts["summary"]))
+
+
+def _closing_lines(facts: Mapping[str, Any]) -> list[str]:
+    """What closed an item: pull request or commit, and the comment that went with it."""
+    lines = []
+    if facts["closing_number"]:
+        lines.append(f"closed through {facts['closing_repo']}#{facts['closing_number']}")
+    elif facts["closing_sha"]:
+        lines.append(f"closed through commit {facts['closing_sha']}")
+    if facts["closing_comment"]:
+        said = " ".join(facts["closing_comment"].split())
+        cut = "..." if len(said) > LONGEST_CELL else ""
+        lines.append(f"closing comment: {said[:LONGEST_CELL]}{cut}")
+    return lines
 
 
 def _verdict_line(entries: Sequence[Entry]) -> str:

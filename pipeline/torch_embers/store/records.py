@@ -78,6 +78,19 @@ class Item(Fetched):
     """``owner/name#number`` where a transferred item went."""
     history: bool | None = None
     """True once the item's events were fetched completely."""
+    milestone_number: int | None = None
+    milestone_due_at: str | None = None
+    locked: bool | None = None
+    lock_reason: str | None = None
+    """off_topic, resolved, spam or too_heated."""
+    issue_type: str | None = None
+    """Bug, Feature, Task or what the organisation has defined."""
+    closed_by: str | None = None
+    """Login of who closed it, where the item itself says so; the view ``closings`` asks the events, too."""
+    merged_by: str | None = None
+    head_sha: str | None = None
+    check_state: str | None = None
+    """Checks of the head commit together: success, failure, error, pending or expected."""
 
 
 @dataclass(frozen=True, slots=True)
