@@ -13,11 +13,11 @@ COMMENT ON COLUMN items.milestone_number IS 'Number of the milestone in its repo
 COMMENT ON COLUMN items.milestone_due_at IS 'Due date of the milestone (UTC).';
 COMMENT ON COLUMN items.locked IS 'Whether the conversation is locked.';
 COMMENT ON COLUMN items.lock_reason IS 'off_topic, resolved, spam or too_heated; NULL where it is not locked or no reason was given.';
-COMMENT ON COLUMN items.issue_type IS 'Type of the issue, e.g. Bug or Feature, where its organisation uses types.';
+COMMENT ON COLUMN items.issue_type IS 'Type of the issue, e.g. Bug or Feature, where its organisation uses types; empty where it has none, NULL where no source says.';
 COMMENT ON COLUMN items.closed_by IS 'Login of who closed it, where the item itself says so (REST); the view closings asks the events, too.';
 COMMENT ON COLUMN items.merged_by IS 'Login of who merged the pull request.';
 COMMENT ON COLUMN items.head_sha IS 'Head commit of the pull request.';
-COMMENT ON COLUMN items.check_state IS 'All checks of the head commit together: success, failure, error, pending or expected.';
+COMMENT ON COLUMN items.check_state IS 'All checks of the head commit together: success, failure, error, pending or expected; empty where none ran, NULL where no source says.';
 
 CREATE VIEW closings AS
 WITH last_closing AS (  -- an item can be closed several times: the last one counts
