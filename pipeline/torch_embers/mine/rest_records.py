@@ -80,7 +80,7 @@ def flag(value: object) -> bool | None:
 
 
 def word(value: object) -> str | None:
-    """A constant of the API in the form that all sources share: ``too heated`` and ``TOO_HEATED`` are ``too_heated``."""
+    """A constant of the API as all sources share it: ``too heated`` and ``TOO_HEATED`` are ``too_heated``."""
     name = text(value)
     return name.lower().replace(" ", "_").replace("-", "_") if name else None
 
