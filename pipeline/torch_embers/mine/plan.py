@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_embers.errors import InputError, NotReachableError, RateLimitError
+from torch_embers.errors import EmbersError, InputError, NotReachableError, RateLimitError
 from torch_embers.mine import runner
 from torch_embers.mine.archive import ArchiveSource
 from torch_embers.mine.client import GitHubClient, Patience
@@ -183,7 +183,14 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
             yield runner.mine_catalog(store, DEFAULT_REPO, progress, link=kind == "catalog")
         if kind == "catalog":
             return
-    yield _mine_live(settings, live, store, progress_of)
+    try:
+        report = _mine_live(settings, live, store, progress_of)
+    except BaseException:
+        if kind == "auto" and store.exists():  # the catalog waits for its links, and so may an earlier mine
+            with suppress(EmbersError):
+                runner.link_only(store)
+        raise
+    yield report
 
 
 def _mine_live(settings: Settings, live: _Live, store: Store, progress_of: ProgressOf) -> Report:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torch_embers.errors import ShortListingError, StoreMissingError
+from torch_embers.errors import EmbersError, ShortListingError, StoreMissingError
 from torch_embers.link.stage import LinkCounts, link_changed
 from torch_embers.mine import readers
 from torch_embers.mine.catalog import CatalogSource
@@ -184,7 +184,7 @@ def mine(
     """Mine one source into the store.
 
     Raises:
-        EmbersError: from the source or the store; every page committed before it stays.
+        EmbersError: from the source or the store; every page committed before it stays, and is linked.
     """
     progress = progress or Silent()
     report = Report(source.name, source.repo)
@@ -194,12 +194,24 @@ def mine(
             _mine_and_check(store, writer, source, report, progress, sleep)
         except BudgetError as stop:
             report.stopped = str(stop)
+        except BaseException as end:
+            if link:
+                _link_before(end, store, writer, progress)
+            raise
         finally:
             report.seconds = time.monotonic() - started
         report.notes += getattr(source, "notes", [])
         if link:
             report.links = link_changed(store, writer)
     return report
+
+
+def _link_before(end: BaseException, store: Store, writer: Writer, progress: Progress) -> None:
+    """Link what was stored before a mine ended in an error; that error is the one to report, not one of the links."""
+    if isinstance(end, KeyboardInterrupt):
+        progress.said("linking what was read; Ctrl-C again ends at once")
+    with suppress(EmbersError):
+        link_changed(store, writer)
 
 
 def replay(store: Store, *, progress: Progress | None = None, link: bool = True) -> Report:
