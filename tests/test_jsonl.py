@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from support import assert_clean_error, rows, run_embers
 from torch_embers.errors import InputError
-from torch_embers.mine import jsonl, readers, runner
+from torch_embers.mine import jsonl, readers, record_files, runner
 from torch_embers.mine.jsonl import JsonlSource, chunks, comment_texts, read_jsonl, shape_of, shapes, to_rest
 from torch_embers.mine.pages import make_page
+from torch_embers.mine.source import DamagedFileError
 from torch_embers.store import tables
 from torch_embers.store.records import Batch
 from torch_embers.store.store import Store
@@ -363,6 +366,30 @@ def test_a_file_that_cannot_be_read_is_a_clear_error(tmp_path: Path, name: str, 
     assert "\n" not in said
 
 
+@pytest.mark.parametrize("broken", ["cut.jsonl.gz", "cut.json", "no.csv.gz", "gone.jsonl"])
+def test_a_broken_file_is_named_at_the_end_and_the_others_are_read(tmp_path: Path, broken: str) -> None:
+    first, last = tmp_path / broken, write(tmp_path / "good.jsonl", record(2))
+    first.write_bytes(b'[{"number": 1}' if broken.endswith(".json") else gzip.compress(record(1) * 50)[:-20])
+    if broken == "gone.jsonl":
+        source = JsonlSource(REPO, [first, last])
+        first.unlink()
+    else:
+        source = JsonlSource(REPO, [first, last])
+    store = Store(tmp_path / "e.duckdb")
+    with pytest.raises(InputError, match=f"{broken}: cannot be read to its end"):
+        runner.mine(store, source)
+    with store.read() as connection:
+        assert (2,) in connection.execute("SELECT number FROM items").fetchall()
+
+
+def test_a_broken_file_before_a_good_one_is_an_error_line_and_exit_code_three(tmp_path: Path) -> None:
+    broken, good = tmp_path / "broken.gz.jsonl.gz", write(tmp_path / "good.jsonl", record(2, body="Fixes #1"))
+    broken.write_bytes(b"this is no gzip")
+    done = run_embers("mine", "--source", "jsonl", broken, good, "--database", tmp_path / "e.duckdb")
+    assert_clean_error(done, 3, broken.name, "the other files were read")
+    assert rows(tmp_path / "e.duckdb", "SELECT number, (SELECT count(*) FROM links) FROM items") == [(2, 1)]
+
+
 @pytest.mark.parametrize("name", ["f.txt", "f", "f.parquet", "f.gz", "f.jsonl.zip"])
 def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"")
@@ -386,6 +413,87 @@ def test_a_file_name_that_is_no_text_can_be_mined(tmp_path: Path) -> None:
     assert runner.mine(database, JsonlSource(REPO, [path])).items == 1
 
 
+# ---- files that are larger than they look ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record of 3,000 bytes and a packed file of 40,000 are the most."""
+    monkeypatch.setattr(record_files, "LONGEST_RECORD", 3_000)
+    monkeypatch.setattr(record_files, "ALWAYS_UNPACKED", 40_000)
+    monkeypatch.setattr(record_files, "READ_BYTES", 700)
+
+
+@pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize("name", ["f.jsonl", "f.jsonl.gz"])
+@pytest.mark.parametrize("length", [3_001, 30_000])
+def test_a_line_that_is_too_long_is_a_reject_and_the_next_one_is_read(tmp_path: Path, name: str, length: int) -> None:
+    # cut after 2,000 bytes it would be a record, so the cut itself must be seen
+    long = record(2).ljust(length)
+    batch, _ = mine([write(tmp_path / name, record(1), long, record(3))])
+    assert numbers(batch) == [1, 3]
+    assert [(r.line, r.reason) for r in batch.rejects] == [(2, "longer than 16 MiB")]
+
+
+@pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize(
+    ("name", "first", "more"),
+    [
+        ("f.jsonl.gz", record(1), b"\n"),
+        ("f.csv.gz", b"id,text", b"\n1,x"),
+        ("f.json.gz", b"[" + record(1) + b",", b" "),
+    ],
+)
+def test_a_packed_file_that_holds_far_more_than_its_size_is_refused(
+    tmp_path: Path, name: str, first: bytes, more: bytes
+) -> None:
+    (tmp_path / name).write_bytes(gzip.compress(first + more * 200_000))
+    batch, said = gathered(tmp_path / name)
+    assert batch.items or batch.rejects, "what came before"
+    assert "over 200 times its size" in said
+
+
+@pytest.mark.usefixtures("small_limits")
+@pytest.mark.parametrize(
+    "content",
+    [b'id,text\n1,x\n2,"' + b"x\n" * 4_000, b"number,updated_at\n1,\n2" + b',"\n"' * 2_000],
+    ids=["an open quotation mark", "fields without end"],
+)
+def test_a_row_without_an_end_is_not_held_in_memory(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "f.csv").write_bytes(content)
+    batch, said = gathered(tmp_path / "f.csv")
+    assert len(batch.rejects) == 1, "the row before it"
+    assert "a row is longer than 16 MiB" in said
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_an_entry_without_an_end_is_not_held_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "f.json").write_bytes(b"[" + record(1) + b',{"number": 2, "body": "' + b"x" * 20_000)
+    batch, said = gathered(tmp_path / "f.json")
+    assert numbers(batch) == [1]
+    assert "longer than 16 MiB" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [b"[", b" "], ids=["brackets", "blanks"])
+def test_one_endless_line_of_a_bomb_takes_bounded_memory(tmp_path: Path, content: bytes) -> None:
+    bomb = tmp_path / "bomb.jsonl.gz"
+    with gzip.open(bomb, "wb", compresslevel=9) as stream:
+        for _ in range(300):
+            stream.write(content * 2**20)
+    assert bomb.stat().st_size < 400_000
+    code = (
+        "import resource, sys; from torch_embers.cli.entry import main\n"
+        "try:\n    main(sys.argv[1:])\n"
+        "finally:\n    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    )
+    command = [sys.executable, "-c", code, "mine", "--source", "jsonl", bomb, "--database", tmp_path / "e.duckdb"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 3, done.stderr
+    assert "over 200 times its size" in done.stderr
+    assert int(done.stdout.split()[-1]) < 450, "megabytes at most"
+
+
 # ---- arrays and tables ------------------------------------------------------------------------------------------
 
 
@@ -398,6 +506,28 @@ def test_an_array_gives_one_record_an_entry(tmp_path: Path, values: list[Any]) -
     assert said == ""
     assert len(batch.items) + len(batch.rejects) == len(values)
     assert_storable(batch)
+
+
+@pytest.mark.filterwarnings("error")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(anything, max_size=6), st.integers(4, 40), st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"]))
+@example([1234567, -1.5e300, "\u00e9" * 30, []], 5, "utf-8")
+def test_an_array_is_read_the_same_in_parts_of_any_size(
+    tmp_path: Path, values: list[Any], step: int, encoding: str
+) -> None:
+    path = tmp_path / "f.json"
+    path.write_bytes(json.dumps(values, indent=step % 3 or None).encode(encoding))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record_files, "READ_BYTES", step)
+        lines = list(record_files.lines_of(path))
+    assert lines == [json.dumps(value).encode() + b"\n" for value in values]
+
+
+@pytest.mark.parametrize("text", [b"[1 2]", b"[1,]", b"[,1]", b"[1] 2", b"{} {}", b"[1", b"[", b"", b"[1,"])
+def test_an_array_that_is_none_is_damage(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / "f.json").write_bytes(text)
+    with pytest.raises(DamagedFileError, match="no JSON"):
+        list(record_files.lines_of(tmp_path / "f.json"))
 
 
 def test_a_single_object_is_an_array_of_one(tmp_path: Path) -> None:

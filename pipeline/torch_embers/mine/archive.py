@@ -30,7 +30,7 @@ from torch_embers.mine.archive_events import (
 from torch_embers.mine.pages import RAW_KEPT, make_page
 from torch_embers.mine.rest_records import BadRecordError, parse_line
 from torch_embers.mine.scope import Scope
-from torch_embers.mine.source import read_cursor, sync_state
+from torch_embers.mine.source import DamagedFileError, damage_report, read_cursor, sync_state
 from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Batch, Page
 
@@ -145,10 +145,6 @@ def _remote_files(address: str) -> list[ArchiveFile]:
 
 
 # --- reading lines ---------------------------------------------------------------------------------------
-
-
-class DamagedFileError(Exception):
-    """The file ends early or is no gzip; what came before is good."""
 
 
 def _raw_chunks(file: ArchiveFile) -> Iterator[bytes]:
@@ -341,7 +337,7 @@ class ArchiveSource:
         if quiet:
             yield Batch(cursors=[sync_state(self, self.stream, files=done)])
         if damaged:
-            raise InputError(_damage_report(damaged))
+            raise InputError(damage_report(damaged))
 
     def _in_window(self, file: ArchiveFile) -> bool:
         """Whether an hour named by its file can hold events of the window; unnamed hours always can."""
@@ -393,8 +389,3 @@ class ArchiveSource:
         if moment and ((self.since and moment < self.since) or (self.until and moment >= self.until)):
             return False
         return event.get("type") in READ_TYPES
-
-
-def _damage_report(damaged: Sequence[str]) -> str:
-    first = "; ".join(damaged[:3]) + (f"; and {len(damaged) - 3} more" if len(damaged) > 3 else "")
-    return f"{first} - the lines before the damage were kept; download again and re-run to read the rest"

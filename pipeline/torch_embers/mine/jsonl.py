@@ -7,29 +7,22 @@ dataset mean is declared in data/record_shapes.toml; an object that fits no shap
 from __future__ import annotations
 
 import ast
-import csv
-import gzip
 import hashlib
-import io
-import json
 import os
 import re
-import sys
-import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, Literal, cast
-
-import orjson
+from typing import TYPE_CHECKING, Any, Literal
 
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.mine import rest_records
 from torch_embers.mine.pages import make_page, reject
+from torch_embers.mine.record_files import CUT, SUFFIXES, TOO_LONG, base_suffix, lines_of
 from torch_embers.mine.rest_records import BadRecordError, parse_line
-from torch_embers.mine.source import read_cursor, sync_state
+from torch_embers.mine.source import DamagedFileError, damage_report, read_cursor, sync_state
 from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Batch, Comment, Page, PullFile, StatedLink
 from torch_embers.toml_models import Entry
@@ -46,7 +39,6 @@ BY_NAMES = "known names"
 """Value of a shape's ``split_labels`` for labels joined by blanks."""
 _LINE_ENDS = "\r\n"
 _GAP = re.compile(r"(?:\r?\n){3,}")
-SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv")
 
 
 # ---- shapes -----------------------------------------------------------------------------------------------------
@@ -208,6 +200,8 @@ def read_jsonl(page: Page) -> Batch:
         if not line or line.isspace():
             continue
         try:
+            if line.endswith(CUT):
+                raise BadRecordError(TOO_LONG)
             _read_record(parse_line(line), page, batch)
         except BadRecordError as error:
             batch.rejects.append(reject(page, line_number, str(error), line))
@@ -257,42 +251,6 @@ def _read_fix(record: dict[str, Any], shape: Shape, repo: str, number: int, page
 # ---- reading a file ------------------------------------------------------------------------------------------------
 
 
-def _open(path: Path) -> IO[bytes]:
-    return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
-
-
-def _base_suffix(path: Path) -> str:
-    return path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
-
-
-def lines_of(path: Path) -> Iterator[bytes]:
-    """The records of a file as JSON lines.
-
-    Raises:
-        InputError: the format is unknown, or an array or table cannot be parsed.
-    """
-    suffix = _base_suffix(path).lower()
-    with _open(path) as stream:
-        if suffix in (".jsonl", ".ndjson"):
-            yield from stream
-        elif suffix == ".json":
-            yield from _array_lines(stream.read(), path)
-        else:
-            table = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
-            csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-            for row in csv.DictReader(table):
-                yield orjson.dumps({str(k): v for k, v in row.items()}) + b"\n"
-
-
-def _array_lines(text: bytes, path: Path) -> Iterator[bytes]:
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: no JSON ({error})") from error
-    for record in data if isinstance(data, list) else [data]:
-        yield json.dumps(record).encode() + b"\n"
-
-
 def chunks(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """Group lines into pages: (number of the first line, bytes).
 
@@ -302,14 +260,14 @@ def chunks(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     while True:
         taken: list[bytes] = []
         size = 0
-        broken: Exception | None = None
+        broken: DamagedFileError | None = None
         try:
             for line in islice(source, PAGE_RECORDS):
                 taken.append(line)
                 size += len(line)
                 if size >= PAGE_BYTES:
                     break
-        except (EOFError, OSError, zlib.error) as error:
+        except DamagedFileError as error:
             broken = error
         if taken:
             yield first, b"".join(taken)
@@ -343,24 +301,28 @@ class JsonlSource:
         for path in self.paths:
             if not path.is_file():
                 raise InputError(f"{path}: no such file")
-            if _base_suffix(path).lower() not in SUFFIXES:
+            if base_suffix(path) not in SUFFIXES:
                 raise InputError(f"{path}: not one of {', '.join(SUFFIXES)} (each also as .gz)")
 
     def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Yield one batch per page of every file that changed since ``state``.
 
+        A damaged file does not stop the others: what came before the damage is kept, and the error comes at the end.
+
         Raises:
-            InputError: a file is cut or cannot be parsed; what was read before stays.
+            InputError: files that are cut, cannot be parsed or unpack to too much, by name.
         """
+        damaged: list[str] = []
         for path in self.paths:
-            stream, mark = stream_of(path), fingerprint(path)
-            done = _progress(state.get(stream), mark)
-            if done is None:
-                continue
             try:
-                yield from self._file(path, stream, mark, done)
-            except (EOFError, OSError, zlib.error) as error:
-                raise InputError(f"{path}: cannot be read to its end ({error}): what came before is kept") from error
+                stream, mark = stream_of(path), fingerprint(path)
+                done = _progress(state.get(stream), mark)
+                if done is not None:
+                    yield from self._file(path, stream, mark, done)
+            except (DamagedFileError, OSError) as error:
+                damaged.append(f"{path}: cannot be read to its end ({error})")
+        if damaged:
+            raise InputError(damage_report(damaged))
 
     def _file(self, path: Path, stream: str, mark: str, done: int) -> Iterator[Batch]:
         last = done

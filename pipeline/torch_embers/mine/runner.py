@@ -32,6 +32,8 @@ AHEAD = 2
 """Batches that are read while one is written: DuckDB compresses while Python parses, on two cores."""
 COMMIT_RECORDS = 20_000
 """Batches that wait are written in one transaction up to this size: every closing of the file costs a checkpoint."""
+COMMIT_BYTES = 64 << 20
+"""... and up to this one, so that few records of many megabytes do not pile up in memory."""
 COUNT_TOLERANCE = 0.001
 """Share of issues that may be missing at the end of a full listing: the search index lags behind by minutes."""
 COUNT_SLACK = 2
@@ -113,7 +115,7 @@ def ahead(batches: Iterator[Prepared], depth: int = AHEAD) -> Iterator[Prepared]
 def _gathered(first: Prepared, waiting: queue.Queue[Prepared | _End]) -> tuple[Prepared, _End | None]:
     """``first`` with the batches that wait behind it, and the end if it was met."""
     merged = first
-    while merged.size() < COMMIT_RECORDS:
+    while merged.size() < COMMIT_RECORDS and merged.bytes() < COMMIT_BYTES:
         try:
             following = waiting.get_nowait()
         except queue.Empty:

@@ -9,9 +9,19 @@ from torch_embers.normalize import now_utc
 from torch_embers.store.records import SyncState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.store.records import Batch
+
+
+class DamagedFileError(Exception):
+    """A file ends early or is not what it should be; what came before is good."""
+
+
+def damage_report(damaged: Sequence[str]) -> str:
+    """One line about damaged files, each given as ``name: reason``."""
+    first = "; ".join(damaged[:3]) + (f"; and {len(damaged) - 3} more" if len(damaged) > 3 else "")
+    return f"{first} - what came before is kept, the other files were read; replace the file and run the same again"
 
 
 class Source(Protocol):

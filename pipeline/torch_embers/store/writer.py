@@ -123,6 +123,10 @@ class Prepared:
         """Rows for all tables."""
         return sum(self.count(table) for table in self.rows())
 
+    def bytes(self) -> int:
+        """Memory that the rows take."""
+        return sum(part.nbytes for parts in self.tables.values() for part in parts)
+
     def extend(self, other: Prepared) -> None:
         """Append what came after this."""
         for table, parts in other.tables.items():
