@@ -214,6 +214,12 @@ def test_runs_and_control_give_the_verdict(outcomes: list[str], control: Control
     assert decide(seen(*outcomes), control, planned(control, RULES), RULES).verdict == verdict
 
 
+def test_beside_an_injected_fault_no_rate_is_claimed() -> None:
+    clean = seen(*["not_reproduced"] * 10)
+    assert decide(clean, Control("planted", "b", 3, 3), 10, RULES).detectable_rate is None
+    assert decide(clean, BUILD_CONTROL, 4, RULES).detectable_rate == pytest.approx(detectable_rate(10, RULES))
+
+
 @given(
     st.lists(st.sampled_from(OUTCOMES), max_size=30), st.integers(0, 10), st.sampled_from(["build", "planted", "none"])
 )
@@ -276,8 +282,24 @@ def test_what_cannot_run_is_asked_once_per_zygote() -> None:
     assert one.decide(RULES).verdict == "untestable"
 
 
+def test_two_time_limits_without_a_hit_end_a_series_and_a_control() -> None:
+    for one in (new_batch(), Batch(case_of(), BUILD, "env", 0)):
+        if not one.planned:
+            one.plan_control(RULES)
+        play(one, lambda: "timeout")
+        assert len(one.seen) == RULES.most_timeouts
+        assert one.decide(RULES).verdict == "inconclusive"
+
+
+def test_a_series_with_a_hit_goes_on_over_time_limits() -> None:
+    outcomes = iter(["reproduced", "timeout", "timeout", "reproduced", "reproduced"])
+    one = new_batch()
+    play(one, lambda: next(outcomes))
+    assert one.decide(RULES).verdict == "occurs"
+
+
 def test_a_control_batch_has_a_fixed_size_whatever_it_sees() -> None:
-    for outcome in OUTCOMES:
+    for outcome in set(OUTCOMES) - {"timeout"}:
         one = Batch(case_of(), BUILD, "env", 0)
         one.plan_control(RULES)
         play(one, lambda outcome=outcome: outcome)

@@ -57,7 +57,7 @@ class Batch:
         self.control, self.planned = control, planned(control, rules)
 
     def plan_control(self, rules: Rules) -> None:
-        """Fix the size of a control batch: it never depends on what is seen."""
+        """Fix the size of a control batch: it does not depend on hits; time limits without any hit end it early."""
         self.is_control = True
         self.planned = rules.slow_control_batch if self.case.timeout > rules.slow_after else rules.control_batch
 
@@ -67,9 +67,11 @@ class Batch:
 
     def is_settled(self, rules: Rules) -> bool:
         """Whether no further run is wanted."""
+        hits = self._hits()
+        if not hits and sum(o.outcome == "timeout" for o in self.seen) >= rules.most_timeouts:
+            return True
         if self.is_control:
             return len(self.seen) >= self.planned
-        hits = self._hits()
         if hits > rules.confirmations:
             return True
         if len(self.seen) >= rules.zygotes and all(o.outcome == "cannot_run" for o in self.seen):

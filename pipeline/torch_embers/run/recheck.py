@@ -226,7 +226,9 @@ def evidence_line(cell: Cell) -> str:
     if control.kind == "build":
         parts.append(f"control {control.hits}/{control.runs} on {(control.build or '').partition('@')[0]}")
     elif control.kind == "planted":
-        parts.append(f"the check noticed an injected fault {control.hits}/{control.runs}")
+        parts.append(
+            f"the check noticed an injected fault {control.hits}/{control.runs}, which does not show that this machine could show the bug"
+        )
     elif made.verdict != "not_seen":
         parts.append("no control")
     if made.verdict == "not_seen":
@@ -235,7 +237,7 @@ def evidence_line(cell: Cell) -> str:
             if control.kind == "build"
             else "no build here shows the bug: it may still be there"
         )
-    if made.detectable_rate is not None and control.kind != "planted":
+    if made.detectable_rate is not None:
         parts.append(f"a hit rate above {made.detectable_rate:.2f} would have been noticed")
     return ", ".join(parts) + (f" ({made.detail})" if made.detail else "")
 

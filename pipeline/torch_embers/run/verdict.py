@@ -65,6 +65,7 @@ class Rules(Explained):
     most: int = Field(gt=0)
     injected_batch: int = Field(gt=0)
     zygotes: int = Field(gt=0)
+    most_timeouts: int = Field(gt=0)
     confirmations: int = Field(ge=0)
 
     @staticmethod
@@ -235,7 +236,7 @@ class Decision:
     hits: int
     runs: int
     detectable_rate: float | None
-    """For clean verdicts: the rate that would have been seen."""
+    """For clean verdicts: the rate that would have been seen; None beside an injected fault, which shows no rate."""
     control: Control
     detail: str
     signature: Signature | None
@@ -265,7 +266,8 @@ def decide(seen: Sequence[Observation], control: Control, planned_runs: int, rul
 
     def say(verdict: Verdict, of: Iterable[Observation], *, clean: bool = False) -> Decision:
         shown = next(iter(of), None)
-        rate = detectable_rate(n, rules) if clean else None
+        # an injected fault shows that the check can fail, not that this machine could show the bug
+        rate = detectable_rate(n, rules) if clean and control.kind != "planted" else None
         detail = shown.detail if shown else "no runs"
         signature = shown.signature if shown and verdict in ("occurs", "changed") else None
         return Decision(verdict, 0 < k < n, k, n, rate, control, detail, signature)
