@@ -227,7 +227,8 @@ def evidence_line(cell: Cell) -> str:
         parts.append(f"control {control.hits}/{control.runs} on {(control.build or '').partition('@')[0]}")
     elif control.kind == "planted":
         parts.append(
-            f"the check noticed an injected fault {control.hits}/{control.runs}, which does not show that this machine could show the bug"
+            f"the check noticed an injected fault {control.hits}/{control.runs}, "
+            "which does not show that this machine could show the bug"
         )
     elif made.verdict != "not_seen":
         parts.append("no control")
