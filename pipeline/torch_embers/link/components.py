@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from torch_embers import toml_models
+from torch_embers.link import relations
 from torch_embers.link.relations import bounded_pattern, contains_any
 from torch_embers.toml_models import Entry
 
@@ -126,11 +127,17 @@ class Components(Entry):
                 stems.setdefault(folder, []).append(stem)
         return {folder: sorted(names, key=len, reverse=True) for folder, names in stems.items()}
 
+    @cached_property
+    def _longest_entry(self) -> int:
+        return max((len(path) for path in self._paths), default=0)
+
     def by_path(self, path: str) -> Component | None:
         """Return the component of a file by the longest entry that fits, or ``None``."""
         if component := self._paths.get(path):
             return component
-        folder, _, name = path.rpartition("/")
+        # a folder that is longer than every entry is none: the walk starts where entries can be
+        end = path.find("/", self._longest_entry + 1)
+        folder, _, name = path[: end if end >= 0 else None].rpartition("/")
         while folder:
             for stem in self._stems.get(folder, ()):
                 if name.startswith(stem):
@@ -146,8 +153,9 @@ class Components(Entry):
 
     def by_text(self, title: str | None, body: str | None) -> list[Evidence]:
         """Components named by words of the report, at most one piece of evidence per component."""
-        lower_title = (title or "").lower()
-        whole = f"{lower_title}\n{body.lower()}" if body else lower_title
+        longest = relations.load().limits.text_chars
+        lower_title = (title or "")[:longest].lower()
+        whole = f"{lower_title}\n{body[:longest].lower()}" if body else lower_title
         evidence: dict[Component, Evidence] = {}
         for rule, component in self._words:
             text = lower_title if rule.place == "title" else whole

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.link import relations
 from torch_embers.link.markdown import blank_unsaid
@@ -74,10 +75,23 @@ class _Token:
     sha: str | None
 
 
+class Parsed(NamedTuple):
+    """The references of a text, and what of it was not read."""
+
+    references: list[Reference]
+    unread: str
+    """Empty where the whole text was read."""
+
+
 def parse(
     text: str, *, repo: str, number: int | None = None, title: bool = False, kind: Kind | None = None
 ) -> list[Reference]:
-    """Find the references of one text, in order of their first place.
+    """Find the references of one text; see ``read``."""
+    return read(text, repo=repo, number=number, title=title, kind=kind).references
+
+
+def read(text: str, *, repo: str, number: int | None = None, title: bool = False, kind: Kind | None = None) -> Parsed:
+    """Find the references of one text, in order of their first place, up to the limits of data/relations.toml.
 
     Args:
         text: title, body, comment or commit message (its subject as a title of its own).
@@ -89,18 +103,24 @@ def parse(
     Returns:
         At most one reference per relation, direction and target; a mention only without a stronger relation.
     """
-    text = _one_kind_of_line(text)
+    book = relations.load()
+    limits = book.limits
+    unread = ""
+    if len(text) > limits.text_chars:
+        unread = f"only the first {limits.text_chars:,} of {len(text):,} characters were read for references"
+    text = _one_kind_of_line(text[: limits.text_chars])
     lower = _lower(text)
     if not _may_refer(lower):
-        return []
-    kinds = _kinds(kind, number)
+        return Parsed([], unread)
     prose = blank_unsaid(lower)
-    tokens = list(_tokens(prose, text, repo))
+    tokens = list(islice(_tokens(prose, text, repo), limits.references + 1))
+    if len(tokens) > limits.references:
+        unread = f"only the first {limits.references:,} references were read"
+        del tokens[limits.references :]
     if not tokens:
-        return []
-    book = relations.load()
-    findings = _Reading(prose, tokens).references(book, kinds, title=title)
-    return _merge(findings, text, repo, number, book)
+        return Parsed([], unread)
+    findings = _Reading(prose, tokens).references(book, _kinds(kind, number), title=title)
+    return Parsed(_merge(findings, text, repo, number, book), unread)
 
 
 def _one_kind_of_line(text: str) -> str:

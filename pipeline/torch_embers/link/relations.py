@@ -165,9 +165,17 @@ class Block(Entry):
     reason: str
 
 
+class Limits(Entry):
+    """What one text may cost."""
+
+    text_chars: int
+    references: int
+
+
 class Rulebook(Entry):
     """Everything in ``data/relations.toml``."""
 
+    limits: Limits = Limits(text_chars=262_144, references=5_000)
     fragments: Mapping[str, str] = Field(default_factory=dict)
     guards: Mapping[str, str] = Field(default_factory=dict)
     relation: tuple[Relation, ...]

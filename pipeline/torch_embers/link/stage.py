@@ -19,7 +19,7 @@ import pyarrow as pa
 from torch_embers import resources
 from torch_embers.link import components, relations
 from torch_embers.link.components import Component, Components
-from torch_embers.link.references import Reference, parse
+from torch_embers.link.references import Parsed, Reference, read
 from torch_embers.store import rows as table_rows
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 BATCH = 5_000
+REJECTED_BY = "link"
+"""The source of rejects that this stage writes: texts that cost more than one text may."""
+RAW_CHARS = 2_000
+"""Characters of a text that its reject keeps."""
 _SOURCES = ("items", "events", "stated_links", "pull_files", "commit_files", "commits")
 Row = dict[str, Any]
 
@@ -64,6 +68,14 @@ class _Scan(NamedTuple):
 class _Rows:
     links: list[Row] = field(default_factory=list)
     components: list[Row] = field(default_factory=list)
+    rejects: list[Row] = field(default_factory=list)
+
+    def references(self, parsed: Parsed, origin: str, text: str, page_id: str | None) -> list[Reference]:
+        """The references of a text; what of it was not read becomes a reject."""
+        if parsed.unread:
+            row = {"source": REJECTED_BY, "origin": origin, "reason": parsed.unread, "raw": text[:RAW_CHARS]}
+            self.rejects.append({**row, "page_id": page_id})
+        return parsed.references
 
 
 def link_changed(
@@ -133,6 +145,7 @@ def _link_batch(store: Store, writer: Writer, scans: list[_Scan]) -> None:
         connection.execute("INSERT INTO link_scans BY NAME SELECT * FROM todo")
         table_rows.append(connection, "links", rows.links)
         table_rows.append(connection, "components", rows.components)
+        table_rows.append(connection, "rejects", rows.rejects)
 
 
 _TEXTS = {
@@ -158,6 +171,8 @@ _FORGET = (
          OR (t.origin = 'commit' AND links.found_in = 'message'))""",
     """DELETE FROM components USING todo t WHERE components.evidence = 'text' AND t.origin = 'item'
        AND components.repo = t.repo AND components.number::VARCHAR = t.id""",
+    f"""DELETE FROM rejects USING todo t
+       WHERE rejects.source = '{REJECTED_BY}' AND rejects.origin = concat_ws(' ', t.repo, t.origin, t.id)""",
     """DELETE FROM link_scans USING todo t
        WHERE link_scans.repo = t.repo AND link_scans.origin = t.origin AND link_scans.id = t.id""",
 )
@@ -182,7 +197,8 @@ def _read_items(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
         origin = {"repo": repo, "found_id": str(number), "stated_at": created_at, "page_id": page_id}
         for place, text in (("title", title), ("body", body)):
             if text:
-                references = parse(text, repo=repo, number=number, title=place == "title", kind=kind or None)
+                parsed = read(text, repo=repo, number=number, title=place == "title", kind=kind or None)
+                references = rows.references(parsed, f"{repo} item {number}", text, page_id)
                 rows.links += _links(references, number, None, evidence="text", found_in=place, **origin)
         for part, evidence, detail in parts.by_text(title, body):
             rows.components.append(
@@ -195,16 +211,20 @@ def _read_comments(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
     for repo, number, comment_id, body, created_at, page_id in records:
         if body:
             origin = {"repo": repo, "found_id": comment_id, "stated_at": created_at, "page_id": page_id}
-            references = parse(body, repo=repo, number=number, kind="comment")
+            parsed = read(body, repo=repo, number=number, kind="comment")
+            references = rows.references(parsed, f"{repo} comment {comment_id}", body, page_id)
             rows.links += _links(references, number, None, evidence="text", found_in="comment", **origin)
 
 
 def _read_commits(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
     for repo, sha, subject, message, committed_at, page_id in records:
         first, _, rest = (message or "").partition("\n")
-        references = parse(subject or first, repo=repo, title=True, kind="commit")
+        name = f"{repo} commit {sha}"
+        title = read(subject or first, repo=repo, title=True, kind="commit")
+        references = rows.references(title, name, subject or first, page_id)
         known = {_key(reference) for reference in references}
-        references += [r for r in parse(rest, repo=repo, kind="commit") if _key(r) not in known]
+        more = rows.references(read(rest, repo=repo, kind="commit"), name, rest, page_id)
+        references += [reference for reference in more if _key(reference) not in known]
         origin = {"repo": repo, "found_id": sha, "stated_at": committed_at, "page_id": page_id}
         rows.links += _links(references, None, sha, evidence="commit", found_in="message", **origin)
 

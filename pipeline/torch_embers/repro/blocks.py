@@ -11,13 +11,15 @@ import ast
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from torch_embers.repro import rules, sessions
+from torch_embers.repro.budget import spend
 from torch_embers.repro.markup import Raw, Source, prose, raw_blocks
 from torch_embers.repro.names import dotted
 from torch_embers.repro.repair import Repaired, parse, repair, try_parse
-from torch_embers.repro.shell import scripts
+from torch_embers.repro.shell import output_of, scripts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -77,13 +79,11 @@ def blocks(text: str) -> tuple[Block, ...]:
         text: untrusted Markdown; only its first ``limits.text_chars`` are read.
     """
     own = rules.load().limits
-    found: list[Block] = []
-    for raw in raw_blocks(text[: own.text_chars]):
-        found.extend(_blocks_of(raw))
-        if len(found) >= own.blocks:
-            break
+    spend(len(text[: own.text_chars]))
+    each = (block for raw in raw_blocks(text[: own.text_chars]) for block in _blocks_of(raw))
+    found = list(islice(each, own.blocks))
     if not any(block.code for block in found):
-        found.extend(_inline(text[: own.text_chars]))
+        found.extend(islice(_inline(text[: own.text_chars]), own.blocks))
     return tuple(found[: own.blocks])
 
 
@@ -120,7 +120,7 @@ def _blocks_of(raw: Raw) -> Iterator[Block]:
     if sessions.is_session(lines):
         yield _session(base, lines)
         return
-    unwrapped = list(_unwrapped(base, text))
+    unwrapped = list(islice(_unwrapped(base, text, lines), limits.blocks))
     if unwrapped:
         yield from unwrapped
         return
@@ -285,19 +285,20 @@ def _session(base: Block, lines: Sequence[str]) -> Block:
     return replace(base, kind="session", code=code, chunks=chunks, outputs=outputs, edits=edits)
 
 
-def _unwrapped(base: Block, text: str) -> Iterator[Block]:
+def _unwrapped(base: Block, text: str, lines: Sequence[str]) -> Iterator[Block]:
     """Scripts inside shell commands, as blocks of their own."""
     for script in scripts(text):
         repaired = repair(script.code)
         if repaired.tree is None or not _evidence(repaired.tree):
             continue
         first = repaired.text.split("\n", 1)[0][:80]
+        output = output_of(lines, script)
         edit = rules.load().edit("heredoc_unwrapped", script.place + 1, script.command[:200], first)
         yield replace(
             base,
             kind="python",
             line=base.line + script.place,
             code=repaired.text,
-            outputs=(script.output,) if script.output.strip() else (),
+            outputs=(output,) if output.strip() else (),
             edits=(edit, *repaired.edits),
         )

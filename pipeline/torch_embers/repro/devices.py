@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+from collections import deque
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import rules
+from torch_embers.repro.budget import spend
 from torch_embers.repro.names import aliases, dotted, nodes
 from torch_embers.repro.rewrite import Change, Draft, in_strings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 HELPER = "embers_device"
 """Name of the device in a script that was made device-agnostic."""
@@ -142,15 +144,8 @@ def _make_agnostic(draft: Draft) -> None:
     device = '"cpu"' if scripted else HELPER  # TorchScript cannot read a global text
     known = draft.names()
     skip = in_strings(draft.tree)
-    changes: list[Change] = []
-    for node in nodes(draft.tree):
-        if id(node) in skip or not isinstance(node, ast.expr):
-            continue
-        after = _agnostic(draft, node, known, device)
-        if after is not None:
-            changes.append(Change(node, after, "device_agnostic"))
     guarded = {id(n) for node in nodes(draft.tree) if isinstance(node, ast.IfExp) for n in ast.walk(node)}
-    changes = [c for c in changes if id(c.node) not in guarded]
+    changes = [c for c in _agnostic_parts(draft, known, device, skip) if id(c.node) not in guarded]
     if not changes:
         return
     before = draft.text
@@ -159,6 +154,23 @@ def _make_agnostic(draft: Draft) -> None:
         line = f'{HELPER} = "cuda" if torch.cuda.is_available() else "cpu"'
         torch = [] if "torch" in draft.imported_at_top() else ["import torch"]
         draft.after_imports([*torch, line], "device_agnostic")
+
+
+def _agnostic_parts(draft: Draft, known: dict[str, str], device: str, skip: Collection[int] = ()) -> Iterator[Change]:
+    """Changes from the outside in.
+
+    What stands within a changed part was rewritten with it: asking again for each link of ``x.cuda().cuda()...`` would
+    double the work with every link.
+    """
+    waiting: deque[ast.AST] = deque([draft.tree])
+    while waiting:
+        node = waiting.popleft()
+        if isinstance(node, ast.expr) and id(node) not in skip:
+            after = _agnostic(draft, node, known, device)
+            if after is not None:
+                yield Change(node, after, "device_agnostic")
+                continue
+        waiting.extend(ast.iter_child_nodes(node))
 
 
 def _agnostic(draft: Draft, node: ast.expr, known: dict[str, str], device: str) -> str | None:
@@ -182,16 +194,11 @@ def _rewritten(draft: Draft, node: ast.expr, known: dict[str, str], device: str)
     """Text of an owner of ``.cuda()`` whose own parts may name the device, too; replacements must not overlap."""
     inner = Draft(draft.source(node) + "\n", ast.parse(""), [], [])
     try:
+        spend(len(inner.text))
         inner = Draft(inner.text, ast.parse(inner.text))
     except SyntaxError:  # a piece that only stands inside of brackets
         return inner.text.rstrip("\n")
-    changes = []
-    for part in ast.walk(inner.tree):
-        if isinstance(part, ast.expr):
-            after = _agnostic(inner, part, known, device)
-            if after is not None:
-                changes.append(Change(part, after, "device_agnostic"))
-    inner.apply(changes)
+    inner.apply(_agnostic_parts(inner, known, device))
     return inner.text.rstrip("\n")
 
 

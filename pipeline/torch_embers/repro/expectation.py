@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from torch_embers.oracles.signature import Family, Signature, any_matches, from_traceback, of_exception, parse
 from torch_embers.repro import rules
+from torch_embers.repro.budget import spend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +29,8 @@ _LINES_COMPARED = 40
 _SAME_LINES = 0.8
 """Share of the reported lines that a run must print again: addresses, times and versions differ."""
 _TITLE = 400
+_KEPT = 128
+"""Texts whose failures are kept: each candidate script of an item is held against the same outputs and sentences."""
 _OF_ANOTHER_CLASS = 0.9
 """Share of words in common where the class of the exception differs."""
 
@@ -78,6 +82,7 @@ def infer(outputs: Sequence[PrintedOutput], code: str, prose: str, title: str) -
         title: of the item.
     """
     own = rules.load()
+    spend(len(code))
     limit = own.limits.output_chars
     is_wanted = own.exception.wanted.search(title[:_TITLE]) is not None
     actual, expected = _values(outputs)
@@ -115,6 +120,7 @@ def _first(found: Iterable[Found | None]) -> Found | None:
     return next((one for one in found if one is not None), None)
 
 
+@lru_cache(maxsize=_KEPT)
 def _from_output(text: str) -> Found | None:
     """A signal that ended the process, else the exception; slips such as a NameError are no report."""
     own = rules.load()
@@ -210,6 +216,7 @@ def _from_prints(actual: Sequence[str]) -> Found | None:
     return (Signature("mismatch"), f"prints {actual[0]}") if actual else None
 
 
+@lru_cache(maxsize=_KEPT)
 def _from_sentence(text: str, *, definite: bool) -> Found | None:
     own = rules.load()
     if definite:

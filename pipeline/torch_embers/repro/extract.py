@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from torch_embers.repro import rules
 from torch_embers.repro.blocks import Block, blocks
+from torch_embers.repro.budget import OverBudgetError, limited
 from torch_embers.repro.complete import Completed, complete, from_session
 from torch_embers.repro.expectation import Expectation, PrintedOutput, infer
 from torch_embers.repro.markup import prose
@@ -34,6 +36,8 @@ _USER_FRAME = re.compile(
 )
 _IPYTHON_FRAME = re.compile(r"^-{2,8}> ?\d{1,6} (.{4,200})$", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w.]{3,80}")
+_KEPT = 128
+"""Outputs whose quoted lines are kept: each candidate script of an item is held against the same ones."""
 _EXTENSION = re.compile(
     r"cpp_extension|load_inline|CUDAExtension|CppExtension|torch/extension\.h|PYBIND11_MODULE|TORCH_LIBRARY"
 )
@@ -150,6 +154,19 @@ def extract(item: ItemText) -> Extraction:
     Returns:
         One extraction, whatever the text: every item is either runnable or has a reason.
     """
+    own = rules.load()
+    try:
+        with limited(own.limits.work_chars, own.limits.work_seconds):
+            found = _extract(item)
+    except OverBudgetError as error:
+        return Extraction(item.repo, item.number, "not_possible", own.reason("over_budget"), str(error))
+    if found.status == "not_possible" and len(item.body) > own.limits.text_chars:
+        unread = f"only the first {own.limits.text_chars:,} of {len(item.body):,} characters were read"
+        return replace(found, reason=own.reason("over_budget"), detail=unread)
+    return found
+
+
+def _extract(item: ItemText) -> Extraction:
     limits = rules.load().limits
     left = limits.item_chars
     all_blocks = blocks(item.body)
@@ -306,12 +323,13 @@ def _rank(
 
 def _quoted_lines(outputs: Iterable[str]) -> set[str]:
     """Lines of the reporter's own program that tracebacks quote."""
-    lines: set[str] = set()
-    for text in outputs:
-        short = text[: rules.load().limits.output_chars]
-        lines.update(match[1].strip() for match in _USER_FRAME.finditer(short))
-        lines.update(match[1].strip() for match in _IPYTHON_FRAME.finditer(short))
-    return lines
+    longest = rules.load().limits.output_chars
+    return {line for text in outputs for line in _lines_of_frames(text[:longest])}
+
+
+@lru_cache(maxsize=_KEPT)
+def _lines_of_frames(text: str) -> frozenset[str]:
+    return frozenset(match[1].strip() for pattern in (_USER_FRAME, _IPYTHON_FRAME) for match in pattern.finditer(text))
 
 
 def _identifiers(text: str) -> set[str]:

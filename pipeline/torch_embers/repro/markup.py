@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from torch_embers.link.markdown import Fence, fence
 from torch_embers.repro import rules, sessions
+from torch_embers.repro.budget import spend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -193,6 +194,7 @@ def _end_of_code(lines: Sequence[str], place: int) -> int:
 def prose(text: str) -> str:
     """The text without its fenced blocks and HTML comments: what the reporter says in sentences."""
     limits = rules.load().limits
+    spend(len(text[: limits.text_chars]))
     kept: list[str] = []
     marks = ""
     for line in without_comments(text[: limits.text_chars]).split("\n"):

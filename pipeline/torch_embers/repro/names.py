@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from torch_embers.repro.budget import spend
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -51,6 +53,7 @@ def undefined(text: str, tree: ast.Module) -> dict[str, Use]:
     """
     if _outside(tree):
         raise SyntaxError("return, yield or await outside of a function")
+    spend(len(text))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -75,9 +78,8 @@ def too_early(tree: ast.Module) -> list[str]:
         body = ast.Module(body=[statement], type_ignores=[])
         so_far |= bound(body)
         own = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        for node in module_level(body):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in later - so_far - own:
-                early[node.id] = None
+        loaded = [n.id for n in module_level(body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        early |= {name: None for name in loaded if name in later and name not in so_far and name not in own}
     return list(early)
 
 

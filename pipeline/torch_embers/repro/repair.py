@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import rules
+from torch_embers.repro.budget import spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,10 +90,12 @@ def parse(text: str) -> ast.Module:
 
     Raises:
         SyntaxError: no Python, too deep or too long; ``lineno`` tells where.
+        OverBudgetError: the item costs more than it may.
     """
     limits = rules.load().limits
     if len(text) > limits.block_chars:
         raise _stop("too long", 1)
+    spend(len(text))
     _check_depth(text)
     try:
         with warnings.catch_warnings():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import rules
@@ -85,8 +86,7 @@ class Draft:
         """Make replacements; of two that overlap the outer one counts, and what breaks the script is dropped whole."""
         if not (chosen := _outermost(changes)):
             return
-        raw = self.text.encode("utf-8", "surrogatepass")
-        starts = _line_starts(raw)
+        raw, starts = _encoded(self.text)
         parts: list[bytes] = []
         done = 0
         edits = []
@@ -105,8 +105,8 @@ class Draft:
 
     def source(self, node: ast.expr | ast.keyword) -> str:
         """Text of a node."""
-        raw = self.text.encode("utf-8", "surrogatepass")
-        begin, end = _span(node, _line_starts(raw))
+        raw, starts = _encoded(self.text)
+        begin, end = _span(node, starts)
         return raw[begin:end].decode("utf-8", "surrogatepass")
 
     def _replace_text(self, text: str) -> None:
@@ -127,8 +127,11 @@ class Change:
     reason: str = ""
 
 
-def _line_starts(raw: bytes) -> list[int]:
-    return [0, *(end.end() for end in re.finditer(b"\n", raw))]
+@lru_cache(maxsize=4)
+def _encoded(text: str) -> tuple[bytes, list[int]]:
+    """A text as the parser counts its columns, and where its lines begin; asked for once per node."""
+    raw = text.encode("utf-8", "surrogatepass")
+    return raw, [0, *(end.end() for end in re.finditer(b"\n", raw))]
 
 
 def _span(node: Located, starts: Sequence[int]) -> tuple[int, int]:

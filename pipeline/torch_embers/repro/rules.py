@@ -62,6 +62,8 @@ class Limits(Entry):
     """Numbers of ``[limits]``; what each is for stands there."""
 
     text_chars: int
+    work_chars: int
+    work_seconds: float
     line_chars: int
     blocks: int
     comments: int

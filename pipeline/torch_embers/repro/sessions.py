@@ -51,13 +51,14 @@ def chunks(lines: Sequence[str]) -> Iterator[Chunk]:
 def _chunks(lines: Sequence[str], *, ipython: bool) -> Iterator[Chunk]:
     code: list[str] = []
     output: list[str] = []
+    printed = False
     for line in lines:
         start, more = _prompt(line, ipython=ipython)
         if start is not None:
             if code:
                 yield _chunk(code, output)
-            code, output = [start], []
-        elif more is not None and code and not any(part.strip() for part in output):
+            code, output, printed = [start], [], False
+        elif more is not None and code and not printed:
             code.append(more)
         elif not code:
             if "torch" in line and try_parse(line.strip() + "\n") is not None:  # set-up above the first prompt
@@ -67,6 +68,7 @@ def _chunks(lines: Sequence[str], *, ipython: bool) -> Iterator[Chunk]:
         else:
             match = _OUT.match(line)
             output.append(match[1] if match else line)
+            printed = printed or bool(output[-1].strip())
     if code:
         yield _chunk(code, output)
 
