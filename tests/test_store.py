@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import os
@@ -24,7 +25,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support import example_count
+from support import eventually, example_count
 from torch_embers.errors import (
     EmbersError,
     StoreBusyError,
@@ -36,7 +37,9 @@ from torch_embers.errors import (
 )
 from torch_embers.mine.pages import make_page
 from torch_embers.normalize import REPLACEMENT, clean_text
+from torch_embers.store import connection as opening
 from torch_embers.store import lock, schema, tables
+from torch_embers.store import writer as writing
 from torch_embers.store.records import Batch, Comment, Event, Item, Page, SyncState
 from torch_embers.store.store import Store
 
@@ -495,6 +498,127 @@ def test_readers_see_whole_batches_while_a_writer_process_goes_on(store: Store) 
             assert left == right
             seen.append(left)
     assert seen == sorted(seen)
+
+
+KEEP_OPEN = """
+    import sys
+    import duckdb
+    connection = duckdb.connect(sys.argv[1], read_only=True)
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+MANY_READERS = """
+    import os, sys, time
+    from pathlib import Path
+    from torch_embers.store.store import Store
+    children = []
+    for _ in range(int(sys.argv[2])):
+        child = os.fork()
+        if child:
+            children.append(child)
+            continue
+        while os.getppid() == os.getpgrp():
+            with Store(Path(sys.argv[1])).read(patience=60) as connection:
+                connection.execute("SELECT count(*) FROM items").fetchall()
+                time.sleep(0.05)
+        os._exit(0)
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_writer_waits_for_a_reader_and_says_for_whom(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(opening, "QUIET", 0.2)
+    with python(KEEP_OPEN, store.path) as reader:
+        assert reader.stdin is not None
+        timer = threading.Timer(1, reader.stdin.close)
+        timer.start()
+        commit(store, Batch(items=[Item(REPO, 1)]))
+        timer.join()
+    [line] = caplog.messages
+    assert f"in use by process {reader.pid} (`" in line
+    assert "import duckdb" in line, "its command line"
+
+
+def test_a_writer_that_waited_in_vain_names_the_reader_and_not_itself(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "WRITE_PATIENCE", 0.3)
+    with python(KEEP_OPEN, store.path) as reader, pytest.raises(StoreBusyError) as caught:
+        commit(store, Batch(items=[Item(REPO, 1)]))
+    assert f"process {reader.pid} (`" in str(caught.value)
+    assert "`test`" not in str(caught.value), "the purpose of the writer"
+
+
+def test_a_connection_of_the_same_process_is_named_as_such(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "OWN_PATIENCE", 0.3)
+    with store.read(), pytest.raises(StoreBusyError, match=rf"this process \({os.getpid()}\) itself: close"):
+        commit(store, Batch(items=[Item(REPO, 1)]))
+
+
+@pytest.mark.slow
+def test_a_reader_that_keeps_the_file_open_does_not_stop_other_readers_while_a_writer_waits(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "YIELD", 0.3)
+    with python(KEEP_OPEN, store.path) as reader:
+        waiting = threading.Thread(target=commit, args=[store, Batch(items=[Item(REPO, 1)])])
+        waiting.start()
+        eventually(lambda: turn_is_taken(store.path))
+        with python(COUNT, store.path) as second:
+            assert second.wait(20) == 0
+        assert reader.stdin is not None
+        reader.stdin.close()
+        waiting.join()
+    assert state_of(store) == (0, 1, 0)
+
+
+COUNT = """
+    import sys
+    from pathlib import Path
+    from torch_embers.store.store import Store
+    print("ready", flush=True)
+    with Store(Path(sys.argv[1])).read() as connection:
+        assert connection.execute("SELECT count(*) FROM items").fetchall() == [(0,)]
+"""
+
+
+def turn_is_taken(database: Path) -> bool:
+    """Whether a writer waits for a database, or writes."""
+    if not lock.turn_path(database).exists():
+        return False
+    with lock.turn_path(database).open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.serial
+def test_a_hundred_readers_do_not_keep_a_writer_waiting(store: Store) -> None:
+    commit(store)
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(MANY_READERS), store.path, "100"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as readers:
+        try:
+            assert readers.stdout is not None
+            assert readers.stdout.readline().strip() == "ready"
+            time.sleep(2)
+            started = time.monotonic()
+            commit(store, *(Batch(items=[Item(REPO, number)]) for number in range(1, 6)))
+            seconds = time.monotonic() - started
+        finally:
+            os.killpg(readers.pid, signal.SIGKILL)
+    assert seconds < 55, "six transactions; without turns the first one waited for ever"
+    assert state_of(store) == (0, 5, 0)
 
 
 def test_a_holder_without_a_note_is_another_process(tmp_path: Path) -> None:

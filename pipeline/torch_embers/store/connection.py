@@ -6,6 +6,9 @@ batch, and readers try again for a few seconds: both work while a mine runs for 
 
 from __future__ import annotations
 
+import logging
+import os
+import re
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -21,8 +24,12 @@ if TYPE_CHECKING:
 
 READ_PATIENCE = 5.0
 """Seconds a reader keeps trying; a writer's batch takes about a second at most."""
-WRITE_PATIENCE = 60.0
-"""Seconds a writer keeps trying: many short readers may come before it."""
+WRITE_PATIENCE = 600.0
+"""Seconds a writer keeps trying: a notebook may have the file open, and what was read is not thrown away for that."""
+OWN_PATIENCE = 60.0
+"""Seconds to wait for a connection of this process itself: only another of its threads can end it."""
+QUIET = 2.0
+"""Seconds after which a waiting writer says for whom it waits."""
 RETRY_PAUSE = 0.02
 OPTIONS: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "128MB",
@@ -41,7 +48,10 @@ INTERRUPTED = "Query interrupted"
 STRUCK = "KeyboardInterrupt"
 """What stands in DuckDB's own error when Ctrl-C strikes while it reads a frame of Python's."""
 
-_BUSY = ("Could not set lock", "Conflicting lock", "different configuration", "nique file handle")
+_OWN = ("different configuration", "nique file handle")
+_BUSY = ("Could not set lock", "Conflicting lock", *_OWN)
+_HOLDER = re.compile(r"held in (.+?) \(PID (\d+)\)")
+_LOG = logging.getLogger(__name__)
 _FULL = ("No space left", "Disk quota", "File too large")
 _CORRUPT = (
     "not a valid DuckDB",
@@ -65,8 +75,12 @@ def explain(error: duckdb.Error, path: Path) -> StoreError:
         raise KeyboardInterrupt from error
     text = str(error).strip().splitlines()[0][:300]
     message = text.replace(str(path), "")
+    if any(mark in message for mark in _OWN):
+        return StoreBusyError(f"{path} is in use by this process ({os.getpid()}) itself: close its connection first")
     if any(mark in message for mark in _BUSY):
-        return StoreBusyError(f"{path} is in use by {lock.holder(path)}: try again in a moment")
+        found = _HOLDER.search(str(error))
+        user = lock.process(path, int(found[2]), found[1]) if found else lock.holder(path)
+        return StoreBusyError(f"{path} is in use by {user}: try again when it is done, or end it")
     if any(mark in message for mark in _FULL):
         return StoreFullError(f"no room for {path}: free some disk and run the same command again ({text})")
     if any(mark in message for mark in _CORRUPT):
@@ -85,22 +99,35 @@ def ctrl_c() -> Iterator[None]:
         raise (KeyboardInterrupt if str(error) == INTERRUPTED else error) from error
 
 
+def _opened(path: Path, *, read_only: bool, patience: float, bulk: bool) -> duckdb.DuckDBPyConnection:
+    started = time.monotonic()
+    told = read_only
+    while True:
+        try:
+            return duckdb.connect(str(path), read_only=read_only, config=OPTIONS | (BULK_OPTIONS if bulk else {}))
+        except duckdb.Error as error:
+            known = explain(error, path)
+            waited = time.monotonic() - started
+            own = any(mark in str(error) for mark in _OWN)
+            if not isinstance(known, StoreBusyError) or waited >= (min(patience, OWN_PATIENCE) if own else patience):
+                raise known from error
+            if waited >= QUIET and not told:
+                _LOG.warning("waiting up to %d s: %s", patience, known)
+                told = True
+            time.sleep(RETRY_PAUSE)
+
+
 def connect(path: Path, *, read_only: bool, patience: float, bulk: bool = False) -> duckdb.DuckDBPyConnection:
     """Open the file, trying again while somebody else has it, and check its schema version.
+
+    A reader lets a waiting writer go first; a writer that waits for long says for whom.
 
     Raises:
         StoreBusyError, StoreCorruptError, StoreVersionError
     """
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            connection = duckdb.connect(str(path), read_only=read_only, config=OPTIONS | (BULK_OPTIONS if bulk else {}))
-            break
-        except duckdb.Error as error:
-            known = explain(error, path)
-            if not isinstance(known, StoreBusyError) or time.monotonic() >= deadline:
-                raise known from error
-            time.sleep(RETRY_PAUSE)
+    if read_only:
+        lock.yield_to_writer(path, min(patience, lock.YIELD))
+    connection = _opened(path, read_only=read_only, patience=patience, bulk=bulk)
     try:
         schema.check_version(connection, path)
     except (duckdb.Error, StoreVersionError, RuntimeError) as error:

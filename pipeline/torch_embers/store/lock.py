@@ -1,7 +1,8 @@
-"""The writer's lock: a file beside the database that names the writer, locked by the operating system.
+"""Locks beside the database: who may write, whose turn it is to open the file, and who has it now.
 
-The lock is ``flock``, so the kernel releases it when its holder dies in any way. The text in the file is only for the
-message to other processes.
+Both locks are ``flock``, so the kernel releases them when their holder dies in any way. The text in the writer's file
+is only for the message to other processes. The second file has no text: a writer that wants to open the database holds
+it, and readers look there before they open the database, so that no number of short readers keeps a writer out.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import fcntl
 import json
 import os
 import socket
+import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import StoreBusyError, StoreError
@@ -18,12 +21,23 @@ from torch_embers.normalize import now_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+COMMAND_SHOWN = 100
+"""Characters of a command line that a message shows."""
+YIELD = 4.0
+"""Seconds for which a reader lets a waiting writer go first. After that the writer waits for somebody who keeps the
+file open, and one reader more makes no difference."""
+PAUSE = 0.005
 
 
 def lock_path(database: Path) -> Path:
     """Where the lock of ``database`` lives."""
     return database.with_name(database.name + ".lock")
+
+
+def turn_path(database: Path) -> Path:
+    """Where a writer that waits for ``database`` is seen."""
+    return database.with_name(database.name + ".turn")
 
 
 def holder(database: Path) -> str:
@@ -33,6 +47,21 @@ def holder(database: Path) -> str:
         return f"`{note['purpose']}` (process {note['pid']} on {note['host']}, since {note['since']})"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"
+
+
+def process(database: Path, pid: int, program: str) -> str:
+    """A process that has the database open, in words: the writer by its note, any other by its command line."""
+    try:
+        if json.loads(lock_path(database).read_text(encoding="utf-8"))["pid"] == pid:
+            return holder(database)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+        program = b" ".join(words).decode("utf-8", "replace") or program
+    except OSError:  # no Linux, or not ours to see
+        pass
+    return f"process {pid} (`{' '.join(program.split())[:COMMAND_SHOWN]}`)"
 
 
 @contextmanager
@@ -62,3 +91,46 @@ def writer_lock(database: Path, purpose: str) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def writers_turn(database: Path) -> Iterator[None]:
+    """Keep readers from opening the database anew while the block runs; those that have it open go on."""
+    with _descriptor(turn_path(database), os.O_RDWR | os.O_CREAT) as descriptor:
+        if descriptor is not None:
+            _wait(descriptor, fcntl.LOCK_EX, YIELD)  # readers hold it for an instant each
+        yield
+
+
+def yield_to_writer(database: Path, seconds: float = YIELD) -> None:
+    """Wait while a writer wants to open the database, for so long at most."""
+    with _descriptor(turn_path(database), os.O_RDONLY) as descriptor:
+        if descriptor is not None:
+            _wait(descriptor, fcntl.LOCK_SH, seconds)
+
+
+@contextmanager
+def _descriptor(path: Path, flags: int) -> Iterator[int | None]:
+    """The open file; ``None`` where there is none or it may not be opened: the turn is a courtesy, no guarantee."""
+    try:
+        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
+    except OSError:
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _wait(descriptor: int, kind: int, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return
+            time.sleep(PAUSE)
+        else:
+            return

@@ -54,7 +54,7 @@ class Writer:
         Raises:
             StoreError: one of its kinds; nothing of the block is kept.
         """
-        with self._guard, ctrl_c():
+        with self._guard, lock.writers_turn(self.path), ctrl_c():
             connection = connect(self.path, read_only=False, patience=WRITE_PATIENCE, bulk=bulk)
             try:
                 connection.execute("BEGIN")
