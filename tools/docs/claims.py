@@ -37,7 +37,8 @@ def counted() -> str:
     ]
     total = [str(report.verdicts[verdict]) for verdict in verdicts.VERDICTS]
     rows.append(("all", f"{len(report.results)} claims; {report.frame.words}", *total))
-    return table(("our figure", "rests on", *(f"{code(verdict)}:" for verdict in verdicts.VERDICTS)), rows)
+    headings = ("our figure", "rests on", *(f"{code(verdict)}:" for verdict in verdicts.VERDICTS))
+    return f"{claims_table.replicated(report)}\n\n{table(headings, rows)}"
 
 
 def rules() -> str:

@@ -108,3 +108,4 @@ def print_claims(report: Report, *, whole: bool = True) -> None:
         + ", ".join(f"{report.verdicts[verdict]} {verdict}" for verdict in VERDICTS)
         + f" ({share:.0%}); {inconsistent} with a failed consistency check"
     )
+    out.print(claims_table.replicated(report))

@@ -134,3 +134,16 @@ def by_basis(report: Report) -> list[tuple[str, list[int]]]:
         if verdicts:
             table.append((basis, [verdicts.count(verdict) for verdict in VERDICTS]))
     return table
+
+
+def replicated(report: Report) -> str:
+    """What agreement means here: how much of it is arithmetic, and how much rests on data."""
+    agreed = [r.ours.basis for r in report.results if r.verdict == "agrees" and r.ours]
+    data = agreed.count("database")
+    text = (
+        f"{len(agreed) - data} of {len(agreed)} numbers that agree are arithmetic on printed numbers, facts from "
+        f"elsewhere or geometry; {data} rest on this database"
+    )
+    if report.frame.census:
+        return f"{text}."
+    return f"{text}, a selected sample, in which cited threads are shown to exist. No empirical finding is replicated."
