@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.errors import InputError
-from torch_embers.mine import gitlog
-from torch_embers.mine.gitlog import GitSource, pull_number, read_code_size, read_git_log
+from torch_embers.mine import git_records, gitlog, gitsizes, readers
+from torch_embers.mine.commits import pull_number
+from torch_embers.mine.git_records import read_git_log
+from torch_embers.mine.gitlog import GitSource
 from torch_embers.mine.pages import make_page
 from torch_embers.store.records import Batch
 
@@ -31,7 +33,7 @@ class Repository:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.clock = 1_600_000_000
+        self.clock = 1_470_000_000  # August 2016: small numbers are pytorch's own
         path.mkdir(parents=True, exist_ok=True)
         self("init", "-q", "-b", "main")
 
@@ -70,7 +72,7 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path / "clone")
 
 
-shipped_component_of = gitlog.component_of
+shipped_component_of = gitsizes.component_of
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +83,7 @@ def plain_components(monkeypatch: pytest.MonkeyPatch) -> None:
         folder = path.split("/")[0]
         return ("data_path", folder, folder == "c10") if folder in ("c10", "aten") else ("other", "", False)
 
-    monkeypatch.setattr(gitlog, "component_of", component_of)
+    monkeypatch.setattr(gitsizes, "component_of", component_of)
 
 
 def mine(path: Path, state: dict[str, str] | None = None, **options: Any) -> tuple[Batch, dict[str, str]]:
@@ -90,8 +92,9 @@ def mine(path: Path, state: dict[str, str] | None = None, **options: Any) -> tup
     for batch in GitSource(REPO, path, **options).batches(cursors):
         replayed = Batch()
         for page in batch.pages:
-            replayed.extend({gitlog.LOG_KIND: read_git_log, gitlog.SIZES_KIND: read_code_size}[page.kind](page))
+            replayed.extend(readers.read(page))
         assert (replayed.commits, replayed.commit_files) == (batch.commits, batch.commit_files)
+        assert (replayed.items, replayed.pull_files) == (batch.items, batch.pull_files)
         assert (replayed.code_sizes, replayed.rejects) == (batch.code_sizes, batch.rejects)
         cursors.update({cursor.stream: cursor.cursor for cursor in batch.cursors})
         total.extend(batch)
@@ -100,14 +103,14 @@ def mine(path: Path, state: dict[str, str] | None = None, **options: Any) -> tup
 
 def test_a_commit_carries_its_files_dates_and_pull_request(repository: Repository) -> None:
     first = repository.commit("Start", a_py="1\n2\n")
-    message = "Fix strides (#42)\n\nFixes #7\n\nPull Request resolved: https://github.com/pytorch/pytorch/pull/41\n"
+    message = "Fix strides (#42)\n\nFixes #7\n\nPull Request resolved: https://github.com/pytorch/pytorch/pull/42\n"
     second = repository.commit(message, a_py="1\n3\n4\n", picture=b"\0\1\2")
     batch, _ = mine(repository.path)
     one, two = batch.commits
     assert (one.sha, two.sha) == (first, second)
     assert (two.subject, two.pull_number, one.pull_number) == ("Fix strides (#42)", 42, None)
     assert two.message == message.rstrip("\n")
-    assert (two.author, two.committed_at) == ("Ann", "2020-09-13T12:28:40Z")
+    assert (two.author, two.committed_at) == ("Ann", "2016-07-31T21:22:00Z")
     files = {(f.sha, f.path): (f.additions, f.deletions) for f in batch.commit_files}
     assert files == {(first, "a.py"): (2, 0), (second, "a.py"): (2, 1), (second, "picture"): (None, None)}
 
@@ -325,15 +328,172 @@ def remove_blob(repository: Repository, name: str) -> None:
     (repository.path / ".git/objects" / sha[:2] / sha[2:]).unlink()
 
 
-@pytest.mark.parametrize("tagged", [True, False])
-def test_missing_blobs_are_named_as_a_partial_clone(repository: Repository, *, tagged: bool) -> None:
-    repository.commit("One", c10__a_py="1\n")
-    _, state = mine(repository.path)
-    if tagged:
-        repository("tag", "v1.0.0")
+def lines_of(batch: Batch) -> dict[str, tuple[str | None, int | None]]:
+    return {f.path: (f.change, f.additions) for f in batch.commit_files}
+
+
+def test_one_missing_file_costs_the_line_counts_of_its_commits_and_nothing_else(repository: Repository) -> None:
+    repository.commit("One (#1)", c10__a_py="1\n", aten__b_py="b\n")
+    repository("tag", "v1.0.0")
+    repository.commit("Two (#2)", c10__d_py="1\n2\n")
     remove_blob(repository, "c10/a.py")
-    with pytest.raises(InputError, match="clone again without --filter"):
-        mine(repository.path, state if tagged else None)
+    repository("rm", "-q", "--cached", "c10/a.py")
+    repository("commit", "-q", "-m", "Three (#3)")
+    repository("tag", "v1.1.0")
+    source = GitSource(REPO, repository.path)
+    batch = Batch()
+    for part in source.batches({}):
+        batch.extend(part)
+    assert sorted(commit.files or 0 for commit in batch.commits) == [1, 1, 2]
+    assert {(f.path, f.change, f.additions) for f in batch.pull_files} == {
+        ("c10/a.py", "added", None),
+        ("aten/b.py", "added", None),
+        ("c10/d.py", "added", 2),
+        ("c10/a.py", "deleted", None),
+    }
+    assert {size.tag for size in batch.code_sizes} == {"v1.1.0"}
+    (note,) = source.notes
+    assert "2 commits without line counts" in note
+    assert "1 release tags without lines of code" in note
+
+
+def test_a_blobless_clone_gives_paths_and_kinds_of_change_and_fetches_nothing(
+    repository: Repository, tmp_path: Path
+) -> None:
+    repository.commit("One", c10__a_py="1\n2\n3\n", c10__b_py="x\n")
+    repository("mv", "c10/a.py", "c10/moved.py")
+    repository("rm", "-q", "c10/b.py")
+    repository.commit("Two (#2)", README="1\n")
+    repository("config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "blobless.git"
+    command = ["git", "clone", "-q", "--bare", "--single-branch", "--filter=blob:none", f"file://{repository.path}"]
+    subprocess.run([*command, clone], check=True)
+    before = sorted((clone / "objects").rglob("*.pack"))
+    source = GitSource(REPO, clone)
+    batch = Batch()
+    for part in source.batches({}):
+        batch.extend(part)
+    assert {(f.path, f.change) for f in batch.pull_files} == {
+        ("c10/moved.py", "renamed"),
+        ("c10/b.py", "deleted"),
+        ("README", "added"),
+    }
+    assert all(f.additions is None for f in batch.commit_files)
+    assert "2 commits without line counts" in source.notes[0]
+    assert sorted((clone / "objects").rglob("*.pack")) == before
+
+
+def test_a_treeless_clone_gives_messages(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("One", a_py="1\n")
+    repository.commit("Two (#2)\n\nFixes #7", a_py="2\n")
+    repository("config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "treeless.git"
+    command = ["git", "clone", "-q", "--bare", "--filter=tree:0", f"file://{repository.path}", clone]
+    subprocess.run(command, check=True)
+    batch, _ = mine(clone)
+    assert [commit.files for commit in batch.commits] == [None, None]
+    assert {(item.number, item.kind) for item in batch.items} == {(2, "pull"), (7, "issue")}
+
+
+def test_a_missing_tree_below_the_top_costs_the_paths_of_the_commits_that_need_it(repository: Repository) -> None:
+    repository.commit("One", c10__core__a_py="1\n")
+    repository.commit("Two", README="1\n")
+    repository.commit("Three", c10__core__a_py="2\n")
+    sha = repository("rev-parse", "HEAD~2:c10/core")
+    (repository.path / ".git/objects" / sha[:2] / sha[2:]).unlink()
+    batch, _ = mine(repository.path)
+    assert {commit.subject: commit.files for commit in batch.commits} == {"One": None, "Two": 1, "Three": None}
+
+
+def test_a_missing_commit_is_an_error_that_says_what_to_run(repository: Repository) -> None:
+    first = repository.commit("One")
+    repository.commit("Two")
+    (repository.path / ".git/objects" / first[:2] / first[2:]).unlink()
+    with pytest.raises(InputError, match="git fsck"):
+        mine(repository.path)
+
+
+# --- pull requests and issues ----------------------------------------------------------------------------
+
+
+def test_a_merged_pull_request_becomes_an_item_and_a_fixed_issue_a_row(repository: Repository) -> None:
+    repository.commit("Start", a_py="1\n")
+    message = (
+        "Fix strides (#41)\n\nSummary:\nFixes #7 and other/repo#8\n\n"
+        "Pull Request resolved: https://github.com/pytorch/pytorch/pull/41\n"
+    )
+    sha = repository.commit(message, a_py="2\n", b_py="")
+    batch, _ = mine(repository.path)
+    pull, issue = batch.items
+    assert (pull.number, pull.kind, pull.title, pull.state, pull.state_reason) == (
+        *(41, "pull", "Fix strides", "closed", "merged"),
+    )
+    assert (pull.merge_sha, pull.merged_at, pull.source) == (sha, "2016-07-31T21:22:00Z", "git")
+    assert str(pull.body).startswith("Summary:")
+    assert (issue.number, issue.kind, issue.title, issue.state) == (7, "issue", None, None)
+    assert {(f.number, f.path, f.change) for f in batch.pull_files} == {
+        *((41, "a.py", "modified"), (41, "b.py", "added")),
+    }
+
+
+def test_a_merge_commit_gives_the_title_and_the_files_of_its_branch(repository: Repository) -> None:
+    repository.commit("Start", a_py="1\n")
+    repository("checkout", "-q", "-b", "topic")
+    repository.commit("Work (#3)", b_py="1\n")
+    repository("checkout", "-q", "main")
+    repository.commit("Meanwhile", a_py="2\n")
+    repository("merge", "-q", "--no-ff", "-m", "Merge pull request #12 from x/topic\n\nFaster copies", "topic")
+    batch, _ = mine(repository.path)
+    (item,) = batch.items
+    assert (item.number, item.title, item.body) == (12, "Faster copies", "")
+    assert [(f.number, f.path) for f in batch.pull_files] == [(12, "b.py")]
+    assert [commit.line for commit in batch.commits].count("branch") == 1
+
+
+def test_numbers_of_another_repository_that_was_merged_in_are_not_this_ones(repository: Repository) -> None:
+    repository.commit("Start", a_py="1\n")
+    repository("checkout", "-q", "--orphan", "imported")
+    repository.commit("Their change (#5)\n\nCloses #6", their_py="1\n")
+    repository("checkout", "-q", "main")
+    merge = ("-c", "user.name=x", "merge", "-q", "--no-ff", "--allow-unrelated-histories")
+    repository(*merge, "-m", "Merge caffe2 with pytorch.", "imported")
+    batch, _ = mine(repository.path)
+    assert not batch.items
+    assert {commit.subject: commit.line for commit in batch.commits} == {
+        "Start": "main",
+        "Their change (#5)": "foreign",
+        "Merge caffe2 with pytorch.": "main",
+    }
+
+
+def test_a_copy_on_a_release_branch_is_not_the_landing(repository: Repository) -> None:
+    repository.commit("Start", a_py="1\n")
+    landed = repository.commit("Strides (#9)", a_py="2\n")
+    repository("checkout", "-q", "-b", "release/1.7", "HEAD~1")
+    repository.commit("Strides (#9)\n\ncopied", a_py="2\n")
+    own = repository.commit("[v1.7 cherry-pick] Strides (#9) (#10)", a_py="3\n")
+    repository("checkout", "-q", "main")
+    batch, _ = mine(repository.path)
+    assert {(item.number, item.merge_sha) for item in batch.items} == {(9, landed), (10, own)}
+
+
+@pytest.mark.parametrize(
+    ("subject", "committed_at", "number"),
+    [
+        ("Fix strides (#51000)", "2021-02-18T00:00:00Z", 51000),
+        ("[glow] More fields (#5359)", "2021-02-18T00:00:00Z", None),
+        ("Faster barrier (#34)", "2017-01-31T00:00:00Z", None),
+        ("Faster barrier (#34)", "2016-09-30T00:00:00Z", 34),
+        ("[auto] Update onnx to b8c4238 - Add docs (#5714)", "2018-04-05T00:00:00Z", None),
+    ],
+)
+def test_a_number_that_is_too_old_for_its_commit_is_another_repositorys(
+    subject: str, committed_at: str, number: int | None
+) -> None:
+    assert pull_number(REPO, subject, "", committed_at) == number
+
+
+# --- other clones ----------------------------------------------------------------------------------------
 
 
 def test_a_bare_repository_can_be_read(repository: Repository, tmp_path: Path) -> None:
@@ -391,8 +551,7 @@ def test_nothing_that_a_hostile_clone_brings_along_is_run(repository: Repository
     assert batch.code_sizes
     assert not marker.exists()
     remove_blob(repository, "c10/a.py")
-    with pytest.raises(InputError):
-        mine(repository.path)
+    mine(repository.path)
     assert not marker.exists()
     subprocess.run(["git", "-C", repository.path, "log", "-p"], capture_output=True)
     assert marker.exists(), "the traps of this test do not work"
@@ -422,7 +581,8 @@ def test_local_notes_on_history_do_not_redraw_it(repository: Repository) -> None
         ("Fix", "Pull Request resolved: https://github.com/PyTorch/PyTorch/pull/5", 5),
         ("Fix", "Pull Request resolved: https://github.com/other/repo/pull/5", None),
         ("Fix", "see Pull Request resolved: https://github.com/pytorch/pytorch/pull/5", None),
-        ("Fix (#12)", "Pull Request resolved: https://github.com/pytorch/pytorch/pull/5", 12),
+        ("Fix (#12)", "Pull Request resolved: https://github.com/pytorch/pytorch/pull/5", 5),
+        ("Fix (#12)", "Pull Request resolved: https://github.com/pytorch/glow/pull/12", None),
         ("Fix (#0)", "", None),
         ("Fix (#9999999999)", "", None),
         ("Merge pull request #7 from a/b", "", 7),
@@ -434,7 +594,7 @@ def test_the_pull_request_of_a_commit_is_read_from_its_message(subject: str, mes
 
 @given(st.binary(max_size=400))
 def test_a_damaged_page_is_rejected_and_never_raises(body: bytes) -> None:
-    batch = read_git_log(make_page(REPO, "git", gitlog.LOG_KIND, "x", body))
+    batch = read_git_log(make_page(REPO, "git", git_records.LOG_KIND, "x", body))
     assert not batch.commits
     assert bool(batch.rejects) == (b"\0" in body)
 
@@ -446,7 +606,7 @@ _ENTRY = st.tuples(
 )
 
 
-@given(st.lists(st.tuples(_WORD, _WORD, st.lists(_ENTRY, max_size=4)), max_size=5))
+@given(st.lists(st.tuples(_WORD, _WORD, st.lists(_ENTRY, max_size=4, unique_by=lambda entry: entry[1])), max_size=5))
 def test_any_message_and_any_file_name_is_read_back(commits: list[tuple[str, str, list[Entry]]]) -> None:
     tokens: list[str] = []
     for place, (subject, message, entries) in enumerate(commits):
@@ -456,7 +616,7 @@ def test_any_message_and_any_file_name_is_read_back(commits: list[tuple[str, str
             counts = "-\t-\t" if count is None else f"{count}\t{count}\t"
             tokens += [f"{lead}{counts}{name}"] if old is None else [f"{lead}{counts}", old, name]
     body = "".join(f"{token}\0" for token in tokens).encode()
-    batch = read_git_log(make_page(REPO, "git", gitlog.LOG_KIND, "x", body))
+    batch = read_git_log(make_page(REPO, "git", git_records.LOG_KIND, "x", body))
     assert not batch.rejects
     assert [commit.subject for commit in batch.commits] == [subject for subject, _, _ in commits]
     paths = [name for _, _, entries in commits for _, name, _ in entries]

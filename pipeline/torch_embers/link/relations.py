@@ -24,6 +24,7 @@ COMMIT = "\ue001"
 Kind = Literal["issue", "pull", "comment", "commit"]
 KINDS: frozenset[Kind] = frozenset({"issue", "pull", "comment", "commit"})
 MENTIONS = "mentions"
+LANDS = "lands"
 
 _LEAD = rf"(?:\[[^\]\[\n{TARGET}]{{1,120}}\]\(|[\[(<\"'*_]{{0,3}})"
 _TAIL = rf"(?:\]\({TARGET}\))?[\])>*_]{{0,3}}"

@@ -157,7 +157,7 @@ _TEXTS = {
         FROM comments c JOIN todo t ON t.origin = 'comment' AND t.repo = c.repo AND t.id = c.comment_id
         ORDER BY 1, 2, 3""",
     "commit": """
-        SELECT c.repo, c.sha, c.subject, c.message, c.committed_at::VARCHAR, c.page_id
+        SELECT c.repo, c.sha, c.subject, c.message, c.line, c.pull_number, c.committed_at::VARCHAR, c.page_id
         FROM commits c JOIN todo t ON t.origin = 'commit' AND t.repo = c.repo AND t.id = c.sha ORDER BY 1, 2""",
 }
 
@@ -217,16 +217,27 @@ def _read_comments(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
 
 
 def _read_commits(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
-    for repo, sha, subject, message, committed_at, page_id in records:
+    for repo, sha, subject, message, line, pull, committed_at, page_id in records:
         first, _, rest = (message or "").partition("\n")
         name = f"{repo} commit {sha}"
-        title = read(subject or first, repo=repo, title=True, kind="commit")
+        home = _ELSEWHERE if line == "foreign" else repo
+        title = read(subject or first, repo=home, title=True, kind="commit")
         references = rows.references(title, name, subject or first, page_id)
         known = {_key(reference) for reference in references}
-        more = rows.references(read(rest, repo=repo, kind="commit"), name, rest, page_id)
+        more = rows.references(read(rest, repo=home, kind="commit"), name, rest, page_id)
         references += [reference for reference in more if _key(reference) not in known]
+        references = [r for r in references if r.target_repo != _ELSEWHERE and _is_landing_or_other(r, repo, pull)]
         origin = {"repo": repo, "found_id": sha, "stated_at": committed_at, "page_id": page_id}
         rows.links += _links(references, None, sha, evidence="commit", found_in="message", **origin)
+
+
+_ELSEWHERE = "another/repository"
+"""What ``#1`` means in a commit that came with the history of another repository."""
+
+
+def _is_landing_or_other(reference: Reference, repo: str, pull: int | None) -> bool:
+    """Whether a reference may stand: which pull request a commit landed was decided when the commit was read."""
+    return reference.relation != relations.LANDS or (reference.target_repo, reference.target_number) == (repo, pull)
 
 
 def _key(reference: Reference) -> tuple[object, ...]:

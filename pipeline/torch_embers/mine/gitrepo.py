@@ -3,6 +3,9 @@
 A clone is untrusted: its configuration can name programs (hooks, text converters, diff drivers, monitors,
 signature checkers, transports). ``Clone`` disables them for every git command, reads no configuration but the
 clone's own, and cannot prompt, page or reach the network.
+
+Objects are read through an empty repository of its own that borrows the clone's objects. There the clone is no partial
+clone, so git takes a missing object for missing instead of fetching it; older releases of git know no other way.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from torch_embers.errors import InputError
@@ -19,7 +23,6 @@ from torch_embers.normalize import clean_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 _SETTINGS = (
     # setting on the command line (it outranks the clone's own), and what it disables
@@ -47,14 +50,26 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
     "TZ": "UTC",
 }
-_MISSING_OBJECT = ("promisor", "lazy fetch", "unable to read", "bad object", "could not fetch", "missing object")
+_MISSING_OBJECT = (
+    *("unable to read", "bad object", "could not read", "missing object", "bad tree object", "invalid object"),
+    *("revision walk setup failed", "failed to traverse"),
+)
+
+
+class MissingObjectError(InputError):
+    """The clone lacks an object that a command needs."""
+
+
+def path_text(raw: bytes) -> str:
+    """Decode a file name; bytes that are no UTF-8 stay visible, so that two names never become one."""
+    return clean_text(raw.decode("utf-8", "backslashreplace"))
 
 
 class Clone:
     """A local clone or bare repository, opened for reading."""
 
     def __init__(self, path: Path) -> None:
-        """Check that there is a complete repository at ``path`` itself, not merely in a folder above.
+        """Check that there is a repository at ``path`` itself, not merely in a folder above.
 
         Raises:
             InputError: git is missing, there is no repository, or it is a shallow clone.
@@ -73,18 +88,44 @@ class Clone:
             "HOME": os.devnull,
             "GIT_CEILING_DIRECTORIES": str(self.path.parent),
         }
-        if self.run("rev-parse", "--is-shallow-repository").strip() == b"true":
+        if self.ask("rev-parse", "--is-shallow-repository").strip() == b"true":
             raise InputError(f"{self.path} is a shallow clone: complete it first with `git fetch --unshallow`")
+        self._borrowing = self._borrow()
 
-    def run(self, *arguments: str, lines: Iterable[str] = ()) -> bytes:
-        """Run one git command with ``lines`` on its standard input; return its standard output.
+    def _borrow(self) -> dict[str, str]:
+        """Make the empty repository; it lives as long as this object."""
+        objects = os.fsdecode(self.ask("rev-parse", "--git-path", "objects").rstrip(b"\n"))
+        form = self.ask("rev-parse", "--show-object-format").decode().strip()
+        self._folder = tempfile.TemporaryDirectory(prefix="embers-git-")
+        folder = Path(self._folder.name)
+        (folder / "refs").mkdir()
+        (folder / "HEAD").write_text("ref: refs/heads/none\n", encoding="ascii")
+        version, extension = (1, f"[extensions]\nobjectFormat = {form}\n") if form != "sha1" else (0, "")
+        config = f"[core]\nbare = true\nrepositoryFormatVersion = {version}\n{extension}"
+        (folder / "config").write_text(config, encoding="ascii")
+        return self._environment | {"GIT_DIR": str(folder), "GIT_OBJECT_DIRECTORY": str(self.path / objects)}
+
+    def ask(self, *arguments: str, lines: Iterable[str] = ()) -> bytes:
+        """Run one git command about the clone itself (its refs, its form); return its standard output.
 
         Raises:
             InputError: git failed; the message says what to do where that is known.
         """
+        return self._run(self._environment, arguments, lines)
+
+    def run(self, *arguments: str, lines: Iterable[str] = ()) -> bytes:
+        """Run one git command about objects, with ``lines`` on its standard input; return its standard output.
+
+        Raises:
+            MissingObjectError: the clone lacks an object that the command needs.
+            InputError: git failed; the message says what to do where that is known.
+        """
+        return self._run(self._borrowing, arguments, lines)
+
+    def _run(self, environment: dict[str, str], arguments: tuple[str, ...], lines: Iterable[str]) -> bytes:
         text = "".join(f"{line}\n" for line in lines).encode()
         done = subprocess.run(
-            [*self._command, *arguments], input=text, capture_output=True, env=self._environment, check=False
+            [*self._command, *arguments], input=text, capture_output=True, env=environment, check=False
         )
         if done.returncode:
             raise self._failure(arguments[0], done.stderr)
@@ -103,7 +144,7 @@ class Clone:
             given.writelines(f"{line}\n".encode() for line in lines)
             given.seek(0)
             process = subprocess.Popen(
-                [*self._command, *arguments], stdin=given, stdout=subprocess.PIPE, stderr=errors, env=self._environment
+                [*self._command, *arguments], stdin=given, stdout=subprocess.PIPE, stderr=errors, env=self._borrowing
             )
             try:
                 if process.stdout is not None:
@@ -118,12 +159,13 @@ class Clone:
                 errors.seek(0)
                 raise self._failure(arguments[0], errors.read())
 
-    def missing_objects(self, what: str) -> InputError:
-        """Build the error for a clone that lacks objects its history names."""
-        return InputError(
-            f"{self.path}: objects are missing ({what}); a partial clone (--filter) cannot be mined: "
-            "clone again without --filter, or run `git fsck` if it is damaged"
-        )
+    def missing(self, names: Iterable[bytes]) -> frozenset[bytes]:
+        """The objects, of those named in full, that the clone does not have."""
+        wanted = sorted(names)
+        if not wanted:
+            return frozenset()
+        output = self.run("cat-file", "--batch-check=", "--buffer", lines=(name.decode("ascii") for name in wanted))
+        return frozenset(line.split()[0] for line in output.split(b"\n") if line.endswith(b" missing"))
 
     def _failure(self, command: str, stderr: bytes) -> InputError:
         text = clean_text(stderr.decode("utf-8", "replace")).strip()
@@ -135,5 +177,8 @@ class Clone:
             )
         last = next((line for line in reversed(text.splitlines()) if "fatal:" in line), text[-300:])
         if any(mark in text for mark in _MISSING_OBJECT):
-            return self.missing_objects(last)
+            return MissingObjectError(
+                f"{self.path}: objects that the history itself consists of are missing ({last}): "
+                "run `git fsck`, then fetch or clone again"
+            )
         return InputError(f"git {command} failed in {self.path}: {last or 'no message'}")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
-from torch_embers.mine import rest_records
+from torch_embers.mine import commit_lines, rest_records
 from torch_embers.mine.pages import make_page, reject
 from torch_embers.mine.record_files import CUT, SUFFIXES, TOO_LONG, base_suffix, lines_of
 from torch_embers.mine.rest_records import BadRecordError, parse_line
@@ -211,6 +211,9 @@ def read_jsonl(page: Page) -> Batch:
 def _read_record(record: object, page: Page, batch: Batch) -> None:
     if not isinstance(record, dict):
         raise BadRecordError(f"not an object but {type(record).__name__}")
+    if commit_lines.is_commit(record):
+        commit_lines.add(record, page, batch)
+        return
     shape = shape_of(record)
     if shape is None:
         batch.items.append(rest_records.item(record, page))

@@ -6,7 +6,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.mine import archive_events, catalog, dispositions, gitlog, graphql_records, jsonl, rest_records
+from torch_embers.mine import (
+    archive_events,
+    catalog,
+    dispositions,
+    git_records,
+    gitsizes,
+    graphql_records,
+    jsonl,
+    rest_records,
+)
 from torch_embers.mine.pages import reject
 from torch_embers.mine.rest_records import BadRecordError
 from torch_embers.store.records import Batch, Item, Page
@@ -102,8 +111,9 @@ READERS: Mapping[str, Callable[[Page], Batch]] = {
     archive_events.PAGE_KIND: archive_events.read_archive,
     catalog.KIND: catalog.read_catalog,
     dispositions.KIND: dispositions.read_dispositions,
-    gitlog.LOG_KIND: gitlog.read_git_log,
-    gitlog.SIZES_KIND: gitlog.read_code_size,
+    git_records.LOG_KIND: git_records.read_git_log,
+    git_records.HISTORY_KIND: git_records.read_git_log,
+    gitsizes.SIZES_KIND: gitsizes.read_code_size,
     jsonl.KIND: jsonl.read_jsonl,
 }
 """Reader of each kind of page."""

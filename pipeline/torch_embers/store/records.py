@@ -142,7 +142,7 @@ class PullFile(Fetched):
 
 @dataclass(frozen=True, slots=True)
 class Commit(Fetched):
-    """A commit of a local clone."""
+    """A commit of a repository's history."""
 
     repo: str
     sha: str
@@ -152,6 +152,10 @@ class Commit(Fetched):
     subject: str | None = None
     message: str | None = None
     pull_number: int | None = None
+    line: str | None = None
+    """main, release, branch or foreign: where it stands in the history; see mine/commits.py."""
+    files: int | None = None
+    """Files it changes; ``commit_files`` may hold fewer, or none where they are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +165,8 @@ class CommitFile(Fetched):
     repo: str
     sha: str
     path: str
+    change: str | None = None
+    """added, modified, deleted, renamed, copied or changed."""
     additions: int | None = None
     deletions: int | None = None
 

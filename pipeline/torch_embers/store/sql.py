@@ -8,6 +8,11 @@ ITEM_KEY = KEYS["items"]
 _PROVENANCE = ("source", "fetched_at", "page_id")
 _ITEM_VALUES = tuple(n for n in COLUMNS["items"] if n not in (*ITEM_KEY, "updated_at", *_PROVENANCE))
 
+GIT = "git"
+"""Source of rows that a history of commits gives: every other source wins over them."""
+_TRACKER = f"source IS DISTINCT FROM '{GIT}'"
+OWNERS = {"pull_files": ("repo", "number")}
+"""Rows of these tables belong to an owner as a list: two sources that name different files are not added up."""
 VERSIONS = {"comments": "updated_at"}
 """Column by which a row is newer than another of the same key; elsewhere the later arrival counts."""
 
@@ -29,13 +34,30 @@ def replace_rows(table: str) -> list[str]:
     version = VERSIONS.get(table)
     newest = f"{version} DESC NULLS LAST, " if version else ""
     outdated = [f"DELETE FROM fresh USING {table} WHERE {match} AND {table}.{version} > fresh.{version}"]
+    owner = OWNERS.get(table)
+    if owner:
+        newest = f"{_TRACKER} DESC, "
     return [
         f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT {typed}, position FROM stage "
         f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {newest}position DESC) = 1",
         *(outdated if version else []),
+        *(_tracker_wins(table, owner) if owner else []),
         f"DELETE FROM {table} USING fresh WHERE {match}",
         f"INSERT INTO {table} ({columns}) SELECT {columns} FROM fresh ORDER BY position",
         "DROP TABLE fresh",
+    ]
+
+
+def _tracker_wins(table: str, owner: tuple[str, ...]) -> list[str]:
+    """Statements by which the rows that a tracker gives for an owner leave no row of a git history beside them."""
+    own = " AND ".join(f"{table}.{k} = fresh.{k}" for k in owner)
+    of_git, of_tracker = "{0}.source = '" + GIT + "'", "{0}.source IS DISTINCT FROM '" + GIT + "'"
+    staged = f"(SELECT DISTINCT {', '.join(owner)} FROM fresh WHERE {_TRACKER}) better"
+    same = " AND ".join(f"better.{k} = fresh.{k}" for k in owner)
+    return [
+        f"DELETE FROM fresh USING {staged} WHERE {same} AND {of_git.format('fresh')}",
+        f"DELETE FROM fresh USING {table} WHERE {own} AND {of_git.format('fresh')} AND {of_tracker.format(table)}",
+        f"DELETE FROM {table} USING fresh WHERE {own} AND {of_git.format(table)} AND {of_tracker.format('fresh')}",
     ]
 
 
@@ -49,9 +71,13 @@ def append_rows(table: str) -> list[str]:
 def all_new(table: str) -> str:
     """Query whether every staged row is new and stands once: nothing needs replacing, the usual bulk load."""
     key = ", ".join(KEYS[table])
+    known, mixed = key, ""
+    if table in OWNERS:
+        known = ", ".join(OWNERS[table])
+        mixed = f" AND count(DISTINCT ({known})) = count(DISTINCT ({known}, {_TRACKER}))"
     return (
-        f"SELECT count(*) = count(DISTINCT ({key})) AND NOT EXISTS (FROM {table} SEMI JOIN stage USING ({key})) "
-        "FROM stage"
+        f"SELECT count(*) = count(DISTINCT ({key})){mixed} "
+        f"AND NOT EXISTS (FROM {table} SEMI JOIN stage USING ({known})) FROM stage"
     )
 
 
@@ -61,7 +87,22 @@ _VOID_WHEN = {
     "state_reason": "state = 'open' AND state_reason IS DISTINCT FROM 'reopened'",
 }
 """An open item has no closing time and, unless it was reopened, no reason: NULL is then a value, not a gap."""
-_NO_TIME = "TIMESTAMP '0001-01-01'"
+
+
+def _moment(row: str = "", *, typed: bool = False) -> str:
+    """When a row's source said it: ``updated_at``, else a rank that is older than any time.
+
+    A tracker's statement without a time (the catalog, datasets) ranks above what a git history says, and of
+    that the later landing of a pull request above the earlier, and above an issue that is merely named as fixed.
+    """
+    updated, merged = (f"{row}{name}" for name in ("updated_at", "merged_at"))
+    if typed:
+        updated, merged = _typed(updated), _typed(merged)
+    return (
+        f"coalesce({updated}, CASE WHEN {row}source IS DISTINCT FROM '{GIT}' THEN TIMESTAMP '0001-01-03' "
+        f"WHEN {merged} IS NULL THEN TIMESTAMP '0001-01-01' "
+        f"ELSE TIMESTAMP '0001-01-02' + to_microseconds(epoch({merged})::BIGINT) END)"
+    )
 
 
 def _item_value(name: str, value: str) -> str:
@@ -115,7 +156,7 @@ def _replaceable() -> str:
             )
         else:
             stated.append(f"(s.{n} IS NOT NULL OR i.{n} IS NULL)")
-    newer = f"coalesce({_typed('s.updated_at')}, {_NO_TIME}) >= coalesce(i.updated_at, {_NO_TIME})"
+    newer = f"{_moment('s.', typed=True)} >= {_moment('i.')}"
     return f"i.repo IS NULL OR (i.stamps IS NULL AND {newer} AND {' AND '.join(stated)})"
 
 
@@ -144,7 +185,7 @@ def merge_items() -> list[str]:
         "CREATE OR REPLACE TEMP TABLE merged AS WITH staged AS (FROM stage ANTI JOIN plain USING (position)), "
         f"everything AS (SELECT {key}, {columns}, stamps, -1 AS position FROM known SEMI JOIN staged USING ({key}) "
         f"UNION ALL SELECT {key}, {staged}, NULL, position FROM staged), ranked AS ("
-        f"SELECT *, coalesce(updated_at, {_NO_TIME}) AS moment FROM everything), newest AS ("
+        f"SELECT *, {_moment()} AS moment FROM everything), newest AS ("
         f"SELECT {key}, {newest}, max(updated_at) AS updated_at, max(moment) AS moment, {provenance} "
         f"FROM ranked GROUP BY {key}), stamped AS ("
         f"SELECT *, [s FOR s IN [{stamps}] IF s IS NOT NULL] AS entries FROM newest) "

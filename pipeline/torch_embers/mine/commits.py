@@ -1,0 +1,243 @@
+"""What a commit of the merged history says: the pull request it landed, and the issues it fixes.
+
+Shared by clones (``gitlog.py``) and by files of commits (``commit_lines.py``). Pure.
+
+A history holds more numbers than its own. Subtrees were merged with the history of other repositories (caffe2, ATen,
+THC in pytorch), imports keep the numbers of another tracker, and a revert quotes the title of what it takes out.
+So a number counts by evidence only: the address of the pull request first, then the end of the subject where nothing
+speaks against it (data/history.toml). What a commit brings is no statement of the tracker. The store lets every other
+source win over it (``store/sql.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from torch_embers import toml_models
+from torch_embers.link.references import parse
+from torch_embers.store.records import Commit, CommitFile, Item, PullFile
+from torch_embers.toml_models import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch_embers.store.records import Batch
+
+FILE = "history.toml"
+SOURCE = "git"
+LARGEST = 2**31 - 1
+CHANGES = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "C": "copied"}
+"""Git's letter of a change; every other letter (a file that became a link ...) is ``changed``."""
+
+Line = Literal["main", "release", "branch", "foreign"]
+MAIN: Line = "main"
+RELEASE: Line = "release"
+BRANCH: Line = "branch"
+FOREIGN: Line = "foreign"
+
+_SUBJECT_NUMBER = re.compile(r"\(#(\d{1,10})\)\s*$", re.ASCII)
+_TWO_NUMBERS = re.compile(r"\(#\d{1,10}\)\s{0,3}\(#\d{1,10}\)\s*$", re.ASCII)
+_PICKED = re.compile(r"\[[^\]\n]{0,40}(?:cherry[- ]?pick|release|v?\d{1,2}\.\d{1,2})", re.ASCII | re.IGNORECASE)
+_MERGE_SUBJECT = re.compile(r"Merge pull request #(\d{1,10}) from ", re.ASCII)
+_RESOLVED = re.compile(
+    r"^Pull Request resolved:\s*https?://github\.com/([\w.-]{1,100}/[\w.-]{1,100})/pull/(\d{1,10})\b",
+    re.ASCII | re.IGNORECASE | re.MULTILINE,
+)
+_FIXING = re.compile(r"\b(?:fix|clos|resolv)", re.IGNORECASE)
+
+
+class _Foreign(Entry):
+    """A form of subject that quotes another repository's number."""
+
+    repo: str
+    subject: re.Pattern[str]
+    reason: str
+
+
+class _Tracker(Entry):
+    """How fast a tracker gave out numbers."""
+
+    repo: str
+    oldest_share: float = Field(gt=0, lt=1)
+    oldest_share_reason: str
+    reached: Mapping[str, int]
+    reached_reason: str
+
+
+class _Rules(Entry):
+    foreign: tuple[_Foreign, ...]
+    tracker: tuple[_Tracker, ...]
+
+
+@cache
+def _rules() -> _Rules:
+    return toml_models.load(_Rules, FILE)
+
+
+class Change(NamedTuple):
+    """A file that a commit changes; the numbers of lines are ``None`` for a binary file, or where they are unknown."""
+
+    path: str
+    change: str | None = None
+    additions: int | None = None
+    deletions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A commit as its source gives it."""
+
+    repo: str
+    sha: str
+    subject: str
+    message: str
+    committed_at: str | None
+    files: Sequence[Change] | None = ()
+    """``None`` where the source cannot say."""
+    files_total: int | None = None
+    """Files changed, where ``files`` is only a part of them."""
+    author: str | None = None
+    authored_at: str | None = None
+    line: Line | None = None
+    is_merge: bool = False
+
+
+def subject_of(message: str) -> str:
+    """The subject as git has it: the lines before the first empty one, joined."""
+    return " ".join(message.lstrip("\n").partition("\n\n")[0].split("\n")).strip()
+
+
+def pull_number(
+    repo: str, subject: str, message: str, committed_at: str | None = None, line: Line | None = None
+) -> int | None:
+    """Return the pull request that became this commit, as its message states it.
+
+    Args:
+        repo: the repository whose numbers are wanted.
+        subject: first paragraph of the message.
+        message: the whole message.
+        committed_at: time of the commit, where known: an old number in a new commit is another repository's.
+        line: where the commit stands in the history; a commit inside a branch landed nothing.
+
+    Returns:
+        The number of "Pull Request resolved:" of this repository: the one that also ends the subject, else the last.
+        Without such a line the number that ends the subject, or that of "Merge pull request #n". The number within
+        a quoted title ('Revert "x (#1)"') is another commit's.
+    """
+    if line in (BRANCH, FOREIGN):
+        return None
+    ending = _SUBJECT_NUMBER.search(subject)
+    resolved = _RESOLVED.findall(message)
+    own = [number for place, number in resolved if place.lower() == repo.lower()]
+    if own:
+        return _bounded(int(ending[1] if ending and ending[1] in own else own[-1]))
+    if match := _MERGE_SUBJECT.match(subject):
+        return _bounded(int(match[1]))
+    if ending is None or resolved or _is_foreign(repo, subject, int(ending[1]), committed_at):
+        return None
+    return _bounded(int(ending[1]))
+
+
+def _bounded(number: int) -> int | None:
+    return number if 0 < number <= LARGEST else None
+
+
+def _is_foreign(repo: str, subject: str, number: int, committed_at: str | None) -> bool:
+    rules = _rules()
+    if any(rule.repo == repo.lower() and rule.subject.match(subject) for rule in rules.foreign):
+        return True
+    tracker = next((tracker for tracker in rules.tracker if tracker.repo == repo.lower()), None)
+    if tracker is None or committed_at is None:
+        return False
+    days = sorted(tracker.reached)
+    place = bisect_right(days, committed_at[:10]) - 1
+    return place >= 0 and number < tracker.oldest_share * tracker.reached[days[place]]
+
+
+def fixed_numbers(repo: str, subject: str, message: str) -> list[int]:
+    """Numbers of this repository that a message names as fixed, each once."""
+    if not _FIXING.search(message):
+        return []
+    found = [
+        reference.target_number
+        for text, title in ((subject, True), (_rest(message), False))
+        for reference in parse(text, repo=repo, title=title, kind="commit")
+        if reference.relation == "fixes" and not reference.inverse and reference.target_repo == repo
+    ]
+    return list(dict.fromkeys(number for number in found if number))
+
+
+def _rest(message: str) -> str:
+    return message.lstrip("\n").partition("\n\n")[2].strip("\n")
+
+
+def title_and_body(subject: str, message: str) -> tuple[str | None, str]:
+    """Title and body of the pull request as it was merged: the message without what the merge added to it."""
+    body = _rest(message)
+    if _MERGE_SUBJECT.match(subject):
+        title, _, body = body.partition("\n")
+        return title.strip() or None, body.strip("\n")
+    return _SUBJECT_NUMBER.sub("", subject).rstrip(), body
+
+
+def add_commit(batch: Batch, commit: Landed, stamp: Mapping[str, Any]) -> None:
+    """Add a commit with its files, the pull request that it landed, and the issues that it fixes."""
+    stamp = {**stamp, "source": SOURCE}
+    number = pull_number(commit.repo, commit.subject, commit.message, commit.committed_at, commit.line)
+    files = commit.files
+    own_files = () if commit.is_merge or files is None else files  # a merge repeats the files of its branch
+    batch.commits.append(
+        Commit(
+            commit.repo,
+            commit.sha,
+            author=commit.author,
+            authored_at=commit.authored_at,
+            committed_at=commit.committed_at,
+            subject=commit.subject,
+            message=commit.message,
+            pull_number=number,
+            line=commit.line,
+            files=commit.files_total if files is None or commit.files_total is not None else len(files),
+            **stamp,
+        )
+    )
+    batch.commit_files += [CommitFile(commit.repo, commit.sha, *file, **stamp) for file in own_files]
+    if commit.line != FOREIGN:
+        batch.items += _items(commit, number, stamp)
+    if number is not None and _landed_here(commit):
+        batch.pull_files += [PullFile(commit.repo, number, *file, **stamp) for file in files or ()]
+
+
+def _landed_here(commit: Landed) -> bool:
+    """Whether the commit is the landing of its pull request, and not a copy of it on a release branch."""
+    if commit.line != RELEASE:
+        return True
+    return bool(_PICKED.match(commit.subject) or _TWO_NUMBERS.search(commit.subject))
+
+
+def _items(commit: Landed, number: int | None, stamp: Mapping[str, Any]) -> Iterator[Item]:
+    if number is not None and _landed_here(commit):
+        title, body = title_and_body(commit.subject, commit.message)
+        yield Item(
+            commit.repo,
+            number,
+            kind="pull",
+            title=title,
+            body=body,
+            state="closed",
+            state_reason="merged",
+            merged_at=commit.committed_at,
+            closed_at=commit.committed_at,
+            merge_sha=commit.sha,
+            **stamp,
+        )
+    for fixed in fixed_numbers(commit.repo, commit.subject, commit.message):
+        if fixed != number:
+            yield Item(commit.repo, fixed, kind="issue", **stamp)

@@ -1,0 +1,171 @@
+"""The merged history as a source: commits in files, what they say of items, and that every tracker wins over them."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from torch_embers.link.stage import link_changed
+from torch_embers.mine import readers, runner
+from torch_embers.mine.commits import fixed_numbers, subject_of, title_and_body
+from torch_embers.mine.jsonl import KIND, JsonlSource
+from torch_embers.mine.pages import make_page
+from torch_embers.store.records import Batch, Commit, Item, PullFile
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REPO = "pytorch/pytorch"
+SHA = "a" * 40
+OTHER_SHA = "b" * 40
+
+
+def line(**values: Any) -> bytes:
+    record = {"sha": SHA, "committed": "2021-04-27T01:01:01-07:00", "message": "", "files": [], "files_total": 0}
+    return json.dumps(record | values).encode() + b"\n"
+
+
+def read(*lines: bytes) -> Batch:
+    return readers.read(make_page(REPO, "jsonl", KIND, "commits.jsonl:1", b"".join(lines)))
+
+
+def stored(path: Path, *batches: Batch) -> Store:
+    store = Store(path)
+    with store.writer("test", create=True) as writer:
+        for batch in batches:
+            writer.commit(batch)
+    return store
+
+
+def rows(store: Store, query: str) -> list[tuple[Any, ...]]:
+    with store.read() as connection:
+        return connection.execute(query).fetchall()
+
+
+# --- files of commits --------------------------------------------------------------------------------------
+
+
+def test_a_line_of_a_commit_file_becomes_a_commit_its_pull_request_and_the_issues_it_fixes() -> None:
+    message = "Fix strides (#56000)\n\nSummary:\nFixes #55000.\n\nPull Request resolved: https://github.com/pytorch/pytorch/pull/56000"
+    batch = read(line(message=message, files=["M aten/a.cpp", "R097 b c d.py", "A e.py"], files_total=400))
+    (commit,) = batch.commits
+    assert (commit.sha, commit.committed_at, commit.pull_number) == (SHA, "2021-04-27T08:01:01Z", 56000)
+    assert (commit.line, commit.files, commit.subject) == ("main", 400, "Fix strides (#56000)")
+    pull, issue = batch.items
+    assert (pull.number, pull.title, pull.merged_at) == (56000, "Fix strides", commit.committed_at)
+    assert (issue.number, issue.kind, issue.title) == (55000, "issue", None)
+    assert {record.source for record in (commit, pull, issue, *batch.pull_files)} == {"git"}
+    assert [(file.path, file.change) for file in batch.pull_files][::2] == [
+        *(("aten/a.cpp", "modified"), ("e.py", "added")),
+    ]
+    assert not batch.rejects
+
+
+@pytest.mark.parametrize("values", [{"sha": "no hash"}, {"sha": None}, {"message": 3}])
+def test_a_commit_that_is_none_is_a_reject(values: dict[str, Any]) -> None:
+    batch = read(line(**values))
+    assert not batch.commits
+    assert len(batch.rejects) == 1
+
+
+def test_a_file_of_commits_is_mined_and_replayed_to_the_same_tables(tmp_path: Path) -> None:
+    path = tmp_path / "commits.jsonl.gz"
+    with gzip.open(path, "wb") as stream:
+        stream.write(line(message='Revert "Add x (#56000)"\n\nThis reverts commit ' + OTHER_SHA, files=["M x.py"]))
+        stream.write(line(sha=OTHER_SHA, message="Add x (#56000)\n\nCloses #55555", files=["M x.py"]))
+    store = Store(tmp_path / "e.duckdb")
+    report = runner.mine(store, JsonlSource(REPO, [path]))
+    assert (report.commits, report.items) == (2, 2)
+    tables = ("items", "commits", "commit_files", "pull_files", "links")
+    first = {table: rows(store, f"FROM {table} ORDER BY ALL") for table in tables}
+    assert {(row[0], row[1]) for row in rows(store, "SELECT relation, target_number FROM links")} == {
+        *(("reverts", 56000), ("fixes", 55555), ("lands", 56000)),
+    }
+    runner.replay(store)
+    assert {table: rows(store, f"FROM {table} ORDER BY ALL") for table in tables} == first
+
+
+def test_subject_title_and_body() -> None:
+    message = "Fix\nstrides (#9)\n\nWhy.\n\nMore."
+    assert subject_of(message) == "Fix strides (#9)"
+    assert title_and_body("Fix strides (#9)", message) == ("Fix strides", "Why.\n\nMore.")
+    merge = "Merge pull request #5 from a/b\n\nMake builds parallel\n\nWhy."
+    assert title_and_body(subject_of(merge), merge) == ("Make builds parallel", "Why.")
+
+
+def test_only_issues_of_the_repository_count_as_fixed() -> None:
+    message = "x\n\nFixes #7, closes other/repo#8, resolves https://github.com/pytorch/pytorch/issues/9. See #10."
+    assert fixed_numbers(REPO, "x", message) == [7, 9]
+
+
+# --- a tracker wins --------------------------------------------------------------------------------------------
+
+GIT_PULL = Item(
+    *(REPO, 5, "pull", "As merged", "body of the commit"),
+    *(None, None, "closed", "merged"),
+    merged_at="2021-01-02T00:00:00Z",
+    merge_sha=SHA,
+    source="git",
+)
+GIT_LATER = Item(REPO, 5, "pull", "As merged again", merged_at="2021-03-02T00:00:00Z", merge_sha=OTHER_SHA, source="git")
+GIT_ISSUE = Item(REPO, 5, "issue", source="git")
+CATALOG = Item(REPO, 5, "pull", "Catalog's title", source="catalog")
+EVENT = Item(REPO, 5, "pull", state="open", updated_at="2020-12-01T00:00:00Z", source="archive")
+API = Item(REPO, 5, "pull", "Title", "Body", state="closed", updated_at="2021-01-03T00:00:00Z", source="graphql")
+
+
+@pytest.mark.parametrize(
+    ("statements", "wanted"),
+    [
+        ((GIT_PULL, GIT_ISSUE), ("pull", "As merged", "closed", SHA)),
+        ((GIT_PULL, GIT_LATER), ("pull", "As merged again", "closed", OTHER_SHA)),
+        ((GIT_PULL, CATALOG), ("pull", "Catalog's title", "closed", SHA)),
+        ((GIT_PULL, EVENT), ("pull", "As merged", "open", SHA)),
+        ((GIT_PULL, API, GIT_ISSUE), ("pull", "Title", "closed", SHA)),
+        ((GIT_PULL, GIT_LATER, CATALOG, GIT_ISSUE), ("pull", "Catalog's title", "closed", OTHER_SHA)),
+    ],
+)
+def test_a_history_fills_gaps_and_never_overwrites_a_tracker_in_any_order(
+    tmp_path: Path, statements: tuple[Item, ...], wanted: tuple[object, ...]
+) -> None:
+    first, second = Batch(), Batch()
+    orders = list(itertools.permutations(statements))
+    for place, order in enumerate(orders * 2):
+        cut = 1 if place < len(orders) else len(order)
+        numbered = [replace(item, number=place + 1) for item in order]
+        first.items += numbered[:cut]
+        second.items += numbered[cut:]
+    store = stored(tmp_path / "e.duckdb", first, second)
+    assert rows(store, "SELECT DISTINCT kind, title, state, merge_sha FROM items") == [wanted]
+    assert rows(store, "SELECT count(*) FROM items") == [(2 * len(orders),)]
+
+
+def test_the_files_of_a_tracker_take_the_place_of_those_of_a_history_in_any_order(tmp_path: Path) -> None:
+    git = [PullFile(REPO, 5, "a.py", source="git"), PullFile(REPO, 5, "only_in_git.py", source="git")]
+    api = [PullFile(REPO, 5, "a.py", "modified", 3, 4, source="graphql")]
+    orders = ((git, api), (api, git), ([*git, *api], []), ([*api, *git], []), (git, []))
+    first, second = Batch(), Batch()
+    for number, parts in enumerate(orders, start=1):
+        for batch, part in zip((first, second), parts, strict=True):
+            batch.pull_files += [replace(file, number=number) for file in part]
+    store = stored(tmp_path / "e.duckdb", first, second)
+    wanted = [*((number, "a.py", 3) for number in range(1, 5)), (5, "a.py", None), (5, "only_in_git.py", None)]
+    assert rows(store, "SELECT number, path, additions FROM pull_files ORDER BY ALL") == wanted
+
+
+# --- links -------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_in_a_commit_of_another_repository_are_no_links(tmp_path: Path) -> None:
+    message = "Their change (#5)\n\nFixes #6. See https://github.com/pytorch/pytorch/issues/77"
+    foreign = Commit(REPO, SHA, subject="Their change (#5)", message=message, line="foreign")
+    own = Commit(REPO, OTHER_SHA, subject="[auto] Update onnx to b8c4238 - Docs (#714)", message="[auto]", line="main")
+    store = stored(tmp_path / "e.duckdb", Batch(commits=[foreign, own]))
+    link_changed(store)
+    assert rows(store, "SELECT relation, target_number FROM links") == [("mentions", 77)]
