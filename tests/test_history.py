@@ -113,7 +113,9 @@ GIT_PULL = Item(
     merge_sha=SHA,
     source="git",
 )
-GIT_LATER = Item(REPO, 5, "pull", "As merged again", merged_at="2021-03-02T00:00:00Z", merge_sha=OTHER_SHA, source="git")
+GIT_LATER = Item(
+    REPO, 5, "pull", "As merged again", merged_at="2021-03-02T00:00:00Z", merge_sha=OTHER_SHA, source="git"
+)
 GIT_ISSUE = Item(REPO, 5, "issue", source="git")
 CATALOG = Item(REPO, 5, "pull", "Catalog's title", source="catalog")
 EVENT = Item(REPO, 5, "pull", state="open", updated_at="2020-12-01T00:00:00Z", source="archive")

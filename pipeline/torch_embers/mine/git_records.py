@@ -65,9 +65,7 @@ def read_git_log(page: Page) -> Batch:
     return batch
 
 
-def _landed(
-    repo: str, sha: str, values: Sequence[bytes], files: Sequence[Change] | None, line: Line | None
-) -> Landed:
+def _landed(repo: str, sha: str, values: Sequence[bytes], files: Sequence[Change] | None, line: Line | None) -> Landed:
     return Landed(
         repo,
         sha,
