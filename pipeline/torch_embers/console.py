@@ -10,27 +10,25 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from torch_embers.escaping import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-CONTROL = {c: None for c in (*range(32), 127, *range(128, 160)) if chr(c) not in "\n\t"}
-"""Control characters of foreign text could move the cursor or recolour a terminal."""
-
-
 def plain(text: object) -> str:
-    """Foreign text that a terminal can show safely."""
-    return escape(str(text).translate(CONTROL))
+    """Foreign text that a terminal shows as it is: nothing unseen, no markup."""
+    return escape(visible(str(text)))
 
 
 def stdout() -> Console:
     """Console for results."""
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    return Console(highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty())
 
 
 def stderr() -> Console:
     """Console for messages and progress, so that results can be piped."""
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, emoji=False)
 
 
 def print_next(text: str) -> None:

@@ -1,9 +1,4 @@
-"""Times and texts in the one form that the database keeps: ISO 8601 in UTC, and characters that UTF-8 can carry.
-
-A text that a spreadsheet would take for a formula gets an apostrophe in front where it is written as CSV: texts come
-from outside. So that this can be undone, a text that begins with apostrophes and would be taken for one without them
-gets one more.
-"""
+"""Times and texts in the one form that the database keeps: ISO 8601 in UTC, and characters that UTF-8 can carry."""
 
 from __future__ import annotations
 
@@ -12,8 +7,6 @@ from datetime import UTC, datetime
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 REPLACEMENT = "\ufffd"
-FORMULA = re.compile(r"'*[=+\-@\t＝＋－＠]")
-"""How a text begins that a spreadsheet may execute, also with full-width signs (OWASP, CSV injection)."""
 
 
 def now_utc() -> str:
@@ -26,16 +19,6 @@ def clean_text(text: str) -> str:
     if text.isascii() and "\x00" not in text:
         return text
     return _UNSTORABLE.sub(REPLACEMENT, text)
-
-
-def guarded(text: str) -> str:
-    """The text, with an apostrophe in front where a spreadsheet may take it for a formula."""
-    return f"'{text}" if FORMULA.match(text) else text
-
-
-def unguarded(text: str) -> str:
-    """The text that ``guarded`` was given."""
-    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
 def iso_utc(value: object) -> str | None:

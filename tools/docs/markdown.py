@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torch_embers.escaping import visible
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -12,13 +14,13 @@ PYTORCH = "pytorch/pytorch"
 
 def cell(value: object) -> str:
     """Text that stays within one cell of a Markdown table and is shown as it is."""
-    text = " ".join(str(value).split())
+    text = " ".join(visible(str(value)).split())
     return text.replace("<", "&lt;").replace("|", "\\|").replace("*", "\\*")
 
 
 def code(value: object) -> str:
     """Inline code for a table cell; nothing for nothing."""
-    text = " ".join(str(value).split()).replace("|", "\\|")
+    text = " ".join(visible(str(value)).split()).replace("|", "\\|")
     return f"`{text}`" if text else ""
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from torch_embers.annotate.queue import tables
 from torch_embers.classify.text import clean
-from torch_embers.console import plain
+from torch_embers.escaping import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 RAW_CHARS, THREAD_CHARS = 60_000, 60_000
 """What is shown of one item at most; a person decides long before."""
 COMMENTS = 200
-_INVISIBLE = dict.fromkeys((*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF))
 """Characters of no width or that turn the direction of writing: in a terminal they only hide or reorder."""
 
 
@@ -107,7 +106,7 @@ def _thread(body: str, comments: Iterable[tuple[Any, ...]], *, cleaned: bool) ->
 
 def shown_text(text: str, style: str = "") -> Text:
     """Untrusted text that is safe for a terminal: no control characters, no markup, nothing invisible."""
-    return Text.from_markup(plain(text.translate(_INVISIBLE)), emoji=False, style=style)
+    return Text(visible(text), style=style)
 
 
 def wrapped(text: str, out: Console) -> list[Text]:

@@ -99,5 +99,9 @@ def root(
     if verbose:
         import logging  # light commands do without
 
-        logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+        from torch_embers.cli.log import VisibleFormatter
+
+        handler = logging.StreamHandler()
+        handler.setFormatter(VisibleFormatter("%(asctime)s %(name)s: %(message)s"))
+        logging.basicConfig(level=logging.WARNING, handlers=[handler])
         logging.getLogger("torch_embers").setLevel(logging.DEBUG)

@@ -1,6 +1,6 @@
 """Arrow tables as bytes, the same for the same rows: CSV for any tool, Parquet with types and descriptions.
 
-Texts that a spreadsheet would take for a formula are guarded in CSV alone (normalize.py).
+Texts are made safe to open in a spreadsheet in CSV alone (escaping.py); Parquet keeps them as they came.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from torch_embers.normalize import guarded
+from torch_embers.escaping import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +50,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return guarded(value)
+        return csv_text(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):

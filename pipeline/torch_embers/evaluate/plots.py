@@ -13,6 +13,7 @@ import numpy as np
 
 from torch_embers import drawing
 from torch_embers.errors import InputError
+from torch_embers.escaping import csv_text
 from torch_embers.statistics.intervals import wilson
 
 if TYPE_CHECKING:
@@ -134,6 +135,6 @@ def _confusion_csv(report: Report, path: Path) -> Path:
     names = list(report.classes)
     with path.open("w", newline="", encoding="utf-8") as stream:
         rows = csv.writer(stream)
-        rows.writerow(["truth", *names])
-        rows.writerows([name, *row] for name, row in zip(names, report.scores[-1].confusion, strict=True))
+        rows.writerow(["truth", *map(csv_text, names)])
+        rows.writerows([csv_text(name), *row] for name, row in zip(names, report.scores[-1].confusion, strict=True))
     return path

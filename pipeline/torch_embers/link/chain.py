@@ -8,11 +8,11 @@ own: people name the change they talk about long before anybody links it formall
 from __future__ import annotations
 
 import textwrap
-import unicodedata
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.escaping import visible
 from torch_embers.link import relations as rulebook
 
 if TYPE_CHECKING:
@@ -302,6 +302,5 @@ def _about(facts: Facts) -> str:
 
 def printable(text: str) -> str:
     """One line without control or direction characters, shortened to ``MAX_TITLE``."""
-    visible = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in text[: 4 * MAX_TITLE])
-    line = " ".join(visible.split())
+    line = " ".join(visible(text[: 4 * MAX_TITLE]).split())
     return line if len(line) <= MAX_TITLE else line[: MAX_TITLE - 1].rstrip() + "…"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import resources
 from torch_embers.builds.registry import environment_key
 from torch_embers.errors import InputError
-from torch_embers.normalize import unguarded
+from torch_embers.escaping import unguarded
 from torch_embers.store import rows
 
 if TYPE_CHECKING:

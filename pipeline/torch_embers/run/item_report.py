@@ -6,8 +6,9 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
+from torch_embers.escaping import markdown as escaped
+from torch_embers.escaping import markdown_code
 from torch_embers.run.matrix import OWN, Entry, builds_of, entries, preferred
-from torch_embers.run.reports import escaped
 from torch_embers.store import schema
 
 if TYPE_CHECKING:
@@ -204,12 +205,12 @@ def comment(report: ItemReport) -> str:
     lines = ["Re-checked with a standalone script on released builds:", ""]
     for name, provenance in sorted({(e.case, e.provenance) for e in report.verdicts}):
         own = [e for e in report.verdicts if (e.case, e.provenance) == (name, provenance)]
-        lines += [f"**{name}**", "", "| PyTorch | result | runs that showed it | control | what was seen |"]
+        lines += [f"**{escaped(name)}**", "", "| PyTorch | result | runs that showed it | control | what was seen |"]
         lines += ["| --- | --- | --- | --- | --- |"]
         lines += [_comment_row(entry) for entry in own]
         environments = sorted({e.place for e in own})
         lines += ["", *(f"Environment: {escaped(text, LONGEST_CELL)}" for text in environments), ""]
-        lines += [f"Command: `python {name}.py` (exit code 1: the bug is there, 0: it is not)", ""]
+        lines += [f"Command: {markdown_code(f'python {name}.py')} (exit code 1: the bug is there, 0: it is not)", ""]
     lines.append(
         "`absent`: a bug with the hit rate of the control would survive this many clean runs with a probability of at "
         "most 1 %. `not_seen`: the runs were clean, but no build here shows the bug, so it may still be there."

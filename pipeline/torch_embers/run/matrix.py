@@ -12,7 +12,7 @@ import orjson
 from packaging.version import InvalidVersion, Version
 
 from torch_embers import resources
-from torch_embers.normalize import guarded
+from torch_embers.escaping import csv_cell, visible
 from torch_embers.store import schema
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def as_csv(verdicts: Sequence[Entry]) -> str:
         row = entry.row()
         rate = entry.detectable_rate
         row |= {"decided_at": _iso(entry.decided_at), "detectable_rate": "" if rate is None else f"{rate:.4f}"}
-        writer.writerow(row | {name: guarded(value) for name, value in row.items() if isinstance(value, str)})
+        writer.writerow({name: csv_cell(value) for name, value in row.items()})
     return out.getvalue()
 
 
@@ -171,5 +171,5 @@ def _iso(moment: datetime) -> str:
 
 
 def _xml(text: str) -> str:
-    """Text without what XML 1.0 cannot hold."""
-    return "".join(c for c in text if c in "\t\n" or 0x20 <= ord(c) < 0xD800 or 0xE000 <= ord(c) < 0xFFFE)
+    """Text without what XML 1.0 cannot hold, and without what nobody sees."""
+    return "".join(c for c in visible(text) if c in "\t\n" or 0x20 <= ord(c) < 0xD800 or 0xE000 <= ord(c) < 0xFFFE)

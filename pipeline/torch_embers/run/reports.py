@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from torch_embers.errors import InputError
+from torch_embers.escaping import item_link
+from torch_embers.escaping import markdown as escaped
 from torch_embers.run import matrix
 from torch_embers.run.status import ANNOUNCED, CONFIRMED
 
@@ -86,9 +88,9 @@ def as_table(result: Recheck) -> dict[str, Any]:
 def markdown(result: Recheck) -> str:
     """A re-check as a page."""
     lines = [
-        f"# Re-check against PyTorch {result.reference.version}",
+        f"# Re-check against PyTorch {escaped(result.reference.version)}",
         "",
-        f"{result.made_at}, {result.reference.identity}",
+        f"{result.made_at}, {escaped(result.reference.identity)}",
     ]
     for status in ANNOUNCED:
         own = [change for change in result.news if change.status == status]
@@ -106,13 +108,5 @@ def markdown(result: Recheck) -> str:
 
 def _entry(change: Change) -> list[str]:
     was = f" (was {change.previous})" if change.previous else ""
-    head = f"- {escaped(change.repo)}#{change.number} on {change.backend}{was}: {escaped(change.title)}"
+    head = f"- {item_link(change.repo, change.number)} on {change.backend}{was}: {escaped(change.title)}"
     return [head, *(f"  - {escaped(line)}" for line in change.evidence)]
-
-
-def escaped(text: str, longest: int = 300) -> str:
-    """Text from outside that stays text in Markdown: no cell is left, nobody is notified, nothing becomes a link."""
-    kept = " ".join(text.split())[:longest]
-    for mark in "\\`|<>[]*_#~":
-        kept = kept.replace(mark, f"\\{mark}")
-    return kept.replace("@", "@\u200b").replace("://", ":\u200b//")

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torch_embers.console import age, plain, size_text, stdout, table
+from torch_embers.escaping import visible
 from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
 from torch_embers.run.matrix import OWN, builds_of, changes
 from torch_embers.run.recheck import evidence_line
@@ -79,14 +80,14 @@ def print_linked(done: Linked) -> None:
 def print_reduction(made: Reduction) -> None:
     """Print a minimised script, and how it came about."""
     out = stdout()
-    out.print(made.minimized.code, markup=False, soft_wrap=True)
+    out.print(visible(made.minimized.code), markup=False, soft_wrap=True)
     steps = [(step.name, step.before, step.after, step.tests) for step in made.minimized.steps]
     out.print(table("", [("pass", False), ("characters", True), ("after", True), ("tests", True)], steps))
     agreed = ", ".join(f"{name} {outcome}" for name, outcome in made.agree.items())
     out.print(
         f"{made.lines_before} lines to {made.lines_after}, {made.before:,} characters to {made.after:,}, "
-        f"{made.minimized.tests:,} tests in {made.seconds:,.1f} s on {plain(made.build.name)}; together: {agreed}"
-        + (" (stopped: out of tests)" if made.minimized.stopped else "")
+        f"{made.minimized.tests:,} tests in {made.seconds:,.1f} s on {plain(made.build.name)}; "
+        f"together: {plain(agreed)}" + (" (stopped: out of tests)" if made.minimized.stopped else "")
     )
 
 
@@ -96,13 +97,8 @@ def print_reached(reached: Reached) -> None:
     mark, style = STYLES[cell.decision.verdict]
     line = Text(f"{reached.place}/{reached.total} ", style="dim")
     line.append(f"{mark} {cell.build.name:<10} ", style=style)
-    line.append(plain_text(evidence_line(cell)), style="")
+    line.append(" ".join(visible(evidence_line(cell)).split()), style="")
     stdout().print(line)
-
-
-def plain_text(text: str) -> str:
-    """Foreign text for a ``Text``, which needs no escaping of markup."""
-    return "".join(c for c in text if c.isprintable())
 
 
 def print_summary(done: RunSummary) -> None:
@@ -132,7 +128,7 @@ def print_matrix(verdicts: Sequence[Entry]) -> None:
         made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
         made.add_column("case", overflow="fold")
         for build in shown:
-            made.add_column(build, justify="center", no_wrap=True)
+            made.add_column(plain(build), justify="center", no_wrap=True)
         for case, provenance in lines:
             marks = [_mark(cells.get((case, provenance, build))) for build in shown]
             made.add_row(plain(case) + (OWN_MARK if mixed and provenance == OWN else ""), *marks)

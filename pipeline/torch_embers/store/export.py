@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from torch_embers.errors import InputError
+from torch_embers.escaping import csv_sql
 from torch_embers.store import schema
 from torch_embers.store.views import quoted
 
@@ -46,6 +47,10 @@ TABLES = (
 """What an export holds: tables and views of general use. Raw pages only on request: they are large."""
 
 
+_NO_TEXT = frozenset({"BOOLEAN", "INTEGER", "BIGINT", "HUGEINT", "DOUBLE", "DATE", "TIMESTAMP", "BLOB"})
+"""Types whose values no stranger wrote."""
+
+
 @dataclass(frozen=True, slots=True)
 class Exported:
     """One written file."""
@@ -78,7 +83,8 @@ def _write(connection: duckdb.DuckDBPyConnection, table: str, path: Path, option
     """Write one file beside its place and move it there when it is whole."""
     partial = path.with_name(path.name + ".part")
     try:
-        copied = connection.execute(f"COPY (FROM {table}) TO {quoted(str(partial))} ({options})").fetchall()
+        rows = _safe_to_open(connection, table) if path.suffix == ".csv" else f"FROM {table}"
+        copied = connection.execute(f"COPY ({rows}) TO {quoted(str(partial))} ({options})").fetchall()
         partial.replace(path)
     except (duckdb.IOException, OSError) as error:
         # an error that names the file is about the target, any other about the database
@@ -88,3 +94,11 @@ def _write(connection: duckdb.DuckDBPyConnection, table: str, path: Path, option
             partial.unlink()
         raise InputError(f"{path} cannot be written: {str(error).splitlines()[0]}") from error
     return Exported(table, path, int(copied[0][0]))
+
+
+def _safe_to_open(connection: duckdb.DuckDBPyConnection, table: str) -> str:
+    """A query of a table whose texts a spreadsheet or an editor shows as they are; numbers and times stay."""
+    columns = connection.execute(f"DESCRIBE {table}").fetchall()
+    named = [(f'"{name}"', str(kind)) for name, kind, *_ in columns]
+    cells = [name if kind in _NO_TEXT else f"{csv_sql(f'{name}::VARCHAR')} AS {name}" for name, kind in named]
+    return f"SELECT {', '.join(cells)} FROM {table}"

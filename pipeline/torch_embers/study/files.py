@@ -8,6 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
+from torch_embers.escaping import csv_cell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,7 @@ def as_csv(rows: Sequence[Mapping[str, Any]], cell: Callable[[Any], Any] = lambd
     if rows:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(rows[0])
-        writer.writerows([None if value is None else cell(value) for value in row.values()] for row in rows)
+        writer.writerows([None if value is None else csv_cell(cell(value)) for value in row.values()] for row in rows)
     return out.getvalue()
 
 

@@ -1,0 +1,280 @@
+"""Text of strangers on its way out: no terminal, spreadsheet or GitHub page may obey it, whatever command prints it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+from unittest.mock import MagicMock
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support import case_of, run_embers
+from torch_embers import escaping
+from torch_embers.cli.log import VisibleFormatter
+from torch_embers.console import stderr, stdout, table
+from torch_embers.repro import bank
+from torch_embers.run import reports
+from torch_embers.run.recheck import Change, Recheck
+from torch_embers.store.store import Store
+from torch_embers.study import files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from rich.console import Console
+
+UNSEEN = "\u202e\u2066\u2069\u200b\u200d\u2060\ufeff\x1b[31m\x9b\x07\x00\u00ad\U000e0041"
+EVIL = f"=cmd()|x {UNSEEN} [red]x[/red] [/] :bug: www.evil.org http://evil.org GH-7 gh-8 o/n#7 #9 @user <b> `x` $a$"
+NOT_STORED = str.maketrans("", "", "\x00")
+REPO, NUMBER = "a/b", 1
+
+
+def unseen(text: str) -> set[str]:
+    """Characters that a terminal obeys or nobody sees."""
+    return {c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c not in "\n\t\r"}
+
+
+# ---- one function for each way out -----------------------------------------------------------------------------------
+
+
+@given(st.text())
+def test_visible_text_has_nothing_unseen_and_stays_as_it_is_the_second_time(text: str) -> None:
+    once = escaping.visible(text)
+    assert unseen(once) == set()
+    assert "\r" not in once
+    assert escaping.visible(once) == once
+
+
+def test_what_people_write_stays() -> None:
+    for text in ("", "plain", "tab\tand\nline", "Ünïcödé 中文 🐛 ⚠️ ≥ 2.0", "x[0] < y"):
+        assert escaping.visible(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+1 for this", "'+1 for this"),
+        ("-", "'-"),
+        ("@user", "'@user"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        ("\u200b=1+1", "'=1+1"),
+        ("\x1b=1+1", "'=1+1"),
+        ("'=1", "''=1"),
+        ("-1.5", "-1.5"),
+        ("+2e10", "+2e10"),
+        ("1-1", "1-1"),
+        ("two\r\nlines", "two\r\nlines"),
+    ],
+)
+def test_a_cell_of_a_csv_file_is_no_formula_and_numbers_stay_numbers(text: str, cell: str) -> None:
+    assert escaping.csv_text(text) == cell
+    assert escaping.csv_cell(-1.5) == -1.5
+    assert escaping.csv_cell(None) is None
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.sampled_from(["-1", "=1", EVIL]))
+def test_the_database_writes_the_same_cells(text: str) -> None:
+    text = text.translate(NOT_STORED)
+    [(cell,)] = duckdb.execute(f"SELECT {escaping.csv_sql('t')} FROM (SELECT $text AS t)", {"text": text}).fetchall()
+    assert cell == escaping.csv_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("@user", "@&#8203;user"),
+        ("o/n#7", r"o/n\#&#8203;7"),
+        ("GH-7 gh-8", "GH-&#8203;7 gh-&#8203;8"),
+        ("high-5", "high-5"),
+        ("www.a.b", "www&#8203;.a.b"),
+        ("https://a.b", "https:&#8203;//a.b"),
+        ("a | b\n# c", r"a \| b \# c"),
+        ("&lt;b> [x](y) `z` $a$ *b* _c_ ~d~ \\", r"\&lt;b\> \[x\](y) \`z\` \$a\$ \*b\* \_c\_ \~d\~ \\"),
+        ("\x1b[31m\u202ered", r"\[31mred"),
+    ],
+)
+def test_text_stays_text_in_markdown(text: str, written: str) -> None:
+    assert escaping.markdown(text) == written
+
+
+def assert_harmless_markdown(page: str) -> None:
+    assert unseen(page) == set()
+    page = page.replace("&#8203;", "|")
+    for form in (r"@\w", r"(?<![\w.])#\d", r"/\w+\\?#\d", r"(?i)\bgh-\d", r"www\.", r"(?<!\]\()https?://", r"(?<!\\)<"):
+        assert not re.search(form, page), (form, page)
+
+
+@given(st.text(st.sampled_from("@#:/.-wghGH1a&;\u200b \n<`")))
+def test_nothing_in_markdown_notifies_or_links(text: str) -> None:
+    assert_harmless_markdown(escaping.markdown(text))
+
+
+@pytest.mark.parametrize("console", [stdout, stderr])
+def test_no_markup_and_no_emoji_code_of_strangers_is_read(
+    console: Callable[[], Console], capsys: pytest.CaptureFixture[str]
+) -> None:
+    console().print(table("", [("title", False)], [["[red]x[/red] :bug: [/] \\"]]))
+    said = capsys.readouterr()
+    assert "[red]x[/red] :bug: [/] \\" in said.out + said.err
+
+
+# ---- a hostile item through every command ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """One item, its case, its builds and its verdicts, with hostile text wherever a stranger can put it."""
+    made = Store(tmp_path_factory.mktemp("hostile") / "e.duckdb")
+    evil = EVIL.translate(NOT_STORED)
+    case = case_of(name="pt1_evil", issues=[f"{REPO}#{NUMBER}"])
+    with made.writer("test", create=True) as writer, writer.transaction() as connection:
+        bank.save(connection, [case])
+        connection.execute("UPDATE cases SET summary = ?", [evil])
+        connection.execute(
+            "INSERT INTO items (repo, number, kind, title, body, state, state_reason, author, labels, created_at, "
+            "updated_at, closed_at, content_hash) VALUES (?, 1, 'issue', $2, $3, 'closed', 'completed', $2, [$2], "
+            "'2024-01-01', '2024-01-02', '2024-01-02', 'h')".replace("?", "$1"),
+            [REPO, evil, f"{evil} reverts #2"],
+        )
+        connection.execute("INSERT INTO items (repo, number, kind, title) VALUES ($1, 2, 'pull', $2)", [REPO, evil])
+        connection.execute(
+            "INSERT INTO comments (repo, number, comment_id, body, author, created_at) VALUES ($1, 1, 'c', $2, $2, "
+            "'2024-01-02')",
+            [REPO, evil],
+        )
+        connection.execute(
+            "INSERT INTO links (repo, number, target_repo, target_number, relation, evidence, found_in, found_id, snippet) "
+            "VALUES ($1, 2, $1, 1, 'fixes', 'text', 'title', '2', $2)",
+            [REPO, evil],
+        )
+        connection.execute(
+            "INSERT INTO rejects (source, origin, line, reason, raw) VALUES ('jsonl', $1, 1, $1, $1)", [evil]
+        )
+        for place, version in enumerate(("2.9.1", "2.10.0")):
+            connection.execute(
+                "INSERT INTO builds (build, name, version, channel, platform, python, seen_at) "
+                "VALUES ($1, $2, $1, 'release', $2, '3.11', '2024-01-01')",
+                [version, f"{evil}{place}"],
+            )
+        connection.execute(
+            "INSERT INTO environments (environment, device, system, processor, threads, seen_at) "
+            "VALUES ('e', 'cpu', $1, $1, 2, '2024-01-01')",
+            [evil],
+        )
+        connection.execute(
+            "INSERT INTO verdicts (case_hash, build, environment, profile, batch, verdict, flaky, k, n, control, "
+            "control_k, control_n, detail, decided_at) SELECT $1, unnest(['2.9.1', '2.10.0']), 'e', 'reviewed', 0, "
+            "'occurs', false, 1, 3, 'none', 0, 0, $2, '2024-01-01'",
+            [case.hash, evil],
+        )
+        connection.execute(
+            "INSERT INTO status_history (repo, number, backend, reference, status, evidence, decided_at) "
+            "VALUES ($1, 1, 'cpu', '2.10.0', 'closed_but_occurs', $2, '2024-01-01')",
+            [REPO, evil],
+        )
+        connection.execute(
+            "INSERT INTO gold_labels (repo, number, scheme, value, annotator_kind, annotator, evidence) "
+            "VALUES ($1, 1, 'consequence', 'crash', 'human', $2, $2)",
+            [REPO, evil],
+        )
+    return made
+
+
+COMMANDS = {
+    "list": ("list", "--repo", REPO),
+    "cases": ("cases",),
+    "show": ("show", NUMBER, "--repo", REPO),
+    "show a pull request": ("show", 2, "--repo", REPO),
+    "chain": ("chain", NUMBER, "--repo", REPO),
+    "comment": ("comment", NUMBER, "--repo", REPO),
+    "matrix": ("matrix",),
+    "status": ("status",),
+    "funnel": ("funnel",),
+    "link": ("link",),
+    "an unknown item": ("show", 9, "--repo", EVIL.translate(NOT_STORED)),
+    "an unknown file": ("mine", "--source", "jsonl", f"/no/{EVIL.translate(NOT_STORED).replace('/', '')}"),
+}
+
+
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS.keys())
+@pytest.mark.parametrize("width", ["160", "60"])
+def test_no_command_lets_text_of_strangers_steer_a_terminal(
+    store: Store, arguments: tuple[object, ...], width: str
+) -> None:
+    done = run_embers(*arguments, "--database", store.path, COLUMNS=width)
+    assert done.returncode in (0, 3, 5), done.stderr
+    assert unseen(done.stdout + done.stderr) == set()
+    assert "\r" not in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [COMMANDS["show"], COMMANDS["list"]])
+def test_markup_in_a_title_is_printed_as_it_stands(store: Store, arguments: tuple[object, ...]) -> None:
+    said = "".join(run_embers(*arguments, "--database", store.path, COLUMNS="400").stdout.split())
+    assert "[red]x[/red][/]:bug:" in said
+
+
+def test_a_comment_to_paste_notifies_nobody(store: Store) -> None:
+    assert_harmless_markdown(run_embers("comment", NUMBER, "--repo", REPO, "--database", store.path).stdout)
+
+
+def cells(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.glob("*.csv")):
+        with path.open(newline="", encoding="utf-8") as stream:
+            yield from (cell for row in csv.reader(stream) for cell in row)
+
+
+def test_no_exported_cell_is_a_formula_and_programs_get_the_text_as_it_came(store: Store, tmp_path: Path) -> None:
+    evil = EVIL.translate(NOT_STORED)
+    for form in ("csv", "jsonl", "parquet"):
+        assert run_embers("export", "--to", tmp_path, "--format", form, "--database", store.path).returncode == 0
+    found = list(cells(tmp_path))
+    assert sum("[red]x[/red]" in cell for cell in found) > 10
+    for cell in found:
+        assert unseen(cell) == set()
+        assert not re.match(r"[=+\-@\t\r\n]", cell) or re.fullmatch(escaping.NUMBER, cell), cell
+    [first, _] = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert first["title"] == evil
+    path = tmp_path / "items.parquet"
+    assert duckdb.execute(f"SELECT title FROM '{path}' WHERE number = 1").fetchall() == [(evil,)]
+
+
+def test_the_matrix_in_every_form_is_harmless(store: Store, tmp_path: Path) -> None:
+    for form in ("csv", "junit"):
+        path = tmp_path / f"matrix.{form}"
+        done = run_embers("matrix", f"--{form}", path, "--database", store.path)
+        assert done.returncode == 0, done.stderr
+        assert unseen(path.read_text(encoding="utf-8")) == set()
+    assert not [cell for cell in cells(tmp_path) if re.match(r"[=+\-@\t]", cell)]
+
+
+def test_a_report_of_a_re_check_is_harmless(tmp_path: Path) -> None:
+    change = Change(REPO, NUMBER, EVIL, "cpu", "closed_but_occurs", None, (f"pt1: occurs 1/3 {EVIL}",))
+    reference = MagicMock(version=EVIL, identity=EVIL, public_version=EVIL)
+    result = Recheck(reference, "2026-01-01T00:00:00Z", (), (change,), {"fixed": 1}, 1, 0.0)
+    reports.save(tmp_path, result, [])
+    page = (tmp_path / "recheck.md").read_text(encoding="utf-8")
+    assert_harmless_markdown(page)
+    assert r"[a/b\#&#8203;1](https://redirect.github.com/a/b/issues/1)" in page
+    assert json.loads((tmp_path / "recheck.json").read_bytes())["changes"][0]["title"] == EVIL
+
+
+def test_files_of_the_study_are_harmless(tmp_path: Path) -> None:
+    written = files.write(tmp_path / "f.csv", files.as_csv([{"title": EVIL, "change": -1.5, "none": None}]))
+    assert written.read_text(encoding="utf-8").endswith(",-1.5,\n")
+    assert unseen(written.read_text(encoding="utf-8")) == set()
+    assert list(cells(tmp_path))[3].startswith("'=")
+
+
+def test_a_logged_line_is_harmless() -> None:
+    record = logging.LogRecord("x", logging.INFO, "f", 1, "%s", (EVIL,), None)
+    assert unseen(VisibleFormatter("%(message)s").format(record)) == set()
