@@ -192,6 +192,23 @@ def test_releases_after_the_day_have_no_verdicts_yet() -> None:
     assert found == [("1.13.1",), ("2.1.2",), ("2.9.1",)]  # 2.10.0 came out in January 2026
 
 
+def test_for_an_earlier_day_only_a_dated_closing_counts(catalog_template: Path) -> None:
+    day = date(2024, 7, 31)
+    with Store(catalog_template).read() as connection:
+        samples.prepare(connection, samples.load(day))
+        then = connection.execute(
+            "SELECT k.closing, coalesce(d.evidence_date, i.closed_at::DATE), count(*) FROM study_closings k "
+            "JOIN main.items i USING (repo, number) LEFT JOIN item_dispositions d USING (repo, number) "
+            "WHERE i.state = 'closed' GROUP BY ALL"
+        ).fetchall()
+    assert {closing for closing, closed_on, _ in then if closed_on is None} == {None}
+    assert {closing for closing, closed_on, _ in then if closed_on and closed_on > day} == {"open"}
+    assert {closing for closing, closed_on, _ in then if closed_on and closed_on <= day} <= {
+        "closed as fixed",
+        "closed otherwise",
+    }
+
+
 def test_every_file_of_the_samples_was_counted_by_hand_and_says_what_it_does() -> None:
     assert set(SAMPLE_QUERIES) == set(COUNTED) | {"rewound"}  # rewound: the next section
     for name, path in SAMPLE_QUERIES.items():

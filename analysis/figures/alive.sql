@@ -3,15 +3,11 @@
 -- is left out where it did not.
 WITH decided AS (
     SELECT v.version, v.released, v.place,
-           CASE WHEN i.state = 'open' THEN 'open'
-                WHEN d.disposition = 'fixed' AND v.is_report THEN 'closed as fixed'
-                ELSE 'closed otherwise' END AS class,
-           CASE WHEN i.state = 'closed' AND d.disposition = 'fixed' AND v.is_report THEN v.report_occurs
-                ELSE v.occurs END AS occurs
+           CASE WHEN k.closing = 'closed as fixed' AND NOT v.is_report THEN 'closed otherwise' ELSE k.closing END AS class,
+           CASE WHEN k.closing = 'closed as fixed' AND v.is_report THEN v.report_occurs ELSE v.occurs END AS occurs
     FROM study_verdicts v
-    JOIN items i USING (repo, number)
-    LEFT JOIN item_dispositions d USING (repo, number)
-    WHERE i.state IS NOT NULL AND coalesce(nullif(i.kind, ''), 'issue') = 'issue'
+    JOIN study_closings k USING (repo, number)
+    WHERE k.closing IS NOT NULL
 )
 SELECT version AS release, released, class, count(*) FILTER (WHERE occurs) AS k, count(*) AS n
 FROM decided WHERE occurs IS NOT NULL GROUP BY version, released, place, class ORDER BY place, class;

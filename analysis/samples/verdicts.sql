@@ -22,3 +22,19 @@ WHERE verdict IN ('occurs', 'absent', 'not_seen') AND l.released < (SELECT befor
   AND NOT EXISTS (SELECT 1 FROM study_labels b WHERE b.repo = r.repo AND b.number = r.number
                   AND b.scheme = 'bug_type' AND b.value = 'not_a_bug')
 GROUP BY ALL;
+
+-- What had the tracker decided about an issue by the end of the time? Closed as fixed: its thread shows a fix. For a day in the past only a
+-- dated closing counts: an issue that was closed later was open then, and one whose closing nobody dates is left out (NULL). A pull
+-- request is no bug and is not in the table.
+CREATE OR REPLACE TEMP TABLE study_closings AS
+WITH dated AS (
+    SELECT i.repo, i.number, i.state, d.disposition, coalesce(i.closed_at::DATE, d.evidence_date) AS closed_on
+    FROM items i LEFT JOIN item_dispositions d USING (repo, number)
+    WHERE i.state IS NOT NULL AND coalesce(nullif(i.kind, ''), 'issue') = 'issue'
+)
+SELECT repo, number,
+       CASE WHEN state = 'open' OR (t.is_past AND closed_on >= t.before_day) THEN 'open'
+            WHEN t.is_past AND closed_on IS NULL THEN NULL
+            WHEN disposition = 'fixed' THEN 'closed as fixed'
+            ELSE 'closed otherwise' END AS closing
+FROM dated, study_time t;

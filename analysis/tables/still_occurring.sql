@@ -5,17 +5,13 @@ WITH newest AS (
     FROM study_verdicts QUALIFY place = max(place) OVER ()
 ), tested AS (
     SELECT v.repo, v.number, v.version, c.scheme, c.value AS class,
-           CASE WHEN i.state = 'open' THEN 'open'
-                WHEN d.disposition = 'fixed' AND v.is_report THEN 'closed as fixed'
-                ELSE 'closed otherwise' END AS closing,
-           CASE WHEN i.state = 'closed' AND d.disposition = 'fixed' AND v.is_report THEN v.report_occurs
-                ELSE v.occurs END AS occurs
+           CASE WHEN k.closing = 'closed as fixed' AND NOT v.is_report THEN 'closed otherwise' ELSE k.closing END AS closing,
+           CASE WHEN k.closing = 'closed as fixed' AND v.is_report THEN v.report_occurs ELSE v.occurs END AS occurs
     FROM newest v
-    JOIN items i USING (repo, number)
-    LEFT JOIN item_dispositions d USING (repo, number)
+    JOIN study_closings k USING (repo, number)
     JOIN (SELECT repo, number, scheme, value FROM study_labels WHERE scheme IN ('bug_type', 'memory_type', 'consequence')
           UNION ALL SELECT repo, number, 'all', 'all' FROM newest) c USING (repo, number)
-    WHERE i.state IS NOT NULL AND coalesce(nullif(i.kind, ''), 'issue') = 'issue'
+    WHERE k.closing IS NOT NULL
 )
 SELECT version AS release, scheme, class, closing AS state, count(*) FILTER (WHERE occurs) AS k, count(*) AS n
 FROM tested WHERE occurs IS NOT NULL GROUP BY ALL ORDER BY scheme, class, state;

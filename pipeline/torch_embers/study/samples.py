@@ -103,7 +103,7 @@ def load(as_of: date | None = None) -> Plan:
         InputError: the file is malformed, or the day lies before the study's first or after the present one.
     """
     file = toml_models.load(_File, DEFINITIONS)
-    present = datetime.now(UTC).date()
+    present = _present()
     last = as_of or present
     if not file.time.first < last <= present:
         raise InputError(f"--as-of {last}: not between {file.time.first} and today, {present}")
@@ -113,6 +113,10 @@ def load(as_of: date | None = None) -> Plan:
         for sample in file.sample
     )
     return Plan(Time(file.time.first, paper_last), Time(file.time.first, last), samples, file.limits)
+
+
+def _present() -> date:
+    return datetime.now(UTC).date()
 
 
 def parse_day(text: str) -> date:
@@ -134,8 +138,8 @@ def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
     """
     connection.execute(f"SET memory_limit = '{MEMORY}'")
     before = time.last + timedelta(days=1)
-    connection.execute("CREATE OR REPLACE TEMP TABLE study_time (first_day DATE, before_day DATE)")
-    connection.execute("INSERT INTO study_time VALUES (?, ?)", [time.first, before])
+    connection.execute("CREATE OR REPLACE TEMP TABLE study_time (first_day DATE, before_day DATE, is_past BOOLEAN)")
+    connection.execute("INSERT INTO study_time VALUES (?, ?, ?)", [time.first, before, time.last < _present()])
     if not _has(connection, "study_dates"):
         for table in facts.tables():
             _fill(connection, *table)
