@@ -376,7 +376,7 @@ def test_a_graphql_limit_is_waited_for_like_any_other() -> None:
     limited = limit(20, errors({"type": "RATE_LIMITED", "message": "API rate limit exceeded"}), 200)
     good = Reply(data={"data": {"rateLimit": {"cost": 3}}})
     with serving(limited, good) as server, client(server, "a") as (made, slept):
-        made.graphql("query { x }", {})
+        made.graphql("query { x }", {}, check=lambda _: None)
         assert len(slept.pauses) == 1
         assert made.usage.points == 3
 

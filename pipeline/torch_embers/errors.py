@@ -64,6 +64,10 @@ class ShortListingError(SourceError):
     """A listing ended with fewer records than its source says it has: a silent loss if accepted."""
 
 
+class IncompleteItemsError(SourceError):
+    """Parts of some items were not answered: they wait to be read again."""
+
+
 class StoreError(EmbersError):
     """The database file cannot be used."""
 

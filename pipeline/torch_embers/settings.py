@@ -27,6 +27,7 @@ class Settings(BaseModel):
     repo: str = Field(DEFAULT_REPO, pattern=r"^[\w.-]+/[\w.-]+$", description="Repository as owner/name.")
     embedder: str = Field(DEFAULT_EMBEDDER, min_length=1, description="Embedding model: hub name or folder.")
     api_url: str = Field(DEFAULT_API_URL, pattern=r"^https?://", description="Base address of the GitHub API.")
+    allow_http: bool = Field(default=False, description="Send tokens over plain http to other machines.")
     tokens: SecretStr = Field(SecretStr(""), description="GitHub tokens, separated by commas; used in turn.")
     max_wait: float = Field(120.0, ge=0, description="Longest wait in seconds for a rate limit or a retry.")
     timeout: int = Field(30, ge=1, description="Seconds until one request counts as failed.")

@@ -22,7 +22,7 @@ let faults;
 let counters;
 
 function resetCounters() {
-  counters = { graphql: 0, rest: 0, cost: 0, nodes: 0, refused: 0, faults: 0, queries: [] };
+  counters = { graphql: 0, rest: 0, cost: 0, nodes: 0, refused: 0, faults: 0, partial: 0, queries: [] };
 }
 
 function restore() {
@@ -151,6 +151,7 @@ function nextFault(text) {
 
 function damaged(result, fault, headers) {
   if (fault?.kind === "null_node") nullNode(result, fault.index ?? 0);
+  if (fault?.kind === "partial") partial(result, fault);
   const whole = answer(200, result, headers);
   if (fault?.kind === "delay") return { ...whole, delay: fault.ms };
   if (fault?.kind === "truncated") return { ...whole, body: whole.body.slice(0, Math.floor(whole.body.length / 2)) };
@@ -167,6 +168,22 @@ function nullNode(result, index) {
   nodes[place] = null;
   const message = "Something went wrong while executing your query. Please include `0000:0000` when reporting this issue.";
   result.errors = [...(result.errors ?? []), { path: [...path, place], message }];
+}
+
+// What stands at a path becomes null (or `value`), or goes altogether (`drop`), with an error beside it unless `silent`,
+// as when a part of GitHub fails or a query is too heavy. `bubble` says how many levels above it become null with it.
+function partial(result, fault) {
+  const path = fault.path;
+  const holder = path.slice(0, -1 - (fault.bubble ?? 0)).reduce((value, key) => value?.[key], result.data);
+  const last = path[path.length - 1 - (fault.bubble ?? 0)];
+  if (holder === null || typeof holder !== "object" || !(last in holder)) return;
+  if (fault.drop) delete holder[last];
+  else holder[last] = fault.value ?? null;
+  counters.partial += 1;
+  if (fault.silent) return;
+  const message = fault.message ?? "Something went wrong while executing your query. Please include `0000:0000` when reporting this issue.";
+  const error = fault.type ? { type: fault.type, path, message } : { path, message };
+  result.errors = [...(result.errors ?? []), error];
 }
 
 function outermost(value, path) {

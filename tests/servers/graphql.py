@@ -27,7 +27,9 @@ class GraphQLStandIn(Server):
     ``contains`` (count only queries with this text). Kinds: ``response`` (``status``, ``body``, ``headers``),
     ``rate_limited`` (``reset_in`` seconds), ``truncated`` (half the JSON), ``short_body`` (fewer bytes than
     announced), ``drop`` (connection closed), ``null_node`` (``index``: one node null with an error beside it),
-    ``delay`` (``ms``).
+    ``partial`` (``path`` below ``data`` becomes null, or ``value``, or goes where ``drop`` is set; an error with
+    ``type`` and ``message`` beside it unless ``silent``; ``bubble`` levels above become null instead), ``delay``
+    (``ms``).
     """
 
     name = "graphql"
@@ -46,7 +48,7 @@ class GraphQLStandIn(Server):
         return ["node", "graphql.mjs", str(self.port), str(self.directory / "dataset.json")]
 
     def counters(self) -> Json:
-        """Return ``graphql``, ``rest``, ``cost``, ``nodes``, ``refused``, ``faults`` and ``queries``.
+        """Return ``graphql``, ``rest``, ``cost``, ``nodes``, ``refused``, ``faults``, ``partial`` and ``queries``.
 
         ``queries`` holds ``cost``, ``nodes``, ``name`` and ``variables`` of each query that was executed.
         """

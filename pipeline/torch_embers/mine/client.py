@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import requests
 from github import Auth, Github
@@ -44,11 +45,16 @@ PLAIN_WORDS = {
 }
 """Network errors in words of their own."""
 _REDIRECTS = frozenset({301, 302, 307, 308})
+_KEEP_METHOD = frozenset({307, 308})
 _INJECTION = threading.Lock()
 
 
 class DeepPageError(SourceError):
     """GitHub refuses to page further by number; the walk starts a new window."""
+
+
+class CursorRefusedError(SourceError):
+    """A place in a GraphQL listing is no longer accepted."""
 
 
 class GoneError(SourceError):
@@ -63,6 +69,14 @@ class BudgetError(SourceError):
     """The number of requests that the user allowed is used up: a planned end, not a failure."""
 
 
+class UnansweredError(SourceError):
+    """The server failed at a request again and again; ``answer`` holds what it gave in part, if anything."""
+
+    def __init__(self, message: str, answer: Answer | None = None) -> None:
+        super().__init__(message)
+        self.answer = answer
+
+
 class MovedError(SourceError):
     """The address redirects to another repository: a transferred item."""
 
@@ -75,6 +89,8 @@ Send = Callable[["Token"], tuple[int, dict[str, Any], str]]
 """Sends one request: token -> status, headers, text."""
 Classify = Callable[[int, Mapping[str, Any], object], Decision | None]
 """What to do about an answer: status, headers, parsed body -> decision, ``None`` for a good one."""
+Check = Callable[[object], str | None]
+"""Why a GraphQL answer is not the one asked for, ``None`` where it is."""
 
 
 class _RedirectError(Exception):
@@ -228,27 +244,59 @@ class GitHubClient:
 
         return self._retried(send, lambda status, headers, data: decide(status, headers, data, time.time()), address)
 
-    def graphql(self, query: str, variables: dict[str, Any], *, within_budget: bool = True) -> Answer:
+    def graphql(
+        self,
+        query: str,
+        variables: dict[str, Any],
+        *,
+        check: Check,
+        within_budget: bool = True,
+        retries: int | None = None,
+    ) -> Answer:
         """POST a GraphQL query; errors of single records are left in ``data`` for the reader.
 
-        ``within_budget=False`` is for what completes a page that was begun: without it the page would be lost.
+        Args:
+            query: its text.
+            variables: values of its variables.
+            check: says what is missing in an answer; it is asked for again then.
+            within_budget: false for what completes a page that was begun: without it the page would be lost.
+            retries: fewer than usual where a smaller query can be sent instead.
 
         Raises: as ``get``.
         """
 
         def send(token: Token) -> tuple[int, dict[str, Any], str]:
-            body = {"query": query, "variables": variables}
-            return token.github.requester.requestJson("POST", token.github.requester.graphql_url, input=body)
+            return self._post(token, {"query": query, "variables": variables})
 
         def classify(status: int, headers: Mapping[str, Any], data: object) -> Decision | None:
             now = time.time()
-            return decide(status, headers, data, now) or decide_graphql(data, headers, now)
+            if (decision := decide(status, headers, data, now) or decide_graphql(data, headers, now)) is not None:
+                return decision
+            wrong = check(data)
+            return Decision(Action.RETRY, wrong) if wrong else None
 
-        answer = self._retried(send, classify, "graphql", within_budget=within_budget)
+        answer = self._retried(send, classify, "graphql", within_budget=within_budget, retries=retries)
         quota = (answer.data.get("data") or {}).get("rateLimit")
         if isinstance(quota, dict):
             self.usage.points += int(quota.get("cost") or 0)
         return answer
+
+    def _post(self, token: Token, body: dict[str, Any]) -> tuple[int, dict[str, Any], str]:
+        """Send a query; a redirect is followed where it keeps method and server (307, 308), else refused."""
+        requester = token.github.requester
+        address = requester.graphql_url
+        for _ in range(MAX_REDIRECTS):
+            try:
+                return requester.requestJson("POST", address, input=body)
+            except _RedirectError as redirect:
+                here, there = urlsplit(address), urlsplit(urljoin(address, redirect.location))
+                if redirect.status not in _KEEP_METHOD or (there.scheme, there.netloc) != (here.scheme, here.netloc):
+                    raise SourceError(
+                        f"{address} redirects to {redirect.location} (HTTP {redirect.status}), where queries are not "
+                        "sent: check --api-url"
+                    ) from None
+                address = there.geturl()
+        raise SourceError(f"{requester.graphql_url}: more than {MAX_REDIRECTS} redirects: check --api-url")
 
     def _follow(self, token: Token, address: str, parameters: dict[str, Any] | None) -> tuple[int, dict[str, Any], str]:
         """Send, following redirects on the same server with their query (or ours where they have none)."""
@@ -273,8 +321,11 @@ class GitHubClient:
 
     # -- retries ----------------------------------------------------------------------------------------------
 
-    def _retried(self, send: Send, classify: Classify, what: str, *, within_budget: bool = True) -> Answer:
+    def _retried(
+        self, send: Send, classify: Classify, what: str, *, within_budget: bool = True, retries: int | None = None
+    ) -> Answer:
         attempt = 0
+        most = self.patience.retries if retries is None else min(retries, self.patience.retries)
         while True:
             token = self._pick()
             if within_budget and self.budget is not None and self.usage.requests >= self.budget:
@@ -282,13 +333,15 @@ class GitHubClient:
             self.usage.requests += 1
             began = time.monotonic()
             decision, answer = self._once(token, send, classify)
-            _LOG.info("%s: %s, %.2f s", what, "answered" if answer else decision.reason, time.monotonic() - began)
-            if answer is not None:
+            result = decision.reason if decision else "answered"
+            _LOG.info("%s: %s, %.2f s", what, result, time.monotonic() - began)
+            if decision is None and answer is not None:
                 return answer
             attempt += 1
-            self._react(decision, token, attempt, what)
+            self._react(decision or Decision(Action.RETRY, "no answer"), token, attempt, what, most, answer)
 
-    def _once(self, token: Token, send: Send, classify: Classify) -> tuple[Decision, Answer | None]:
+    def _once(self, token: Token, send: Send, classify: Classify) -> tuple[Decision | None, Answer | None]:
+        """Send once: the answer, and what to do about it where it is not the one asked for."""
         try:
             status, headers, text = send(token)
             self._reached = True
@@ -306,9 +359,11 @@ class GitHubClient:
         if status < 400 and data is None:
             return Decision(Action.RETRY, "an empty answer"), None
         decision = classify(status, headers, data)
-        return (decision, None) if decision else (Decision(Action.RETRY, ""), Answer(headers, text, data))
+        return decision, Answer(headers, text, data) if status < 400 else None
 
-    def _react(self, decision: Decision, token: Token, attempt: int, what: str) -> None:
+    def _react(
+        self, decision: Decision, token: Token, attempt: int, what: str, most: int, answer: Answer | None
+    ) -> None:
         """Wait and return, or raise."""
         action, reason = decision.action, decision.reason
         if action is Action.BAD_TOKEN:
@@ -325,8 +380,8 @@ class GitHubClient:
         elif action in (Action.RETRY, Action.SECONDARY):
             if not self._reached and attempt >= self.patience.first_contact:
                 raise NotReachableError(f"{self.api_url} cannot be reached ({reason})")
-            if attempt > self.patience.retries:
-                raise SourceError(f"{what}: {reason}, {attempt} times in a row: try again later")
+            if attempt > most:
+                raise UnansweredError(f"{what}: {reason}, {attempt} times in a row: try again later", answer)
             self._wait(self._pause(decision, attempt), f"{what}: {reason}")
         else:
             raise _final_error(action, what, reason)
@@ -383,6 +438,17 @@ class GitHubClient:
         return max(min(known) - time.time(), 0.0) if known else None
 
 
+def plain_http(api_url: str) -> bool:
+    """Whether requests to an address could be read on the way: http to another machine."""
+    address = urlsplit(api_url)
+    if address.scheme != "http":
+        return False
+    try:
+        return not ip_address(address.hostname or "").is_loopback
+    except ValueError:
+        return address.hostname != "localhost"
+
+
 def _short(error: BaseException) -> str:
     """What went wrong in a few words: the innermost cause, without the object addresses that urllib3 prints."""
     cause: BaseException = error
@@ -408,5 +474,6 @@ def _final_error(action: Action, what: str, reason: str) -> SourceError:
         Action.NOT_FOUND: NotFoundError,
         Action.GONE: GoneError,
         Action.DEEP_PAGE: DeepPageError,
+        Action.BAD_CURSOR: CursorRefusedError,
     }
     return kinds.get(action, SourceError)(f"{what}: {reason}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.errors import SourceError
-from torch_embers.mine import graphql_records
+from torch_embers.mine import graphql_answers, graphql_records
+from torch_embers.mine.client import CursorRefusedError, NotFoundError, UnansweredError
 from torch_embers.mine.cursor import (
     Forward,
     LinkExpiredError,
@@ -22,7 +23,7 @@ from torch_embers.mine.live import LiveSource, Totals, finish, until_passed
 from torch_embers.mine.pages import make_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from torch_embers.mine.client import Answer
     from torch_embers.store.records import Batch, Page
@@ -31,6 +32,14 @@ ISSUE_PAGE, PULL_PAGE = 50, 25
 """Items a GraphQL page: 1 + 50 x 4 connections cost 2 points, 1 + 25 x 5 cost 1."""
 COMMENTS, EVENTS = 50, 30
 """Comments and events asked for with each item; longer ones are fetched by further pages."""
+FURTHER = 100
+"""Rows of a further page, the most that GitHub gives."""
+HASTE = 1
+"""Retries of a page that can be made smaller instead."""
+MOST_FAILED = 3
+"""Items in a row of which a part is not answered, until the server is taken to fail as a whole."""
+LISTINGS = {"issues": ("repository", "issues"), "pulls": ("repository", "pullRequests")}
+"""Where the connection of each listing stands in an answer."""
 
 
 @dataclass(slots=True)
@@ -40,10 +49,16 @@ class GraphqlSource(LiveSource):
     name: str = "graphql"
     issue_page: int = ISSUE_PAGE
     pull_page: int = PULL_PAGE
+    sizes: dict[str, int] = field(default_factory=dict)
+    """Page sizes that the server answers now, where they are smaller than asked for at first."""
+    failed: int = 0
+    """How many parts of items in a row were not answered."""
 
     def _look_up(self) -> tuple[str, Totals]:
         owner, name = self.scope.repo.split("/", 1)
-        answer = self.client.graphql(graphql_records.query("repository"), {"owner": owner, "name": name})
+        variables = {"owner": owner, "name": name}
+        check = graphql_answers.counted("issues", "pullRequests")
+        answer = self.client.graphql(graphql_records.query("repository"), variables, check=check)
         repository = answer.data["data"]["repository"]
         totals = Totals(repository["issues"]["totalCount"], repository["pullRequests"]["totalCount"])
         return str(repository["nameWithOwner"]), totals
@@ -64,17 +79,17 @@ class GraphqlSource(LiveSource):
         stream = self.scope.stream("issues")
         saved = load_forward(state.get(stream))
 
-        def fetch(since: str | None, link: str | None) -> Listed[Answer]:
+        def fetch(since: str | None, link: str | None) -> Listed[list[Page]]:
             bounds: dict[str, Any] = {"since": since or self.scope.since}
             if self.scope.state != "all":
                 bounds["states"] = [self.scope.state.upper()]
             if self.scope.labels:
                 bounds["labels"] = list(self.scope.labels)
             variables = {"filter": {k: v for k, v in bounds.items() if v}, "after": link}
-            return self._list("issues", "issues", variables, self.issue_page)
+            return self._list("issues", variables)
 
         for listed, cursor in keyset(fetch, saved if saved.at else Forward(self.scope.since), steady=True):
-            yield self._batch(listed, stream, dump(cursor))
+            yield finish(listed.payload[0], listed.payload[1:], self, stream, dump(cursor))
             if until_passed(listed, self.scope.until):
                 return
 
@@ -83,55 +98,159 @@ class GraphqlSource(LiveSource):
         stream = self.scope.stream("pulls")
         states = {"open": ["OPEN"], "closed": ["CLOSED", "MERGED"]}.get(self.scope.state)
 
-        def fetch(link: str | None) -> Listed[Answer]:
+        def fetch(link: str | None) -> Listed[list[Page]]:
             variables = {"after": link, "states": states, "labels": list(self.scope.labels) or None}
             try:
-                return self._list("pulls", "pullRequests", variables, self.pull_page)
-            except SourceError as error:
-                if link is not None and "cursor" in str(error).lower():
-                    raise LinkExpiredError(str(error)) from error
-                raise
+                return self._list("pulls", variables)
+            except CursorRefusedError as error:
+                if link is None:
+                    raise
+                raise LinkExpiredError(str(error)) from error
 
         saved = load_sweep(state.get(stream))
         if saved.high is None and self.scope.since:
             saved = Sweep(high=self.scope.since)
         for listed, cursor in sweep(fetch, saved):
-            yield self._batch(listed, stream, dump(cursor))
+            yield finish(listed.payload[0], listed.payload[1:], self, stream, dump(cursor))
 
-    def _list(self, name: str, connection: str, variables: dict[str, Any], size: int) -> Listed[Answer]:
-        """Fetch one page; where the server cannot answer for a large one (timeouts, 502), ask for smaller ones."""
-        owner, repo = self.repo.split("/", 1)
-        common = {"owner": owner, "name": repo, "comments": COMMENTS, "events": EVENTS}
+    # -- pages ------------------------------------------------------------------------------------------------
+
+    def _list(self, listing: str, variables: dict[str, Any]) -> Listed[list[Page]]:
+        """Fetch one page of a listing with everything that belongs to its items; the pages are the payload."""
+        base, answer = self._ask_list(listing, variables, self.scope.stream(listing))
+        connection = graphql_answers.at(answer.data, LISTINGS[listing])
+        nodes = [n for n in graphql_records.nodes_of(connection) if n]
+        updated, keys = [str(n["updatedAt"]) for n in nodes], [str(n["id"]) for n in nodes]
+        pages = [base, *self._rest_of(base, answer, listing, variables)]
+        return Listed(updated, graphql_records.next_of(connection), pages, keys)
+
+    def _ask_list(self, listing: str, variables: dict[str, Any], request: str) -> tuple[Page, Answer]:
+        """A page of a listing; where the server fails at it (timeouts, limits of resources), a smaller one."""
+        most = self.issue_page if listing == "issues" else self.pull_page
+        common = self._names() | {"comments": COMMENTS, "events": EVENTS}
+
+        def ask(size: int, last: bool) -> Answer:
+            return self.client.graphql(
+                graphql_records.query(listing),
+                common | variables | {"first": size},
+                check=graphql_answers.defect(*LISTINGS[listing], partial=last),
+                retries=None if last else HASTE,
+            )
+
+        answer = self._shrinking(listing, most, ask)
+        return self._page(request, answer.text), answer
+
+    def _shrinking(self, name: str, most: int, ask: Callable[[int, bool], Answer]) -> Answer:
+        """Ask for a page, and for smaller ones while the server fails; the size grows back with what is answered."""
+        size = min(self.sizes.get(name, most), most)
         while True:
             try:
-                answer = self.client.graphql(graphql_records.query(name), common | variables | {"first": size})
-                break
-            except SourceError as error:
-                if type(error) is not SourceError or size == 1 or "HTTP 5" not in str(error):
+                answer = ask(size, size == 1)
+            except UnansweredError:
+                if size == 1:
+                    self.sizes[name] = most
                     raise
                 size = max(size // 4, 1)
-        listing = graphql_records.listing(answer.data, connection)
-        nodes = [n for n in graphql_records.nodes_of(listing) if n]
-        updated, keys = [str(n["updatedAt"]) for n in nodes], [str(n["id"]) for n in nodes]
-        return Listed(updated, graphql_records.next_of(listing), answer, keys)
+            else:
+                self.sizes[name] = min(size * 2, most)
+                return answer
 
-    def _batch(self, listed: Listed[Answer], stream: str, cursor: str) -> Batch:
-        answer = listed.payload
-        base = make_page(self.repo, self.name, "graphql", stream, answer.text.encode())
-        return finish(base, self.overflow_pages(answer), self, stream, cursor)
+    def _rest_of(
+        self, base: Page, answer: Answer, listing: str, variables: dict[str, Any], place: str = ""
+    ) -> list[Page]:
+        """What a page of a listing left out: further parts of its items, and the numbers of items that it lacks."""
+        pages = self.overflow_pages(base, answer)
+        missing = graphql_answers.nulls(answer.data, LISTINGS[listing])
+        if missing:
+            nodes = graphql_records.nodes_of(graphql_answers.at(answer.data, LISTINGS[listing]))
+            known = [n["number"] for n in nodes if n]
+            variables = variables | {"first": len(nodes)}
+            request = graphql_answers.asked_again(listing, variables, known, missing, place)
+            pages.append(self._numbers(listing, variables, request))
+        return pages
 
-    def overflow_pages(self, answer: Answer) -> list[Page]:
-        """Everything that did not fit beside its item, so that an item is stored whole or not yet."""
+    def _numbers(self, listing: str, variables: dict[str, Any], request: str) -> Page:
+        """The numbers of a page of which single items could not be answered; empty where these cannot be, either."""
+        try:
+            text = self.client.graphql(
+                graphql_records.query(f"numbers_{listing}"),
+                self._names() | variables,
+                check=graphql_answers.defect(*LISTINGS[listing]),
+                within_budget=False,
+                retries=HASTE,
+            ).text
+        except UnansweredError:
+            text = "{}"
+        return make_page(self.repo, self.name, graphql_answers.NUMBERS_KIND, request, text.encode())
+
+    def overflow_pages(self, base: Page, answer: Answer) -> list[Page]:
+        """Everything that did not fit beside its item, so that an item is stored whole, or waits to be read again."""
         root = (answer.data.get("data") or {}).get("repository") or {}
         pages: list[Page] = []
         todo = [more for node in graphql_records.item_nodes(root) if node for more in graphql_records.overflows(node)]
         while todo:
-            connection, node_id, after = todo.pop()
-            query = graphql_records.query(f"more_{connection}")
-            more = self.client.graphql(query, {"id": node_id, "after": after}, within_budget=False)
-            request = f"{connection} of {node_id} after {after}"
-            pages.append(make_page(self.repo, self.name, "graphql", request, more.text.encode()))
-            rest = ((more.data.get("data") or {}).get("node") or {}).get(connection)
-            if (onward := graphql_records.next_of(rest)) is not None:
-                todo.append((connection, node_id, onward))
+            connection, node_id, number, after = todo.pop()
+            text, onward = self._further(connection, node_id, after)
+            pages.append(self._page(f"{connection} of #{number} after {after} for {base.page_id}", text))
+            if onward is not None:
+                todo.append((connection, node_id, number, onward))
         return pages
+
+    def _further(self, connection: str, node_id: str, after: str) -> tuple[str, str | None]:
+        """Text of the next page of a part of an item, and where it goes on.
+
+        Raises:
+            UnansweredError: nothing came, or only in part for the third item one after the other: then the server
+                fails, not the item.
+        """
+        query = graphql_records.query(f"more_{connection}")
+
+        def ask(size: int, last: bool) -> Answer:
+            return self.client.graphql(
+                query,
+                {"id": node_id, "after": after, "first": size},
+                check=graphql_answers.defect("node", connection, partial=last),
+                within_budget=False,
+                retries=None if last else HASTE,
+            )
+
+        try:
+            answer = self._shrinking("further", FURTHER, ask)
+        except NotFoundError as error:
+            # deleted meanwhile: read again by number it becomes a tombstone
+            return json.dumps({"errors": [{"message": str(error)}]}), None
+        except UnansweredError as error:
+            self.failed += 1
+            if error.answer is None or self.failed >= MOST_FAILED:
+                raise
+            return error.answer.text, None
+        self.failed = 0
+        return answer.text, graphql_records.next_of(graphql_answers.at(answer.data, ("node", connection)))
+
+    def _page(self, request: str, text: str) -> Page:
+        return make_page(self.repo, self.name, graphql_answers.KIND, request, text.encode())
+
+    def _names(self) -> dict[str, Any]:
+        owner, name = self.repo.split("/", 1)
+        return {"owner": owner, "name": name}
+
+    def by_number(self, number: int) -> list[Page]:
+        """One item with everything that belongs to it.
+
+        Raises:
+            NotFoundError: GitHub says that there is no such item.
+            UnansweredError: there was no answer, not even in part.
+        """
+        place = ("repository", "issueOrPullRequest")
+        variables = self._names() | {"number": number, "comments": COMMENTS, "events": EVENTS}
+        answer = self.client.graphql(graphql_records.query("item"), variables, check=graphql_answers.absent(*place))
+        if graphql_answers.at(answer.data, place) is None:
+            raise NotFoundError(f"#{number}")
+        base = self._page(f"item {number}", answer.text)
+        return [base, *self.overflow_pages(base, answer)]
+
+    def by_place(self, place: str) -> list[Page]:
+        """A page of a listing again of which items could not be answered, and which numbers is not known."""
+        asked = json.loads(place)
+        base, answer = self._ask_list(asked["listing"], asked["variables"], graphql_answers.PLACE + place)
+        return [base, *self._rest_of(base, answer, asked["listing"], asked["variables"], place)]

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
+from torch_embers.mine import graphql_answers
 from torch_embers.mine.pages import reject
 from torch_embers.mine.rest_records import BadRecordError, flag, login, number_of, stated, text, whole, word
 from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Batch, Comment, Event, Item, PullFile, StatedLink
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from torch_embers.store.records import Page
+    from torch_embers.mine.graphql_answers import Place, Problem
+    from torch_embers.store.records import Page, Reading
 
 _CAMEL = re.compile(r"(?<!^)(?=[A-Z])")
-OVERFLOWING = ("comments", "timelineItems", "files")
+OVERFLOWING = ("comments", "timelineItems", "files", "closingIssuesReferences", "closedByPullRequestsReferences")
 """Connections of an item that can be longer than one page; each has a query more_<name>.graphql."""
+_FURTHER = re.compile(r"(?P<name>\w+) of #(?P<number>\d+) ")
+"""How the request of such a query begins; it ends with the page that began the reading."""
 
 
 def query(name: str) -> str:
@@ -206,41 +211,87 @@ def _parts(node: dict[str, Any], repo: str, number: int, page: Page, batch: Batc
     batch.comments += [_comment(n, repo, number, page) for n in nodes_of(node.get("comments")) if n]
     batch.events += [_event(n, repo, number, page) for n in nodes_of(node.get("timelineItems")) if n and n.get("id")]
     batch.pull_files += [_file(n, repo, number, page) for n in nodes_of(node.get("files")) if n]
+    batch.stated_links += _links(node, repo, number, page)
 
 
-def _errors_below(data: dict[str, Any]) -> list[str]:
+def _rejected(found: Sequence[Problem]) -> list[str]:
     """What the server could not answer inside an answer that is otherwise good."""
-    return [f"{'/'.join(map(str, e.get('path') or ()))}: {e.get('message')}" for e in data.get("errors") or []]
+    return [f"{'/'.join(map(str, problem.path))}: {problem.message}" for problem in found]
 
 
-def read(data: dict[str, Any], page: Page) -> Batch:
-    """Turn an answer of any of the queries into records."""
+def _places(repository: dict[str, Any]) -> Iterator[tuple[Place, Any]]:
+    """Each node of ``item_nodes`` with its place in the answer."""
+    for name in ("issues", "pullRequests"):
+        for index, node in enumerate(nodes_of(repository.get(name))):
+            yield ("repository", name, "nodes", index), node
+    if repository.get("issueOrPullRequest"):
+        yield ("repository", "issueOrPullRequest"), repository["issueOrPullRequest"]
+
+
+def read(data: dict[str, Any], page: Page, *, checked: bool = False) -> Batch:
+    """Turn an answer of any of the queries into records.
+
+    Args:
+        data: the answer.
+        page: where it came from.
+        checked: say how completely it holds each item; answers that an earlier version stored lack what this needs.
+    """
     batch = Batch()
     root = data.get("data") or {}
     repository = root.get("repository") or {}
     repo = _name(repository) or page.repo
-    for place, node in enumerate(item_nodes(repository), start=1):
-        if node is None:
-            batch.rejects.append(reject(page, place, "the server could not answer for this item", ""))
+    found = graphql_answers.problems(data)
+    for order, (place, given) in enumerate(_places(repository), start=1):
+        if given is None:
+            if not checked:  # else it waits in the queue
+                batch.rejects.append(reject(page, order, "the server could not answer for this item", ""))
             continue
+        node = graphql_answers.stated_fields(given, place, found)
         try:
             record = item(node, repo, page)
         except BadRecordError as error:
-            batch.rejects.append(reject(page, place, str(error), str(node)))
+            batch.rejects.append(reject(page, order, str(error), str(node)))
             continue
-        batch.items.append(record)
+        stated = list(graphql_answers.readings(node, place, found, page, repo, record.number)) if checked else []
+        batch.items.append(replace(record, **_unknown(stated)))
+        batch.readings += stated
         _parts(node, repo, record.number, page, batch)
-        batch.stated_links += _links(node, repo, record.number, page)
-    more = root.get("node")
-    if isinstance(more, dict) and (number := whole(more.get("number"))):
-        _parts(more, _name(more.get("repository")) or repo, number, page, batch)
-    batch.rejects += [reject(page, None, message, "") for message in _errors_below(data)]
+    if page.request.startswith(graphql_answers.PLACE):
+        batch.readings += graphql_answers.place_reading(data, page)
+    _read_further(root.get("node"), repo, page, found, batch, checked=checked)
+    lasting = [problem for problem in found if problem.hides or not checked]
+    batch.rejects += [reject(page, None, message, "") for message in _rejected(lasting)]
     return batch
 
 
-def overflows(node: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """(connection, node id, end cursor) of every part of an item that goes on."""
+def _unknown(stated: Sequence[Reading]) -> dict[str, Any]:
+    """Columns of an item that a reading with gaps cannot state."""
+    broken = {reading.part for reading in stated if not reading.sound}
+    return ({"labels": None} if "labels" in broken else {}) | ({"history": False} if "events" in broken else {})
+
+
+def _read_further(
+    node: object, repo: str, page: Page, found: Sequence[Problem], batch: Batch, *, checked: bool
+) -> None:
+    """Read the answer of a query more_<name>: the rest of one part of an item."""
+    asked = _FURTHER.match(page.request) if checked else None
+    number = whole(node.get("number")) if isinstance(node, dict) else None
+    if isinstance(node, dict) and number is not None:
+        repo = _name(node.get("repository")) or repo
+        _parts(node, repo, number, page, batch)
+    if asked is not None:
+        connection = node.get(asked["name"]) if isinstance(node, dict) else None
+        number = int(asked["number"])
+        reading = graphql_answers.further(asked["name"], connection, found, page, repo, number)
+        batch.readings.append(reading)
+        if reading.part == "events" and not reading.sound and isinstance(node, dict):
+            at = iso_utc(node.get("updatedAt"))
+            batch.items.append(Item(repo, number, updated_at=at, history=False, **page.stamp))
+
+
+def overflows(node: dict[str, Any]) -> Iterator[tuple[str, str, int, str]]:
+    """(connection, node id, number, end cursor) of every part of an item that goes on."""
     for name in OVERFLOWING:
         cursor = next_of(node.get(name))
-        if cursor is not None and isinstance(node.get("id"), str):
-            yield name, node["id"], cursor
+        if cursor is not None and isinstance(node.get("id"), str) and isinstance(node.get("number"), int):
+            yield name, node["id"], node["number"], cursor

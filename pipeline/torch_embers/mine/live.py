@@ -83,9 +83,15 @@ class LiveSource(ABC):
 
 def finish(base: Page, more: Sequence[Page], source: Source, stream: str, cursor: str) -> Batch:
     """Records of some pages together with the pages and the cursor behind them."""
+    batch = together(base, *more)
+    batch.cursors.append(SyncState(source.repo, source.name, stream, cursor, base.fetched_at))
+    return batch
+
+
+def together(*pages: Page) -> Batch:
+    """Records of some pages together with the pages."""
     batch = Batch()
-    for page in (base, *more):
+    for page in pages:
         batch.extend(readers.read(page))
         batch.pages.append(page)
-    batch.cursors.append(SyncState(source.repo, source.name, stream, cursor, base.fetched_at))
     return batch

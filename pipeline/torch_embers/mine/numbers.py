@@ -7,10 +7,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine import graphql_records
-from torch_embers.mine.client import GoneError, MovedError, NotFoundError
-from torch_embers.mine.graphql import COMMENTS, EVENTS, GraphqlSource
-from torch_embers.mine.live import finish
+from torch_embers.mine.client import CursorRefusedError, GoneError, MovedError, NotFoundError, UnansweredError
+from torch_embers.mine.graphql import MOST_FAILED, GraphqlSource
+from torch_embers.mine.graphql_answers import FAILURE_KIND
+from torch_embers.mine.live import finish, together
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.source import read_cursor
 from torch_embers.normalize import now_utc
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.mine.rest import RestSource
+    from torch_embers.mine.source import Source
     from torch_embers.store.records import Batch, Page
+    from torch_embers.store.store import Waiting
 
 
 @dataclass(slots=True)
@@ -48,46 +50,65 @@ class NumbersSource:
         stream = self.inner.scope.stream(f"numbers:{hash_of(self.numbers)}")
         done = int(read_cursor(state.get(stream)).get("done") or 0)
         for place in range(done % max(len(self.numbers), 1), len(self.numbers)):
-            base, more = self._fetch(self.numbers[place])
+            base, *more = self._fetch(self.numbers[place])
             yield finish(base, more, self, stream, json.dumps({"done": place + 1}))
 
-    def _fetch(self, number: int) -> tuple[Page, list[Page]]:
+    def _fetch(self, number: int) -> list[Page]:
         try:
             if isinstance(self.inner, GraphqlSource):
-                return self._by_graphql(self.inner, number)
+                return self.inner.by_number(number)
             return self._by_rest(self.inner, number)
         except MovedError as moved:
-            return self._gone(number, moved.location), []
+            return [self._gone(number, moved.location)]
         except (NotFoundError, GoneError):
-            return self._gone(number, None), []
+            return [self._gone(number, None)]
 
-    def _by_graphql(self, source: GraphqlSource, number: int) -> tuple[Page, list[Page]]:
-        owner, name = source.repo.split("/", 1)
-        variables = {"owner": owner, "name": name, "number": number, "comments": COMMENTS, "events": EVENTS}
-        answer = source.client.graphql(graphql_records.query("item"), variables)
-        root = (answer.data.get("data") or {}).get("repository") or {}
-        if not root.get("issueOrPullRequest"):
-            raise NotFoundError(f"#{number}")
-        base = make_page(source.repo, source.name, "graphql", f"item {number}", answer.text.encode())
-        return base, source.overflow_pages(answer)
-
-    def _by_rest(self, source: RestSource, number: int) -> tuple[Page, list[Page]]:
+    def _by_rest(self, source: RestSource, number: int) -> list[Page]:
         path = f"/repos/{source.repo}/issues/{number}"
-        base = make_page(source.repo, source.name, "rest.item", path, source.client.get(path).text.encode())
-        pages: list[Page] = []
+        pages = [make_page(source.repo, source.name, "rest.item", path, source.client.get(path).text.encode())]
         link: str | None = f"{path}/timeline"
         query: dict[str, Any] | None = {"per_page": 100}
         while link is not None:
             answer = source.client.get(link, query)
             pages.append(make_page(source.repo, source.name, "rest.timeline", f"{path}/timeline", answer.text.encode()))
             link, query = answer.link("next"), None
-        return base, pages
+        return pages
 
     def _gone(self, number: int, location: str | None) -> Page:
-        note = {"number": number, "known": number in self.known, "transferred_to": location}
-        return make_page(
-            self.repo, self.name, "github.tombstone", f"item {number}", json.dumps(note).encode(), now_utc()
-        )
+        return tombstone(self, number, known=number in self.known, location=location)
+
+
+def tombstone(source: Source, number: int, *, known: bool, location: str | None = None) -> Page:
+    """A page of our own that notes that an item is gone."""
+    note = {"number": number, "known": known, "transferred_to": location}
+    body = json.dumps(note).encode()
+    return make_page(source.repo, source.name, "github.tombstone", f"item {number}", body, now_utc())
+
+
+def waiting_batches(source: GraphqlSource, waiting: Sequence[Waiting]) -> Iterator[Batch]:
+    """Read again what was incomplete; what is still not answered goes on waiting.
+
+    Raises:
+        UnansweredError: not even a part came for several in a row.
+    """
+    failed = 0
+    for entry in waiting:
+        try:
+            pages = source.by_place(entry.place) if entry.number is None else source.by_number(entry.number)
+            failed = 0
+        except NotFoundError:
+            pages = [] if entry.number is None else [tombstone(source, entry.number, known=entry.known)]
+        except (UnansweredError, CursorRefusedError) as error:
+            failed += 1
+            if failed >= MOST_FAILED:
+                raise
+            pages = [_failure(source, entry, str(error))]
+        yield together(*pages)
+
+
+def _failure(source: GraphqlSource, entry: Waiting, message: str) -> Page:
+    note = {"place": entry.place, "number": entry.number, "message": message}
+    return make_page(source.repo, source.name, FAILURE_KIND, f"again {entry.place}", json.dumps(note).encode())
 
 
 def hash_of(numbers: Sequence[int]) -> str:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_embers.errors import EmbersError, InputError, NotReachableError, RateLimitError
+from torch_embers.errors import EmbersError, IncompleteItemsError, InputError, NotReachableError, RateLimitError
 from torch_embers.mine import runner
 from torch_embers.mine.archive import ArchiveSource
-from torch_embers.mine.client import GitHubClient, Patience
+from torch_embers.mine.client import GitHubClient, Patience, plain_http
 from torch_embers.mine.gitlog import GitSource
 from torch_embers.mine.graphql import GraphqlSource
 from torch_embers.mine.jsonl import JsonlSource
@@ -39,6 +39,8 @@ TOKEN_ADVICE = (
     "to get everything (comments, events, files, all items) set GITHUB_TOKEN to a token without any permission "
     "(github.com/settings/tokens) and run `embers mine` again"
 )
+WAITING_TRIES = 6
+"""Tries (two a run) after which an item that GitHub cannot give whole is noted and no longer an error."""
 _ARCHIVE_HOUR = re.compile(r"\d{4}-\d\d-\d\d-\d{1,2}\.json(\.gz)?$")
 
 
@@ -147,7 +149,13 @@ def _file_source(kind: str, request: Request, wanted: Scope) -> Source:
 def _client(settings: Settings, budget: int | None) -> GitHubClient:
     names = {field.name for field in fields(Patience)}
     patience = Patience(**settings.model_dump(include=names))
-    return GitHubClient(settings.api_url, settings.token_list(), patience, budget=budget)
+    tokens = settings.token_list()
+    if tokens and plain_http(settings.api_url) and not settings.allow_http:
+        raise InputError(
+            f"{settings.api_url} is not encrypted, others on the way could read the token: use https, unset the token, "
+            "or allow it by EMBERS_ALLOW_HTTP=1 (allow_http in embers.toml)"
+        )
+    return GitHubClient(settings.api_url, tokens, patience, budget=budget)
 
 
 def _known_numbers(store: Store, repo: str) -> frozenset[int]:
@@ -191,6 +199,13 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
                 runner.link_only(store)
         raise
     yield report
+    fresh = [entry.place for entry in report.waiting if entry.tries <= WAITING_TRIES]
+    if fresh:
+        named = ", ".join(fresh[:5]) + (" ..." if len(fresh) > 5 else "")
+        raise IncompleteItemsError(
+            f"{report.repo}: GitHub did not answer for all of {len(fresh)} items ({named}). "
+            "The rest is stored; run `embers mine` again later to complete them"
+        )
 
 
 def _mine_live(settings: Settings, live: _Live, store: Store, progress_of: ProgressOf) -> Report:

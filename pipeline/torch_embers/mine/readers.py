@@ -12,13 +12,15 @@ from torch_embers.mine import (
     dispositions,
     git_records,
     gitsizes,
+    graphql_answers,
     graphql_records,
     jsonl,
     rest_records,
 )
 from torch_embers.mine.pages import reject
 from torch_embers.mine.rest_records import BadRecordError
-from torch_embers.store.records import Batch, Item, Page
+from torch_embers.store.readings import ITEM
+from torch_embers.store.records import Batch, Item, Page, Reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -83,11 +85,13 @@ def tombstone(page: Page) -> Batch:
     An item that the database never had has not gone; its number was wrong.
     """
     note = json.loads(page.body)
+    number = int(note["number"])
+    answered = [Reading(page.repo, number, ITEM, page.page_id, **page.stamp)]  # nothing is left to wait for
     if not note.get("known"):
-        return Batch(rejects=[reject(page, None, f"no item #{note['number']} in {page.repo}", "")])
+        return Batch(rejects=[reject(page, None, f"no item #{number} in {page.repo}", "")], readings=answered)
     moved_to = _moved_to(note.get("transferred_to"))
-    item = Item(page.repo, int(note["number"]), deleted_at=page.fetched_at, transferred_to=moved_to, **page.stamp)
-    return Batch(items=[item])
+    item = Item(page.repo, number, deleted_at=page.fetched_at, transferred_to=moved_to, **page.stamp)
+    return Batch(items=[item], readings=answered)
 
 
 def _moved_to(address: object) -> str | None:
@@ -108,6 +112,9 @@ READERS: Mapping[str, Callable[[Page], Batch]] = {
     "rest.timeline": rest_timeline,
     "github.tombstone": tombstone,
     "graphql": lambda page: graphql_records.read(json.loads(page.body), page),
+    graphql_answers.KIND: lambda page: graphql_records.read(json.loads(page.body), page, checked=True),
+    graphql_answers.NUMBERS_KIND: lambda page: graphql_answers.unanswered(json.loads(page.body), page),
+    graphql_answers.FAILURE_KIND: lambda page: graphql_answers.failure(json.loads(page.body), page),
     archive_events.PAGE_KIND: archive_events.read_archive,
     catalog.KIND: catalog.read_catalog,
     dispositions.KIND: dispositions.read_dispositions,

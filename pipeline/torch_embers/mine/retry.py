@@ -28,6 +28,7 @@ class Action(Enum):
     NOT_FOUND = "not found"
     GONE = "gone"
     DEEP_PAGE = "page too deep"
+    BAD_CURSOR = "cursor refused"
     FATAL = "refused"
 
 
@@ -115,8 +116,7 @@ def decide(status: int, headers: Mapping[str, Any], data: object, now: float) ->
 def decide_graphql(data: object, headers: Mapping[str, Any], now: float) -> Decision | None:
     """Classify the body of a GraphQL answer that came with HTTP 200; ``None`` where it can be used.
 
-    An error below a list node is left to the reader (one record is rejected); an error of the whole query is
-    classified here.
+    An error of the whole query is classified here; what is missing inside an answer is found in ``graphql_answers``.
     """
     if not isinstance(data, dict):
         return Decision(Action.RETRY, "the answer is no JSON object")
@@ -126,6 +126,8 @@ def decide_graphql(data: object, headers: Mapping[str, Any], now: float) -> Deci
     first = str(errors[0].get("message")) if errors else ""
     if kinds & {"RATE_LIMITED", "RATE_LIMIT"}:
         return Decision(Action.PRIMARY, first, until_reset(headers, now))
+    if any(k == "INVALID_CURSOR_ARGUMENTS" for k in kinds):
+        return Decision(Action.BAD_CURSOR, first)
     top = [e for e in errors if not isinstance(e.get("path"), list) or len(e["path"]) <= 1]
     if any(e.get("type") == "NOT_FOUND" for e in top):
         return Decision(Action.NOT_FOUND, first)

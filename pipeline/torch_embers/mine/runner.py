@@ -15,6 +15,7 @@ from torch_embers.mine import readers
 from torch_embers.mine.catalog import CatalogSource
 from torch_embers.mine.client import BudgetError
 from torch_embers.mine.graphql import GraphqlSource
+from torch_embers.mine.numbers import NumbersSource, waiting_batches
 from torch_embers.mine.rest import RestSource
 from torch_embers.progress import Silent
 from torch_embers.store.records import Batch
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from torch_embers.mine.live import Totals
     from torch_embers.mine.source import Source
     from torch_embers.progress import Progress
-    from torch_embers.store.store import Store
+    from torch_embers.store.store import Store, Waiting
     from torch_embers.store.writer import Prepared, Writer
 
 AHEAD = 2
@@ -57,6 +58,8 @@ class Report:
     """Why it ended early though nothing failed (the budget)."""
     notes: list[str] = field(default_factory=list)
     links: LinkCounts | None = None
+    waiting: list[Waiting] = field(default_factory=list)
+    """Items of which a part could not be read; each run reads them again."""
 
     def add(self, batch: Prepared) -> None:
         """Count a committed batch."""
@@ -157,6 +160,7 @@ def _mine_and_check(
     for attempt in range(1, END_TRIES + 1):
         _drain(writer, source.batches(store.cursors(source.repo, source.name)), report, progress)
         report.repo = source.repo
+        _read_waiting(store, writer, source, report, progress)
         if not isinstance(source, RestSource | GraphqlSource) or not _checkable(source):
             return
         expected = source.expected()
@@ -169,6 +173,14 @@ def _mine_and_check(
         f"{source.repo}: the listing ended {END_TRIES} times with {lacking} issues missing of {expected.issues}. "
         "What was read is kept; run `embers mine` again later"
     )
+
+
+def _read_waiting(store: Store, writer: Writer, source: Source, report: Report, progress: Progress) -> None:
+    """Read again the items that were not whole, in this run or an earlier one."""
+    inner = source.inner if isinstance(source, NumbersSource) else source
+    if isinstance(inner, GraphqlSource):
+        _drain(writer, waiting_batches(inner, store.waiting(inner.repo, inner.name)), report, progress)
+        report.waiting = store.waiting(inner.repo, inner.name)
 
 
 def _checkable(source: RestSource | GraphqlSource) -> bool:

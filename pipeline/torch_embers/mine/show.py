@@ -62,6 +62,11 @@ def print_report(report: Report) -> None:
         out.print(f"links: {found.links:,} and {found.components:,} components in the database")
     if report.rejects:
         out.print(f"{report.rejects:,} records were set aside, see `embers export --table rejects`")
+    if report.waiting:
+        places = ", ".join(entry.place for entry in report.waiting[:5]) + (" ..." if len(report.waiting) > 5 else "")
+        out.print(
+            f"{len(report.waiting):,} items are incomplete and are read again by the next mine: {console.plain(places)}"
+        )
     for note in report.notes:
         out.print(f"note: {console.plain(note)}")
     if report.stopped:

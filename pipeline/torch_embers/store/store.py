@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
 
     from torch_embers.store.records import Page
     from torch_embers.store.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An item that waits to be read again: a row of ``incomplete_items``."""
+
+    place: str
+    """#number, or the place in a listing of an item whose number is not known."""
+    number: int | None
+    tries: int
+    known: bool
+    """Whether ``items`` has it."""
 
 
 class Store:
@@ -88,6 +101,17 @@ class Store:
                 "SELECT stream, cursor FROM sync_state WHERE repo = ? AND source = ?", [repo, source]
             ).fetchall()
         return {str(stream): str(cursor) for stream, cursor in rows}
+
+    def waiting(self, repo: str, source: str) -> list[Waiting]:
+        """Items that a source has to read again, those first that were tried least."""
+        with self.read() as connection:
+            rows = connection.execute(
+                "SELECT w.place, w.number, w.tries, i.number IS NOT NULL AND i.deleted_at IS NULL "
+                "FROM incomplete_items w LEFT JOIN items i USING (repo, number) "
+                "WHERE lower(w.repo) = lower(?) AND w.source = ? ORDER BY w.tries, w.number, w.place",
+                [repo, source],
+            ).fetchall()
+        return [Waiting(*row) for row in rows]
 
     def as_of(self, moment: datetime) -> pd.DataFrame:
         """The state of the tracker at ``moment`` (aware): one row per item that existed then.

@@ -1,0 +1,285 @@
+"""What is missing in a GraphQL answer. Pure.
+
+GitHub answers with HTTP 200 even where it could not find everything out: null stands for what is missing, and
+``errors`` may name it. So nothing absent is taken for an end: a listing must have its nodes and say whether it goes on
+(``defect``), and each part of an item must be there, without nulls and as long as GitHub counts it (``readings``).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.normalize import clean_text
+from torch_embers.store.readings import ITEM
+from torch_embers.store.records import Batch, Reading
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torch_embers.store.records import Page
+
+KIND = "graphql.2"
+"""Kind of the pages whose parts are checked; pages of the kind ``graphql`` were read by an earlier version."""
+PLACE = "place "
+"""How the request of a page begins that was asked for again because items without a number wait there."""
+NUMBERS_KIND = "graphql.numbers"
+"""Kind of the pages that give the numbers behind null nodes of a listing."""
+HIDDEN = frozenset({"FORBIDDEN", "NOT_FOUND", "INSUFFICIENT_SCOPES"})
+"""Errors that say that this token may not see something: to ask again gives the same."""
+LIMITED = "RESOURCE_LIMITS_EXCEEDED"
+"""The error of a query that is too heavy: a smaller page is answered."""
+CONNECTIONS: dict[str, dict[str, str]] = {
+    "Issue": {
+        "labels": "labels",
+        "comments": "comments",
+        "timelineItems": "events",
+        "closedByPullRequestsReferences": "closed_by",
+    },
+    "PullRequest": {
+        "labels": "labels",
+        "comments": "comments",
+        "timelineItems": "events",
+        "files": "pull_files",
+        "closingIssuesReferences": "closing_references",
+    },
+}
+"""Connections that are asked for with an item, and the part (``store.readings.PARTS``) that each fills."""
+FAILURE_KIND = "graphql.failure"
+"""Kind of the pages of our own that note that an incomplete item was asked for in vain."""
+
+Place = tuple[str | int, ...]
+"""Where something stands in an answer: names of fields and places in lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One entry of ``errors``."""
+
+    path: Place
+    kind: str
+    message: str
+
+    @property
+    def hides(self) -> bool:
+        """Whether it says that this token may not see something."""
+        return self.kind in HIDDEN
+
+    def below(self, place: Place) -> bool:
+        """Whether it concerns something inside of what stands at ``place``."""
+        return len(self.path) > len(place) and self.path[: len(place)] == place
+
+
+def problems(data: object) -> list[Problem]:
+    """All errors of an answer."""
+    listed = data.get("errors") if isinstance(data, dict) else None
+    found = []
+    for entry in listed if isinstance(listed, list) else []:
+        if isinstance(entry, dict):
+            path = tuple(p for p in entry.get("path") or () if isinstance(p, str | int))
+            found.append(Problem(path, str(entry.get("type") or ""), clean_text(str(entry.get("message")))))
+    return found
+
+
+def at(data: object, place: Place) -> Any:
+    """What stands at a place of an answer's ``data``; ``None`` where there is nothing."""
+    value = data.get("data") if isinstance(data, dict) else None
+    for step in place:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def gap(connection: object) -> str | None:
+    """Why a connection cannot be read, apart from single nodes; ``None`` where it can."""
+    if not isinstance(connection, dict):
+        return "is absent"
+    if not isinstance(connection.get("nodes"), list):
+        return "has no nodes"
+    info = connection.get("pageInfo")
+    if not isinstance(info, dict) or not isinstance(info.get("hasNextPage"), bool):
+        return "does not say whether it goes on"
+    if info["hasNextPage"] and not info.get("endCursor"):
+        return "goes on without a cursor"
+    return None
+
+
+def defect(*place: str, partial: bool = False) -> Callable[[object], str | None]:
+    """A check whether the connection at ``place`` is what was asked for.
+
+    Args:
+        place: the fields from the root of the answer to the connection.
+        partial: accept nodes that a limit of resources left out, because there is no smaller page to ask for.
+
+    Returns:
+        A function of the answer that says what is wrong with it, or ``None``.
+    """
+
+    def check(data: object) -> str | None:
+        for problem in problems(data):
+            listed = not problem.below((*place, "nodes"))
+            if listed or (problem.kind == LIMITED and not partial):
+                return problem.message
+        wrong = gap(at(data, place))
+        return f"{place[-1]} of the answer {wrong}" if wrong else None
+
+    return check
+
+
+def absent(*place: str) -> Callable[[object], str | None]:
+    """A check whether there is anything at ``place``, unless the answer says that it cannot be found."""
+
+    def check(data: object) -> str | None:
+        if at(data, place) is not None or any(p.kind == "NOT_FOUND" and p.path == place for p in problems(data)):
+            return None
+        return next((p.message for p in problems(data)), f"{place[-1]} is missing in the answer")
+
+    return check
+
+
+def counted(*names: str) -> Callable[[object], str | None]:
+    """A check whether a repository is there with the length of its connections."""
+
+    def check(data: object) -> str | None:
+        whole = all(isinstance(at(data, ("repository", name, "totalCount")), int) for name in names)
+        return None if whole else next((p.message for p in problems(data)), "the repository has no counts")
+
+    return check
+
+
+def nulls(data: object, place: Place) -> int:
+    """How many nodes of a listing are null although nothing says that this token may not see them."""
+    listed = at(data, place)
+    nodes = listed.get("nodes") if isinstance(listed, dict) else None
+    found = problems(data)
+    return sum(n is None and not _hidden(found, (*place, "nodes", i)) for i, n in enumerate(nodes or []))
+
+
+def _hidden(found: Sequence[Problem], place: Place) -> bool:
+    return any(p.hides and (p.path == place or p.below(place)) for p in found)
+
+
+def stated_fields(node: dict[str, Any], place: Place, found: Sequence[Problem]) -> dict[str, Any]:
+    """The node without those null fields that an error explains: they are unknown, not empty."""
+    unknown = {p.path[len(place)] for p in found if p.below(place)}
+    return {name: value for name, value in node.items() if value is not None or name not in unknown}
+
+
+def readings(
+    node: dict[str, Any], place: Place, found: Sequence[Problem], page: Page, repo: str, number: int
+) -> Iterator[Reading]:
+    """How completely the answer holds an item and each of its parts.
+
+    A page that asked for this item alone is believed in its length: counts include comments that GitHub hides.
+    """
+    failed = [p for p in found if p.below(place) and not p.hides]
+    reason = "; ".join(sorted({p.message for p in failed})) or None
+    yield Reading(repo, number, ITEM, page.page_id, sound=not failed, reason=reason, **page.stamp)
+    alone = page.request.startswith("item ")
+    for name, part in CONNECTIONS.get(str(node.get("__typename")), {}).items():
+        inner = (*place, name)
+        if _hidden(found, inner) and node.get(name) is None:
+            continue
+        total = None if alone or not isinstance(node.get(name), dict) else node[name].get("totalCount")
+        yield _reading(node.get(name), name, part, inner, found, page, repo, number, page.page_id, total)
+
+
+def further(name: str, connection: object, found: Sequence[Problem], page: Page, repo: str, number: int) -> Reading:
+    """How completely a further page holds a part; its request names the page that began the reading."""
+    part = next(parts[name] for parts in CONNECTIONS.values() if name in parts)
+    begun = page.request.rsplit(" ", 1)[-1]
+    return _reading(connection, name, part, ("node", name), found, page, repo, number, begun, None)
+
+
+def _reading(
+    connection: object,
+    name: str,
+    part: str,
+    place: Place,
+    found: Sequence[Problem],
+    page: Page,
+    repo: str,
+    number: int,
+    begun: str,
+    total: object,
+) -> Reading:
+    wrong = gap(connection)
+    nodes = connection["nodes"] if isinstance(connection, dict) and wrong is None else []
+    if any(n is None and not _hidden(found, (*place, "nodes", i)) for i, n in enumerate(nodes)):
+        wrong = "has null nodes"
+    failed = [p.message for p in found if (p.path == place or p.below(place)) and not p.hides]
+    if wrong is None and failed:
+        wrong = f"came with an error ({failed[0]})"
+    ends = isinstance(connection, dict) and gap(connection) is None and not connection["pageInfo"]["hasNextPage"]
+    reason = f"{name} {wrong}" if wrong else None
+    count = total if isinstance(total, int) else None
+    return Reading(
+        repo,
+        number,
+        part,
+        begun,
+        sound=wrong is None,
+        ends=ends or wrong is not None,
+        nodes=len(nodes),
+        total=count,
+        reason=reason,
+        **page.stamp,
+    )
+
+
+def asked_again(listing: str, variables: dict[str, Any], known: Sequence[int], missing: int, place: str) -> str:
+    """Request of the page that names the items which a listing left out.
+
+    Args:
+        listing: issues or pulls.
+        variables: those of the page of the listing.
+        known: numbers that the page gave.
+        missing: how many nodes of it were null.
+        place: where it was asked for as a place that waits, that place; else empty.
+    """
+    return json.dumps(
+        {
+            "listing": listing,
+            "variables": variables,
+            "known": list(known),
+            "missing": missing,
+            "place": place or json.dumps({"listing": listing, "variables": variables}, sort_keys=True),
+        }
+    )
+
+
+def place_reading(data: object, page: Page) -> Iterator[Reading]:
+    """A page that was asked for again: where it has no null nodes now, nothing waits there any more."""
+    place = page.request.removeprefix(PLACE)
+    listing = ("repository", "issues" if json.loads(place)["listing"] == "issues" else "pullRequests")
+    if not nulls(data, listing):
+        yield Reading(page.repo, None, ITEM, page.page_id, place=place, **page.stamp)
+
+
+def unanswered(data: object, page: Page) -> Batch:
+    """Read the numbers of a page of a listing that had null nodes: the items behind these wait to be read again.
+
+    Where there are fewer numbers than null nodes, the page itself waits to be asked for again.
+    """
+    asked = json.loads(page.request)
+    connection = at(data, ("repository", "issues" if asked["listing"] == "issues" else "pullRequests"))
+    nodes = connection.get("nodes") if isinstance(connection, dict) else None
+    numbers = {n["number"] for n in nodes or [] if isinstance(n, dict) and isinstance(n.get("number"), int)}
+    left_out = sorted(numbers - set(asked["known"]))
+    reason = "the listing had no answer for it"
+    lost = [Reading(page.repo, n, ITEM, page.page_id, sound=False, reason=reason, **page.stamp) for n in left_out]
+    found = len(left_out) >= asked["missing"]
+    lost.append(
+        Reading(page.repo, None, ITEM, page.page_id, sound=found, reason=reason, place=asked["place"], **page.stamp)
+    )
+    return Batch(readings=lost)
+
+
+def failure(data: dict[str, Any], page: Page) -> Batch:
+    """Read the note that an incomplete item was asked for in vain."""
+    number = data["number"]
+    place = None if number is not None else data["place"]
+    lost = Reading(
+        page.repo, number, ITEM, page.page_id, sound=False, reason=data["message"], place=place, **page.stamp
+    )
+    return Batch(readings=[lost])
