@@ -19,8 +19,17 @@ class RequestDate extends RealDate {
 }
 globalThis.Date = RequestDate;
 
+// Its list of issues has no pull requests, unlike GitHub's; so its search must not count any there either.
+function noPullRequests(request, response) {
+  if (!/^\/search\/issues\?.*is(:|%3A)pr\b/.test(request.url)) return false;
+  response.setHeader("Content-Type", "application/json; charset=utf-8");
+  response.end(JSON.stringify({ total_count: 0, incomplete_results: false, items: [] }));
+  return true;
+}
+
 const emit = http.Server.prototype.emit;
 http.Server.prototype.emit = function (event, ...details) {
+  if (event === "request" && noPullRequests(...details)) return true;
   const wanted = event === "request" ? details[0].headers["x-clock"] : undefined;
   if (wanted === undefined) return emit.call(this, event, ...details);
   return clock.run(RealDate.parse(wanted), () => emit.call(this, event, ...details));

@@ -231,8 +231,8 @@ class GitHubClient:
 
     # -- one request ------------------------------------------------------------------------------------------
 
-    def get(self, address: str, parameters: dict[str, Any] | None = None) -> Answer:
-        """GET a path ("/repos/o/r") or a full address of the same server.
+    def get(self, address: str, parameters: dict[str, Any] | None = None, *, within_budget: bool = True) -> Answer:
+        """GET a path ("/repos/o/r") or a full address of the same server; ``within_budget`` as in ``graphql``.
 
         Raises:
             NotReachableError, AuthenticationError, RateLimitError, NotFoundError, GoneError, DeepPageError,
@@ -242,7 +242,10 @@ class GitHubClient:
         def send(token: Token) -> tuple[int, dict[str, Any], str]:
             return self._follow(token, address, parameters)
 
-        return self._retried(send, lambda status, headers, data: decide(status, headers, data, time.time()), address)
+        def classify(status: int, headers: Mapping[str, Any], data: object) -> Decision | None:
+            return decide(status, headers, data, time.time())
+
+        return self._retried(send, classify, address, within_budget=within_budget)
 
     def graphql(
         self,

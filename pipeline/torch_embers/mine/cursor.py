@@ -17,11 +17,12 @@ Cursors are times as ISO 8601 text in UTC, which sort as text.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from torch_embers.errors import SourceError
 from torch_embers.mine.source import read_cursor
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 OVERLAP = timedelta(seconds=1)
 """Servers differ in whether `since` includes its own second, and one second can hold many items."""
+RESTARTS = 3
+"""How often a walk whose link is refused begins at the top again without coming further than before."""
 
 T = TypeVar("T")
 
@@ -44,14 +47,16 @@ class Listed(Generic[T]):
     payload: T
     keys: Sequence[object]
     """What identifies each record, in the order of ``updated``."""
+    limited: bool = False
+    """The server lists no further although there is more: the page holds nothing, and nothing follows."""
 
     def entries(self) -> list[tuple[object, str]]:
         """Each record with the time of its last change."""
         return list(zip(self.keys, self.updated, strict=True))
 
 
-class LinkExpiredError(Exception):
-    """A saved link is no longer accepted: the walk starts that part again."""
+class LinkExpiredError(SourceError):
+    """A saved link is no longer accepted: the walk starts that part again, a few times."""
 
 
 def whole_second(moment: str) -> str:
@@ -71,6 +76,14 @@ def newest(updated: Sequence[str], floor: str | None) -> str | None:
     if floor is not None:
         known.append(floor)
     return max(known, default=None)
+
+
+def oldest(updated: Sequence[str], ceiling: str | None) -> str | None:
+    """The earliest of the times and ``ceiling``, to the second."""
+    known = [whole_second(u) for u in updated]
+    if ceiling is not None:
+        known.append(ceiling)
+    return min(known, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,59 +189,116 @@ class Sweep:
     """Newest item of a sweep for new changes that is under way."""
     top_next: str | None = None
     """Where that one goes on."""
+    low: str | None = None
+    """Oldest record that the first sweep has read."""
+    top_low: str | None = None
+    """Oldest record that the sweep for new changes under way has read."""
+    limited: str | None = None
+    """What is older than this may be missing: the server listed no further."""
 
 
 def sweep(fetch: Callable[[str | None], Listed[T]], state: Sweep) -> Iterator[tuple[Listed[T], Sweep]]:
-    """Walk a listing newest change first: what is new, then what is left of the first sweep.
+    """Walk a listing newest change first: what is new, then what is left of the first sweep, then what moved meanwhile.
 
     Args:
-        fetch: called with a link, or ``None`` for the beginning; may raise ``LinkExpiredError`` for a saved link.
+        fetch: called with a link, or ``None`` for the beginning; may raise ``LinkExpiredError`` for a link.
         state: where an earlier walk ended.
 
     Yields:
         Each page with the cursor that is safe to save together with it.
+
+    Raises:
+        LinkExpiredError: a link is refused again and again, and the walk comes no further.
     """
-    if state.high is None:
-        listed = fetch(None)
-        state = Sweep(high=newest(listed.updated, None), rest=listed.next)
-        yield listed, state
-    else:
-        resumed = state.top_next is not None
-        for listed, moved in _top(fetch, state):
-            state = moved
-            yield listed, state
-        # what changed while an interrupted run lay idle stands above the place where it went on
-        for listed, moved in _top(fetch, state) if resumed else ():
-            state = moved
-            yield listed, state
-    while state.rest is not None:
-        try:
-            listed = fetch(state.rest)
-        except LinkExpiredError:
-            # the position is lost: read everything again from the top, which is slow but loses nothing
-            listed = fetch(None)
-        state = replace(state, rest=listed.next)
-        yield listed, state
+    walk = _Descent(fetch, state)
+    resumed = state.top_next is not None
+    yield from walk.beginning() if state.high is None else walk.top()
+    yield from walk.rest()
+    # an item that changed while more than one page was read, or between two runs, may have passed the walk by
+    while walk.news and (walk.pages > 1 or resumed):
+        walk.pages, walk.news, resumed = 0, False, False
+        yield from walk.top()
 
 
-def _top(fetch: Callable[[str | None], Listed[T]], state: Sweep) -> Iterator[tuple[Listed[T], Sweep]]:
-    """Read what changed since the last sweep."""
-    floor = before(state.high or "")
-    link = state.top_next
-    while True:
-        try:
-            listed = fetch(link)
-        except LinkExpiredError:
-            state, link = replace(state, top_newest=None, top_next=None), None
-            continue
-        top = state.top_newest or newest(listed.updated, state.high)
-        reached = any(whole_second(u) < floor for u in listed.updated)
-        if reached or listed.next is None:
-            yield listed, replace(state, high=top, top_newest=None, top_next=None)
-            return
-        link = listed.next
-        state = replace(state, top_newest=top, top_next=link)
-        yield listed, state
+@dataclass(slots=True)
+class _Restarts:
+    """Counts how often a walk began again; one that came further in between begins to count anew."""
+
+    reached: str | None = None
+    times: int = 0
+
+    def count(self, reached: str | None, error: LinkExpiredError) -> None:
+        self.times = self.times + 1 if reached == self.reached else 1
+        self.reached = reached
+        if self.times > RESTARTS:
+            raise error
+
+
+@dataclass(slots=True)
+class _Descent(Generic[T]):
+    """A walk newest change first, its cursor, and what the pass under way has met."""
+
+    fetch: Callable[[str | None], Listed[T]]
+    state: Sweep
+    pages: int = 0
+    news: bool = False
+    """Whether a page had anything that this run had not read from the top before."""
+    seen: set[tuple[object, str]] = field(default_factory=set)
+
+    def _moved(self, listed: Listed[T], **changed: str | None) -> tuple[Listed[T], Sweep]:
+        self.pages += 1
+        self.news = self.news or not self.seen.issuperset(listed.entries())
+        self.state = replace(self.state, **changed)
+        return listed, self.state
+
+    def beginning(self) -> Iterator[tuple[Listed[T], Sweep]]:
+        """Read the first page of the first sweep."""
+        listed = self.fetch(None)
+        high, low = newest(listed.updated, None), oldest(listed.updated, None)
+        yield self._moved(listed, high=high, rest=listed.next, low=low)
+
+    def rest(self) -> Iterator[tuple[Listed[T], Sweep]]:
+        """Read the unfinished, older part of the first sweep."""
+        restarts = _Restarts()
+        while self.state.rest is not None:
+            low = self.state.low
+            try:
+                listed = self.fetch(self.state.rest)
+            except LinkExpiredError as error:
+                # the position is lost: read everything again from the top, which is slow but loses nothing
+                restarts.count(low, error)
+                listed = self.fetch(None)
+            if listed.limited:
+                yield self._moved(listed, rest=None, limited=newest([low or self.state.high or ""], self.state.limited))
+            else:
+                yield self._moved(listed, rest=listed.next, low=oldest(listed.updated, low))
+
+    def top(self) -> Iterator[tuple[Listed[T], Sweep]]:
+        """Read what changed since the last sweep."""
+        floor = before(self.state.high or "")
+        restarts = _Restarts()
+        link = self.state.top_next
+        ended = False
+        while not ended:
+            try:
+                listed = self.fetch(link)
+            except LinkExpiredError as error:
+                restarts.count(self.state.top_low, error)
+                self.state, link = replace(self.state, top_newest=None, top_next=None), None
+                continue
+            yield self._moved(listed, **self._from_top(listed, floor))
+            self.seen.update(listed.entries())
+            link = self.state.top_next
+            ended = link is None
+
+    def _from_top(self, listed: Listed[T], floor: str) -> dict[str, str | None]:
+        """What a page of the sweep for new changes changes in the cursor."""
+        high = self.state.top_newest or newest(listed.updated, self.state.high)
+        low = oldest(listed.updated, self.state.top_low)
+        if not listed.limited and listed.next is not None and (low is None or low >= floor):
+            return {"top_newest": high, "top_next": listed.next, "top_low": low}
+        limited = newest([low or high or ""], self.state.limited) if listed.limited else self.state.limited
+        return {"high": high, "top_newest": None, "top_next": None, "top_low": None, "limited": limited}
 
 
 def dump(state: Forward | Sweep) -> str:
@@ -243,7 +313,7 @@ def load_forward(text: str | None) -> Forward:
 
 def load_sweep(text: str | None) -> Sweep:
     """Read a cursor back; an empty or foreign text starts anew."""
-    return Sweep(**{name: _field(text, name) for name in ("high", "rest", "top_newest", "top_next")})
+    return Sweep(**{known.name: _field(text, known.name) for known in fields(Sweep)})
 
 
 def _field(text: str | None, name: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch_embers.mine.client import CursorRefusedError, GoneError, MovedError, NotFoundError, UnansweredError
 from torch_embers.mine.graphql import MOST_FAILED, GraphqlSource
@@ -65,14 +65,8 @@ class NumbersSource:
 
     def _by_rest(self, source: RestSource, number: int) -> list[Page]:
         path = f"/repos/{source.repo}/issues/{number}"
-        pages = [make_page(source.repo, source.name, "rest.item", path, source.client.get(path).text.encode())]
-        link: str | None = f"{path}/timeline"
-        query: dict[str, Any] | None = {"per_page": 100}
-        while link is not None:
-            answer = source.client.get(link, query)
-            pages.append(make_page(source.repo, source.name, "rest.timeline", f"{path}/timeline", answer.text.encode()))
-            link, query = answer.link("next"), None
-        return pages
+        base = make_page(source.repo, source.name, "rest.item", path, source.client.get(path).text.encode())
+        return [base, *source.timeline(number)]
 
     def _gone(self, number: int, location: str | None) -> Page:
         return tombstone(self, number, known=number in self.known, location=location)

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from torch_embers.errors import ShortListingError, SourceError
+from torch_embers.errors import SourceError
 from torch_embers.mine.client import Answer, DeepPageError, NotFoundError
-from torch_embers.mine.cursor import Forward, LinkExpiredError, Listed, dump, keyset, load_forward, load_sweep, sweep
+from torch_embers.mine.cursor import (
+    Forward,
+    LinkExpiredError,
+    Listed,
+    Sweep,
+    dump,
+    keyset,
+    load_forward,
+    load_sweep,
+    sweep,
+)
+from torch_embers.mine.listing import Listing
 from torch_embers.mine.live import LiveSource, Totals, finish, until_passed
 from torch_embers.mine.pages import make_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from torch_embers.store.records import Batch
+    from torch_embers.store.records import Batch, Page
 
 REST_PAGE = 100
 """Largest page GitHub gives."""
-EMPTY_TRIES = 3
-"""How often a page that cannot be empty is asked for again."""
+ITEMS_WITH_PARTS = 25
+"""Items a page where comments and events are read item by item: an interruption costs what was read of a page."""
 
 
 @dataclass(slots=True)
@@ -29,6 +39,8 @@ class RestSource(LiveSource):
 
     name: str = "rest"
     page_size: int = REST_PAGE
+    _read: set[tuple[int, str]] = field(default_factory=set)
+    """Items whose comments and events this run has read, each with the time of its last change."""
 
     def _look_up(self) -> tuple[str, Totals]:
         answer = self.client.get(f"/repos/{self.scope.repo}").data
@@ -43,23 +55,23 @@ class RestSource(LiveSource):
         else:
             yield from self._items_newest_first(state)
         self.complete = True
-        if self.client.authenticated:
+        if self._item_by_item:
+            self.notes.append("comments and events were read of the items in these bounds alone, item by item")
+        elif self.client.authenticated:
             yield from self._comments(state)
             yield from self._events(state)
 
     def expected(self) -> Totals:
-        """Ask the search how many issues there are; unknown where it does not answer.
-
-        Pull requests are not compared: they stand in the same listing, so what cuts one cuts the other.
-        """
+        """Ask the search how many issues and pull requests there are; unknown where it does not answer."""
         if self.scope.narrowed:
             return Totals()
-        try:
-            answer = self.client.get("/search/issues", {"q": f"repo:{self.repo} is:issue", "per_page": 1})
-        except SourceError:
-            return Totals()
-        count = answer.data.get("total_count") if isinstance(answer.data, dict) else None
-        return Totals(issues=count if isinstance(count, int) else None)
+        listing = self._items_listing()
+        return Totals(issues=listing.count("is:issue"), pulls=listing.count("is:pr"))
+
+    @property
+    def _item_by_item(self) -> bool:
+        """Whether comments and events are read of the listed items alone: only the list of items knows such bounds."""
+        return self.client.authenticated and (self.scope.state != "all" or bool(self.scope.labels))
 
     # -- streams ----------------------------------------------------------------------------------------------
 
@@ -67,123 +79,121 @@ class RestSource(LiveSource):
         stream = self.scope.stream("items")
         saved = load_forward(state.get(stream))
         first = saved if saved.at else Forward(self.scope.since)
-        known = saved.at
+        listing = self._items_listing()
+        known = saved.at is not None
 
         def fetch(since: str | None, link: str | None) -> Listed[Answer]:
-            suspicious = link is not None or (since is not None and known is not None)
-            return self._list("issues", self._item_query(since), link, never_empty=suspicious)
+            return listing.page(link, since, filled=known)
 
         for listed, cursor in keyset(fetch, first):
-            known = cursor.at if listed.updated else known
-            yield self._batch("rest.items", listed, stream, dump(cursor))
+            known = known or bool(listed.updated)
+            yield self._batch("rest.items", listed, stream, dump(cursor), self._parts(listed))
             if until_passed(listed, self.scope.until):
                 return
 
     def _items_newest_first(self, state: Mapping[str, str]) -> Iterator[Batch]:
         stream = self.scope.stream("items_newest_first")
-        query = self._item_query(None) | {"direction": "desc"}
+        saved = load_sweep(state.get(stream))
+        listing = self._items_listing(direction="desc")
 
         def fetch(link: str | None) -> Listed[Answer]:
-            return self._list("issues", query, link, never_empty=link is not None)
+            return listing.page(link, filled=saved.high is not None)
 
-        for listed, cursor in sweep(_expiring(fetch), load_sweep(state.get(stream))):
-            yield self._batch("rest.items", listed, stream, dump(cursor))
+        try:
+            for listed, cursor in sweep(_expiring(fetch), saved):
+                yield self._batch("rest.items", listed, stream, dump(cursor))
+        except LinkExpiredError as error:
+            raise SourceError(
+                f"{listing.path}: GitHub lists no further without a token ({error}). What was read is kept; "
+                "set GITHUB_TOKEN, then items are read from the oldest on, without deep pages"
+            ) from error
 
     def _comments(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Repository-wide comments; a server that has no such listing is noted, not an error."""
         stream = self.scope.stream("comments")
+        saved = load_forward(state.get(stream))
+        listing = self._listing("issues/comments", sort="updated", direction="asc")
 
         def fetch(since: str | None, link: str | None) -> Listed[Answer]:
-            query = {"sort": "updated", "direction": "asc", "per_page": self.page_size}
-            if bound := since or self.scope.since:
-                query["since"] = bound
-            return self._list("issues/comments", query, link)
+            return listing.page(link, since, filled=saved.at is not None)
 
         try:
-            for listed, cursor in keyset(fetch, load_forward(state.get(stream))):
+            for listed, cursor in keyset(fetch, saved if saved.at else Forward(self.scope.since)):
                 yield self._batch("rest.comments", listed, stream, dump(cursor))
         except NotFoundError:
             self.notes.append("this server has no repository-wide list of comments: none were read")
 
     def _events(self, state: Mapping[str, str]) -> Iterator[Batch]:
-        """Repository-wide events, newest first."""
-        stream = "events"
+        """Repository-wide events, newest first, down to the lower bound of the run; GitHub limits how far they go."""
+        stream = self.scope.stream("events")
+        known = load_sweep(state.get(stream))
+        saved = known if known.high else Sweep(high=self.scope.since)
+        listing = self._listing("issues/events", time_key="created_at")
 
         def fetch(link: str | None) -> Listed[Answer]:
-            return self._list("issues/events", {"per_page": self.page_size}, link, time_key="created_at")
+            return listing.page(link, filled=known.high is not None)
 
+        cursor = saved
         try:
-            for listed, cursor in sweep(_expiring(fetch), load_sweep(state.get(stream))):
+            for listed, cursor in sweep(_limited(fetch), saved):
                 yield self._batch("rest.events", listed, stream, dump(cursor))
         except NotFoundError:
             self.notes.append("this server has no repository-wide list of events: none were read")
+        if cursor.limited:
+            self.notes.append(
+                f"GitHub's list of events ended at its limit of pages: events before {cursor.limited} may be missing; "
+                "`--source graphql` reads those of all items, `--numbers FILE` those of single items"
+            )
 
-    def _item_query(self, since: str | None) -> dict[str, Any]:
-        query: dict[str, Any] = {
-            "state": self.scope.state,
-            "sort": "updated",
-            "direction": "asc",
-            "per_page": self.page_size,
-        }
-        if since:
-            query["since"] = since
+    def _listing(self, path: str, time_key: str = "updated_at", search: str = "", **query: Any) -> Listing:
+        size = min(self.page_size, ITEMS_WITH_PARTS) if self._item_by_item else self.page_size
+        return Listing(self.client, f"/repos/{self.repo}/{path}", query | {"per_page": size}, time_key, search)
+
+    def _items_listing(self, direction: str = "asc") -> Listing:
+        query = {"state": self.scope.state, "sort": "updated", "direction": direction}
+        words = [f"repo:{self.repo}"]
+        if self.scope.state != "all":
+            words.append(f"state:{self.scope.state}")
         if self.scope.labels:
             query["labels"] = ",".join(self.scope.labels)
-        return query
+            words += [f'label:"{label}"' for label in self.scope.labels]
+        return self._listing("issues", search=" ".join(words), **query)
 
     # -- pages ------------------------------------------------------------------------------------------------
 
-    def _list(
-        self,
-        listing: str,
-        query: dict[str, Any],
-        link: str | None,
-        *,
-        never_empty: bool = False,
-        time_key: str = "updated_at",
-    ) -> Listed[Answer]:
-        """Fetch one page; a page that must hold something is asked for again before it is believed.
+    def _batch(
+        self, kind: str, listed: Listed[Answer], stream: str, cursor: str, more: list[Page] | None = None
+    ) -> Batch:
+        page = make_page(self.repo, self.name, kind, stream, listed.payload.text.encode())
+        return finish(page, more or [], self, stream, cursor)
+
+    def _parts(self, listed: Listed[Answer]) -> list[Page]:
+        """Comments and events of the items on a page, where they are read item by item."""
+        pages: list[Page] = []
+        for item in listed.payload.data if self._item_by_item else ():
+            if not isinstance(item, dict) or not isinstance(number := item.get("number"), int):
+                continue
+            version = (number, str(item.get("updated_at")))
+            if version not in self._read:
+                pages += self.timeline(number)
+                self._read.add(version)
+        return pages
+
+    def timeline(self, number: int) -> list[Page]:
+        """Comments and events of one item, all pages of them; asked for beyond the budget, to complete the item.
 
         Raises:
-            ShortListingError: it stays empty although the tracker counts items there.
+            NotFoundError, GoneError, MovedError: the item is not there, or not any more.
         """
-        for _ in range(EMPTY_TRIES):
-            answer = self._page(listing, query, link)
-            if not isinstance(answer.data, list):
-                raise SourceError(f"/repos/{self.repo}/{listing}: a list was expected, {str(answer.data)[:80]!r} came")
-            if answer.data or not never_empty:
-                break
-        else:
-            self._explain_empty(listing, query.get("since"))
-        dated = [o for o in answer.data if isinstance(o, dict) and o.get(time_key)]
-        keys = [str(o.get("id")) for o in dated]
-        return Listed([str(o[time_key]) for o in dated], answer.link("next"), answer, keys)
-
-    def _page(self, listing: str, query: dict[str, Any], link: str | None) -> Answer:
-        if link is None:
-            return self.client.get(f"/repos/{self.repo}/{listing}", query)
-        if urlsplit(link).netloc != urlsplit(self.client.api_url).netloc:
-            raise SourceError(f"the listing goes on at another server ({urlsplit(link).netloc}): check --api-url")
-        return self.client.get(link)
-
-    def _explain_empty(self, listing: str, since: object) -> None:
-        """Accept an empty page only where a count of the same range is zero."""
-        query = f"repo:{self.repo}" + (f" updated:>={since}" if since else "")
-        try:
-            count = self.client.get("/search/issues", {"q": query, "per_page": 1}).data.get("total_count")
-        except (SourceError, AttributeError):
-            count = None
-        if count != 0:
-            reason = f"the tracker counts {count} items there" if count is not None else "nothing confirms it"
-            raise ShortListingError(
-                f"/repos/{self.repo}/{listing} ended in an empty page {EMPTY_TRIES} times, but {reason}. "
-                "The cursor is kept: run the same command again later"
-            )
-
-    def _batch(self, kind: str, listed: Listed[Answer], stream: str, cursor: str) -> Batch:
-        answer = listed.payload
-        page = make_page(self.repo, self.name, kind, stream, answer.text.encode())
-        return finish(page, [], self, stream, cursor)
+        path = f"/repos/{self.repo}/issues/{number}/timeline"
+        listing = Listing(self.client, path, {"per_page": REST_PAGE}, "created_at", within_budget=False)
+        pages: list[Page] = []
+        link: str | None = None
+        while not pages or link is not None:
+            listed = listing.page(link)
+            pages.append(make_page(self.repo, self.name, "rest.timeline", path, listed.payload.text.encode()))
+            link = listed.next
+        return pages
 
 
 def _expiring(fetch: Callable[[str | None], Listed[Answer]]) -> Callable[[str | None], Listed[Answer]]:
@@ -196,5 +206,20 @@ def _expiring(fetch: Callable[[str | None], Listed[Answer]]) -> Callable[[str | 
             if link is None:
                 raise
             raise LinkExpiredError(str(error)) from error
+
+    return guarded
+
+
+def _limited(fetch: Callable[[str | None], Listed[Answer]]) -> Callable[[str | None], Listed[Answer]]:
+    """A page that is refused twice as too deep is where the listing ends, though there is more behind it."""
+
+    def guarded(link: str | None) -> Listed[Answer]:
+        for _ in range(2):
+            try:
+                return fetch(link)
+            except DeepPageError:
+                if link is None:
+                    raise
+        return Listed([], None, Answer({}, "[]", []), [], limited=True)
 
     return guarded

@@ -15,6 +15,7 @@ from torch_embers.mine import readers
 from torch_embers.mine.catalog import CatalogSource
 from torch_embers.mine.client import BudgetError
 from torch_embers.mine.graphql import GraphqlSource
+from torch_embers.mine.live import Totals
 from torch_embers.mine.numbers import NumbersSource, waiting_batches
 from torch_embers.mine.rest import RestSource
 from torch_embers.progress import Silent
@@ -23,7 +24,6 @@ from torch_embers.store.records import Batch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from torch_embers.mine.live import Totals
     from torch_embers.mine.source import Source
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store, Waiting
@@ -36,7 +36,7 @@ COMMIT_RECORDS = 20_000
 COMMIT_BYTES = 64 << 20
 """... and up to this one, so that few records of many megabytes do not pile up in memory."""
 COUNT_TOLERANCE = 0.001
-"""Share of issues that may be missing at the end of a full listing: the search index lags behind by minutes."""
+"""Share of items that may be missing at the end of a full listing: the search index lags behind by minutes."""
 COUNT_SLACK = 2
 END_TRIES = 3
 
@@ -136,21 +136,32 @@ def _drain(writer: Writer, batches: Iterator[Batch], report: Report, progress: P
         progress.advanced(batch.count("items") + batch.count("commits"))
 
 
-def stored_issues(store: Store, repo: str) -> int:
-    """Issues of a repository in the database."""
+def stored(store: Store, repo: str) -> Totals:
+    """Issues and pull requests of a repository in the database."""
     with store.read() as connection:
-        [(count,)] = connection.execute(
-            "SELECT count(*) FROM items WHERE lower(repo) = lower(?) AND kind = 'issue' AND deleted_at IS NULL", [repo]
+        rows = connection.execute(
+            "SELECT kind, count(*) FROM items WHERE lower(repo) = lower(?) AND deleted_at IS NULL GROUP BY kind", [repo]
         ).fetchall()
-    return int(count)
+    counts = dict(rows)
+    return Totals(counts.get("issue", 0), counts.get("pull", 0))
 
 
-def missing(expected: Totals, stored: int) -> int:
-    """How many issues a listing left out, beyond what an index that lags behind explains."""
-    if expected.issues is None:
+def missing(expected: Totals, held: Totals) -> Totals:
+    """How many items of each kind a listing left out, beyond what an index that lags behind explains."""
+    return Totals(_lacking(expected.issues, held.issues), _lacking(expected.pulls, held.pulls))
+
+
+def _lacking(expected: int | None, held: int | None) -> int:
+    if expected is None:
         return 0
-    lacking = expected.issues - stored
-    return lacking if lacking > max(COUNT_SLACK, expected.issues * COUNT_TOLERANCE) else 0
+    lacking = expected - (held or 0)
+    return lacking if lacking > max(COUNT_SLACK, expected * COUNT_TOLERANCE) else 0
+
+
+def _named(lacking: Totals) -> str:
+    """``3 issues and 2 pull requests``."""
+    named = {"issues": lacking.issues, "pull requests": lacking.pulls}
+    return " and ".join(f"{count} {name}" for name, count in named.items() if count)
 
 
 def _mine_and_check(
@@ -164,13 +175,13 @@ def _mine_and_check(
         if not isinstance(source, RestSource | GraphqlSource) or not _checkable(source):
             return
         expected = source.expected()
-        lacking = missing(expected, stored_issues(store, source.repo))
-        if not lacking:
+        lacking = missing(expected, stored(store, source.repo))
+        if not lacking.all:
             return
-        progress.said(f"the listing ended, but GitHub counts {lacking} issues more: reading its end again")
+        progress.said(f"the listing ended, but GitHub counts {_named(lacking)} more: reading its end again")
         sleep(min(attempt, source.client.patience.max_wait))
     raise ShortListingError(
-        f"{source.repo}: the listing ended {END_TRIES} times with {lacking} issues missing of {expected.issues}. "
+        f"{source.repo}: the listing ended {END_TRIES} times with {_named(lacking)} missing of {expected.all}. "
         "What was read is kept; run `embers mine` again later"
     )
 

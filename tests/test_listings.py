@@ -1,0 +1,295 @@
+"""What GitHub's REST listings do wrong, listing by listing: a lost Link, an empty page, a limit of pages, a filter."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from servers.tracker import Tracker, empty, filled, refused, without_link
+from support import rest, rows
+from torch_embers.errors import ShortListingError, SourceError
+from torch_embers.mine import runner
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from servers.tracker import Repository
+    from torch_embers.mine.runner import Report
+
+REPO = "alice/bugs"
+SIZE = 10
+LISTINGS = ("/issues", "/issues/comments", "/issues/events")
+
+
+@pytest.fixture
+def tracker() -> Iterator[Tracker]:
+    with Tracker() as server:
+        yield server
+
+
+def mined(tracker: Tracker, database: Path, *tokens: str, repo: str = REPO, **scope: Any) -> Report:
+    source = rest(tracker.url, repo, *tokens, page_size=SIZE, **scope)
+    return runner.mine(Store(database), source, sleep=lambda _: None)
+
+
+def counts(database: Path) -> tuple[int, int, int]:
+    [found] = rows(
+        database,
+        "SELECT (SELECT count(*) FROM items), (SELECT count(*) FROM comments), (SELECT count(*) FROM events)",
+    )
+    return found[0], found[1], found[2]
+
+
+def everything(repository: Repository) -> tuple[int, int, int]:
+    return len(repository.items), len(repository.comments), len(repository.events)
+
+
+# ---- a lost Link, an empty page
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+@pytest.mark.parametrize("page", [None, "2", "3"])
+def test_a_full_page_without_its_link_is_no_end(
+    tracker: Tracker, database: Path, listing: str, page: str | None
+) -> None:
+    repository = filled(tracker, 52, 43)
+    tracker.fault(without_link, listing, page=page)
+    mined(tracker, database, "t")
+    assert counts(database) == everything(repository)
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+@pytest.mark.parametrize("page", [None, "2"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_empty_page_is_asked_for_again(
+    tracker: Tracker, database: Path, listing: str, page: str | None, times: int
+) -> None:
+    repository = filled(tracker, 52, 43)
+    tracker.fault(empty, listing, times=times, page=page)
+    mined(tracker, database, "t")
+    assert counts(database) == everything(repository)
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+def test_a_later_page_that_stays_empty_is_an_error_and_the_next_run_completes(
+    tracker: Tracker, database: Path, listing: str
+) -> None:
+    repository = filled(tracker, 0)
+    for number in range(1, 41):  # all in one second, so that links are followed in every listing
+        repository.add(number, minute=1)
+    for number in range(1, 41):
+        repository.comment(number)
+        repository.event(number)
+    for entry in (*repository.items.values(), *repository.comments):
+        entry["updated_at"] = "2024-02-01T00:00:00Z"
+    tracker.fault(empty, listing, times=100, page="2")
+    with pytest.raises(ShortListingError, match="again later"):
+        mined(tracker, database, "t")
+    tracker._faults.clear()
+    mined(tracker, database, "t")
+    assert counts(database) == everything(repository)
+
+
+@pytest.mark.parametrize("page", [None, "2", "4", "9"])
+@pytest.mark.parametrize("change", [without_link, empty])
+def test_without_a_token_neither_a_lost_link_nor_an_empty_page_loses_items(
+    tracker: Tracker, database: Path, page: str | None, change: Any
+) -> None:
+    repository = filled(tracker, 30, 65)
+    tracker.fault(change, "/issues", page=page)
+    mined(tracker, database)
+    assert counts(database)[0] == len(repository.items)
+    # and no later run is held up by it
+    mined(tracker, database)
+
+
+@pytest.mark.parametrize("tokens", [(), ("t",)])
+def test_a_listing_that_ends_with_a_full_page_is_confirmed_by_the_page_behind_it(
+    tracker: Tracker, database: Path, tokens: tuple[str, ...]
+) -> None:
+    repository = filled(tracker, 40)
+    mined(tracker, database, *tokens)
+    assert counts(database)[0] == len(repository.items)
+
+
+def test_a_linked_page_that_was_emptied_by_deletions_is_an_end(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 11)
+    tracker.before(lambda: repository.delete(1), "/issues", page="2")
+    mined(tracker, database)
+    assert counts(database)[0] >= 10
+
+
+def test_missing_pull_requests_are_noticed_without_a_token(tracker: Tracker, database: Path) -> None:
+    filled(tracker, 20, 60)
+    # a server that has lost everything behind page 3, consistently
+    for page in ("4", "5", "6", "7", "8"):
+        tracker.fault(empty, "/issues", times=100, page=page)
+    tracker.fault(without_link, "/issues", times=100, page="3")
+    with pytest.raises(ShortListingError, match="pull requests missing"):
+        mined(tracker, database)
+
+
+# ---- a limit of pages
+
+
+def test_a_limit_of_pages_ends_the_events_and_is_told(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 200)
+    tracker.deepest_page["/issues/events"] = 4
+    report = mined(tracker, database, "t")
+    assert counts(database)[2] == 4 * SIZE
+    oldest = min(str(e["created_at"]) for e in repository.events[-4 * SIZE :])
+    [note] = [note for note in report.notes if "events" in note]
+    assert oldest in note
+    assert "--numbers" in note
+    assert len(tracker.requests("/issues/events")) <= 8
+
+
+def test_after_a_limit_of_pages_only_new_events_are_read(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 200)
+    tracker.deepest_page["/issues/events"] = 4
+    mined(tracker, database, "t")
+    tracker.asked.clear()
+    repository.event(7)
+    report = mined(tracker, database, "t")
+    assert counts(database)[2] == 4 * SIZE + 1
+    assert len(tracker.requests("/issues/events")) <= 2
+    assert any("--numbers" in note for note in report.notes)
+
+
+def test_a_gap_that_a_limit_of_pages_leaves_is_told(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 20)
+    mined(tracker, database, "t")
+    tracker.deepest_page["/issues/events"] = 2
+    for number in range(1, 40):
+        repository.event(1 + number % 20)
+    report = mined(tracker, database, "t")
+    assert any("events" in note and "--numbers" in note for note in report.notes)
+    mined(tracker, database, "t")
+    assert counts(database)[2] == 10 + 2 * SIZE
+
+
+def test_items_whose_pages_are_limited_end_in_a_clear_error_and_not_in_a_loop(tracker: Tracker, database: Path) -> None:
+    filled(tracker, 95)
+    tracker.fault(refused, "/issues", times=10_000, page="3")
+    with pytest.raises(SourceError, match="GITHUB_TOKEN"):
+        mined(tracker, database)
+    assert len(tracker.requests("/issues")) < 20
+
+
+# ---- filters
+
+
+def test_a_filter_that_the_newest_item_left_is_no_error(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 25)
+    for number in (3, 9, 21):
+        repository.label(number, "hot")
+    mined(tracker, database, "t", labels=("hot",))
+    repository.label(21)
+    for _ in range(2):
+        mined(tracker, database, "t", labels=("hot",))
+    repository.label(4, "hot")
+    mined(tracker, database, "t", labels=("hot",))
+    assert {n for (n,) in rows(database, "SELECT number FROM items")} == {3, 4, 9, 21}
+
+
+def test_a_state_that_the_newest_item_left_is_no_error(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 5)
+    mined(tracker, database, "t", state="open")
+    newest = max(repository.items.values(), key=lambda item: str(item["updated_at"]))
+    repository.touch(newest["number"], state="closed")
+    mined(tracker, database, "t", state="open")
+    for number in list(repository.items):
+        repository.touch(number, state="closed")
+    mined(tracker, database, "t", state="open")
+    assert counts(database)[0] == 5
+
+
+def test_a_filtered_listing_that_hides_items_is_still_an_error(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 25)
+    for number in (3, 9, 21):
+        repository.label(number, "hot")
+    mined(tracker, database, "t", labels=("hot",))
+    tracker.fault(empty, "/issues", times=100, since="*")
+    with pytest.raises(ShortListingError, match="again later"):
+        mined(tracker, database, "t", labels=("hot",))
+
+
+def test_a_newest_item_that_was_deleted_is_no_error(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 5)
+    repository.comment(2)
+    mined(tracker, database, "t")
+    repository.delete(2)
+    mined(tracker, database, "t")
+
+
+def test_a_label_reads_comments_and_events_of_its_items_only(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 200)
+    for number in (3, 6, 7):
+        repository.label(number, "hot")
+    for _ in range(30):
+        repository.comment(6)
+    mined(tracker, database, "t", labels=("hot",))
+    assert not tracker.requests("/issues/comments")
+    assert not tracker.requests("/issues/events")
+    stored = rows(database, "SELECT number, count(*) FROM comments GROUP BY number ORDER BY number")
+    assert stored == [(3, 1), (6, 31)]
+    assert rows(database, "SELECT number, count(*) FROM events GROUP BY number") == [(6, 1)]
+    tracker.asked.clear()
+    repository.comment(3)
+    mined(tracker, database, "t", labels=("hot",))
+    assert rows(database, "SELECT count(*) FROM comments WHERE number = 3") == [(2,)]
+    assert len(tracker.asked) < 10
+
+
+def test_since_ends_the_events_where_it_begins(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 200)
+    bound = str(repository.events[-5]["created_at"])
+    mined(tracker, database, "t", since=bound)
+    assert len(tracker.requests("/issues/events")) <= 2
+    assert {e for (e,) in rows(database, "SELECT event_id FROM events")} >= {
+        str(e["id"]) for e in repository.events[-5:]
+    }
+    # the bounded mine keeps a cursor of its own: a full one reads the rest
+    mined(tracker, database, "t")
+    assert counts(database) == everything(repository)
+
+
+# ---- items that move while they are listed
+
+
+@pytest.mark.parametrize("page", ["2", "5", "9", "10"])
+def test_an_item_that_moves_to_the_top_while_it_is_listed_is_read_in_this_run(
+    tracker: Tracker, database: Path, page: str
+) -> None:
+    repository = filled(tracker, 95)
+    oldest = min(repository.items.values(), key=lambda item: str(item["updated_at"]))["number"]
+    tracker.before(lambda: repository.touch(oldest, title="Moved"), "/issues", page=page)
+    mined(tracker, database)
+    assert rows(database, f"SELECT title FROM items WHERE number = {oldest}") == [("Moved",)]
+    assert counts(database)[0] == 95
+
+
+def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 95)
+    tracker.before(lambda: [repository.touch(n, title="Moved") for n in range(1, 41)], "/issues", page="6")
+    mined(tracker, database)
+    assert rows(database, "SELECT count(*) FROM items WHERE title = 'Moved'") == [(40,)]
+    assert counts(database)[0] == 95
+
+
+# ---- what is there and empty
+
+
+def test_a_milestone_and_an_author_that_went_are_gone_in_the_tables(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 3)
+    repository.touch(2, milestone={"title": "2.1"})
+    mined(tracker, database, "t")
+    assert rows(database, "SELECT milestone, author FROM items WHERE number = 2") == [("2.1", "ann")]
+    repository.touch(2, milestone=None, user=None)
+    mined(tracker, database, "t")
+    [(milestone, author)] = rows(database, "SELECT milestone, author FROM items WHERE number = 2")
+    assert not milestone
+    assert not author
