@@ -20,10 +20,11 @@ from torch_embers import resources
 from torch_embers.link import components, relations
 from torch_embers.link.components import Component, Components
 from torch_embers.link.references import Parsed, Reference, read
+from torch_embers.store import renames
 from torch_embers.store import rows as table_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import duckdb
@@ -108,6 +109,12 @@ def link_changed(
     return LinkCounts(*done, *totals)
 
 
+def _with_present_names(links: list[Row], present: Mapping[str, str]) -> list[Row]:
+    """The links with the present names of repositories that texts call by a former one."""
+    names = ("repo", "target_repo")
+    return [{**link, **{n: present.get(link[n], link[n]) for n in names}} for link in links] if present else links
+
+
 def _sql(name: str) -> str:
     return resources.package_file("link", name).read_text(encoding="utf-8")
 
@@ -143,7 +150,7 @@ def _link_batch(store: Store, writer: Writer, scans: list[_Scan]) -> None:
             for statement in _FORGET:
                 connection.execute(statement)
         connection.execute("INSERT INTO link_scans BY NAME SELECT * FROM todo")
-        table_rows.append(connection, "links", rows.links)
+        table_rows.append(connection, "links", _with_present_names(rows.links, renames.former(connection)))
         table_rows.append(connection, "components", rows.components)
         table_rows.append(connection, "rejects", rows.rejects)
 

@@ -60,6 +60,7 @@ class GraphqlSource(LiveSource):
         check = graphql_answers.counted("issues", "pullRequests")
         answer = self.client.graphql(graphql_records.query("repository"), variables, check=check)
         repository = answer.data["data"]["repository"]
+        self.repo_id = repository.get("databaseId")
         totals = Totals(repository["issues"]["totalCount"], repository["pullRequests"]["totalCount"])
         return str(repository["nameWithOwner"]), totals
 

@@ -48,10 +48,14 @@ class LiveSource(ABC):
     client: GitHubClient
     scope: Scope
     full_name: str = ""
+    repo_id: int | None = None
+    """The id that GitHub gives the repository, once known."""
     complete: bool = False
     """Set when the listing of items was read to its end in this run."""
     notes: list[str] = field(default_factory=list)
     totals: Totals = field(default_factory=Totals)
+    name: str = ""
+    """As in ``Source``."""
 
     @property
     def repo(self) -> str:

@@ -7,11 +7,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torch_embers.mine import identity
 from torch_embers.mine.client import CursorRefusedError, GoneError, MovedError, NotFoundError, UnansweredError
 from torch_embers.mine.graphql import MOST_FAILED, GraphqlSource
 from torch_embers.mine.graphql_answers import FAILURE_KIND
 from torch_embers.mine.live import finish, together
 from torch_embers.mine.pages import make_page
+from torch_embers.mine.rest import timeline
 from torch_embers.mine.source import read_cursor
 from torch_embers.normalize import now_utc
 
@@ -59,14 +61,17 @@ class NumbersSource:
                 return self.inner.by_number(number)
             return self._by_rest(self.inner, number)
         except MovedError as moved:
-            return [self._gone(number, moved.location)]
+            if identity.place_of(moved.location) == (self.inner.repo_id, number):
+                self.inner.resolve()  # the repository was renamed meanwhile
+                return self._fetch(number)
+            return [self._gone(number, identity.named(self.inner.client, moved.location))]
         except (NotFoundError, GoneError):
             return [self._gone(number, None)]
 
     def _by_rest(self, source: RestSource, number: int) -> list[Page]:
         path = f"/repos/{source.repo}/issues/{number}"
         base = make_page(source.repo, source.name, "rest.item", path, source.client.get(path).text.encode())
-        return [base, *source.timeline(number)]
+        return [base, *timeline(source, number)]
 
     def _gone(self, number: int, location: str | None) -> Page:
         return tombstone(self, number, known=number in self.known, location=location)

@@ -19,8 +19,9 @@ from torch_embers.mine import (
 )
 from torch_embers.mine.pages import reject
 from torch_embers.mine.rest_records import BadRecordError
+from torch_embers.normalize import clean_text
 from torch_embers.store.readings import ITEM
-from torch_embers.store.records import Batch, Item, Page, Reading
+from torch_embers.store.records import Batch, Item, Page, Reading, Repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -94,6 +95,13 @@ def tombstone(page: Page) -> Batch:
     return Batch(items=[item], readings=answered)
 
 
+def repository(page: Page) -> Batch:
+    """Read the client's note about a repository: {"id", "full_name", "asked_as"}."""
+    note = json.loads(page.body)
+    found = Repository(int(note["id"]), clean_text(note["full_name"]), clean_text(note["asked_as"]), **page.stamp)
+    return Batch(repositories=[found])
+
+
 def _moved_to(address: object) -> str | None:
     """``owner/name#number`` of an item's address, or the address itself."""
     if not isinstance(address, str):
@@ -111,6 +119,7 @@ READERS: Mapping[str, Callable[[Page], Batch]] = {
     "rest.events": rest_events,
     "rest.timeline": rest_timeline,
     "github.tombstone": tombstone,
+    "github.repository": repository,
     "graphql": lambda page: graphql_records.read(json.loads(page.body), page),
     graphql_answers.KIND: lambda page: graphql_records.read(json.loads(page.body), page, checked=True),
     graphql_answers.NUMBERS_KIND: lambda page: graphql_answers.unanswered(json.loads(page.body), page),

@@ -21,6 +21,7 @@ from torch_embers.mine.cursor import (
 from torch_embers.mine.listing import Listing
 from torch_embers.mine.live import LiveSource, Totals, finish, until_passed
 from torch_embers.mine.pages import make_page
+from torch_embers.mine.rest_records import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -44,6 +45,7 @@ class RestSource(LiveSource):
 
     def _look_up(self) -> tuple[str, Totals]:
         answer = self.client.get(f"/repos/{self.scope.repo}").data
+        self.repo_id = whole(answer.get("id")) if isinstance(answer, dict) else None
         return str((answer.get("full_name") if isinstance(answer, dict) else None) or self.scope.repo), Totals()
 
     def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
@@ -175,25 +177,26 @@ class RestSource(LiveSource):
                 continue
             version = (number, str(item.get("updated_at")))
             if version not in self._read:
-                pages += self.timeline(number)
+                pages += timeline(self, number)
                 self._read.add(version)
         return pages
 
-    def timeline(self, number: int) -> list[Page]:
-        """Comments and events of one item, all pages of them; asked for beyond the budget, to complete the item.
 
-        Raises:
-            NotFoundError, GoneError, MovedError: the item is not there, or not any more.
-        """
-        path = f"/repos/{self.repo}/issues/{number}/timeline"
-        listing = Listing(self.client, path, {"per_page": REST_PAGE}, "created_at", within_budget=False)
-        pages: list[Page] = []
-        link: str | None = None
-        while not pages or link is not None:
-            listed = listing.page(link)
-            pages.append(make_page(self.repo, self.name, "rest.timeline", path, listed.payload.text.encode()))
-            link = listed.next
-        return pages
+def timeline(source: LiveSource, number: int) -> list[Page]:
+    """Comments and events of one item, all pages of them; asked for beyond the budget, to complete the item.
+
+    Raises:
+        NotFoundError, GoneError, MovedError: the item is not there, or not any more.
+    """
+    path = f"/repos/{source.repo}/issues/{number}/timeline"
+    listing = Listing(source.client, path, {"per_page": REST_PAGE}, "created_at", within_budget=False)
+    pages: list[Page] = []
+    link: str | None = None
+    while not pages or link is not None:
+        listed = listing.page(link)
+        pages.append(make_page(source.repo, source.name, "rest.timeline", path, listed.payload.text.encode()))
+        link = listed.next
+    return pages
 
 
 def _expiring(fetch: Callable[[str | None], Listed[Answer]]) -> Callable[[str | None], Listed[Answer]]:

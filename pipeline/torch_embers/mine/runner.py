@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from torch_embers.errors import EmbersError, ShortListingError, StoreMissingError
 from torch_embers.link.stage import LinkCounts, link_changed
-from torch_embers.mine import readers
+from torch_embers.mine import identity, readers
 from torch_embers.mine.catalog import CatalogSource
 from torch_embers.mine.client import BudgetError
 from torch_embers.mine.graphql import GraphqlSource
-from torch_embers.mine.live import Totals
+from torch_embers.mine.live import LiveSource, Totals
 from torch_embers.mine.numbers import NumbersSource, waiting_batches
 from torch_embers.mine.rest import RestSource
 from torch_embers.progress import Silent
@@ -115,15 +115,18 @@ def ahead(batches: Iterator[Prepared], depth: int = AHEAD) -> Iterator[Prepared]
         thread.join(timeout=5)
 
 
-def _gathered(first: Prepared, waiting: queue.Queue[Prepared | _End]) -> tuple[Prepared, _End | None]:
-    """``first`` with the batches that wait behind it, and the end if it was met."""
+def _gathered(first: Prepared, waiting: queue.Queue[Prepared | _End]) -> tuple[Prepared, Prepared | _End | None]:
+    """``first`` with the batches that wait behind it, and what ended them: the end of all, or a batch with a rename.
+
+    A rename is for the rows committed before it, so it begins a transaction.
+    """
     merged = first
     while merged.size() < COMMIT_RECORDS and merged.bytes() < COMMIT_BYTES:
         try:
             following = waiting.get_nowait()
         except queue.Empty:
             break
-        if isinstance(following, _End):
+        if isinstance(following, _End) or following.count("repositories"):
             return merged, following
         merged.extend(following)
     return merged, None
@@ -168,6 +171,9 @@ def _mine_and_check(
     store: Store, writer: Writer, source: Source, report: Report, progress: Progress, sleep: Callable[[float], None]
 ) -> None:
     """Read a source to its end, and again where the tracker counts more items."""
+    live = source.inner if isinstance(source, NumbersSource) else source
+    if isinstance(live, LiveSource):
+        identity.settle(store, writer, live)
     for attempt in range(1, END_TRIES + 1):
         _drain(writer, source.batches(store.cursors(source.repo, source.name)), report, progress)
         report.repo = source.repo

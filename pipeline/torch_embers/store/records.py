@@ -247,6 +247,16 @@ class StatedLink(Fetched):
 
 
 @dataclass(frozen=True, slots=True)
+class Repository(Fetched):
+    """A repository under the name that it has now."""
+
+    repo_id: int
+    full_name: str
+    asked_as: str | None = None
+    """The name that was asked for; an earlier one where it differs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reject(Fetched):
     """A record that could not be used, kept aside with the reason; the rest goes on."""
 
@@ -298,6 +308,7 @@ class Batch:
     """What one transaction writes: pages, what they contain, and the cursors behind them."""
 
     pages: list[Page] = field(default_factory=list)
+    repositories: list[Repository] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch_embers.store.records import Page
 
 KEYS: dict[str, tuple[str, ...]] = {
+    "repositories": ("repo_id", "full_name"),
     "items": ("repo", "number"),
     "events": ("repo", "event_id"),
     "comments": ("repo", "comment_id"),

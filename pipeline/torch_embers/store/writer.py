@@ -11,7 +11,7 @@ import duckdb
 import zstandard
 
 from torch_embers.normalize import now_utc
-from torch_embers.store import lock, readings, schema, sql, views
+from torch_embers.store import lock, readings, renames, schema, sql, views
 from torch_embers.store.connection import WRITE_PATIENCE, connect, ctrl_c, explain
 from torch_embers.store.tables import (
     DERIVED_TABLES,
@@ -88,6 +88,9 @@ class Writer:
         if not prepared.tables:
             return
         with self.transaction(bulk=prepared.size() >= BULK_RECORDS) as connection:
+            # first, because the rows that follow have the new names
+            for part in prepared.tables.get("repositories", ()):
+                renames.apply(connection, part.to_pylist())
             for table in prepared.rows():
                 connection.register("stage", numbered(prepared.tables[table]))
                 for statement in _statements(connection, table):
