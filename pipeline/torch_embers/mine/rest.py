@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import SourceError
-from torch_embers.mine.client import Answer, DeepPageError, NotFoundError
+from torch_embers.mine.client import Answer, DeepPageError, GoneError, MovedError, NotFoundError
 from torch_embers.mine.cursor import (
     Forward,
     LinkExpiredError,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from torch_embers.store.records import Batch, Page
 
+_LOG = logging.getLogger(__name__)
 REST_PAGE = 100
 """Largest page GitHub gives."""
 ITEMS_WITH_PARTS = 25
@@ -42,6 +44,8 @@ class RestSource(LiveSource):
     page_size: int = REST_PAGE
     _read: set[tuple[int, str]] = field(default_factory=set)
     """Items whose comments and events this run has read, each with the time of its last change."""
+    _without_parts: list[int] = field(default_factory=list)
+    """Items that were listed, and then had no comments and events to ask for."""
 
     def _look_up(self) -> tuple[str, Totals]:
         answer = self.client.get(f"/repos/{self.scope.repo}").data
@@ -59,6 +63,11 @@ class RestSource(LiveSource):
         self.complete = True
         if self._item_by_item:
             self.notes.append("comments and events were read of the items in these bounds alone, item by item")
+            if self._without_parts:
+                self.notes.append(
+                    f"{len(self._without_parts)} items went away before their comments and events were read, first "
+                    f"#{self._without_parts[0]}: `embers mine --numbers FILE` asks for them again"
+                )
         elif self.client.authenticated:
             yield from self._comments(state)
             yield from self._events(state)
@@ -176,9 +185,14 @@ class RestSource(LiveSource):
             if not isinstance(item, dict) or not isinstance(number := item.get("number"), int):
                 continue
             version = (number, str(item.get("updated_at")))
-            if version not in self._read:
+            if version in self._read:
+                continue
+            self._read.add(version)
+            try:
                 pages += timeline(self, number)
-                self._read.add(version)
+            except (NotFoundError, GoneError, MovedError) as error:
+                self._without_parts.append(number)
+                _LOG.info("no comments and events of #%d: %s", number, error)
         return pages
 
 
