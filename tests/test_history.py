@@ -171,3 +171,52 @@ def test_numbers_in_a_commit_of_another_repository_are_no_links(tmp_path: Path) 
     store = stored(tmp_path / "e.duckdb", Batch(commits=[foreign, own]))
     link_changed(store)
     assert rows(store, "SELECT relation, target_number FROM links") == [("mentions", 77)]
+
+
+def linked(path: Path, *commits: Commit) -> list[tuple[Any, ...]]:
+    store = stored(path, Batch(commits=list(commits)))
+    link_changed(store)
+    return rows(store, f"SELECT relation, rule, target_number, target_sha FROM links WHERE sha = '{SHA}' ORDER BY ALL")
+
+
+LANDED = Commit(
+    *(REPO, OTHER_SHA),
+    committed_at="2021-01-01T00:00:00Z",
+    subject="Faster cat (#51000)",
+    message="Faster cat (#51000)\n\nfbshipit-source-id: 3cbeb728297a4466d8c9e3b0a1b2c3d4e5f60718",
+    pull_number=51000,
+)
+
+
+def revert(subject: str, body: str = "", **values: Any) -> Commit:
+    message = f"{subject}\n\n{body}"
+    return Commit(REPO, SHA, committed_at="2021-01-03T00:00:00Z", subject=subject, message=message, **values)
+
+
+@pytest.mark.parametrize(
+    ("subject", "body", "rule"),
+    [
+        ("Revert D27864296: other words", "Original commit changeset: 3cbeb728297a", "original-changeset"),
+        ("Revert D27864296: [pytorch][PR] Faster cat", "", "same-title"),
+        ('Back out "Faster cat" (#51003)', "", "same-title"),
+    ],
+)
+def test_a_revert_without_number_or_hash_of_this_repository_is_resolved(
+    tmp_path: Path, subject: str, body: str, rule: str
+) -> None:
+    taking_out = revert(subject, body, pull_number=51003)
+    found = [row for row in linked(tmp_path / "e.duckdb", LANDED, taking_out) if row[1] == rule]
+    assert [(number, sha) for _, _, number, sha in found] == [(51000, OTHER_SHA)]
+
+
+def test_a_commit_says_nothing_but_landed_of_its_own_pull_request(tmp_path: Path) -> None:
+    closing = revert("Add x (#51003)", "Closes https://github.com/pytorch/pytorch/pull/51003", pull_number=51003)
+    assert [row[:3] for row in linked(tmp_path / "e.duckdb", closing)] == [("lands", "title-number", 51003)]
+
+
+def test_a_message_that_repeats_the_history_of_the_main_line_speaks_up_to_there(tmp_path: Path) -> None:
+    body = "Fixes #50001\r\n" + "".join(f"* Theirs {n} (#{n})\r\n\r\nFixes #{n + 900}\r\n" for n in range(50100, 50112))
+    merged = revert("Add flip (#51003)", body, pull_number=51003)
+    links = linked(tmp_path / "e.duckdb", merged)
+    assert [number for relation, _, number, _ in links if relation == "fixes"] == [50001]
+    assert fixed_numbers(REPO, merged.subject or "", merged.message or "") == [50001]

@@ -72,7 +72,22 @@ def test_several_keywords_and_lists_name_several_targets() -> None:
 def test_a_fix_stated_in_prose_counts_for_changes_only() -> None:
     assert said("a simple fix for #172231", title=True) == {"fixes #172231"}
     assert said("Fixes issue #1201", kind="commit", number=None) == {"fixes #1201"}
+    assert said("Includes fixing issue #1201.", kind="commit", number=None) == {"fixes #1201"}
     assert said("Fixes #1201", kind="issue") == {"mentions #1201"}
+
+
+def test_the_number_that_ends_a_title_of_a_fix_is_fixed_unless_it_says_where_the_fault_came_from() -> None:
+    def of_commit(title: str) -> set[str]:
+        return said(title, title=True, kind="commit", number=None)
+
+    assert of_commit("Fixes type annotations for named tensors #1201 (#1202)") == {"fixes #1201", "lands #1202"}
+    assert of_commit("Fix the build after #1201 (#1202)") == {"mentions #1201", "lands #1202"}
+
+
+def test_a_diff_with_the_address_of_its_commit_is_backed_out() -> None:
+    text = "Differential Revision: D27855386 (https://github.com/pytorch/pytorch/commit/40483acc512ff1964f2416b2bdf0e8f5a8157885)"
+    assert said(text, kind="commit", number=None) == {"backs_out @40483acc512ff1964f2416b2bdf0e8f5a8157885"}
+    assert said("Differential Revision: D27855386", kind="commit", number=None) == set()
     assert said("this does not fix issue #1201") == {"mentions #1201"}
 
 

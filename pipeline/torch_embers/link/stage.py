@@ -19,6 +19,7 @@ import pyarrow as pa
 from torch_embers import resources
 from torch_embers.link import components, relations
 from torch_embers.link.components import Component, Components
+from torch_embers.link.messages import own_part
 from torch_embers.link.references import Parsed, Reference, read
 from torch_embers.store import renames
 from torch_embers.store import rows as table_rows
@@ -225,7 +226,7 @@ def _read_comments(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
 
 def _read_commits(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
     for repo, sha, subject, message, line, pull, committed_at, page_id in records:
-        first, _, rest = (message or "").partition("\n")
+        first, _, rest = own_part(message or "").partition("\n")
         name = f"{repo} commit {sha}"
         home = _ELSEWHERE if line == "foreign" else repo
         title = read(subject or first, repo=home, title=True, kind="commit")
@@ -243,8 +244,13 @@ _ELSEWHERE = "another/repository"
 
 
 def _is_landing_or_other(reference: Reference, repo: str, pull: int | None) -> bool:
-    """Whether a reference may stand: which pull request a commit landed was decided when the commit was read."""
-    return reference.relation != relations.LANDS or (reference.target_repo, reference.target_number) == (repo, pull)
+    """Whether a reference may stand: which pull request a commit landed was decided when the commit was read.
+
+    Beside that a commit says nothing of its own pull request: the import tool of 2018 let it close that, and the number
+    behind the quoted title of a back-out is that of the back-out.
+    """
+    is_own = pull is not None and (reference.target_repo, reference.target_number) == (repo, pull)
+    return is_own == (reference.relation == relations.LANDS)
 
 
 def _key(reference: Reference) -> tuple[object, ...]:
@@ -277,7 +283,7 @@ def _link_tables(store: Store, writer: Writer, *, texts_changed: bool) -> None:
     with writer.transaction() as connection:
         connection.register("path_parts", _named_parts(paths, parts.by_path))
         connection.register("label_parts", _named_parts(labels, parts.by_label))
-        for script in ("links_of_events.sql", "resolve_commits.sql", "components_of_items.sql"):
+        for script in ("links_of_events.sql", "reverted_commits.sql", "resolve_commits.sql", "components_of_items.sql"):
             connection.execute(_sql(script))
         connection.execute("DELETE FROM link_scans WHERE origin = 'tables'")
         connection.execute("INSERT INTO link_scans VALUES ('*', 'tables', '*', ?)", [mark])

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import Field
 
 from torch_embers import toml_models
+from torch_embers.link.messages import own_part
 from torch_embers.link.references import parse
 from torch_embers.store.records import Commit, CommitFile, Item, PullFile
 from torch_embers.toml_models import Entry
@@ -167,7 +168,7 @@ def fixed_numbers(repo: str, subject: str, message: str) -> list[int]:
         return []
     found = [
         reference.target_number
-        for text, title in ((subject, True), (_rest(message), False))
+        for text, title in ((subject, True), (_rest(own_part(message)), False))
         for reference in parse(text, repo=repo, title=title, kind="commit")
         if reference.relation == "fixes" and not reference.inverse and reference.target_repo == repo
     ]
