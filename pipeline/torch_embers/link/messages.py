@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 REPEATED = 10
-"""Titles of other pull requests in one message from which on it repeats a history. A stack that was landed as one commit
-has a few; a branch into which the main line was merged has dozens."""
+"""Titles of other pull requests from which on a message repeats a history. A stack that was landed as one commit has a
+few; a branch into which the main line was merged has dozens."""
 _TITLE = re.compile(r"^\* [^\n]{1,200}\(#\d{1,7}\)[ \t]*\r?$", re.MULTILINE)
 
 
