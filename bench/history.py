@@ -45,7 +45,9 @@ SELECT DISTINCT sha, left(target, 10) FROM (FROM by_hash UNION ALL FROM by_numbe
 """
 
 
-def found(connection: duckdb.DuckDBPyConnection, query: str, parameters: list[str], shas: set[str]) -> dict[str, set[str]]:
+def found(
+    connection: duckdb.DuckDBPyConnection, query: str, parameters: list[str], shas: set[str]
+) -> dict[str, set[str]]:
     """What the links say of each commit of the sample."""
     answer: dict[str, set[str]] = {sha: set() for sha in shas}
     for sha, target in connection.execute(query, parameters).fetchall():
