@@ -19,6 +19,7 @@ from torch_embers.mine.cursor import (
     load_sweep,
     sweep,
 )
+from torch_embers.mine.graphql_answers import LISTINGS
 from torch_embers.mine.live import LiveSource, Totals, finish, until_passed
 from torch_embers.mine.pages import make_page
 
@@ -38,8 +39,6 @@ HASTE = 1
 """Retries of a page that can be made smaller instead."""
 MOST_FAILED = 3
 """Items in a row of which a part is not answered, until the server is taken to fail as a whole."""
-LISTINGS = {"issues": ("repository", "issues"), "pulls": ("repository", "pullRequests")}
-"""Where the connection of each listing stands in an answer."""
 
 
 @dataclass(slots=True)
@@ -118,14 +117,17 @@ class GraphqlSource(LiveSource):
 
     def _list(self, listing: str, variables: dict[str, Any]) -> Listed[list[Page]]:
         """Fetch one page of a listing with everything that belongs to its items; the pages are the payload."""
-        base, answer = self._ask_list(listing, variables, self.scope.stream(listing))
+        answer = self._ask_list(listing, variables)
+        base = self._page(self.scope.stream(listing), answer.text)
         connection = graphql_answers.at(answer.data, LISTINGS[listing])
         nodes = [n for n in graphql_records.nodes_of(connection) if n]
         updated, keys = [str(n["updatedAt"]) for n in nodes], [str(n["id"]) for n in nodes]
-        pages = [base, *self._rest_of(base, answer, listing, variables)]
+        pages = [base, *self.overflow_pages(base, answer)]
+        if graphql_answers.nulls(answer.data, LISTINGS[listing]):
+            pages.append(self._numbers(graphql_answers.place_of(listing, variables, answer.data)))
         return Listed(updated, graphql_records.next_of(connection), pages, keys)
 
-    def _ask_list(self, listing: str, variables: dict[str, Any], request: str) -> tuple[Page, Answer]:
+    def _ask_list(self, listing: str, variables: dict[str, Any]) -> Answer:
         """A page of a listing; where the server fails at it (timeouts, limits of resources), a smaller one."""
         most = self.issue_page if listing == "issues" else self.pull_page
         common = self._names() | {"comments": COMMENTS, "events": EVENTS}
@@ -138,8 +140,7 @@ class GraphqlSource(LiveSource):
                 retries=None if last else HASTE,
             )
 
-        answer = self._shrinking(listing, most, ask)
-        return self._page(request, answer.text), answer
+        return self._shrinking(listing, most, ask)
 
     def _shrinking(self, name: str, most: int, ask: Callable[[int, bool], Answer]) -> Answer:
         """Ask for a page, and for smaller ones while the server fails; the size grows back with what is answered."""
@@ -156,33 +157,23 @@ class GraphqlSource(LiveSource):
                 self.sizes[name] = min(size * 2, most)
                 return answer
 
-    def _rest_of(
-        self, base: Page, answer: Answer, listing: str, variables: dict[str, Any], place: str = ""
-    ) -> list[Page]:
-        """What a page of a listing left out: further parts of its items, and the numbers of items that it lacks."""
-        pages = self.overflow_pages(base, answer)
-        missing = graphql_answers.nulls(answer.data, LISTINGS[listing])
-        if missing:
-            nodes = graphql_records.nodes_of(graphql_answers.at(answer.data, LISTINGS[listing]))
-            known = [n["number"] for n in nodes if n]
-            variables = variables | {"first": len(nodes)}
-            request = graphql_answers.asked_again(listing, variables, known, missing, place)
-            pages.append(self._numbers(listing, variables, request))
-        return pages
-
-    def _numbers(self, listing: str, variables: dict[str, Any], request: str) -> Page:
+    def _numbers(self, place: str) -> Page:
         """The numbers of a page of which single items could not be answered; empty where these cannot be, either."""
         try:
-            text = self.client.graphql(
-                graphql_records.query(f"numbers_{listing}"),
-                self._names() | variables,
-                check=graphql_answers.defect(*LISTINGS[listing]),
-                within_budget=False,
-                retries=HASTE,
-            ).text
+            text = self._ask_numbers(place)
         except UnansweredError:
             text = "{}"
-        return make_page(self.repo, self.name, graphql_answers.NUMBERS_KIND, request, text.encode())
+        return make_page(self.repo, self.name, graphql_answers.NUMBERS_KIND, place, text.encode())
+
+    def _ask_numbers(self, place: str) -> str:
+        asked = json.loads(place)
+        return self.client.graphql(
+            graphql_records.query(f"numbers_{asked['listing']}"),
+            self._names() | asked["variables"],
+            check=graphql_answers.defect(*LISTINGS[asked["listing"]]),
+            within_budget=False,
+            retries=HASTE,
+        ).text
 
     def overflow_pages(self, base: Page, answer: Answer) -> list[Page]:
         """Everything that did not fit beside its item, so that an item is stored whole, or waits to be read again."""
@@ -251,7 +242,10 @@ class GraphqlSource(LiveSource):
         return [base, *self.overflow_pages(base, answer)]
 
     def by_place(self, place: str) -> list[Page]:
-        """A page of a listing again of which items could not be answered, and which numbers is not known."""
-        asked = json.loads(place)
-        base, answer = self._ask_list(asked["listing"], asked["variables"], graphql_answers.PLACE + place)
-        return [base, *self._rest_of(base, answer, asked["listing"], asked["variables"], place)]
+        """The numbers of items that wait without one; these are then read by number.
+
+        Raises:
+            UnansweredError: there was no answer.
+        """
+        text = self._ask_numbers(place)
+        return [make_page(self.repo, self.name, graphql_answers.NUMBERS_KIND, place, text.encode())]

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 KIND = "graphql.2"
 """Kind of the pages whose parts are checked; pages of the kind ``graphql`` were read by an earlier version."""
-PLACE = "place "
-"""How the request of a page begins that was asked for again because items without a number wait there."""
 NUMBERS_KIND = "graphql.numbers"
 """Kind of the pages that give the numbers behind null nodes of a listing."""
 HIDDEN = frozenset({"FORBIDDEN", "NOT_FOUND", "INSUFFICIENT_SCOPES"})
 """Errors that say that this token may not see something: to ask again gives the same."""
 LIMITED = "RESOURCE_LIMITS_EXCEEDED"
 """The error of a query that is too heavy: a smaller page is answered."""
+LISTINGS = {"issues": ("repository", "issues"), "pulls": ("repository", "pullRequests")}
+"""Where the connection of each listing stands in an answer."""
 CONNECTIONS: dict[str, dict[str, str]] = {
     "Issue": {
         "labels": "labels",
@@ -227,52 +227,35 @@ def _reading(
     )
 
 
-def asked_again(listing: str, variables: dict[str, Any], known: Sequence[int], missing: int, place: str) -> str:
-    """Request of the page that names the items which a listing left out.
+def place_of(listing: str, variables: dict[str, Any], answer: object) -> str:
+    """Where null nodes stand in a page of a listing: what is asked to learn their numbers, and later to try again.
 
     Args:
         listing: issues or pulls.
-        variables: those of the page of the listing.
-        known: numbers that the page gave.
-        missing: how many nodes of it were null.
-        place: where it was asked for as a place that waits, that place; else empty.
+        variables: those of the page.
+        answer: the page.
     """
-    return json.dumps(
-        {
-            "listing": listing,
-            "variables": variables,
-            "known": list(known),
-            "missing": missing,
-            "place": place or json.dumps({"listing": listing, "variables": variables}, sort_keys=True),
-        }
-    )
-
-
-def place_reading(data: object, page: Page) -> Iterator[Reading]:
-    """A page that was asked for again: where it has no null nodes now, nothing waits there any more."""
-    place = page.request.removeprefix(PLACE)
-    listing = ("repository", "issues" if json.loads(place)["listing"] == "issues" else "pullRequests")
-    if not nulls(data, listing):
-        yield Reading(page.repo, None, ITEM, page.page_id, place=place, **page.stamp)
+    nodes = at(answer, LISTINGS[listing])["nodes"]
+    known = [n["number"] for n in nodes if n]
+    asked = variables | {"first": len(nodes)}
+    missing = nulls(answer, LISTINGS[listing])
+    return json.dumps({"listing": listing, "variables": asked, "known": known, "missing": missing}, sort_keys=True)
 
 
 def unanswered(data: object, page: Page) -> Batch:
     """Read the numbers of a page of a listing that had null nodes: the items behind these wait to be read again.
 
-    Where there are fewer numbers than null nodes, the page itself waits to be asked for again.
+    Where there are fewer numbers than null nodes, the place in the listing goes on waiting.
     """
-    asked = json.loads(page.request)
-    connection = at(data, ("repository", "issues" if asked["listing"] == "issues" else "pullRequests"))
+    place = json.loads(page.request)
+    connection = at(data, LISTINGS[place["listing"]])
     nodes = connection.get("nodes") if isinstance(connection, dict) else None
     numbers = {n["number"] for n in nodes or [] if isinstance(n, dict) and isinstance(n.get("number"), int)}
-    left_out = sorted(numbers - set(asked["known"]))
-    reason = "the listing had no answer for it"
-    lost = [Reading(page.repo, n, ITEM, page.page_id, sound=False, reason=reason, **page.stamp) for n in left_out]
-    found = len(left_out) >= asked["missing"]
-    lost.append(
-        Reading(page.repo, None, ITEM, page.page_id, sound=found, reason=reason, place=asked["place"], **page.stamp)
-    )
-    return Batch(readings=lost)
+    left_out = sorted(numbers - set(place["known"]))
+    found = len(left_out) >= place["missing"]
+    why = {"reason": "the listing had no answer for it", **page.stamp}
+    lost = [Reading(page.repo, n, ITEM, page.page_id, sound=False, **why) for n in left_out]
+    return Batch(readings=[*lost, Reading(page.repo, None, ITEM, page.page_id, sound=found, place=page.request, **why)])
 
 
 def failure(data: dict[str, Any], page: Page) -> Batch:

@@ -256,8 +256,6 @@ def read(data: dict[str, Any], page: Page, *, checked: bool = False) -> Batch:
         batch.items.append(replace(record, **_unknown(stated)))
         batch.readings += stated
         _parts(node, repo, record.number, page, batch)
-    if page.request.startswith(graphql_answers.PLACE):
-        batch.readings += graphql_answers.place_reading(data, page)
     _read_further(root.get("node"), repo, page, found, batch, checked=checked)
     lasting = [problem for problem in found if problem.hides or not checked]
     batch.rejects += [reject(page, None, message, "") for message in _rejected(lasting)]

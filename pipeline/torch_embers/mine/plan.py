@@ -200,7 +200,7 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
         raise
     yield report
     fresh = [entry.place for entry in report.waiting if entry.tries <= WAITING_TRIES]
-    if fresh:
+    if fresh and not report.stopped:
         named = ", ".join(fresh[:5]) + (" ..." if len(fresh) > 5 else "")
         raise IncompleteItemsError(
             f"{report.repo}: GitHub did not answer for all of {len(fresh)} items ({named}). "

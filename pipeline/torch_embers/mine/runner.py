@@ -194,10 +194,23 @@ def _mine_and_check(
 
 def _read_waiting(store: Store, writer: Writer, source: Source, report: Report, progress: Progress) -> None:
     """Read again the items that were not whole, in this run or an earlier one."""
+    inner = _asking(source)
+    if inner is None:
+        return
+    for numbered in (False, True):  # what waits by its place may get a number, and is read by that then
+        waiting = [entry for entry in _waiting(store, source) if (entry.number is not None) is numbered]
+        _drain(writer, waiting_batches(inner, waiting), report, progress)
+
+
+def _waiting(store: Store, source: Source) -> list[Waiting]:
+    inner = _asking(source)
+    return store.waiting(inner.repo, inner.name) if inner is not None else []
+
+
+def _asking(source: Source) -> GraphqlSource | None:
+    """The source that can read single items again."""
     inner = source.inner if isinstance(source, NumbersSource) else source
-    if isinstance(inner, GraphqlSource):
-        _drain(writer, waiting_batches(inner, store.waiting(inner.repo, inner.name)), report, progress)
-        report.waiting = store.waiting(inner.repo, inner.name)
+    return inner if isinstance(inner, GraphqlSource) else None
 
 
 def _checkable(source: RestSource | GraphqlSource) -> bool:
@@ -232,6 +245,7 @@ def mine(
         finally:
             report.seconds = time.monotonic() - started
         report.notes += getattr(source, "notes", [])
+        report.waiting = _waiting(store, source)
         if link:
             report.links = link_changed(store, writer)
     return report
