@@ -12,11 +12,10 @@ from conftest import needed
 from servers import stand_ins
 from support import assert_clean_error, client, graphql, rows, run_embers, snapshot
 from torch_embers.errors import EmbersError
-from torch_embers.mine import graphql_answers, graphql_records, runner
+from torch_embers.mine import runner
 from torch_embers.mine.client import Patience
 from torch_embers.mine.graphql import GraphqlSource
 from torch_embers.mine.numbers import NumbersSource
-from torch_embers.mine.pages import make_page
 from torch_embers.mine.scope import Scope
 from torch_embers.store.store import Store
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.slow]
 REPO = "pytorch/pytorch"
 HASTY = Patience(retries=2, max_wait=20, timeout=5, pause=0, backoff=0.01, secondary_wait=0.1)
 ALWAYS = 10_000
@@ -330,33 +329,3 @@ def test_what_an_item_no_longer_has_goes_when_it_is_read_again(
     assert rows(database, f"SELECT author, milestone FROM items WHERE number = {talk}") == [("", "")]
     runner.replay(Store(database))
     assert snapshot(database) == snapshot(fresh)
-
-
-# ---- readers -----------------------------------------------------------------------------------------------------
-
-
-def test_pages_of_an_earlier_version_are_read_without_statements_of_completeness() -> None:
-    issue = {"__typename": "Issue", "number": 1, "state": "OPEN", "comments": {"totalCount": 3, "nodes": []}}
-    data = {"data": {"repository": {"nameWithOwner": REPO, "issues": {"nodes": [issue, None]}}}}
-    page = make_page(REPO, "graphql", "graphql", "issues", json.dumps(data).encode())
-    batch = graphql_records.read(data, page)
-    assert len(batch.items) == len(batch.rejects) == 1
-    assert batch.readings == []
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        None,
-        [],
-        {"data": None},
-        {"data": {"repository": None}},
-        {"data": {"repository": {"issues": None}}},
-        {"data": {"repository": {"issues": {"nodes": None, "pageInfo": {"hasNextPage": False}}}}},
-        {"data": {"repository": {"issues": {"nodes": [], "pageInfo": None}}}},
-        {"data": {"repository": {"issues": {"nodes": [], "pageInfo": {"hasNextPage": True, "endCursor": None}}}}},
-        {"data": {"repository": {"issues": {"nodes": [], "pageInfo": {"endCursor": None}}}}},
-    ],
-)
-def test_a_listing_with_a_gap_is_none(data: object) -> None:
-    assert graphql_answers.defect("repository", "issues")(data) is not None

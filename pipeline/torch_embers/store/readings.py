@@ -10,13 +10,20 @@ one reading share ``Reading.reading``. In the transaction that writes these page
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from torch_embers.store.tables import KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    import duckdb
+
+    from torch_embers.store.records import Reading
 
 ITEM = "item"
 """The part that stands for the item itself: a source adds it where its reading covers every part of the item."""
@@ -49,66 +56,129 @@ PARTS: dict[str, Part] = {
 }
 """Parts of an item by name; a new child table needs one line here and a ``Reading`` of its reader."""
 
-_LATEST = """
-CREATE OR REPLACE TEMP TABLE latest AS
-WITH known AS (
-    SELECT repo, number, part, reading, coalesce(place, '#' || number) AS place,
-           bool_and(sound) AND bool_or(ends) AND coalesce(sum(nodes) = max(total), true) AS whole,
-           min(try_cast(fetched_at AS TIMESTAMP)) AS began, max(try_cast(fetched_at AS TIMESTAMP)) AS fetched_at,
-           list(page_id) AS pages, max(position) AS position, arg_max(source, position) AS source,
-           arg_max(page_id, position) AS page_id,
-           coalesce(string_agg(DISTINCT reason, '; ' ORDER BY reason), part || ' are incomplete') AS reason
-    FROM readings GROUP BY repo, number, part, reading, place
+_SCHEMA = pa.schema(
+    {
+        "repo": pa.string(),
+        "place": pa.string(),
+        "number": pa.int64(),
+        "part": pa.string(),
+        "whole": pa.bool_(),
+        "reason": pa.string(),
+        "began": pa.string(),
+        "fetched_at": pa.string(),
+        "source": pa.string(),
+        "page_id": pa.string(),
+        "pages": pa.list_(pa.string()),
+    }
 )
-FROM known QUALIFY row_number() OVER (PARTITION BY repo, place, part ORDER BY position DESC) = 1
+
+
+def latest(readings: Iterable[Reading]) -> list[dict[str, Any]]:
+    """What the last reading of each part of each item came to: rows of ``_SCHEMA``. Pure."""
+    groups: dict[tuple[str, str, str, str], list[Reading]] = defaultdict(list)
+    for reading in readings:
+        place = reading.place if reading.place is not None else f"#{reading.number}"
+        key = (reading.repo, place, reading.part, reading.reading)
+        groups[key] = [*groups.pop(key, []), reading]  # a group stands where its last page came
+    rows = {}
+    for (repo, place, part, _), pages in groups.items():
+        total = next((page.total for page in pages if page.total is not None), None)
+        counted = total is None or sum(page.nodes or 0 for page in pages) == total
+        reasons = sorted({page.reason for page in pages if page.reason})
+        times = [page.fetched_at for page in pages if page.fetched_at]
+        rows[repo, place, part] = {
+            "repo": repo,
+            "place": place,
+            "number": pages[0].number,
+            "part": part,
+            "whole": counted and all(page.sound for page in pages) and any(page.ends for page in pages),
+            "reason": "; ".join(reasons) or f"{part}: fewer than the source counts, or no end",
+            "began": min(times, default=None),
+            "fetched_at": max(times, default=None),
+            "source": pages[-1].source,
+            "page_id": pages[-1].page_id,
+            "pages": [page.page_id for page in pages],
+        }
+    return list(rows.values())
+
+
+_CANDIDATES = """
+SELECT DISTINCT '{name}' FROM {table} c JOIN latest w ON {owner}
+WHERE w.part = '{name}' AND w.whole AND {where}
+  AND NOT list_contains(w.pages, c.page_id) AND coalesce(c.fetched_at <= try_cast(w.began AS TIMESTAMP), true)
 """
-_QUEUE = (
-    """CREATE OR REPLACE TEMP TABLE waiting AS
-       SELECT l.repo, l.place, any_value(l.number) AS number, bool_and(l.whole) AS whole,
-              bool_or(l.part = 'item') AS covered,
-              string_agg(l.reason, '; ' ORDER BY l.part) FILTER (NOT l.whole) AS reason,
-              coalesce(any_value(i.tries), 0) + 1 AS tries, coalesce(any_value(i.since), min(l.began)) AS since,
-              arg_max(l.source, l.position) AS source, max(l.fetched_at) AS fetched_at,
-              arg_max(l.page_id, l.position) AS page_id
-       FROM latest l LEFT JOIN incomplete_items i USING (repo, place) GROUP BY l.repo, l.place""",
-    """DELETE FROM incomplete_items i USING waiting w
-       WHERE i.repo = w.repo AND i.place = w.place AND (NOT w.whole OR w.covered)""",
-    "INSERT INTO incomplete_items BY NAME SELECT * EXCLUDE (whole, covered) FROM waiting WHERE NOT whole",
-    "DROP TABLE waiting",
-)
 _FORGET_TEXTS = (
     """DELETE FROM links USING gone g WHERE links.evidence = 'text' AND links.found_in = '{origin}'
        AND links.found_id = g.{id} AND (links.repo = g.repo OR links.target_repo = g.repo)""",
     """DELETE FROM link_scans USING gone g
        WHERE link_scans.repo = g.repo AND link_scans.origin = '{origin}' AND link_scans.id = g.{id}""",
 )
+_QUEUE = (
+    """CREATE OR REPLACE TEMP TABLE waiting AS
+       SELECT l.repo, l.place, any_value(l.number) AS number, bool_and(l.whole) AS whole,
+              bool_or(l.part = 'item') AS covered,
+              string_agg(l.reason, '; ' ORDER BY l.part) FILTER (NOT l.whole) AS reason,
+              coalesce(any_value(i.tries), 0) + 1 AS tries,
+              coalesce(any_value(i.since), min(try_cast(l.began AS TIMESTAMP))) AS since,
+              any_value(l.source) AS source, max(try_cast(l.fetched_at AS TIMESTAMP)) AS fetched_at,
+              arg_max(l.page_id, l.fetched_at) AS page_id
+       FROM latest l LEFT JOIN incomplete_items i USING (repo, place) GROUP BY l.repo, l.place""",
+    """DELETE FROM incomplete_items i USING waiting w
+       WHERE i.repo = w.repo AND i.place = w.place AND (NOT w.whole OR w.covered)""",
+    "INSERT INTO incomplete_items BY NAME SELECT * EXCLUDE (whole, covered) FROM waiting WHERE NOT whole",
+    "DROP TABLE waiting",
+)
 
 
-def _replace(name: str, part: Part, staged: bool) -> list[str]:
-    """Statements that delete what a whole reading of a part no longer has."""
-    key = KEYS[part.table]
+def _clauses(name: str) -> dict[str, str]:
+    part = PARTS[name]
     owner = " AND ".join(f"c.{own} = w.{column}" for own, column in zip(part.owner, ("repo", "number"), strict=True))
-    same = " AND ".join(f"s.{k} = c.{k}" for k in key)
-    # a row of the store can be newer than the one of this reading, and then stays under its own page
-    kept = f"AND NOT EXISTS (FROM staged_{part.table} s WHERE {same} AND list_contains(w.pages, s.page_id))"
-    statements = [
-        f"CREATE OR REPLACE TEMP TABLE gone AS SELECT DISTINCT {', '.join(f'c.{k}' for k in key)} "
-        f"FROM {part.table} c JOIN latest w ON {owner} WHERE w.part = '{name}' AND w.whole AND {part.where} "
-        "AND NOT list_contains(w.pages, c.page_id) AND coalesce(c.fetched_at <= w.began, true) "
-        f"{kept if staged else ''}",
+    return {"name": name, "table": part.table, "owner": owner, "where": part.where}
+
+
+def _replace(name: str, *, staged: bool) -> list[str]:
+    """Statements that delete what a whole reading of a part no longer has."""
+    part = PARTS[name]
+    key = KEYS[part.table]
+    found = _CANDIDATES.format(**_clauses(name)).replace(f"'{name}'", ", ".join(f"c.{k}" for k in key), 1)
+    if staged:  # a row of the store can be newer than the one of this reading, and then stays under its own page
+        same = " AND ".join(f"s.{k} = c.{k}" for k in key)
+        found += f" AND NOT EXISTS (FROM staged_{part.table} s WHERE {same} AND list_contains(w.pages, s.page_id))"
+    texts = [text.format(origin=part.text, id=key[-1]) for text in _FORGET_TEXTS] if part.text else []
+    return [
+        f"CREATE OR REPLACE TEMP TABLE gone AS {found}",
         f"DELETE FROM {part.table} c USING gone g WHERE {' AND '.join(f'c.{k} = g.{k}' for k in key)}",
+        *texts,
+        "DROP TABLE gone",
     ]
-    if part.text:
-        statements += [text.format(origin=part.text, id=key[-1]) for text in _FORGET_TEXTS]
-    return [*statements, "DROP TABLE gone"]
 
 
-def statements(staged: Collection[str], parts: Collection[str]) -> list[str]:
-    """What to run behind the rows of a transaction.
+def settle(connection: duckdb.DuckDBPyConnection, readings: Sequence[Reading], staged: Mapping[str, pa.Table]) -> None:
+    """Act on the readings of a transaction, behind its rows.
 
     Args:
-        staged: tables that it writes, each registered as ``staged_<table>``; the readings are ``readings``.
-        parts: names of the parts that its readings speak of.
+        connection: inside the transaction.
+        readings: what its pages say, in order of arrival.
+        staged: the rows that it wrote, by table.
     """
-    replacing = [s for n, part in PARTS.items() if n in parts for s in _replace(n, part, part.table in staged)]
-    return [_LATEST, *replacing, *_QUEUE, "DROP TABLE latest"]
+    rows = latest(readings)
+    connection.register("latest", pa.Table.from_pylist(rows, _SCHEMA))
+    for name in _with_candidates(connection, {row["part"] for row in rows if row["whole"]}):
+        table = PARTS[name].table
+        if table in staged:
+            connection.register(f"staged_{table}", staged[table])
+        for statement in _replace(name, staged=table in staged):
+            connection.execute(statement)
+    [(waits,)] = connection.execute("SELECT count(*) FROM incomplete_items").fetchall()
+    if waits or not all(row["whole"] for row in rows):
+        for statement in _QUEUE:
+            connection.execute(statement)
+    connection.unregister("latest")
+
+
+def _with_candidates(connection: duckdb.DuckDBPyConnection, parts: Collection[str]) -> list[str]:
+    """Parts of which the store may have a row too many; usually none, and that is one query to find out."""
+    queries = [_CANDIDATES.format(**_clauses(name)) for name in PARTS if name in parts]
+    if not queries:
+        return []
+    return [name for (name,) in connection.execute(" UNION ALL ".join(queries)).fetchall()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import pyarrow as pa
 
-from torch_embers.store.records import Batch, Reading
+from torch_embers.store.records import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,13 +62,11 @@ COLUMNS: dict[str, dict[str, pa.DataType]] = {
     TABLES[name]: _columns(get_args(kind)[0]) for name, kind in get_type_hints(Batch).items() if name in TABLES
 }
 """Columns of each table with their types in arrow."""
-_READING_COLUMNS = _columns(Reading)
 
 
 def to_arrow(table: str, rows: Sequence[object]) -> pa.Table:
-    """Turn records of one table (or ``readings``) into an arrow table."""
-    columns = _READING_COLUMNS if table == "readings" else COLUMNS[table]
-    return pa.table({name: pa.array(map(attrgetter(name), rows), kind) for name, kind in columns.items()})
+    """Turn records of one table into an arrow table."""
+    return pa.table({name: pa.array(map(attrgetter(name), rows), kind) for name, kind in COLUMNS[table].items()})
 
 
 PAGE_COLUMNS = ("page_id", "repo", "source", "kind", "request", "fetched_at")

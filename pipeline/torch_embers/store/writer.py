@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import duckdb
+import pyarrow as pa
 import zstandard
 
 from torch_embers.normalize import now_utc
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    import pyarrow as pa
-
-    from torch_embers.store.records import Batch
+    from torch_embers.store.records import Batch, Reading
 
 BULK_RECORDS = 5_000
 """A batch of this size makes a row group that is worth leaving alone."""
@@ -76,28 +75,27 @@ class Writer:
         tables = {
             table: [to_arrow(table, rows)] for attribute, table in TABLES.items() if (rows := getattr(batch, attribute))
         }
-        if batch.readings:
-            tables["readings"] = [to_arrow("readings", batch.readings)]
         if batch.pages:
             tables["raw_pages"] = [pages_to_arrow(batch.pages, self._compressor)]
-        return Prepared(tables)
+        return Prepared(tables, list(batch.readings))
 
     def commit(self, batch: Batch | Prepared) -> None:
         """Write a batch, its pages and its cursors: all of it, or nothing."""
         prepared = batch if isinstance(batch, Prepared) else self.prepare(batch)
-        if not prepared.tables:
+        if not prepared.tables and not prepared.readings:
             return
         with self.transaction(bulk=prepared.size() >= BULK_RECORDS) as connection:
             # first, because the rows that follow have the new names
             for part in prepared.tables.get("repositories", ()):
                 renames.apply(connection, part.to_pylist())
-            for table in prepared.rows():
-                connection.register("stage", numbered(prepared.tables[table]))
+            for table, parts in prepared.tables.items():
+                connection.register("stage", numbered(parts))
                 for statement in _statements(connection, table):
                     connection.execute(statement)
                 connection.unregister("stage")
-            if "readings" in prepared.tables:
-                _act_on_readings(connection, prepared)
+            if prepared.readings:
+                staged = {table: pa.concat_tables(parts) for table, parts in prepared.tables.items()}
+                readings.settle(connection, prepared.readings, staged)
 
     def clear_derived(self) -> None:
         """Empty what a replay rebuilds, rows from pages and links; pages, cursors and labels by hand stay."""
@@ -113,18 +111,15 @@ class Prepared:
     """Batches as arrow tables by table name, in order of arrival."""
 
     tables: dict[str, list[pa.Table]] = field(default_factory=dict)
+    readings: list[Reading] = field(default_factory=list)
 
     def count(self, table: str) -> int:
         """Rows for one table."""
         return sum(part.num_rows for part in self.tables.get(table, ()))
 
-    def rows(self) -> list[str]:
-        """Tables that get rows."""
-        return [table for table in self.tables if table != "readings"]
-
     def size(self) -> int:
         """Rows for all tables."""
-        return sum(self.count(table) for table in self.rows())
+        return sum(self.count(table) for table in self.tables)
 
     def bytes(self) -> int:
         """Memory that the rows take."""
@@ -134,6 +129,7 @@ class Prepared:
         """Append what came after this."""
         for table, parts in other.tables.items():
             self.tables.setdefault(table, []).extend(parts)
+        self.readings.extend(other.readings)
 
 
 _PAGE_INSERT = """
@@ -155,20 +151,6 @@ def _statements(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
     if table == "items":
         return sql.insert_new_items() if new else sql.merge_items()
     return sql.append_rows(table) if new else sql.replace_rows(table)
-
-
-def _act_on_readings(connection: duckdb.DuckDBPyConnection, prepared: Prepared) -> None:
-    """Delete what whole readings no longer have, and keep the queue of items that were not read whole."""
-    stated = numbered(prepared.tables["readings"])
-    connection.register("readings", stated)
-    children = {part.table for part in readings.PARTS.values()}
-    staged = [table for table in prepared.rows() if table in children]
-    for table in staged:
-        connection.register(f"staged_{table}", numbered(prepared.tables[table]))
-    for statement in readings.statements(staged, stated.column("part").unique().to_pylist()):
-        connection.execute(statement)
-    for name in ("readings", *(f"staged_{table}" for table in staged)):
-        connection.unregister(name)
 
 
 @contextmanager

@@ -1,0 +1,119 @@
+"""What is missing in a GraphQL answer is found; nothing absent is taken for an end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from torch_embers.mine import graphql_answers, graphql_records
+from torch_embers.mine.pages import make_page
+from torch_embers.store.readings import latest
+
+REPO = "pytorch/pytorch"
+END = {"hasNextPage": False, "endCursor": None}
+
+
+def issue(**changed: Any) -> dict[str, Any]:
+    parts = {name: {"totalCount": 0, "pageInfo": END, "nodes": []} for name in graphql_answers.CONNECTIONS["Issue"]}
+    return (
+        {"__typename": "Issue", "id": "I", "number": 1, "state": "OPEN", "updatedAt": "2024-01-01T00:00:00Z"}
+        | parts
+        | changed
+    )
+
+
+def incomplete(node: dict[str, Any], *errors: dict[str, Any], request: str = "issues") -> list[str]:
+    """Parts of an item that its reading does not hold whole."""
+    listing = {"pageInfo": END, "nodes": [node]}
+    data = {"data": {"repository": {"nameWithOwner": REPO, "issues": listing}}, "errors": list(errors)}
+    page = make_page(REPO, "graphql", graphql_answers.KIND, request, json.dumps(data).encode())
+    readings = graphql_records.read(data, page, checked=True).readings
+    return sorted(row["part"] for row in latest(readings) if not row["whole"])
+
+
+def error(*path: str | int, kind: str = "") -> dict[str, Any]:
+    return {"path": ["repository", "issues", "nodes", 0, *path], "message": "Something went wrong", "type": kind}
+
+
+def test_a_complete_answer_is_whole() -> None:
+    assert incomplete(issue()) == []
+
+
+@pytest.mark.parametrize("name", graphql_answers.CONNECTIONS["Issue"])
+@pytest.mark.parametrize(
+    "connection",
+    [
+        None,
+        {"pageInfo": END},
+        {"pageInfo": None, "nodes": []},
+        {"pageInfo": END, "nodes": [None]},
+        {"pageInfo": END, "nodes": [], "totalCount": 1},
+        {"pageInfo": {"hasNextPage": True, "endCursor": None}, "nodes": []},
+        {"pageInfo": {"hasNextPage": True, "endCursor": "x"}, "nodes": []},
+    ],
+)
+def test_every_connection_is_checked(name: str, connection: object) -> None:
+    assert incomplete(issue(**{name: connection})) == [graphql_answers.CONNECTIONS["Issue"][name]]
+
+
+def test_an_error_below_an_item_makes_the_item_incomplete() -> None:
+    assert incomplete(issue(author=None), error("author")) == ["item"]
+    assert incomplete(issue(), error("comments", "nodes", 0, "author")) == ["comments", "item"]
+
+
+@pytest.mark.parametrize("kind", sorted(graphql_answers.HIDDEN))
+def test_what_a_token_may_not_see_lacks_nothing(kind: str) -> None:
+    assert incomplete(issue(comments=None), error("comments", kind=kind)) == []
+    hidden = {"pageInfo": END, "nodes": [None], "totalCount": 1}
+    assert (
+        incomplete(
+            issue(closedByPullRequestsReferences=hidden), error("closedByPullRequestsReferences", "nodes", 0, kind=kind)
+        )
+        == []
+    )
+
+
+def test_an_item_read_alone_is_believed_in_its_length() -> None:
+    short = {"pageInfo": END, "nodes": [], "totalCount": 3}
+    listing = {"issueOrPullRequest": issue(comments=short), "nameWithOwner": REPO}
+    data = {"data": {"repository": listing}}
+    page = make_page(REPO, "graphql", graphql_answers.KIND, "item 1", json.dumps(data).encode())
+    assert all(row["whole"] for row in latest(graphql_records.read(data, page, checked=True).readings))
+
+
+def test_a_field_that_an_error_explains_is_unknown_and_not_empty() -> None:
+    for errors, author in (([], ""), ([error("author")], None)):
+        listing = {"pageInfo": END, "nodes": [issue(author=None)]}
+        data = {"data": {"repository": {"nameWithOwner": REPO, "issues": listing}}, "errors": errors}
+        page = make_page(REPO, "graphql", graphql_answers.KIND, "issues", json.dumps(data).encode())
+        [item] = graphql_records.read(data, page, checked=True).items
+        assert item.author == author
+
+
+def test_pages_of_an_earlier_version_are_read_without_statements_of_completeness() -> None:
+    issue = {"__typename": "Issue", "number": 1, "state": "OPEN", "comments": {"totalCount": 3, "nodes": []}}
+    data = {"data": {"repository": {"nameWithOwner": REPO, "issues": {"nodes": [issue, None]}}}}
+    page = make_page(REPO, "graphql", "graphql", "issues", json.dumps(data).encode())
+    batch = graphql_records.read(data, page)
+    assert len(batch.items) == len(batch.rejects) == 1
+    assert batch.readings == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {"data": None},
+        {"data": {"repository": None}},
+        {"data": {"repository": {"issues": None}}},
+        {"data": {"repository": {"issues": {"nodes": None, "pageInfo": {"hasNextPage": False}}}}},
+        {"data": {"repository": {"issues": {"nodes": [], "pageInfo": None}}}},
+        {"data": {"repository": {"issues": {"nodes": [], "pageInfo": {"hasNextPage": True, "endCursor": None}}}}},
+        {"data": {"repository": {"issues": {"nodes": [], "pageInfo": {"endCursor": None}}}}},
+    ],
+)
+def test_a_listing_with_a_gap_is_none(data: object) -> None:
+    assert graphql_answers.defect("repository", "issues")(data) is not None
