@@ -21,6 +21,13 @@ def mine(
     state: Annotated[str, typer.Option(help="all, open or closed.")] = "all",
     label: Annotated[list[str] | None, typer.Option(help="Only items with this label; repeat for more.")] = None,
     numbers: Annotated[Path | None, typer.Option(help="File with item numbers: mine these, completely.")] = None,
+    refresh: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBERS|all", help="Read again: these numbers (5,7 or a file), or all in these bounds."),
+    ] = None,
+    check_numbers: Annotated[
+        bool, typer.Option("--check-numbers", help="Only find items that were deleted, transferred or never seen.")
+    ] = False,
     source: Annotated[str, typer.Option(help="auto, graphql, rest, archive, jsonl, git or catalog.")] = "auto",
     budget: Annotated[int | None, typer.Option(min=1, help="At most this many requests.")] = None,
     api_url: Annotated[str | None, typer.Option(help="Address of the GitHub API.")] = None,
@@ -48,6 +55,8 @@ def mine(
         state=state,
         labels=tuple(label or ()),
         numbers=numbers,
+        refresh=refresh,
+        check_numbers=check_numbers,
         budget=budget,
         replay=replay,
     )

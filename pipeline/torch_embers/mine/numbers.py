@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from torch_embers.normalize import now_utc
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from torch_embers.mine.live import LiveSource
     from torch_embers.mine.rest import RestSource
     from torch_embers.mine.source import Source
     from torch_embers.store.records import Batch, Page
@@ -52,23 +54,26 @@ class NumbersSource:
         stream = self.inner.scope.stream(f"numbers:{hash_of(self.numbers)}")
         done = int(read_cursor(state.get(stream)).get("done") or 0)
         for place in range(done % max(len(self.numbers), 1), len(self.numbers)):
-            base, *more = self._fetch(self.numbers[place])
+            base, *more = self.fetch(self.numbers[place])
             yield finish(base, more, self, stream, json.dumps({"done": place + 1}))
 
-    def _fetch(self, number: int) -> list[Page]:
+    def fetch(self, number: int) -> list[Page]:
+        """The pages of one item, or a tombstone."""
         try:
             if isinstance(self.inner, GraphqlSource):
-                return self.inner.by_number(number)
+                with suppress(NotFoundError):
+                    return self.inner.by_number(number)
+            # also where GraphQL finds nothing: REST says whether an item is gone, and where a transferred one went
             return self._by_rest(self.inner, number)
         except MovedError as moved:
             if identity.place_of(moved.location) == (self.inner.repo_id, number):
                 self.inner.resolve()  # the repository was renamed meanwhile
-                return self._fetch(number)
+                return self.fetch(number)
             return [self._gone(number, identity.named(self.inner.client, moved.location))]
         except (NotFoundError, GoneError):
             return [self._gone(number, None)]
 
-    def _by_rest(self, source: RestSource, number: int) -> list[Page]:
+    def _by_rest(self, source: LiveSource, number: int) -> list[Page]:
         path = f"/repos/{source.repo}/issues/{number}"
         base = make_page(source.repo, source.name, "rest.item", path, source.client.get(path).text.encode())
         return [base, *timeline(source, number)]

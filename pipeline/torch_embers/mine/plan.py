@@ -9,16 +9,25 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_embers.errors import EmbersError, IncompleteItemsError, InputError, NotReachableError, RateLimitError
-from torch_embers.mine import runner
+from torch_embers.errors import (
+    EmbersError,
+    IncompleteItemsError,
+    InputError,
+    NotReachableError,
+    RateLimitError,
+    SourceError,
+)
+from torch_embers.mine import presence, refresh, runner
 from torch_embers.mine.archive import ArchiveSource
 from torch_embers.mine.client import GitHubClient, Patience, plain_http
 from torch_embers.mine.gitlog import GitSource
 from torch_embers.mine.graphql import GraphqlSource
 from torch_embers.mine.jsonl import JsonlSource
 from torch_embers.mine.numbers import NumbersSource
+from torch_embers.mine.presence import PresenceSource
 from torch_embers.mine.rest import RestSource
 from torch_embers.mine.scope import Scope, scope
+from torch_embers.normalize import now_utc
 from torch_embers.progress import Progress
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store.store import Store
@@ -55,6 +64,8 @@ class Request:
     state: str = "all"
     labels: tuple[str, ...] = ()
     numbers: Path | None = None
+    refresh: str | None = None
+    check_numbers: bool = False
     budget: int | None = None
     replay: bool = False
 
@@ -94,6 +105,7 @@ def refuse_unusable(kind: str, request: Request) -> None:
         "--state": request.state != "all",
         "--label": bool(request.labels),
         "--budget": request.budget is not None,
+        "--check-numbers": request.check_numbers,
     }
     bounds = {"--since": request.since is not None, "--until": request.until is not None}
     if kind in ("jsonl", "catalog"):
@@ -113,27 +125,9 @@ class _Live:
     scope: Scope
     numbers: list[int] | None
     budget: int | None
-
-
-def read_numbers(path: Path) -> list[int]:
-    """Item numbers of a file: one a line, `#` allowed in front, text behind it ignored.
-
-    Raises:
-        InputError: the file is missing, or a line has no number.
-    """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--numbers {path}: {error}") from error
-    numbers: list[int] = []
-    for place, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        match = re.match(r"\s*#?(\d{1,9})\b", line)
-        if match is None:
-            raise InputError(f"--numbers {path}, line {place}: no item number in {line[:40]!r}")
-        numbers.append(int(match[1]))
-    return list(dict.fromkeys(numbers))
+    forget: bool = False
+    """Whether cursors in these bounds are forgotten first."""
+    check_numbers: bool = False
 
 
 def _file_source(kind: str, request: Request, wanted: Scope) -> Source:
@@ -158,12 +152,28 @@ def _client(settings: Settings, budget: int | None) -> GitHubClient:
     return GitHubClient(settings.api_url, tokens, patience, budget=budget)
 
 
-def _known_numbers(store: Store, repo: str) -> frozenset[int]:
-    if not store.exists():
-        return frozenset()
-    with store.read() as connection:
-        rows = connection.execute("SELECT number FROM items WHERE lower(repo) = lower(?)", [repo]).fetchall()
-    return frozenset(number for (number,) in rows)
+def _again(kind: str, request: Request) -> tuple[list[int] | None, bool]:
+    """Numbers to mine alone, if any are named, and whether cursors are forgotten.
+
+    Raises:
+        InputError: options that exclude each other, or that cannot be read.
+    """
+    given = {
+        "--numbers": request.numbers is not None,
+        "--refresh": request.refresh is not None,
+        "--check-numbers": request.check_numbers,
+    }
+    chosen = [option for option, is_given in given.items() if is_given]
+    if len(chosen) > 1:
+        raise InputError(f"{chosen[0]} and {chosen[1]} do not go together: run embers mine twice")
+    if request.numbers is not None:
+        return refresh.read_numbers(request.numbers), False
+    if request.refresh is None:
+        return None, False
+    numbers = refresh.wanted_numbers(request.refresh)
+    if numbers is not None and kind in (*FILES, "catalog"):
+        raise InputError(f"--refresh with numbers does not go with --source {kind}: only a live source knows it")
+    return numbers, numbers is None
 
 
 def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterator[Report]:
@@ -180,9 +190,11 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
     kind = choose(request)
     refuse_unusable(kind, request)
     wanted = scope(settings.repo, request.since, request.until, request.state, request.labels)
-    numbers = read_numbers(request.numbers) if request.numbers is not None else None
-    live = _Live(kind, wanted, numbers, request.budget)
+    numbers, forget = _again(kind, request)
+    live = _Live(kind, wanted, numbers, request.budget, forget, request.check_numbers)
     if kind in FILES:
+        if forget:
+            refresh.forget(store, wanted, wanted.repo, kind)
         with progress_of(None) as progress:
             yield runner.mine(store, _file_source(kind, request, wanted), progress=progress)
         return
@@ -192,13 +204,13 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
         if kind == "catalog":
             return
     try:
-        report = _mine_live(settings, live, store, progress_of)
+        *done, report = _mine_live(settings, live, store, progress_of)
     except BaseException:
         if kind == "auto" and store.exists():  # the catalog waits for its links, and so may an earlier mine
             with suppress(EmbersError):
                 runner.link_only(store)
         raise
-    yield report
+    yield from (*done, report)
     fresh = [entry.place for entry in report.waiting if entry.tries <= WAITING_TRIES]
     if fresh and not report.stopped:
         named = ", ".join(fresh[:5]) + (" ..." if len(fresh) > 5 else "")
@@ -208,7 +220,7 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
         )
 
 
-def _mine_live(settings: Settings, live: _Live, store: Store, progress_of: ProgressOf) -> Report:
+def _mine_live(settings: Settings, live: _Live, store: Store, progress_of: ProgressOf) -> list[Report]:
     """Mine GitHub; with ``auto`` an unreachable GitHub is no error, because the catalog is there already."""
     with ExitStack() as stack:
         client = stack.enter_context(_client(settings, live.budget))
@@ -222,12 +234,17 @@ def _mine_live(settings: Settings, live: _Live, store: Store, progress_of: Progr
         except NotReachableError as error:
             if live.kind != "auto" or live.scope.repo != DEFAULT_REPO:
                 raise
-            return _unreachable(store, inner, error)
+            return [_unreachable(store, inner, error)]
         if not client.authenticated and live.budget is None:
             client.budget = min(ANONYMOUS_LIMIT, client.quota_left() or ANONYMOUS_LIMIT) + client.usage.requests
+        if live.forget:
+            refresh.forget(store, live.scope, inner.repo, inner.name)
         source: Source = inner
+        held = presence.held_items(store, live.scope.repo, inner.repo)
         if live.numbers is not None:
-            source = NumbersSource(inner, live.numbers, _known_numbers(store, inner.repo))
+            source = NumbersSource(inner, live.numbers, frozenset(held))
+        if live.check_numbers:
+            source = PresenceSource(inner, held)
         progress.expects(inner.totals.all)
         try:
             report = runner.mine(store, source, progress=progress)
@@ -238,7 +255,24 @@ def _mine_live(settings: Settings, live: _Live, store: Store, progress_of: Progr
         report.notes += client.usage.notes
         if not client.authenticated:
             report.notes.append(TOKEN_ADVICE)
-        return report
+        return [report, *_check_numbers(store, live, source, report, progress)]
+
+
+def _check_numbers(store: Store, live: _Live, source: Source, report: Report, progress: Progress) -> Iterator[Report]:
+    """After a full mine with a token, now and then: which numbers does the tracker still have."""
+    if not isinstance(source, RestSource | GraphqlSource) or not source.client.authenticated:
+        return
+    if live.scope.narrowed or report.stopped or not presence.due(store, source.repo, source.name, now_utc()):
+        return
+    progress.said("asking which numbers the tracker still has: deleted and transferred items are in no listing")
+    again = PresenceSource(source, presence.held_items(store, source.repo))
+    try:
+        checked = runner.mine(store, again, progress=progress)
+    except SourceError as error:
+        report.notes.append(f"the numbers were not compared to the end, the next run goes on: {error}")
+        return
+    checked.source = f"{source.name}, numbers"
+    yield checked
 
 
 def _live_source(client: GitHubClient, live: _Live) -> RestSource | GraphqlSource:

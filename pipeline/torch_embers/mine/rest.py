@@ -22,7 +22,7 @@ from torch_embers.mine.cursor import (
 from torch_embers.mine.listing import Listing
 from torch_embers.mine.live import LiveSource, Totals, finish, until_passed
 from torch_embers.mine.pages import make_page
-from torch_embers.mine.rest_records import whole
+from torch_embers.mine.rest_records import number_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -78,6 +78,16 @@ class RestSource(LiveSource):
             return Totals()
         listing = self._items_listing()
         return Totals(issues=listing.count("is:issue"), pulls=listing.count("is:pr"))
+
+    def counted(self, words: str) -> int | None:
+        """How many items of the repository GitHub's search finds for these words; ``None`` where it does not answer."""
+        return self._items_listing().count(words)
+
+    def searched(self, words: str) -> set[int]:
+        """Numbers on the first page of what GitHub's search finds for these words."""
+        answer = self.client.get("/search/issues", {"q": f"repo:{self.repo} {words}", "per_page": REST_PAGE})
+        entries = answer.data.get("items") if isinstance(answer.data, dict) else None
+        return {number_of(entry) for entry in entries or [] if isinstance(entry, dict)}
 
     @property
     def _item_by_item(self) -> bool:

@@ -17,6 +17,7 @@ from torch_embers.mine.client import BudgetError
 from torch_embers.mine.graphql import GraphqlSource
 from torch_embers.mine.live import LiveSource, Totals
 from torch_embers.mine.numbers import NumbersSource, waiting_batches
+from torch_embers.mine.presence import PresenceSource
 from torch_embers.mine.rest import RestSource
 from torch_embers.progress import Silent
 from torch_embers.store.records import Batch
@@ -171,7 +172,7 @@ def _mine_and_check(
     store: Store, writer: Writer, source: Source, report: Report, progress: Progress, sleep: Callable[[float], None]
 ) -> None:
     """Read a source to its end, and again where the tracker counts more items."""
-    live = source.inner if isinstance(source, NumbersSource) else source
+    live = source.inner if isinstance(source, NumbersSource | PresenceSource) else source
     if isinstance(live, LiveSource):
         identity.settle(store, writer, live)
     for attempt in range(1, END_TRIES + 1):
@@ -209,7 +210,7 @@ def _waiting(store: Store, source: Source) -> list[Waiting]:
 
 def _asking(source: Source) -> GraphqlSource | None:
     """The source that can read single items again."""
-    inner = source.inner if isinstance(source, NumbersSource) else source
+    inner = source.inner if isinstance(source, NumbersSource | PresenceSource) else source
     return inner if isinstance(inner, GraphqlSource) else None
 
 

@@ -10,6 +10,8 @@ from torch_embers.errors import InputError
 from torch_embers.normalize import iso_utc
 
 STATES = ("all", "open", "closed")
+LISTED = ("issues", "pulls", "items", "items_newest_first", "comments", "events")
+"""Streams of the live sources that read listings; the others read single items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,11 @@ class Scope:
             return name
         bounds = json.dumps([self.since, self.until, self.state, self.labels])
         return f"{name}:{hashlib.blake2b(bounds.encode(), digest_size=4).hexdigest()}"
+
+    def has(self, stream: str) -> bool:
+        """Whether a saved cursor belongs to a listing in these bounds."""
+        name = stream.partition(":")[0]
+        return name in LISTED and stream == self.stream(name)
 
 
 def moment(value: str | None, option: str) -> str | None:

@@ -1,0 +1,228 @@
+"""Items that were deleted or transferred, and numbers that were never seen: no listing shows them, the numbers do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from servers.tracker import Answered, Tracker, filled
+from support import graphql, rest, rows, run_embers, snapshot
+from torch_embers.errors import InputError, SourceError
+from torch_embers.mine import presence, runner
+from torch_embers.mine.presence import PresenceSource, found, held_items, query
+from torch_embers.mine.refresh import wanted_numbers
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from servers import stand_ins
+
+REPO = "pytorch/pytorch"
+OTHER = "alice/bugs"
+
+
+@pytest.fixture
+def tracker() -> Iterator[Tracker]:
+    with Tracker() as server:
+        yield server
+
+
+@pytest.fixture
+def server(graphql_server: stand_ins.GraphQLStandIn) -> Iterator[stand_ins.GraphQLStandIn]:
+    graphql_server.restore()
+    yield graphql_server
+    graphql_server.restore()
+
+
+def compared(database: Path, source: Any) -> list[str]:
+    source.resolve()
+    names = (source.scope.repo, source.repo)
+    return runner.mine(Store(database), PresenceSource(source, held_items(Store(database), *names))).notes
+
+
+def gone(database: Path) -> list[tuple[Any, ...]]:
+    return rows(database, "SELECT number, transferred_to FROM items WHERE deleted_at IS NOT NULL ORDER BY number")
+
+
+def forget(database: Path, number: int) -> None:
+    store = Store(database)
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(f"DELETE FROM items WHERE number = {number}")
+
+
+# ---- by GraphQL
+
+
+@pytest.mark.servers
+def test_deleted_transferred_and_unseen_items_are_found_at_a_point_per_hundred_numbers(
+    server: stand_ins.GraphQLStandIn, database: Path
+) -> None:
+    runner.mine(Store(database), graphql(server.url, REPO))
+    numbers = [n for (n,) in rows(database, "SELECT number FROM items ORDER BY number")]
+    removed, moved, unseen = numbers[3], numbers[40], numbers[60]
+    server.delete(REPO, removed)
+    server.transfer(REPO, moved, "pytorch/vision", 99_001, "2026-01-01T00:00:00Z")
+    forget(database, unseen)
+    server.reset_counters()
+    [note] = compared(database, graphql(server.url, REPO))
+    assert gone(database) == [(removed, None), (moved, "pytorch/vision#99001")]
+    assert rows(database, f"SELECT count(*) FROM items WHERE number = {unseen} AND title <> ''") == [(1,)]
+    assert "3 differed" in note
+    asked = [q["cost"] for q in server.counters()["queries"] if q["name"] == "presence"]
+    assert asked == [1] * -(-max(numbers) // 100)
+    before = snapshot(database)
+    runner.replay(Store(database))
+    assert snapshot(database) == before
+
+
+@pytest.mark.servers
+def test_an_interrupted_comparison_goes_on_behind_the_last_numbers(
+    server: stand_ins.GraphQLStandIn, database: Path
+) -> None:
+    runner.mine(Store(database), graphql(server.url, REPO))
+    top = max(n for (n,) in rows(database, "SELECT number FROM items"))
+    server.delete(REPO, top)
+    source = graphql(server.url, REPO)
+    source.resolve()
+    source.client.budget = source.client.usage.requests + 1
+    held = held_items(Store(database), REPO)
+    assert runner.mine(Store(database), PresenceSource(source, held)).stopped
+    server.reset_counters()
+    compared(database, graphql(server.url, REPO))
+    assert sum(q["name"] == "presence" for q in server.counters()["queries"]) == -(-top // 100) - 1
+    assert gone(database) == [(top, None)]
+
+
+def test_only_a_number_that_is_said_not_to_be_found_counts_as_gone() -> None:
+    home = {"nameWithOwner": "Alice/bugs"}
+    data = {
+        "data": {
+            "repository": {
+                "n1": {"number": 1, "repository": home},
+                "n2": None,
+                "n3": None,
+                "n4": {"number": 77, "repository": {"nameWithOwner": "alice/other"}},
+            }
+        },
+        "errors": [
+            {"type": "NOT_FOUND", "path": ["repository", "n2"], "message": "Could not resolve"},
+            {"path": ["repository", "n3"], "message": "Something went wrong while executing your query."},
+        ],
+    }
+    assert found(data, [1, 2, 3, 4, 5], OTHER) == ({1}, [3, 5])
+    assert query([7, 8]).count("issueOrPullRequest") == 2
+
+
+# ---- by REST
+
+
+def test_by_rest_only_ranges_whose_counts_differ_are_looked_at(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 700, 300)
+    filled(tracker, 3, name="alice/other", repo_id=77)
+    runner.mine(Store(database), rest(tracker.url, OTHER, "t"))
+    tracker.asked.clear()
+    compared(database, rest(tracker.url, OTHER, "t"))
+    assert len(tracker.asked) == 3  # the repository, and a count of each kind
+    repository.delete(17)
+    repository.delete(612, "/repositories/77/issues/2")
+    forget(database, 900)
+    tracker.asked.clear()
+    compared(database, rest(tracker.url, OTHER, "t"))
+    assert gone(database) == [(17, None), (612, "alice/other#2")]
+    assert rows(database, "SELECT count(*) FROM items") == [(1_000,)]
+    assert len(tracker.asked) < 30
+    before = snapshot(database)
+    runner.replay(Store(database))
+    assert snapshot(database) == before
+
+
+def test_an_item_that_the_search_forgot_is_no_deleted_item(tracker: Tracker, database: Path) -> None:
+    filled(tracker, 30)
+    runner.mine(Store(database), rest(tracker.url, OTHER, "t"))
+
+    def forgetful(answered: Answered) -> Answered:
+        items = [item for item in answered.body["items"] if item["number"] != 5]
+        return Answered(answered.body | {"items": items, "total_count": answered.body["total_count"] - 1})
+
+    tracker.fault(forgetful, "/search/issues", times=9)
+    compared(database, rest(tracker.url, OTHER, "t"))
+    assert gone(database) == []
+
+
+def test_a_search_that_does_not_answer_is_an_error(tracker: Tracker, database: Path) -> None:
+    filled(tracker, 3)
+    runner.mine(Store(database), rest(tracker.url, OTHER, "t"))
+    tracker.fault(lambda _: Answered({"message": "no"}, 422), "/search/issues", times=9)
+    with pytest.raises(SourceError, match="again later"):
+        compared(database, rest(tracker.url, OTHER, "t"))
+
+
+# ---- when, and by which options
+
+
+def test_a_full_mine_compares_the_numbers_when_it_is_time(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 12)
+    order = ("mine", "--repo", OTHER, "--source", "rest", "--api-url", tracker.url, "--database", database)
+    quick = {"GITHUB_TOKEN": "t", "EMBERS_PAUSE": "0", "EMBERS_ALLOW_HTTP": "1"}
+    assert run_embers(*order, **quick).returncode == 0
+    assert not presence.due(Store(database), OTHER, "rest", "2000-01-01T00:00:00Z")
+    repository.delete(5)
+    store = Store(database)
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE raw_pages SET fetched_at = fetched_at - INTERVAL 31 DAY")
+    done = run_embers(*order, **quick)
+    assert done.returncode == 0, done.stderr
+    assert "rest, numbers" in done.stdout
+    assert gone(database) == [(5, None)]
+    repository.delete(6)
+    assert "numbers" not in run_embers(*order, **quick).stdout
+    assert run_embers(*order, "--check-numbers", **quick).returncode == 0
+    assert gone(database) == [(5, None), (6, None)]
+
+
+def test_refresh_reads_all_or_some_items_again(tracker: Tracker, database: Path, tmp_path: Path) -> None:
+    repository = filled(tracker, 12)
+    order = ("mine", "--repo", OTHER, "--source", "rest", "--api-url", tracker.url, "--database", database)
+    quick = {"GITHUB_TOKEN": "t", "EMBERS_PAUSE": "0", "EMBERS_ALLOW_HTTP": "1"}
+    assert run_embers(*order, **quick).returncode == 0
+    for number in (2, 3, 4):  # changed without a new time, so that no listing shows it
+        repository.items[number]["title"] = "Changed"
+    changed = "SELECT number FROM items WHERE title = 'Changed' ORDER BY number"
+    run_embers(*order, **quick)
+    assert rows(database, changed) == []
+    for chosen in ("2", "#2, 3"):
+        assert run_embers(*order, "--refresh", chosen, **quick).returncode == 0
+    assert rows(database, changed) == [(2,), (3,)]
+    assert run_embers(*order, "--refresh", "all", **quick).returncode == 0
+    assert rows(database, changed) == [(2,), (3,), (4,)]
+
+
+def test_refresh_takes_all_a_list_or_a_file(tmp_path: Path) -> None:
+    named = tmp_path / "numbers.txt"
+    named.write_text("#5 some words\n7\n")
+    assert wanted_numbers("all") is None
+    assert wanted_numbers("5, #7,5") == [5, 7]
+    assert wanted_numbers(str(named)) == [5, 7]
+
+
+@pytest.mark.parametrize("bad", ["", "none", "5;7", "0", "99999999999", "/no/such/file", "-3"])
+def test_a_refresh_that_names_nothing_is_an_error(bad: str) -> None:
+    with pytest.raises(InputError, match="--refresh"):
+        wanted_numbers(bad)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--refresh", "5", "--numbers", "x.txt"), "do not go together"),
+        (("--refresh", "5", "--source", "catalog"), "does not go with --source catalog"),
+        (("--check-numbers", "--source", "catalog"), "does not go with --source catalog"),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(options: tuple[str, ...], words: str) -> None:
+    done = run_embers("mine", *options)
+    assert done.returncode == 3
+    assert words in done.stderr
