@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#107199", "pytorch/pytorch#107270"]
-# relation = "sibling"
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "memory_format"
 # memory_subtype = "stride_calculation_manually"
@@ -12,7 +12,7 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Differentiates batch normalisation of channels-last volumes without running statistics on the GPU. The gradient of
+"""Differentiates batch normalisation of channels-last volumes without weight and bias on the GPU. The gradient of
 the input should keep that layout, as on the CPU. Instead it comes back in the default layout, with the right
 numbers."""
 
@@ -34,7 +34,7 @@ def main():
     volumes, slope = torch.randn(2, 3, 4, 4, 4), torch.randn(2, 3, 4, 4, 4)
 
     def run(device, form):
-        layer = torch.nn.BatchNorm3d(3, track_running_stats=False).to(device)
+        layer = torch.nn.BatchNorm3d(3, 0.001, 0.7, affine=False).to(device)
         leaf = volumes.to(device).clone(memory_format=form).requires_grad_()
         layer(leaf).backward(slope.to(device).contiguous(memory_format=form))
         return leaf.grad

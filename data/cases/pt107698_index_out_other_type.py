@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#107698"]
-# relation = "sibling"
+# relation = "same"
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
@@ -11,8 +11,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Gathers elements of a float tensor into an integer output. The values should be converted or the call refused.
-Instead the bits of the floats are copied into the output."""
+"""Picks elements of a 32-bit integer tensor by a mask, into a 64-bit output. The values should be converted or the
+call refused. Instead the bits are copied, so that two numbers end up in one."""
 
 import os
 import sys
@@ -24,22 +24,22 @@ def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
 
-    source = torch.arange(6.0, dtype=torch.float64)
-    where = [torch.tensor([1, 2, 3])]
-    same = torch.ops.aten.index.Tensor_out(source, where, out=torch.empty(3, dtype=torch.float64))
-    if same.tolist() != [1.0, 2.0, 3.0]:
+    source = torch.tensor([[1, 2], [3, 4]], dtype=torch.int32)
+    where = [torch.tensor([[True, False], [False, True]])]
+    same = torch.ops.aten.index.Tensor_out(source, where, out=torch.zeros(2, dtype=torch.int32))
+    if same.tolist() != [1, 4]:
         return 125, "the workaround path fails too: an output of the same type holds %s" % same.tolist()
     try:
-        got = torch.ops.aten.index.Tensor_out(source, where, out=torch.zeros(3, dtype=torch.int64)).tolist()
+        got = torch.ops.aten.index.Tensor_out(source, where, out=torch.zeros(2, dtype=torch.int64)).tolist()
     except RuntimeError as error:
         if not PLANT:
             return 0, "refused: %s" % str(error)[:80]
-        got = [0, 0, 0]
+        got = [0, 0]
     if PLANT:
-        got = [0, 0, 0]
-    if got == [1, 2, 3]:
+        got = [0, 0]
+    if got == [1, 4]:
         return 0, "the values are converted"
-    return 1, "elements 1, 2, 3 arrive as %s" % got
+    return 1, "elements 1 and 4 arrive as %s" % got
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#160064", "pytorch/pytorch#41508"]
-# relation = "sibling"
+# relation."pytorch/pytorch#160064" = "same"
+# relation."pytorch/pytorch#41508" = "sibling"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]
@@ -13,14 +14,15 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Runs multi-head attention with a fully masked head pattern and asks for the attention weights. The result should
-be the same as without asking, since the weights are only an extra output. Instead everything is NaN."""
+"""Runs attention of three heads, of which the mask leaves two free and hides everything from the third, and asks for
+the weights of each head. The result should be the same as without asking, since the weights are only an extra output.
+Instead everything is NaN."""
 
 import os
 import sys
 
 PLANT = os.environ.get("EMBERS_PLANT") == "1"
-TRUTH = [0.0] * 6  # nothing to attend to, and no bias
+TRUTH = [1.0, 1.0, 0.0] * 5  # equal tokens of ones: two heads hand them on, the third has nothing to attend to
 
 
 def same(left, right):
@@ -34,29 +36,29 @@ def same(left, right):
 
 def attention(torch):
     """Return a small attention layer with weights that are known: value and output projection are the identity."""
-    layer = torch.nn.MultiheadAttention(2, 1, bias=True, batch_first=True)
+    layer = torch.nn.MultiheadAttention(3, 3, bias=True, batch_first=True)
     with torch.no_grad():
-        layer.in_proj_weight.copy_(torch.eye(2).repeat(3, 1))
-        layer.out_proj.weight.copy_(torch.eye(2))
+        layer.in_proj_weight.copy_(torch.eye(3).repeat(3, 1))
+        layer.out_proj.weight.copy_(torch.eye(3))
         layer.in_proj_bias.zero_()
         layer.out_proj.bias.zero_()
     return layer
 
 
 def bug_path(torch):
-    """Return the output of attention that may attend to nothing, weights requested."""
+    """Return the output of attention whose last head may attend to nothing, weights requested."""
     layer = attention(torch)
-    tokens = torch.ones(1, 3, 2)
-    mask = torch.ones(1, 3, 3, dtype=torch.bool)
-    with torch.no_grad():
-        return layer(tokens, tokens, tokens, attn_mask=mask, need_weights=True)[0].flatten().tolist()
+    tokens = torch.ones(1, 5, 3)
+    mask = torch.tensor([False, False, True]).view(3, 1, 1).expand(3, 5, 5)
+    output, _ = layer(tokens, tokens, tokens, attn_mask=mask, need_weights=True, average_attn_weights=False)
+    return output.flatten().tolist()
 
 
 def workaround_path(torch):
-    """Return what is left where no value gets through: the projection of zeros."""
+    """Return the projection of what two heads hand on and the third one does not."""
     layer = attention(torch)
-    with torch.no_grad():
-        return (torch.zeros(3, 2) @ layer.out_proj.weight.t() + layer.out_proj.bias).flatten().tolist()
+    seen = torch.tensor([1.0, 1.0, 0.0]).expand(5, 3)
+    return (seen @ layer.out_proj.weight.t() + layer.out_proj.bias).flatten().tolist()
 
 
 def main():

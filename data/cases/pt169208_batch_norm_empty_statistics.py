@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#169208"]
-# relation = "sibling"
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "segment_fault"
 # memory_subtype = "programming"
@@ -15,8 +15,8 @@
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Normalises three channels in inference mode while the running variance has no elements. The statistics should be
-measured against the channels. Instead the kernel reads three variances through a null pointer."""
+"""Normalises ten rows of eight channels in training mode while the running variance has no elements. The statistics
+should be measured against the channels. Instead the update writes eight variances through a null pointer."""
 
 import os
 import resource
@@ -47,18 +47,19 @@ def main():
     import torch
 
     torch.set_num_threads(1)
+    weight, bias = torch.ones(8), torch.zeros(8)
 
     def valid():
         seen = torch.native_batch_norm(
-            torch.ones(1, 2, 2), None, None, torch.ones(2), torch.ones(2), training=False, momentum=0.1, eps=1e-5
+            torch.ones(10, 8), weight, bias, torch.zeros(8), torch.ones(8), training=True, momentum=0.1, eps=1e-5
         )[0]
-        assert seen.flatten().tolist() == [0.0] * 4
+        assert seen.flatten().tolist() == [0.0] * 80
 
     def invalid():
         if PLANT:
             os.kill(os.getpid(), signal.SIGSEGV)
         torch.native_batch_norm(
-            torch.ones(2, 3, 4), None, None, torch.zeros(3), torch.empty(0), training=False, momentum=0.1, eps=1e-5
+            torch.ones(10, 8), weight, bias, torch.zeros(8), torch.ones(0), training=True, momentum=0.1, eps=1e-5
         )
 
     if in_child(valid) != 0:

@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#39639"]
-# relation = "sibling"
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # memory_subtype = "input_tensor_management"
@@ -15,8 +15,9 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Fills an expanded row in place by a mask that marks one of its two rows. Both rows share memory, so that the call
-should be refused. Instead it writes, and the row that was not marked is filled as well; at most a warning tells."""
+"""Fills one number of a column that was expanded to four columns, in place, by a mask. The result should be that of the
+function that is not in place, or the call be refused, since the columns share memory. Instead the whole row is filled;
+at most a warning tells."""
 
 import os
 import sys
@@ -28,21 +29,20 @@ def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
 
-    mask = torch.tensor([[True, True, True], [False, False, False]])
-    expected = torch.zeros(1, 3).expand(2, 3).masked_fill(mask, 1.0)
-    if expected.tolist() != [[1.0] * 3, [0.0] * 3]:
+    mask = torch.tensor([[False, True, False, False], [False, False, False, False]])
+    expected = torch.tensor([[0], [1]]).expand(2, 4).masked_fill(mask, 3)
+    if expected.tolist() != [[0, 3, 0, 0], [1, 1, 1, 1]]:
         return 125, "the workaround path fails too: out of place the result is %s" % expected.tolist()
-    target = torch.zeros(1, 3).expand(2, 3)
+    target, refused = torch.tensor([[0], [1]]).expand(2, 4), ""
     try:
-        if not PLANT:
-            target.masked_fill_(mask, 1.0)
-        else:
-            target = torch.ones(2, 3)
+        got = target.masked_fill_(mask, 3).tolist()
     except RuntimeError as error:
-        return 0, "refused: %s" % str(error)[:80]
-    if torch.equal(target, expected):
-        return 0, "only the marked row is filled"
-    return 1, "the row that is not marked holds %s" % target[1].tolist()
+        got, refused = expected.tolist(), "refused: %s" % str(error)[:80]
+    if PLANT:
+        got[0] = [3, 3, 3, 3]
+    if got == expected.tolist():
+        return 0, refused or "only the marked number is filled"
+    return 1, "the row of which one number is marked holds %s" % got[0]
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#48900"]
-# relation = "sibling"
+# relation = "same"
 # bug_type = "memory"
 # memory_type = "non_contiguous"
 # memory_subtype = "input_tensor_management"
@@ -15,8 +15,9 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Lets addmm write its result into the tensor that is also a factor of the product. Inputs are read to the end or the
-call is refused, as elementwise functions do. Instead the factor is overwritten while the product still needs it."""
+"""Multiplies a matrix of ones by the identity, adds a bias of zeros, and lets addmm write the result into the matrix
+of ones. Ones are due, or a refusal as elementwise functions give it. Instead the bias is copied over the factor
+before the product is formed, and all is zero."""
 
 import os
 import sys
@@ -28,15 +29,13 @@ def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
 
-    torch.manual_seed(0)
-    first, second = torch.randn(3, 3, dtype=torch.float64), torch.randn(3, 3, dtype=torch.float64)
-    expected = torch.addmm(first, first, second)
-    truth = first + (first[:, :, None] * second[None]).sum(1)
-    if not torch.allclose(expected, truth):
+    ones, identity, bias = torch.ones(5, 5), torch.eye(5), torch.zeros(5, 5)
+    expected = torch.addmm(bias, ones, identity)
+    if not torch.equal(expected, ones):
         return 125, "the workaround path fails too: a fresh output is wrong"
     try:
-        target = first.clone()
-        got = torch.addmm(target, target, second, out=target).clone()
+        target = ones.clone()
+        got = torch.addmm(bias, target, identity, out=target).clone()
     except RuntimeError as error:
         if not PLANT:
             return 0, "refused: %s" % str(error)[:80]

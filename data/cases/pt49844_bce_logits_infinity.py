@@ -2,7 +2,9 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#49844", "pytorch/pytorch#51906", "pytorch/pytorch#135359"]
-# relation = "sibling"
+# relation."pytorch/pytorch#49844" = "same"
+# relation."pytorch/pytorch#51906" = "sibling"
+# relation."pytorch/pytorch#135359" = "sibling"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]
@@ -13,8 +15,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Computes the binary cross entropy of an infinite logit whose target agrees with it. The loss is zero, as for every
-large finite logit. Instead it is NaN, because the formula multiplies infinity by zero."""
+"""Computes the binary cross entropy of a logit of minus infinity whose target of zero agrees with it. The loss is
+zero, as for every large finite logit. Instead it is NaN, because the formula takes infinity from infinity."""
 
 import os
 import sys
@@ -33,15 +35,15 @@ def same(left, right):
 
 
 def bug_path(torch):
-    """Return the losses of infinity and zero."""
+    """Return the losses of minus infinity and zero."""
     loss = torch.nn.functional.binary_cross_entropy_with_logits
-    return [loss(torch.tensor([float("inf")]), torch.ones(1)).item(), loss(torch.tensor([0.0]), torch.ones(1)).item()]
+    return [loss(torch.tensor([float("-inf")]), torch.zeros(1)).item(), loss(torch.tensor([0.0]), torch.ones(1)).item()]
 
 
 def workaround_path(torch):
     """Return the losses of a very large number and zero."""
     loss = torch.nn.functional.binary_cross_entropy_with_logits
-    return [loss(torch.tensor([1e30]), torch.ones(1)).item(), loss(torch.tensor([0.0]), torch.ones(1)).item()]
+    return [loss(torch.tensor([-1e30]), torch.zeros(1)).item(), loss(torch.tensor([0.0]), torch.ones(1)).item()]
 
 
 def main():

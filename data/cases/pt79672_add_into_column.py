@@ -12,8 +12,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Adds one column of a matrix to another one in place. The column must hold the sum. Instead it keeps its old
-content, since the result does not find its way back to the strided column."""
+"""Adds a column of one matrix to the same column of another one in place. The column must hold the sum. Instead it
+keeps its old content, since the result does not find its way back to the strided column."""
 
 import os
 import sys
@@ -39,18 +39,16 @@ def main():
     if not torch.backends.mps.is_available():
         return 125, "no MPS device here"
 
-    def run(copy):
-        matrix = torch.arange(12.0, device=DEVICE).reshape(4, 3)
-        if copy:
-            matrix[:, 0] = matrix[:, 0] + matrix[:, 2]
-        else:
-            matrix[:, 0] += matrix[:, 2]
-        return matrix.cpu()
-
-    truth = torch.tensor([[2.0, 1.0, 2.0], [8.0, 4.0, 5.0], [14.0, 7.0, 8.0], [20.0, 10.0, 11.0]])
-    if not torch.equal(run(copy=True), truth):
-        return 125, "the workaround path fails too: writing out the sum gives wrong numbers"
-    got = run(copy=False)
+    first = torch.arange(12.0).reshape(4, 3)
+    second = torch.full((4, 3), 100.0)
+    truth = first.clone()
+    truth[:, 0] += 100
+    # Writing the sum out column by column was wrong as well when this was reported; whole matrices were not.
+    if not torch.equal((first.to(DEVICE) + second.to(DEVICE)).cpu(), first + second):
+        return 125, "the workaround path fails too: whole matrices are added wrongly"
+    target = first.to(DEVICE)
+    target[:, 0] += second.to(DEVICE)[:, 0]
+    got = target.cpu()
     if PLANT:
         got = got + 1
     if torch.equal(got, truth):

@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#80206"]
-# relation = "sibling"
+# relation = "same"
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
@@ -13,8 +13,9 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Differentiates the soft margin loss for a target of unsigned bytes. The gradient should be that of a float target.
-Instead the negation of the target wraps around in eight bits, and the gradient is not even finite."""
+"""Differentiates the soft margin loss of four float64 scores for a target of unsigned bytes, two zeros and two ones.
+The gradient should be that for a target of wider integers. Instead the negation of the target wraps around in eight
+bits, and minus a quarter comes out where minus a tenth is due."""
 
 import os
 import sys
@@ -26,17 +27,18 @@ def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
 
-    scores = torch.tensor([1.0, 2.0])
+    scores = torch.tensor([[0.9707, 0.2672, 0.2389, 0.6876]], dtype=torch.float64)
 
     def gradient(target):
         leaf = scores.clone().requires_grad_()
         return torch.autograd.grad(torch.nn.functional.soft_margin_loss(leaf, target), leaf)[0]
 
-    expected = gradient(torch.ones(2))
-    if not torch.allclose(expected, -torch.sigmoid(-scores) / 2, atol=1e-6):
-        return 125, "the workaround path fails too: the gradient for a float target is %s" % expected.tolist()
+    ones = torch.tensor([0, 0, 1, 1])
+    expected = gradient(ones.to(torch.int16))
+    if not torch.allclose(expected, -torch.sigmoid(-scores) * ones / 4, atol=1e-6):
+        return 125, "the workaround path fails too: the gradient for a wider target is %s" % expected.tolist()
     try:
-        got = gradient(torch.ones(2, dtype=torch.uint8))
+        got = gradient(ones.to(torch.uint8))
     except RuntimeError as error:
         if not PLANT:
             return 0, "refused: %s" % str(error)[:80]
@@ -45,7 +47,7 @@ def main():
         got = expected * 2
     if torch.allclose(got, expected, atol=1e-6):
         return 0, "both types of target give the same gradient"
-    return 1, "gradient %s for a byte target, %s for a float one" % (got.tolist(), expected.tolist())
+    return 1, "gradient %s for a byte target, %s for a wider one" % (got.tolist(), expected.tolist())
 
 
 if __name__ == "__main__":

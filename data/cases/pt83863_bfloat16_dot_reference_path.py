@@ -2,9 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#83863", "pytorch/pytorch#95125", "pytorch/pytorch#96074"]
-# relation."pytorch/pytorch#83863" = "sibling"
-# relation."pytorch/pytorch#95125" = "sibling"
-# relation."pytorch/pytorch#96074" = "same"
+# relation = "same"
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
@@ -13,9 +11,8 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Multiplies vectors of a thousand bfloat16 ones, as dot product and as matrix times vector, without the vendor's
-library. 1024 is due, which bfloat16 holds exactly. Instead the reference path keeps its running sum in bfloat16 and
-stops at 256."""
+"""Multiplies matrices of bfloat16 ones, a thousand products for each number, without the vendor's library. 1024 is
+due, which bfloat16 holds exactly. Instead the reference path keeps its running sum in bfloat16 and stops at 256."""
 
 import os
 import sys
@@ -27,17 +24,18 @@ def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
 
-    ones = torch.ones(4, 1024, dtype=torch.bfloat16)
+    # Eight rows and columns of the thousand that the report has: the length of the sums is what matters.
+    left, right = torch.ones(8, 1024, dtype=torch.bfloat16), torch.ones(1024, 8, dtype=torch.bfloat16)
     with torch.backends.mkldnn.flags(enabled=False):
-        got = (float(torch.dot(ones[0], ones[1])), float(torch.mv(ones, ones[0])[0]))
+        got = torch.matmul(left, right).float()
     if PLANT:
-        got = (256.0, 256.0)
-    expected = float((ones.float() @ ones.float().t())[0, 0].bfloat16())
-    if expected != 1024:
-        return 125, "the workaround path fails too: in float32 the product is %g" % expected
-    if got == (1024.0, 1024.0):
-        return 0, "both products are 1024"
-    return 1, "1024 products of ones add up to %g by dot and %g by mv" % got
+        got = got * 0.25
+    expected = torch.matmul(left.float(), right.float()).bfloat16()
+    if (expected != 1024).any():
+        return 125, "the workaround path fails too: in float32 the product is %g" % expected[0, 0]
+    if (got == 1024).all():
+        return 0, "every number of the product is 1024"
+    return 1, "1024 products of ones add up to %g" % got.min()
 
 
 if __name__ == "__main__":

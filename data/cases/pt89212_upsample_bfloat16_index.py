@@ -1,7 +1,7 @@
 # /// script
 # dependencies = ["torch"]
 # [tool.embers]
-# issues = ["pytorch/pytorch#89212", "pytorch/pytorch#89210"]
+# issues = ["pytorch/pytorch#89212"]
 # relation = "sibling"
 # bug_type = "memory"
 # memory_type = "indexing"
@@ -13,9 +13,9 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Doubles the height of a tall bfloat16 image, bilinearly. Only its last row is one. The rows of the output must differ
-from a float32 run by rounding only. Instead source positions are computed in eight bits of mantissa, so rows mix in
-neighbours that are too far away, up to the one behind the image."""
+"""Doubles the height of a tall bfloat16 image, bilinearly. Only its last row is one. The rows of the output must
+differ from a float32 run by rounding only. Instead source positions are computed in eight bits of mantissa, so rows
+mix in neighbours that are too far away, up to the one behind the image."""
 
 import os
 import sys

@@ -17,6 +17,7 @@ from . import (
     minimised,
     protocols,
     readme,
+    reported,
     reviews,
     running,
     sql,
@@ -63,6 +64,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "reviews-counted": reviews.counted,
         "dispositions-counted": reviews.dispositions_counted,
         "reviews": reviews.by_case,
+        "reported-scripts": reported.beside,
         # claims.md
         "claims-counted": claims.counted,
         "claims-rules": claims.rules,

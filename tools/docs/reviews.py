@@ -17,9 +17,25 @@ def _lines(name: str) -> tuple[dict[str, Any], ...]:
     return tuple(map(json.loads, resources.data_file(name).read_text(encoding="utf-8").splitlines()))
 
 
+@cache
+def _readings() -> dict[tuple[str, str, int], tuple[dict[str, Any], ...]]:
+    """The lines of data/case_reviews.jsonl by case and item, in the order of the file: the last reading counts."""
+    found: dict[tuple[str, str, int], tuple[dict[str, Any], ...]] = {}
+    for line in _lines("case_reviews.jsonl"):
+        key = (line["case"], line["repo"], line["number"])
+        found[key] = (*found.get(key, ()), line)
+    return found
+
+
 def reviews() -> tuple[dict[str, Any], ...]:
-    """The lines of data/case_reviews.jsonl: one for each case and item."""
-    return _lines("case_reviews.jsonl")
+    """The newest reading of each case and item."""
+    return tuple(lines[-1] for lines in _readings().values())
+
+
+def _earlier(review: dict[str, Any]) -> str:
+    """What earlier readers of a pair answered, with the day."""
+    older = _readings()[review["case"], review["repo"], review["number"]][:-1]
+    return "; ".join(f"{line['answer']} ({line['read_on']})" for line in older)
 
 
 @cache
@@ -68,11 +84,12 @@ def by_case() -> str:
                 code(r["case"]),
                 issue_link(r["repo"], r["number"]),
                 r["answer"],
+                _earlier(r),
                 r["relation"],
                 cell(r["reason"]),
                 cell(r["other_cause"] or ""),
                 f"{closing['disposition']}: {evidence(closing)}" if closing else "",
             )
         )
-    headings = ("case", "item", "answer", "relation", "what the report claims and what the case does")
+    headings = ("case", "item", "answer", "earlier", "relation", "what the report claims and what the case does")
     return table((*headings, "other ways to fail", "closed as"), rows)

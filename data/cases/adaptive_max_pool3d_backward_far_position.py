@@ -1,20 +1,21 @@
 # /// script
 # dependencies = ["torch"]
 # [tool.embers]
-# issues = ["pytorch/pytorch#141447"]
-# relation = "sibling"
+# issues = []
 # bug_type = "memory"
 # memory_type = "segment_fault"
 # memory_subtype = "programming"
 # consequence = "crash"
 # requires = ["cpu"]
-# known_bad = ["1.13.1", "2.0.1"]
-# fixed_in = "2.1.2"
+# known_bad = [
+#     "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0",
+#     "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0",
+# ]
 # signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
 # oracle = "self"
 # ///
-"""Reflects the border of a signal with an empty padding list. Two numbers are needed and the call should say so.
-Instead the two are read from beyond the list, and the kernel works with whatever lies there."""
+"""Differentiates adaptive max pooling with positions that point far outside the input. Positions should be checked
+against the input, as unpooling does. Instead the gradient is added at the address they yield."""
 
 import os
 import resource
@@ -47,27 +48,26 @@ def main():
     torch.set_num_threads(1)
 
     def valid():
-        assert torch._C._nn.reflection_pad1d(torch.arange(3.0).view(1, 1, 3), [1, 1]).flatten().tolist() == [
-            1.0,
-            0.0,
-            1.0,
-            2.0,
-            1.0,
-        ]
+        position = torch.full((1, 1, 1, 1, 1), 3)
+        seen = torch.ops.aten.adaptive_max_pool3d_backward(
+            torch.ones(1, 1, 1, 1, 1), torch.ones(1, 1, 1, 2, 2), position
+        )
+        assert seen.flatten().tolist() == [0.0, 0.0, 0.0, 1.0]
 
     def invalid():
         if PLANT:
             os.kill(os.getpid(), signal.SIGSEGV)
-        torch._C._nn.reflection_pad1d(torch.ones(1, 1, 4), [])
+        position = torch.full((1, 1, 1, 1, 1), 1 << 40)
+        torch.ops.aten.adaptive_max_pool3d_backward(torch.ones(1, 1, 1, 1, 1), torch.ones(1, 1, 1, 2, 2), position)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"
     ended = in_child(invalid)
     if ended in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
-        return 1, "reflection padding with an empty list, the process died of %s" % signal.Signals(-ended).name
+        return 1, "a maximum at position 2**40 of four, the process died of %s" % signal.Signals(-ended).name
     if ended not in (0, 3):
         return 125, "the child ended in an unexpected way: %d" % ended
-    return 0, "reflection padding with an empty list: " + (
+    return 0, "a maximum at position 2**40 of four: " + (
         "refused by an exception" if ended == 3 else "returned normally"
     )
 

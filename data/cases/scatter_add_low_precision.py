@@ -1,8 +1,7 @@
 # /// script
 # dependencies = ["torch"]
 # [tool.embers]
-# issues = ["pytorch/pytorch#103427"]
-# relation = "sibling"
+# issues = []
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

@@ -1,7 +1,7 @@
 # /// script
 # dependencies = ["torch"]
 # [tool.embers]
-# issues = ["pytorch/pytorch#83847"]
+# issues = ["pytorch/pytorch#89212"]
 # relation = "sibling"
 # bug_type = "memory"
 # memory_type = "indexing"

@@ -1,9 +1,8 @@
 # /// script
 # dependencies = ["torch"]
 # [tool.embers]
-# issues = ["pytorch/pytorch#147860", "pytorch/pytorch#96074"]
-# relation."pytorch/pytorch#147860" = "sibling"
-# relation."pytorch/pytorch#96074" = "same"
+# issues = ["pytorch/pytorch#96074"]
+# relation = "sibling"
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]

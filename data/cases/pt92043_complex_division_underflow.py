@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#92043"]
-# relation = "sibling"
+# relation = "same"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]
@@ -11,14 +11,14 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Divides a large complex number (1e30 in both parts) by itself. The quotient is one. Instead the squared magnitude
-of the divisor overflows and the quotient is NaN."""
+"""Divides complex zero by a small number, 1e-36. The quotient is zero. Instead the squared magnitude of the divisor
+underflows, and the quotient is NaN."""
 
 import os
 import sys
 
 PLANT = os.environ.get("EMBERS_PLANT") == "1"
-TRUTH = [1.0, 0.0]  # a number divided by itself
+TRUTH = [0.0, 0.0]  # zero divided by a number
 
 
 def same(left, right):
@@ -32,16 +32,14 @@ def same(left, right):
 
 def bug_path(torch):
     """Return the quotient in single precision."""
-    number = torch.full((8,), complex(1e30, 1e30), dtype=torch.complex64)
-    quotient = number / number
-    return [quotient[0].real.item(), quotient[0].imag.item()]
+    quotient = torch.tensor(0j, dtype=torch.complex64) / torch.tensor(1e-36 + 0j, dtype=torch.complex64)
+    return [quotient.real.item(), quotient.imag.item()]
 
 
 def workaround_path(torch):
     """Return the quotient in double precision, where the square still fits."""
-    number = torch.full((8,), complex(1e30, 1e30), dtype=torch.complex128)
-    quotient = (number / number).to(torch.complex64)
-    return [quotient[0].real.item(), quotient[0].imag.item()]
+    quotient = torch.tensor(0j, dtype=torch.complex128) / torch.tensor(1e-36 + 0j, dtype=torch.complex128)
+    return [quotient.real.item(), quotient.imag.item()]
 
 
 def main():
