@@ -104,11 +104,12 @@ test-slow: setup-study ## what `make test` leaves out: servers, kills, sandbox, 
 
 test-all: test test-slow ## everything
 
-lint: setup ## ruff, unused code, and which package may import which
+lint: setup ## ruff, unused code, which package may import which, and cases that look as if they showed another bug
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/vulture
+	$(BIN)/python tools/case_flags.py
 
 types: setup-study ## mypy, strict
 	$(BIN)/mypy

@@ -1,0 +1,150 @@
+"""Cases that look as if they were about something else than their issue: tools/case_flags.py."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import case_of
+from torch_embers.repro import case as cases
+from torch_embers.resources import data_file
+
+ROOT = Path(__file__).resolve().parent.parent
+REPO = "pytorch/pytorch"
+DAYS = {"1.13.1": date(2022, 12, 15), "2.1.2": date(2023, 12, 14), "2.6.0": date(2025, 1, 29)}
+CLOSING = {
+    "disposition": "fixed",
+    "evidence_kind": "commit",
+    "evidence": "x",
+    "evidence_ref": "#2",
+    "evidence_date": "2024-01-01",
+}
+
+
+def _tool() -> Any:
+    spec = importlib.util.spec_from_file_location("embers_case_flags", ROOT / "tools" / "case_flags.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+TOOL = _tool()
+
+
+def made(**entries: Any) -> cases.Case:
+    return case_of(**({"issues": [f"{REPO}#{NUMBER}"], "relation": "same"} | entries))
+
+
+NUMBER = 200
+NAME = made().name
+
+
+def facts(verdicts: dict[str, str], opened: date = date(2024, 1, 1), **other: Any) -> Any:
+    known = {
+        "verdicts": {NAME: verdicts},
+        "days": DAYS,
+        "numbers": TOOL.Numbers({100: date(2020, 1, 1), NUMBER: opened, 300: date(2026, 1, 1)}),
+        "kinds": {NUMBER: "issue"},
+        "states": {NUMBER: "closed"},
+        "dispositions": {},
+        "readings": {},
+    }
+    return TOOL.Facts(**(known | other))
+
+
+def names(one: cases.Case, known: Any) -> list[str]:
+    return [flag.name for flag in TOOL.flags([one], known)]
+
+
+RED_THEN_GREEN = {"1.13.1": "occurs", "2.1.2": "occurs", "2.6.0": "absent"}
+
+
+# ---- the cases that ship -------------------------------------------------------------------------------------------
+
+
+def test_every_doubt_about_a_shipped_case_has_an_exception_and_every_exception_a_doubt() -> None:
+    excuses = TOOL.read_excuses(data_file(TOOL.EXCEPTIONS).read_text(encoding="utf-8"))
+    bare, stale = TOOL.unexplained(TOOL.flags(cases.shipped(), TOOL.shipped_facts()), excuses)
+    assert not bare, "mend the case, cut its link, or give a reason in data/case_flags.toml"
+    assert not stale, "take these out of data/case_flags.toml"
+
+
+def test_the_command_prints_what_it_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert TOOL.main(["--all"]) == 0
+    assert "with an exception" in capsys.readouterr().out.splitlines()[-1]
+
+
+# ---- each flag -----------------------------------------------------------------------------------------------------
+
+
+def test_a_case_that_was_red_when_reported_and_fixed_later_is_not_doubted() -> None:
+    assert names(made(fixed_in="2.6.0"), facts(RED_THEN_GREEN)) == []
+
+
+def test_fixed_before_the_report() -> None:
+    assert "fixed_before_report" in names(made(fixed_in="2.1.2"), facts(RED_THEN_GREEN))
+
+
+def test_red_only_after_the_report_is_never_red() -> None:
+    late = {"1.13.1": "absent", "2.1.2": "absent", "2.6.0": "occurs"}
+    assert names(made(), facts(late)) == ["never_red"]
+
+
+def test_a_report_older_than_all_releases_is_held_against_the_oldest_one() -> None:
+    assert names(made(), facts(RED_THEN_GREEN, opened=date(2021, 1, 1))) == []
+    late = RED_THEN_GREEN | {"1.13.1": "not_seen"}
+    assert names(made(), facts(late, opened=date(2021, 1, 1))) == ["never_red"]
+
+
+def test_what_no_release_could_test_is_said_once() -> None:
+    assert names(made(), facts(dict.fromkeys(DAYS, "untestable"))) == ["never_tested"]
+
+
+def test_pull_requests_alone_are_no_report() -> None:
+    assert names(made(), facts(RED_THEN_GREEN, kinds={NUMBER: "pull"})) == ["only_pull_requests"]
+
+
+def test_a_headline_needs_its_evidence_and_a_faithful_reading() -> None:
+    there = dict.fromkeys(DAYS, "occurs")
+    faithful = {(NAME, NUMBER): {"answer": "faithful"}}
+    assert names(made(), facts(there, dispositions={NUMBER: CLOSING}, readings=faithful)) == []
+    for closing, readings in ((CLOSING | {"evidence_ref": None}, faithful), (CLOSING, {})):
+        assert names(made(), facts(there, dispositions={NUMBER: closing}, readings=readings)) == ["headline_evidence"]
+
+
+def test_the_day_of_an_unknown_number_lies_between_its_neighbours() -> None:
+    numbers = TOOL.Numbers({100: date(2020, 1, 1), 300: date(2026, 1, 1)})
+    assert (numbers.earliest(200), numbers.latest(200)) == (date(2020, 1, 1), date(2026, 1, 1))
+    assert (numbers.earliest(100), numbers.latest(100)) == (date(2020, 1, 1), date(2020, 1, 1))
+    assert (numbers.earliest(1), numbers.latest(999)) == (date.min, date.max)
+
+
+# ---- exceptions ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        'flag = "never_red"\nreason = "x"',
+        'flag = "never_red"\ncase = "a"\nreason = " "',
+        'flag = "never_red"\nwhy = "x"',
+    ],
+)
+def test_an_exception_without_reason_or_place_is_refused(entry: str) -> None:
+    with pytest.raises(ValueError, match="exception 1"):
+        TOOL.read_excuses(f"[[exception]]\n{entry}")
+
+
+def test_an_exception_for_a_device_covers_its_cases_and_no_others() -> None:
+    excuses = TOOL.read_excuses('[[exception]]\nflag = "never_tested"\nneeds = "mps"\nreason = "none here"')
+    flags = [TOOL.Flag("never_tested", "a", 0, "", ("mps",)), TOOL.Flag("never_tested", "b", 0, "", ("cuda",))]
+    assert TOOL.unexplained(flags, excuses) == ([flags[1]], [])
+    assert TOOL.unexplained([], excuses) == ([], excuses)
