@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from support import Recorded, rows
 from torch_embers.errors import NotReachableError, RateLimitError, SourceError, StoreCorruptError
+from torch_embers.link import stage
 from torch_embers.mine import plan, runner
 from torch_embers.mine.jsonl import KIND, read_jsonl
 from torch_embers.mine.pages import make_page
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
+from torch_embers.store.writer import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -99,3 +103,28 @@ def test_the_catalog_is_linked_where_github_refuses_the_token(database: Path, mo
     with pytest.raises(SourceError, match="the token is wrong"):
         list(plan.run(settings, plan.Request(), lambda _: nullcontext(Recorded())))
     assert links(database) != []
+
+
+def test_where_nothing_changed_no_text_is_looked_at_again(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SourceError):
+        runner.mine(Store(database), Ending(SourceError("HTTP 502")))
+
+    def looked(_: object) -> None:
+        raise AssertionError("texts were hashed")
+
+    monkeypatch.setattr(stage, "_changed", looked)
+    assert stage.link_changed(Store(database)).items == 0
+    with Store(database).writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE items SET body = 'Fixes #3', content_hash = 'new'")
+    with pytest.raises(AssertionError, match="hashed"):
+        stage.link_changed(Store(database))
+
+
+def test_small_batches_that_come_soon_are_written_together() -> None:
+    def slowly() -> Iterator[Prepared]:
+        for number in range(1, 4):
+            yield Prepared({"items": [pa.table({"number": [number]})]})
+            time.sleep(0.05)
+
+    [together] = runner.ahead(slowly())
+    assert together.size() == 3

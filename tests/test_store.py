@@ -407,6 +407,24 @@ def test_clearing_for_a_replay_keeps_pages_and_cursors(store: Store) -> None:
     assert state_of(store) == (1, 0, 1)
 
 
+def row_groups(store: Store) -> int:
+    return int(value(store, "SELECT count(DISTINCT row_group_id) FROM pragma_storage_info('items')"))
+
+
+def test_small_transactions_leave_the_items_alone_and_their_row_groups_are_merged_now_and_then(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "MERGE_EVERY", 5)
+    with store.writer("test") as writer:
+        counts = []
+        for number in range(1, 8):
+            writer.commit(Batch(items=[Item(REPO, number)]))
+            counts.append(row_groups(store))
+    assert max(counts) > 2, "not merged at each closing of the file"
+    assert counts[-1] < 4, "merged in between"
+    assert row_groups(store) == 1, "merged at the end"
+
+
 # ---- lock and readers -------------------------------------------------------------------------------------------
 
 HOLD_LOCK = """

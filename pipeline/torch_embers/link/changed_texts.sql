@@ -1,15 +1,15 @@
 -- Which texts were written or changed since the link stage last parsed them, or were parsed by other rules?
--- {digest} is the hash of the rules; one row per text with the key that link_scans will hold.
+-- {digest} is the hash of the rules; one row per text with the key that link_scans will hold, in order of arrival.
 WITH texts AS (
-    SELECT repo, 'item' AS origin, number::VARCHAR AS id,
+    SELECT repo, 'item' AS origin, number::VARCHAR AS id, number, rowid AS place,
            md5(coalesce(content_hash, '') || coalesce(kind, '') || {digest}) AS content_hash
     FROM items WHERE title IS NOT NULL OR body IS NOT NULL
     UNION ALL
-    SELECT repo, 'comment', comment_id, md5(coalesce(body, '') || number || {digest}) FROM comments
+    SELECT repo, 'comment', comment_id, number, rowid, md5(coalesce(body, '') || number || {digest}) FROM comments
     UNION ALL
-    SELECT repo, 'commit', sha, md5(coalesce(message, subject, '') || {digest}) FROM commits
+    SELECT repo, 'commit', sha, NULL, rowid, md5(coalesce(message, subject, '') || {digest}) FROM commits
 )
-SELECT t.origin, t.repo, t.id, t.content_hash, s.id IS NOT NULL AS seen
+SELECT t.origin, t.repo, t.id, t.number, t.content_hash, s.id IS NOT NULL AS seen
 FROM texts t LEFT JOIN link_scans s ON s.repo = t.repo AND s.origin = t.origin AND s.id = t.id
 WHERE s.content_hash IS DISTINCT FROM t.content_hash
-ORDER BY t.origin, t.repo, t.id;
+ORDER BY t.origin, t.place;

@@ -8,11 +8,12 @@ they read has changed.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -34,12 +35,26 @@ if TYPE_CHECKING:
     from torch_embers.store.writer import Writer
 
 _LOG = logging.getLogger(__name__)
-BATCH = 5_000
+BATCH = 20_000
+"""Texts of one transaction: each closing of the file costs a checkpoint."""
+TEXTS_AT_ONCE = 1_000
+"""Texts in memory at a time: one can take a megabyte."""
 REJECTED_BY = "link"
 """The source of rejects that this stage writes: texts that cost more than one text may."""
 RAW_CHARS = 2_000
 """Characters of a text that its reject keeps."""
-_SOURCES = ("items", "events", "stated_links", "pull_files", "commit_files", "commits")
+_SOURCES = {
+    # a merge can change an item's text and leave the page of its row; the text of a comment comes with its page
+    "items": ", repo, number, kind, content_hash",
+    "comments": ", repo, comment_id",
+    "commits": ", repo, sha, line, pull_number",
+    "events": "",
+    "stated_links": "",
+    "pull_files": "",
+    "commit_files": "",
+}
+"""Tables that the stage reads, with what tells their rows apart beyond page and time."""
+_NOTHING = pa.table({"origin": pa.array([], pa.string())})
 Row = dict[str, Any]
 
 
@@ -54,16 +69,6 @@ class LinkCounts:
     """Rows in the table afterwards."""
     components: int
     """Rows in the table afterwards."""
-
-
-class _Scan(NamedTuple):
-    """A text to parse: its table (item, comment or commit), its key, and whether it was parsed before."""
-
-    origin: str
-    repo: str
-    id: str
-    content_hash: str
-    seen: bool
 
 
 @dataclass(slots=True)
@@ -95,19 +100,22 @@ def link_changed(
         InputError: data/relations.toml or data/components.toml is wrong.
     """
     open_writer: AbstractContextManager[Writer] = nullcontext(writer) if writer else store.writer("link")
+    done = dict.fromkeys(_READERS, 0)
     with open_writer as active:
-        scans = _changed(store)
-        _LOG.info("%d changed texts to link", len(scans))
-        for start in range(0, len(scans), BATCH):
-            _link_batch(store, active, scans[start : start + BATCH])
+        mark = _unlinked(store)
+        scans = _changed(store) if mark else _NOTHING
+        _LOG.info("%d changed texts to link", scans.num_rows)
+        for start in range(0, scans.num_rows, BATCH):
+            for origin, texts in _link_batch(store, active, scans.slice(start, BATCH)).items():
+                done[origin] += texts
             if progress:
-                progress(min(start + BATCH, len(scans)), len(scans))
-        _link_tables(store, active, texts_changed=bool(scans))
+                progress(min(start + BATCH, scans.num_rows), scans.num_rows)
+        if mark:
+            _link_tables(store, active, mark)
     with store.read() as connection:
         query = "SELECT (SELECT count(*) FROM links), (SELECT count(*) FROM components)"
         [totals] = connection.execute(query).fetchall()
-    done = [sum(scan.origin == origin for scan in scans) for origin in ("item", "comment", "commit")]
-    return LinkCounts(*done, *totals)
+    return LinkCounts(done["item"], done["comment"], done["commit"], *totals)
 
 
 def _with_present_names(links: list[Row], present: Mapping[str, str]) -> list[Row]:
@@ -127,39 +135,47 @@ def _rules_hash() -> str:
     return blake2b(b"".join(texts), digest_size=16).hexdigest()
 
 
-def _changed(store: Store) -> list[_Scan]:
+def _unlinked(store: Store) -> str:
+    """The state of all tables that the stage reads; empty where it was linked already."""
+    with store.read() as connection:
+        mark = _fingerprint(connection)
+        known = connection.execute("SELECT content_hash FROM link_scans WHERE origin = 'tables'").fetchall()
+    return "" if known == [(mark,)] else mark
+
+
+def _changed(store: Store) -> pa.Table:
+    """Keys of the texts to parse, with whether each was parsed before; about 100 bytes each."""
     query = _sql("changed_texts.sql").format(digest=f"'{_rules_hash()}'")
     with store.read() as connection:
-        return [_Scan(*row) for row in connection.execute(query).fetchall()]
+        return connection.sql(query).to_arrow_table()
 
 
-def _link_batch(store: Store, writer: Writer, scans: list[_Scan]) -> None:
-    """Parse some texts; their rows replace the rows of the previous parse."""
-    names = ("repo", "origin", "id", "content_hash")
-    todo = pa.table({name: [getattr(scan, name) for scan in scans] for name in names})
+def _link_batch(store: Store, writer: Writer, todo: pa.Table) -> dict[str, int]:
+    """Parse some texts; their rows replace the rows of the previous parse. Returns how many of each origin."""
+    origins = Counter(todo.column("origin").to_pylist())
+    rows = _Rows()
     with store.read() as base, base.cursor() as connection:  # a fresh cursor has no open result
         connection.register("todo", todo)
-        texts = {
-            origin: connection.execute(_TEXTS[origin]).fetchall() for origin in sorted({scan.origin for scan in scans})
-        }
-    rows = _Rows()
-    for origin, records in texts.items():
-        _READERS[origin](records, rows)
-    with writer.transaction() as connection:
+        for origin in sorted(origins):
+            connection.execute(_TEXTS[origin])
+            while records := connection.fetchmany(TEXTS_AT_ONCE):
+                _READERS[origin](records, rows)
+    with writer.transaction(bulk=True) as connection:
         connection.register("todo", todo)
-        if any(scan.seen for scan in scans):
+        if any(todo.column("seen").to_pylist()):
             for statement in _FORGET:
                 connection.execute(statement)
-        connection.execute("INSERT INTO link_scans BY NAME SELECT * FROM todo")
+        connection.execute("INSERT INTO link_scans SELECT repo, origin, id, content_hash FROM todo")
         table_rows.append(connection, "links", _with_present_names(rows.links, renames.former(connection)))
         table_rows.append(connection, "components", rows.components)
         table_rows.append(connection, "rejects", rows.rejects)
+    return dict(origins)
 
 
 _TEXTS = {
     "item": """
         SELECT i.repo, i.number, i.kind, i.title, i.body, i.created_at::VARCHAR, i.page_id
-        FROM items i JOIN todo t ON t.origin = 'item' AND t.repo = i.repo AND t.id = i.number::VARCHAR ORDER BY 1, 2""",
+        FROM items i JOIN todo t ON t.origin = 'item' AND t.repo = i.repo AND t.number = i.number ORDER BY 1, 2""",
     "comment": """
         SELECT c.repo, c.number, c.comment_id, c.body, c.created_at::VARCHAR, c.page_id
         FROM comments c JOIN todo t ON t.origin = 'comment' AND t.repo = c.repo AND t.id = c.comment_id
@@ -270,13 +286,9 @@ _READERS: dict[str, Callable[[Iterable[tuple[Any, ...]], _Rows], None]] = {
 }
 
 
-def _link_tables(store: Store, writer: Writer, *, texts_changed: bool) -> None:
-    """Run the set-based part, unless nothing that it reads has changed."""
+def _link_tables(store: Store, writer: Writer, mark: str) -> None:
+    """Run the set-based part, and note the state that is linked now."""
     with store.read() as connection:
-        mark = _fingerprint(connection)
-        known = _names(connection, "SELECT content_hash FROM link_scans WHERE origin = 'tables'")
-        if not texts_changed and known == [mark]:
-            return
         paths = _names(connection, "SELECT path FROM pull_files UNION SELECT path FROM commit_files")
         labels = _names(connection, "SELECT DISTINCT name FROM labels WHERE name IS NOT NULL")
     parts = Components.load()
@@ -302,11 +314,11 @@ def _names(connection: duckdb.DuckDBPyConnection, query: str) -> list[str]:
 
 
 def _fingerprint(connection: duckdb.DuckDBPyConnection) -> str:
-    """Return a text that changes when any source table of the set-based part does, or the rules do."""
+    """Return a text that changes when any source table of the stage does, or the rules do; no long text is read."""
     marks = [_rules_hash()]
-    for table in _SOURCES:
+    for table, columns in _SOURCES.items():
         row = connection.execute(
-            f"SELECT count(*), max(fetched_at), coalesce(bit_xor(hash(page_id, fetched_at)), 0) FROM {table}"
+            f"SELECT count(*), max(fetched_at), coalesce(bit_xor(hash(page_id, fetched_at{columns})), 0) FROM {table}"
         ).fetchall()
         marks.append(f"{table}:{row}")
     return " ".join(marks)

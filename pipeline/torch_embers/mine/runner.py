@@ -36,6 +36,10 @@ COMMIT_RECORDS = 20_000
 """Batches that wait are written in one transaction up to this size: every closing of the file costs a checkpoint."""
 COMMIT_BYTES = 64 << 20
 """... and up to this one, so that few records of many megabytes do not pile up in memory."""
+LINGER = 1.0
+"""Seconds for which small batches wait for more: to open and close the file costs more than to write a page."""
+LINGER_RECORDS = 2_000
+"""A batch of this size waits for no other."""
 COUNT_TOLERANCE = 0.001
 """Share of items that may be missing at the end of a full listing: the search index lags behind by minutes."""
 COUNT_SLACK = 2
@@ -117,14 +121,16 @@ def ahead(batches: Iterator[Prepared], depth: int = AHEAD) -> Iterator[Prepared]
 
 
 def _gathered(first: Prepared, waiting: queue.Queue[Prepared | _End]) -> tuple[Prepared, Prepared | _End | None]:
-    """``first`` with the batches that wait behind it, and what ended them: the end of all, or a batch with a rename.
+    """``first`` with the batches that wait behind it or come soon, and what ended them: the end of all, or a batch with a rename.
 
     A rename is for the rows committed before it, so it begins a transaction.
     """
     merged = first
-    while merged.size() < COMMIT_RECORDS and merged.bytes() < COMMIT_BYTES:
+    deadline = time.monotonic() + LINGER
+    while (size := merged.size()) < COMMIT_RECORDS and merged.bytes() < COMMIT_BYTES:
+        left = deadline - time.monotonic() if size < LINGER_RECORDS else 0.0
         try:
-            following = waiting.get_nowait()
+            following = waiting.get(timeout=left) if left > 0 else waiting.get_nowait()
         except queue.Empty:
             break
         if isinstance(following, _End) or following.count("repositories"):

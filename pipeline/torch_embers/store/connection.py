@@ -40,9 +40,11 @@ OPTIONS: dict[str, str | bool | int | float | list[str]] = {
 """DuckDB spills to disk beyond the limit (its default would be 80 % of the machine). Trying every compression on
 each write took twice the time of zstd alone and left files half as large again (measured on issue texts). Extensions
 stay off: a file that looks like another database's would make DuckDB download one to open it."""
-BULK_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"max_vacuum_tasks": 0, "threads": 1}
+BULK_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
 """A bulk write leaves the other core to the thread that reads and parses: with two threads of its own it was a third
 slower."""
+UNMERGED_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"max_vacuum_tasks": 0}
+"""What a transaction adds stays in row groups of its own when the file is closed."""
 INTERRUPTED = "Query interrupted"
 """What DuckDB makes of Ctrl-C while it runs a statement: a bare RuntimeError."""
 STRUCK = "KeyboardInterrupt"
@@ -99,12 +101,14 @@ def ctrl_c() -> Iterator[None]:
         raise (KeyboardInterrupt if str(error) == INTERRUPTED else error) from error
 
 
-def _opened(path: Path, *, read_only: bool, patience: float, bulk: bool) -> duckdb.DuckDBPyConnection:
+def _opened(
+    path: Path, *, read_only: bool, patience: float, options: dict[str, str | bool | int | float | list[str]]
+) -> duckdb.DuckDBPyConnection:
     started = time.monotonic()
     told = read_only
     while True:
         try:
-            return duckdb.connect(str(path), read_only=read_only, config=OPTIONS | (BULK_OPTIONS if bulk else {}))
+            return duckdb.connect(str(path), read_only=read_only, config=OPTIONS | options)
         except duckdb.Error as error:
             known = explain(error, path)
             waited = time.monotonic() - started
@@ -117,7 +121,9 @@ def _opened(path: Path, *, read_only: bool, patience: float, bulk: bool) -> duck
             time.sleep(RETRY_PAUSE)
 
 
-def connect(path: Path, *, read_only: bool, patience: float, bulk: bool = False) -> duckdb.DuckDBPyConnection:
+def connect(
+    path: Path, *, read_only: bool, patience: float, bulk: bool = False, merge: bool = True
+) -> duckdb.DuckDBPyConnection:
     """Open the file, trying again while somebody else has it, and check its schema version.
 
     A reader lets a waiting writer go first; a writer that waits for long says for whom.
@@ -127,7 +133,8 @@ def connect(path: Path, *, read_only: bool, patience: float, bulk: bool = False)
     """
     if read_only:
         lock.yield_to_writer(path, min(patience, lock.YIELD))
-    connection = _opened(path, read_only=read_only, patience=patience, bulk=bulk)
+    options = (BULK_OPTIONS if bulk else {}) | ({} if merge else UNMERGED_OPTIONS)
+    connection = _opened(path, read_only=read_only, patience=patience, options=options)
     try:
         schema.check_version(connection, path)
     except (duckdb.Error, StoreVersionError, RuntimeError) as error:

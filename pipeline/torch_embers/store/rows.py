@@ -63,7 +63,5 @@ def replace(
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
-    columns = connection.execute(
-        "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ? ORDER BY column_index", [table]
-    ).fetchall()
-    return {str(name): str(kind) for name, kind in columns}
+    columns = connection.execute(f"DESCRIBE {table}").fetchall()
+    return {str(name): str(kind) for name, kind, *_ in columns}
