@@ -24,15 +24,15 @@ from torch_embers.errors import InputError, SourceError
 from torch_embers.mine.archive_events import (
     PAGE_KIND,
     READ_TYPES,
+    EventLine,
     read_archive,
     repo_name,
 )
 from torch_embers.mine.pages import RAW_KEPT, make_page
-from torch_embers.mine.rest_records import BadRecordError, parse_line
 from torch_embers.mine.scope import Scope
 from torch_embers.mine.source import DamagedFileError, damage_report, read_cursor, sync_state
 from torch_embers.normalize import clean_text, iso_utc
-from torch_embers.store.records import Batch, Page
+from torch_embers.store.records import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -320,10 +320,12 @@ class ArchiveSource:
                 continue
             last = Batch()
             try:
-                for page in self._pages(file):
+                for lines in self._pages(file):
                     if last:
                         yield last
-                    last = read_archive(page)
+                    body = b"".join(line.numbered() for line in lines)
+                    page = make_page(self.repo, self.name, PAGE_KIND, file.name, body)
+                    last = read_archive(page, lines)
                     last.pages.append(page)
             except DamagedFileError as error:
                 damaged.append(f"{file.name}: {error}")
@@ -348,37 +350,37 @@ class ArchiveSource:
         begins, ends = f"{day}T{hour:02}:00:00Z", f"{day}T{hour:02}:59:59Z"
         return (self.since is None or ends >= self.since) and (self.until is None or begins < self.until)
 
-    def _pages(self, file: ArchiveFile) -> Iterator[Page]:
+    def _pages(self, file: ArchiveFile) -> Iterator[list[EventLine]]:
         """Cut a file's relevant lines into pages.
 
         Raises:
             DamagedFileError: after the page with the last good lines.
         """
-        kept: list[bytes] = []
+        kept: list[EventLine] = []
         size = 0
         damage: DamagedFileError | None = None
         lines = Sieve.of(self.repo).lines(blocks_of_lines(unpack(_raw_chunks(file))))
         try:
             for number, raw in lines:
-                if not self._is_relevant(raw):
+                line = EventLine.of(number, raw)
+                if not self._is_relevant(line):
                     continue
-                kept.append(b"%d\t%b\n" % (number, raw))
-                size += len(kept[-1])
+                kept.append(line)
+                size += len(raw)
                 if len(kept) == EVENTS_PER_PAGE or size >= BYTES_PER_PAGE:
-                    yield make_page(self.repo, self.name, PAGE_KIND, file.name, b"".join(kept))
+                    yield kept
                     kept, size = [], 0
         except DamagedFileError as error:
             damage = error
         if kept:
-            yield make_page(self.repo, self.name, PAGE_KIND, file.name, b"".join(kept))
+            yield kept
         if damage:
             raise damage
 
-    def _is_relevant(self, raw: bytes) -> bool:
+    def _is_relevant(self, line: EventLine) -> bool:
         """Whether a line belongs on a page: ours, of a kind that is read, in the window - or unreadable."""
-        try:
-            event = parse_line(raw)
-        except BadRecordError:
+        event = line.event
+        if line.error:
             return True
         if not isinstance(event, dict):
             return False

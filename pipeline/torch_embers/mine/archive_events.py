@@ -17,7 +17,7 @@ from torch_embers.normalize import iso_utc
 from torch_embers.store.records import Batch, Comment, Event, Item, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 PAGE_KIND = "archive.events"
 LARGEST = 2**31 - 1
@@ -186,23 +186,54 @@ class _Reading:
         return self.batch
 
 
-def read_archive(page: Page) -> Batch:
+@dataclass(frozen=True, slots=True)
+class EventLine:
+    """A line of a page with what it says: the event, or why there is none."""
+
+    number: int | None
+    raw: bytes
+    event: Any
+    error: str = ""
+
+    @classmethod
+    def of(cls, number: int | None, raw: bytes) -> EventLine:
+        """Parse a line."""
+        try:
+            return cls(number, raw, parse_line(raw))
+        except BadRecordError as error:
+            return cls(number, raw, None, str(error))
+
+    def numbered(self) -> bytes:
+        """The line as a page holds it."""
+        return b"%d\t%b\n" % (self.number or 0, self.raw)
+
+
+def _lines(page: Page) -> Iterator[EventLine]:
+    for numbered in page.body.split(b"\n"):
+        if numbered:
+            place, _, raw = numbered.partition(b"\t")
+            yield EventLine.of(int(place) if place.isdigit() and len(place) < 10 else None, raw)
+
+
+def read_archive(page: Page, lines: Iterable[EventLine] | None = None) -> Batch:
     """Turn a page of numbered event lines into items, events, comments and rejects (no page, no cursor).
 
     An item is as the event saw it, ``updated_at`` being the item's own or the event's time. Issues that were
     transferred or deleted become tombstones. Review comments are left out: their ids come from another
     series than those of issue comments, and no other source of embers reads them.
+
+    Args:
+        page: the page.
+        lines: its lines, where they were parsed already.
     """
     reading = _Reading(page)
-    for numbered in page.body.split(b"\n"):
-        if not numbered:
-            continue
-        place, _, raw = numbered.partition(b"\t")
-        line = int(place) if place.isdigit() and len(place) < 10 else None
+    for line in _lines(page) if lines is None else lines:
         try:
-            _read_event(reading, parse_line(raw))
+            if line.error:
+                raise BadRecordError(line.error)
+            _read_event(reading, line.event)
         except BadRecordError as error:
-            reading.batch.rejects.append(reject(page, line, str(error), raw))
+            reading.batch.rejects.append(reject(page, line.number, str(error), line.raw))
     return reading.finish()
 
 

@@ -121,7 +121,9 @@ def ahead(batches: Iterator[Prepared], depth: int = AHEAD) -> Iterator[Prepared]
 
 
 def _gathered(first: Prepared, waiting: queue.Queue[Prepared | _End]) -> tuple[Prepared, Prepared | _End | None]:
-    """``first`` with the batches that wait behind it or come soon, and what ended them: the end of all, or a batch with a rename.
+    """``first`` with the batches that wait behind it or come soon, and what ended them.
+
+    That is the end of all, or a batch with a rename.
 
     A rename is for the rows committed before it, so it begins a transaction.
     """
