@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from servers import stand_ins
 
 pytestmark = [pytest.mark.slow, pytest.mark.serial]
-KILLS_REST, KILLS_FILES = 25, 25
+KILLS_REST, KILLS_GRAPHQL, KILLS_FILES = 25, 30, 25
 LINES = 12_000
 LONGEST_ROUND = 30
 
@@ -87,6 +87,24 @@ def test_a_mine_by_rest_survives_being_killed(
     attacked = Attacked(tmp_path, *arguments, EMBERS_TOKENS=token, EMBERS_PAUSE="0.03")
     attacked.complete(tmp_path / "whole.duckdb")
     check(attacked, snapshot(tmp_path / "whole.duckdb"), KILLS_REST)
+
+
+@pytest.mark.servers
+@pytest.mark.timeout(600)
+def test_a_mine_by_graphql_with_gaps_survives_being_killed(
+    graphql_server: stand_ins.GraphQLStandIn, tmp_path: Path
+) -> None:
+    """Every page of issues lacks an item, so that each run has some to read again when it is killed."""
+    graphql_server.restore()
+    arguments = ("--source", "graphql", "--repo", "pytorch/pytorch", "--api-url", graphql_server.url)
+    attacked = Attacked(tmp_path, *arguments, EMBERS_TOKENS="token-one", EMBERS_PAUSE="0.03")
+    attacked.complete(tmp_path / "whole.duckdb")
+    lacking = {"kind": "partial", "contains": "query issues(", "path": ["repository", "issues", "nodes", 2]}
+    graphql_server.faults(lacking | {"times": 10_000})
+    try:
+        check(attacked, snapshot(tmp_path / "whole.duckdb"), KILLS_GRAPHQL)
+    finally:
+        graphql_server.restore()
 
 
 @pytest.mark.timeout(600)

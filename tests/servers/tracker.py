@@ -152,6 +152,8 @@ class Tracker:
         self.repositories: dict[int, Repository] = {}
         self.renamed: dict[str, int] = {}
         self.asked: list[Asked] = []
+        self.met = 0
+        """How many answers were changed by faults."""
         self.deepest_page: dict[str, int] = {}
         """By end of the path: pages behind this one are refused with 422."""
         self._faults: list[tuple[Callable[[Asked], bool], Callable[[Answered], Answered], int]] = []
@@ -174,6 +176,10 @@ class Tracker:
     def fault(self, change: Callable[[Answered], Answered], path: str, times: int = 1, **query: str | None) -> None:
         """Change the next answers to requests whose path ends so and whose query has these values (None: absent)."""
         self._faults.append((_matches(path, query), change, times))
+
+    def heal(self) -> None:
+        """Remove all faults."""
+        self._faults.clear()
 
     def before(self, act: Callable[[], object], path: str, **query: str | None) -> None:
         """Do something once, before the next such request is answered."""
@@ -201,6 +207,7 @@ class Tracker:
     def _damaged(self, asked: Asked, answered: Answered) -> Answered:
         for place, (matches, change, times) in enumerate(self._faults):
             if matches(asked):
+                self.met += 1
                 self._faults[place] = (matches, change, times - 1)
                 if times <= 1:
                     del self._faults[place]

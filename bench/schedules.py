@@ -1,0 +1,38 @@
+"""Random fault schedules against the stand-in servers: ``python bench/schedules.py [COUNT]`` writes bench/schedules.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from schedules import Attack
+
+FILE = Path(__file__).with_suffix(".json")
+
+
+def main(count: int, first: int = 1) -> int:
+    """Run the schedules and write what came of them; the exit code is 1 where something was lost without a word."""
+    began, load = time.monotonic(), os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder, Attack(Path(folder)) as attack:
+        for seed in range(first, first + count):
+            attack.run(seed)
+            if seed % 10 == 0:
+                print(seed, asdict(attack.result) | {"seconds": round(time.monotonic() - began)}, flush=True)
+    result = asdict(attack.result) | {
+        "first_seed": first,
+        "seconds": round(time.monotonic() - began),
+        "load": [round(load, 1), round(os.getloadavg()[0], 1)],
+    }
+    FILE.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(result, indent=1))
+    return 1 if result["silent"] or result["unequal"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*(int(word) for word in sys.argv[1:] or ["200"])))
