@@ -664,7 +664,7 @@ def test_an_unknown_part_is_insufficient_before_anything_is_made(
     assert study("tables", "poems") == 3
     error = capsys.readouterr().err
     assert "poems" in error
-    assert "tables, claims, figures, experiments" in error
+    assert "tables, claims, census, figures, experiments" in error
     assert not (tmp_path / "out").exists()
 
 

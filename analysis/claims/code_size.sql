@@ -7,4 +7,7 @@ WITH sizes AS (
       AND tagged_at >= TIMESTAMP '2019-10-01' AND tagged_at < TIMESTAMP '2025-01-01'
     GROUP BY tag
 )
-SELECT CASE WHEN $which = 'first' THEN arg_min(lines, tagged) ELSE arg_max(lines, tagged) END AS k FROM sizes;
+-- A clone that ends before 2024, or begins after version 1.3.0, does not hold that release.
+SELECT CASE WHEN $which = 'first' THEN arg_min(lines, tagged) FILTER (WHERE tagged < TIMESTAMP '2020-01-01')
+            ELSE arg_max(lines, tagged) FILTER (WHERE tagged >= TIMESTAMP '2024-01-01') END AS k
+FROM sizes;

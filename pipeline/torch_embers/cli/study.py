@@ -13,7 +13,8 @@ from torch_embers.json_output import print_json
 
 def study(
     what: Annotated[
-        list[str] | None, typer.Argument(help="tables, claims, figures, experiments: one or more.", show_default="all")
+        list[str] | None,
+        typer.Argument(help="tables, claims, census, figures, experiments: one or more.", show_default="all"),
     ] = None,
     as_of: Annotated[
         str | None, typer.Option("--as-of", help="Count what there was on this day (UTC).", show_default="today")
@@ -32,7 +33,7 @@ def study(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Rebuild the study from this database: tables, claims, figures, experiments; each beside what the paper prints.
+    """Rebuild the study from this database: tables, claims, census, figures, experiments; each beside what the paper prints.
 
     Every number is printed with its count of items and how they were selected; findings need enough of them.
     """

@@ -1,4 +1,4 @@
-"""What `embers study` does: tables, claims, figures, experiments, each written as soon as it is there."""
+"""What `embers study` does: tables, claims, census, figures, experiments, each written as soon as it is there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import packages
 from torch_embers.errors import InputError
 from torch_embers.store import schema
-from torch_embers.study import findings, results, samples
+from torch_embers.study import census, findings, results, samples
 from torch_embers.study.claims import claims_table, definitions, verdicts
 from torch_embers.study.figures.make import make
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 PARTS = {
     "tables": "tables as CSV, and the findings they support",
     "claims": "the paper's numbers beside ours, with verdicts",
+    "census": "counts on the merged history, where one was mined",
     "figures": "pictures as SVG and PNG, with their data as CSV",
     "experiments": "figures 8 and 9, measured on this machine",
 }
@@ -119,6 +120,8 @@ def run(
         _write_tables(made["study"], wanted, out, made)
     if "claims" in wanted:
         made["paths"] += claims_table.write(made["report"], out)
+    if "census" in wanted:
+        _census(store, what, out, made)
     if "figures" in wanted:
         packages.require("study", "pictures need")
         _pictures(made["study"], out, progress, made["paths"])
@@ -147,6 +150,18 @@ def _write_tables(study: Study, wanted: tuple[str, ...], out: Path, made: dict[s
         if f"{table.definition.kind}s" in wanted:
             made["paths"] += results.write_table(table, out)
     made["paths"].append(results.write_record(study, made["outcomes"], out))
+
+
+def _census(store: Store, what: Sequence[str], out: Path, made: dict[str, Any]) -> None:
+    """Count the merged history; without one that is an error only where it was asked for by name."""
+    found = census.of_store(store)
+    if found is not None:
+        made["paths"] += census.write(found, out)
+    elif "census" in what:
+        raise InputError(
+            "embers study census: this database holds no merged history; "
+            "run `embers mine --source git CLONE` first (docs/history.md)"
+        )
 
 
 def _pictures(study: Study, out: Path, progress: Progress, paths: list[Path]) -> None:
