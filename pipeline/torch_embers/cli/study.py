@@ -33,7 +33,7 @@ def study(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Rebuild the study from this database: tables, claims, census, figures, experiments; each beside what the paper prints.
+    """Rebuild the study from this database: tables, claims, census, figures, experiments, beside what the paper prints.
 
     Every number is printed with its count of items and how they were selected; findings need enough of them.
     """

@@ -1,8 +1,8 @@
 """The census of merges: what can be counted on the whole merged history, where one was mined.
 
-A database of issues is a selection until the tracker was mined whole. The main line of a clone is complete for its time:
-every change that was merged is in it. So shares of it are no shares of a selected sample, and what it does not hold was
-not merged (in that time, under the name by which links are found: docs/history.md measures them).
+A database of issues is a selection until the tracker was mined whole. The main line of a clone is complete for its
+time: every change that was merged is in it. So shares of it are no shares of a selected sample, and what it does not
+hold was not merged. How well links are found in its messages is measured in docs/history.md.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _claims(connection: duckdb.DuckDBPyConnection, numbers: list[dict[str, Any]]
 
 
 def _majority(result: verdicts.Result, row: dict[str, Any], which: str) -> dict[str, Any]:
-    """The claim that the data path has more bugs than computation, on all patches; one that touches both says nothing."""
+    """The claim that the data path has more bugs than computation, on all patches that touch one of both alone."""
     share, low, high = (100 * row[name] for name in ("share", "low", "high"))
     ours = verdicts.Ours(share, MARK, row["k"], row["n"], low, high)
     whole = verdicts.Frame(row["n"], row["n"], census=True)
