@@ -194,6 +194,7 @@ def test_keyset_run_to_its_end_while_items_change_loses_nothing(
 @settings(max_examples=example_count(300))
 @given(trackers(), changing, stops)
 @example(Tracker([0, 0], 1), [None, (0, 1)], [1, 1])
+@example(Tracker([0, 0], 1, "place", inclusive=False), [None, None, (0, 1)], [3])
 def test_a_sweep_sees_every_item_in_its_newest_state(
     tracker: Tracker, changes: list[tuple[int, int] | None], interruptions: list[int]
 ) -> None:
@@ -289,6 +290,59 @@ def test_an_expired_link_starts_that_part_again(expires: str) -> None:
     for listed, _cursor in sweep(fetch, load_sweep(saved)):
         seen |= set(listed.payload)
     assert tracker.state() <= seen
+
+
+@settings(max_examples=example_count(300))
+@given(trackers(), changing)
+def test_one_sweep_reads_what_moved_to_the_top_while_it_ran(
+    tracker: Tracker, changes: list[tuple[int, int] | None]
+) -> None:
+    tracker.changes = iter(changes)
+    seen: set[Seen] = set()
+    at_top: set[Seen] = set()
+
+    def fetch(link: str | None) -> Listed[Page]:
+        nonlocal at_top
+        at_top = tracker.state() if link is None else at_top
+        return tracker.descending(link)
+
+    for listed, _cursor in sweep(fetch, Sweep()):
+        seen |= set(listed.payload)
+        assert tracker.fetches < 2_000, "the walk does not end"
+    assert at_top <= seen
+
+
+@pytest.mark.parametrize("saved", [Sweep(), Sweep(high=moment(9))])
+def test_a_link_that_is_refused_without_end_ends_the_walk(saved: Sweep) -> None:
+    tracker = Tracker(list(range(30)), 2)
+
+    def fetch(link: str | None) -> Listed[Page]:
+        tracker.fetches += 1
+        if link is not None and json.loads(link)["page"] >= 3:
+            raise LinkExpiredError("too deep")
+        return tracker.descending(link)
+
+    with pytest.raises(LinkExpiredError, match="too deep"):
+        list(sweep(fetch, saved))
+    assert tracker.fetches < 40
+
+
+def test_a_limit_of_the_listing_ends_the_walk_and_is_remembered() -> None:
+    tracker = Tracker(list(range(30)), 2)
+
+    def fetch(link: str | None) -> Listed[Page]:
+        if link is not None and json.loads(link)["page"] >= 3:
+            return Listed([], None, [], [], limited=True)
+        return tracker.descending(link)
+
+    *_, (_, cursor) = sweep(fetch, Sweep())
+    assert (cursor.high, cursor.limited, cursor.rest) == (moment(29), moment(24), None)
+    *_, (_, cursor) = sweep(fetch, cursor)
+    assert cursor.limited == moment(24)
+    tracker.seconds += range(30, 60)
+    tracker.versions += [0] * 30
+    *_, (_, cursor) = sweep(fetch, cursor)
+    assert (cursor.high, cursor.limited) == (moment(59), moment(54))
 
 
 def test_an_empty_tracker_ends_at_once_and_is_asked_again_next_time() -> None:

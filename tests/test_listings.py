@@ -24,6 +24,11 @@ SIZE = 10
 LISTINGS = ("/issues", "/issues/comments", "/issues/events")
 
 
+def slow(*values: Any) -> list[Any]:
+    """Further values of a parameter, tried in the slow tests."""
+    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
+
+
 @pytest.fixture
 def tracker() -> Iterator[Tracker]:
     with Tracker() as server:
@@ -32,7 +37,7 @@ def tracker() -> Iterator[Tracker]:
 
 def mined(tracker: Tracker, database: Path, *tokens: str, repo: str = REPO, **scope: Any) -> Report:
     source = rest(tracker.url, repo, *tokens, page_size=SIZE, **scope)
-    return runner.mine(Store(database), source, sleep=lambda _: None)
+    return runner.mine(Store(database), source, link=False, sleep=lambda _: None)
 
 
 def counts(database: Path) -> tuple[int, int, int]:
@@ -51,7 +56,7 @@ def everything(repository: Repository) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize("listing", LISTINGS)
-@pytest.mark.parametrize("page", [None, "2", "3"])
+@pytest.mark.parametrize("page", [None, *slow("2", "3")])
 def test_a_full_page_without_its_link_is_no_end(
     tracker: Tracker, database: Path, listing: str, page: str | None
 ) -> None:
@@ -62,8 +67,8 @@ def test_a_full_page_without_its_link_is_no_end(
 
 
 @pytest.mark.parametrize("listing", LISTINGS)
-@pytest.mark.parametrize("page", [None, "2"])
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("page", ["2", *slow(None)])
+@pytest.mark.parametrize("times", [2, *slow(1)])
 def test_an_empty_page_is_asked_for_again(
     tracker: Tracker, database: Path, listing: str, page: str | None, times: int
 ) -> None:
@@ -93,7 +98,7 @@ def test_a_later_page_that_stays_empty_is_an_error_and_the_next_run_completes(
     assert counts(database) == everything(repository)
 
 
-@pytest.mark.parametrize("page", [None, "2", "4", "9"])
+@pytest.mark.parametrize("page", ["4", *slow(None, "2", "9")])
 @pytest.mark.parametrize("change", [without_link, empty])
 def test_without_a_token_neither_a_lost_link_nor_an_empty_page_loses_items(
     tracker: Tracker, database: Path, page: str | None, change: Any
@@ -260,7 +265,7 @@ def test_since_ends_the_events_where_it_begins(tracker: Tracker, database: Path)
 # ---- items that move while they are listed
 
 
-@pytest.mark.parametrize("page", ["2", "5", "9", "10"])
+@pytest.mark.parametrize("page", ["5", *slow("2", "9", "10")])
 def test_an_item_that_moves_to_the_top_while_it_is_listed_is_read_in_this_run(
     tracker: Tracker, database: Path, page: str
 ) -> None:

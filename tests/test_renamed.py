@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from servers.tracker import Tracker, filled
-from support import COMPARED, rest, rows, snapshot
+from support import COMPARED, graphql, rest, rows, snapshot
 from torch_embers.errors import SourceError
 from torch_embers.mine import runner
 from torch_embers.mine.numbers import NumbersSource
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from servers import stand_ins
     from torch_embers.mine.runner import Report
 
 OLD, NEW = "alice/bugs", "alice/insects"
@@ -142,3 +143,23 @@ def test_a_repository_renamed_while_single_items_are_read_is_followed(tracker: T
     source = rest(tracker.url, OLD, "t")
     runner.mine(Store(database), NumbersSource(source, [2, 3, 4], frozenset(range(1, 7))))
     assert rows(database, "SELECT count(*) FROM items WHERE deleted_at IS NOT NULL") == [(0,)]
+
+
+@pytest.mark.servers
+def test_a_repository_renamed_between_two_mines_by_graphql_stays_one(
+    graphql_server: stand_ins.GraphQLStandIn, database: Path
+) -> None:
+    graphql_server.restore()
+    try:
+        runner.mine(Store(database), graphql(graphql_server.url, "pytorch/pytorch"))
+        whole = snapshot(database, ["items", "comments", "pull_files"])
+        graphql_server.rename_repo("pytorch/pytorch", "pytorch/torch")
+        graphql_server.reset_counters()
+        runner.mine(Store(database), graphql(graphql_server.url, "pytorch/pytorch"))
+        asked = len(graphql_server.counters()["queries"])
+    finally:
+        graphql_server.restore()
+    assert snapshot(database, whole) == {
+        table: sorted((("pytorch/torch", *row[1:]) for row in found), key=repr) for table, found in whole.items()
+    }
+    assert asked < 12

@@ -215,9 +215,11 @@ def sweep(fetch: Callable[[str | None], Listed[T]], state: Sweep) -> Iterator[tu
     yield from walk.beginning() if state.high is None else walk.top()
     yield from walk.rest()
     # an item that changed while more than one page was read, or between two runs, may have passed the walk by
-    while walk.news and (walk.pages > 1 or resumed):
-        walk.pages, walk.news, resumed = 0, False, False
+    again = walk.pages > 1 or resumed
+    while again:
+        walk.pages, walk.news = 0, False
         yield from walk.top()
+        again = walk.pages > 1 and walk.news
 
 
 @dataclass(slots=True)
