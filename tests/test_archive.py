@@ -104,6 +104,45 @@ def test_a_comment_on_a_pull_request_makes_a_pull_and_not_an_issue() -> None:
     assert (said.comment_id, said.author, said.body, said.updated_at) == ("9", "eve", "hi", LATER)
 
 
+def test_reviews_and_their_comments_are_kept() -> None:
+    thin = {"number": 5, "url": "x", "head": {"ref": "topic", "sha": "abc"}, "base": {"ref": "main"}}
+    review = {
+        "id": 7,
+        "user": {"login": "eve"},
+        "body": None,
+        "state": "changes_requested",
+        "submitted_at": NOON,
+        "commit_id": "abc",
+    }
+    batch = read(event("PullRequestReviewEvent", {"action": "created", "review": review, "pull_request": thin}))
+    (item,), (made,) = batch.items, batch.reviews
+    assert (item.number, item.kind, item.head_sha, item.state, item.updated_at) == (5, "pull", "abc", None, NOON)
+    assert (made.number, made.review_id, made.author, made.state, made.body) == (5, "7", "eve", "changes_requested", "")
+    assert (made.submitted_at, made.updated_at, made.commit_sha) == (NOON, NOON, "abc")
+    comment = {
+        "id": 8,
+        "pull_request_review_id": 7,
+        "in_reply_to_id": 6,
+        "user": {"login": "bob"},
+        "path": "a.py",
+        "line": 3,
+        "original_line": 2,
+        "original_commit_id": "abc",
+        "body": "why?",
+        "created_at": NOON,
+        "updated_at": LATER,
+    }
+    batch = read(
+        event("PullRequestReviewCommentEvent", {"action": "created", "comment": comment, "pull_request": thin})
+    )
+    (said,) = batch.review_comments
+    assert (said.comment_id, said.review_id, said.reply_to, said.author, said.body) == ("8", "7", "6", "bob", "why?")
+    assert (said.path, said.line, said.original_line, said.updated_at) == ("a.py", 3, 2, LATER)
+    assert batch.comments == []
+    gone = read(event("PullRequestReviewCommentEvent", {"action": "deleted", "comment": comment, "pull_request": thin}))
+    assert gone.review_comments == []
+
+
 def test_a_full_pull_request_tells_merged_from_closed() -> None:
     pull = issue(state="closed", merged=True, merge_commit_sha="abc", closed_at=NOON, base={"ref": "main"})
     (item,) = read(event("PullRequestEvent", {"action": "closed", "number": 5, "pull_request": pull})).items
@@ -271,7 +310,8 @@ def test_only_our_issue_and_pull_request_events_are_kept(tmp_path: Path) -> None
         event("WatchEvent", {}),
     )
     batch, _ = mine([str(tmp_path)])
-    assert [item.number for item in batch.items] == [1, 2, 3]
+    assert [item.number for item in batch.items] == [1, 2, 3, 4]
+    assert [comment.number for comment in batch.review_comments] == [4]
     assert not batch.rejects
 
 

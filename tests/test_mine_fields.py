@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ from torch_embers.mine import runner
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from servers import stand_ins
@@ -93,6 +95,198 @@ def test_an_app_has_the_same_login_by_graphql_as_by_rest(mined: Path, wanted: di
     got = dict(rows(mined, "SELECT author, count(*) FROM comments WHERE author LIKE '%bot%' GROUP BY author"))
     bots = sum(comment["author"] == "pytorch-bot[bot]" for item in wanted.values() for comment in item["comments"])
     assert got == {"pytorch-bot[bot]": bots}
+
+
+def at(value: str) -> str:
+    return f"strftime({value}, '%Y-%m-%dT%H:%M:%SZ')"
+
+
+def test_reviews_and_their_comments_are_those_of_the_tracker(mined: Path, wanted: dict[int, Any]) -> None:
+    got = rows(
+        mined,
+        f"SELECT number, review_id, author, author_association, state, body, commit_sha, {at('submitted_at')}, "
+        f"{at('updated_at')}, comment_count FROM reviews ORDER BY ALL",
+    )
+    assert got == sorted(
+        (
+            number,
+            str(review["databaseId"]),
+            review["author"],
+            review["authorAssociation"],
+            review["state"].lower(),
+            review["body"],
+            review["commit"],
+            review["submittedAt"],
+            review["updatedAt"],
+            len(review["comments"]),
+        )
+        for number, item in wanted.items()
+        for review in item["reviews"]
+    )
+    assert len(got) > 50
+    said = rows(
+        mined,
+        "SELECT number, comment_id, review_id, reply_to, author, author_association, path, line, original_line, commit_sha, "
+        f"{at('created_at')}, {at('updated_at')}, body FROM review_comments ORDER BY number, comment_id",
+    )
+    assert said == sorted(
+        (
+            number,
+            str(comment["databaseId"]),
+            str(review["databaseId"]),
+            str(comment["replyTo"]) if comment["replyTo"] else None,
+            comment["author"],
+            comment["authorAssociation"],
+            comment["path"],
+            comment["line"],
+            comment["originalLine"],
+            comment["originalCommit"],
+            comment["createdAt"],
+            comment["updatedAt"],
+            comment["body"],
+        )
+        for number, item in wanted.items()
+        for review in item["reviews"]
+        for comment in review["comments"]
+    )
+    longest = max(len(review["comments"]) for item in wanted.values() for review in item["reviews"])
+    assert longest > 100, "the data must make a second page of review comments necessary"
+
+
+def test_commits_checks_and_people_are_those_of_the_tracker(mined: Path, wanted: dict[int, Any]) -> None:
+    commits = rows(
+        mined,
+        f"SELECT number, sha, author, author_login, {at('authored_at')}, message FROM pull_commits ORDER BY number, sha",
+    )
+    assert commits == sorted(
+        (number, commit["oid"], commit["name"], commit["login"], commit["date"], commit["message"])
+        for number, item in wanted.items()
+        for commit in item["commits"]
+    )
+    assert max(len(item["commits"]) for item in wanted.values()) > 100, "a second page of the timeline is necessary"
+    checks = rows(mined, "SELECT number, kind, state, checks, sha FROM checks ORDER BY ALL")
+    assert checks == sorted(
+        (number, kind, state.lower(), count, item["headSha"])
+        for number, item in wanted.items()
+        if item["kind"] == "pull" and item["checks"]
+        for kind, name in (("check_run", "runs"), ("status_context", "contexts"))
+        for state, count in item["checks"][name].items()
+        if count
+    )
+    people = rows(mined, "SELECT number, role, login FROM item_people ORDER BY ALL")
+    assert people == sorted(
+        (number, role, login)
+        for number, item in wanted.items()
+        for role, logins in (("assignee", item["assignees"]), ("reviewer", item["reviewers"]))
+        for login in logins
+    )
+    assert any("/" in login for _, _, login in people)
+
+
+def test_reactions_are_counted_by_kind_for_items_comments_and_reviews(mined: Path, wanted: dict[int, Any]) -> None:
+    kinds = ("thumbs_up", "thumbs_down", "laugh", "hooray", "confused", "heart", "rocket", "eyes")
+    got = rows(mined, f"SELECT number, subject, subject_id, {', '.join(kinds)} FROM reactions ORDER BY ALL")
+
+    def subjects() -> Iterator[tuple[int, str, str, dict[str, int]]]:
+        for number, item in wanted.items():
+            yield number, "item", "", item["reactionCounts"]
+            for comment in item["comments"]:
+                yield number, "comment", str(comment["databaseId"]), comment["reactionCounts"]
+            for review in item["reviews"]:
+                yield number, "review", str(review["databaseId"]), review["reactionCounts"]
+                for comment in review["comments"]:
+                    yield number, "review_comment", str(comment["databaseId"]), comment["reactionCounts"]
+
+    assert got == sorted(
+        (number, subject, name, *(counts.get(kind.upper(), 0) for kind in kinds))
+        for number, subject, name, counts in subjects()
+        if counts
+    )
+    assert {subject for _, subject, *_ in got} == {"item", "comment", "review", "review_comment"}
+
+
+def test_sub_issues_become_links_to_their_parent(mined: Path, wanted: dict[int, Any]) -> None:
+    got = rows(mined, "SELECT number, target_number FROM links WHERE relation = 'sub_issue_of' ORDER BY ALL")
+    assert got == sorted((number, item["parent"]) for number, item in wanted.items() if item["parent"])
+    assert got
+
+
+def test_accounts_have_their_number_type_and_association(mined: Path, wanted: dict[int, Any]) -> None:
+    got = {login: rest for login, *rest in rows(mined, "SELECT login, user_id, type, association FROM users")}
+    authors = {item["author"] for item in wanted.values()} - {None}
+    assert authors <= set(got)
+    assert {login for login in got if login.endswith("[bot]")} == {"pytorch-bot[bot]"}
+    assert all(number and kind == ("Bot" if "[" in login else "User") for login, (number, kind, _) in got.items())
+    assert all(got[author][2] for author in authors)
+
+
+@pytest.fixture
+def server(graphql_server: stand_ins.GraphQLStandIn) -> Iterator[stand_ins.GraphQLStandIn]:
+    graphql_server.restore()
+    yield graphql_server
+    graphql_server.restore()
+
+
+def test_what_was_withdrawn_is_gone_after_the_next_mine(
+    server: stand_ins.GraphQLStandIn, mined: Path, wanted: dict[int, Any], tmp_path: Path
+) -> None:
+    database = tmp_path / "e.duckdb"
+    shutil.copy(mined, database)
+    parent = next(item for item in wanted.values() if len(item["subIssues"]) > 1)
+    child = parent["subIssues"][0]
+    pull = next(
+        item for item in wanted.values() if len(item["reviews"]) == 3 and item["reactions"] and item["assignees"]
+    )
+    later = "2027-01-01T00:00:00Z"
+    bare: dict[str, Any] = {
+        "milestone": None,
+        "locked": False,
+        "lockReason": None,
+        "assignees": [],
+        "reactionCounts": {},
+    }
+    bare |= {"reviewers": [], "checks": None, "updatedAt": later}
+    last = {**pull["reviews"][2], "comments": pull["reviews"][2]["comments"][:1], "reactionCounts": {}}
+    server.update(REPO, pull["number"], reviews=[last], commits=pull["commits"][:1], **bare)
+    server.update(REPO, child, parent=None, updatedAt=later)
+    server.update(REPO, parent["number"], subIssues=parent["subIssues"][1:], milestone=None, updatedAt=later)
+    runner.mine(Store(database), graphql(server.url, REPO))
+
+    def of_pull(query: str) -> list[tuple[Any, ...]]:
+        return rows(database, query.replace("?", str(pull["number"])))
+
+    assert of_pull(
+        "SELECT milestone, milestone_number, milestone_due_at, locked, lock_reason, check_state FROM items WHERE number = ?"
+    ) == [("", None, None, False, None, "")]
+    assert of_pull("SELECT review_id FROM reviews WHERE number = ?") == [(str(last["databaseId"]),)]
+    assert of_pull("SELECT comment_id FROM review_comments WHERE number = ?") == [
+        (str(last["comments"][0]["databaseId"]),)
+    ]
+    assert of_pull("SELECT sha FROM pull_commits WHERE number = ?") == [(pull["commits"][0]["oid"],)]
+    assert of_pull("SELECT * FROM checks WHERE number = ?") == []
+    assert of_pull("SELECT * FROM item_people WHERE number = ?") == []
+    assert of_pull("SELECT * FROM reactions WHERE number = ? AND subject IN ('item', 'review')") == []
+    links = rows(
+        database, f"SELECT number FROM links WHERE relation = 'sub_issue_of' AND target_number = {parent['number']}"
+    )
+    assert {number for (number,) in links} == set(parent["subIssues"][1:])
+    others = "SELECT count(*) FROM reviews WHERE number <> ?"
+    assert of_pull(others) == rows(mined, others.replace("?", str(pull["number"])))
+    before = snapshot(database)
+    runner.replay(Store(database))
+    assert snapshot(database) == before
+
+
+def test_review_comments_that_could_not_be_read_are_read_by_the_next_mine(
+    server: stand_ins.GraphQLStandIn, mined: Path, tmp_path: Path
+) -> None:
+    database = tmp_path / "e.duckdb"
+    server.faults({"kind": "null_node", "at": 1, "times": 1, "index": 2, "contains": "query review_comments"})
+    runner.mine(Store(database), graphql(server.url, REPO))
+    assert server.counters()["faults"] == 1
+    runner.mine(Store(database), graphql(server.url, REPO))
+    assert rows(database, "SELECT * FROM incomplete_items") == []
+    assert snapshot(database) == snapshot(mined)
 
 
 def test_replay_gives_equal_rows(mined: Path) -> None:

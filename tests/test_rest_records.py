@@ -32,7 +32,8 @@ KNOWN = (
     *("reactions", "labels", "pull_request", "base", "head", "draft", "merged_at"),
     *("merged", "created_at", "updated_at", "closed_at", "comments", "author_association", "repository_url"),
     *("url", "id", "event", "label", "rename", "source", "actor"),
-    *("commit_id", "issue_url"),
+    *("commit_id", "issue_url", "pull_request_url", "sha", "author", "login", "type"),
+    *("assignees", "requested_reviewers", "requested_teams", "parent_issue_url", "locked", "active_lock_reason"),
 )
 plausible = st.one_of(
     anything,
@@ -336,3 +337,84 @@ def test_a_tombstone_of_an_unknown_item_is_a_reject_and_of_a_known_one_marks_it(
     assert len(gone(known=False).rejects) == 1
     [found] = gone(transferred_to="https://api.github.com/repos/a/b/issues/7").items
     assert (found.deleted_at, found.transferred_to) == ("2024-01-23T12:00:00Z", "a/b#7")
+
+
+def page_of(kind: str, *objects: dict[str, Any], request: str = "r") -> Batch:
+    return readers.read(make_page(REPO, "rest", kind, request, json.dumps(objects).encode(), "2024-01-23T12:00:00Z"))
+
+
+PERSON = {"login": "ann", "id": 7, "type": "User"}
+
+
+def test_an_item_brings_people_reactions_its_parent_and_what_is_complete_of_it() -> None:
+    obj = {
+        "number": 5,
+        "user": PERSON,
+        "author_association": "MEMBER",
+        "assignees": [PERSON],
+        "requested_reviewers": [{"login": "bob", "id": 8, "type": "User"}],
+        "requested_teams": [{"slug": "core"}],
+        "reactions": {"total_count": 3, "+1": 2, "rocket": 1},
+        "parent_issue_url": "https://api.github.com/repos/pytorch/vision/issues/9",
+        "milestone": {"title": "2.1", "number": 4, "due_on": "2024-02-01T08:00:00Z"},
+        "locked": True,
+        "active_lock_reason": "too heated",
+        "type": {"name": "Bug"},
+        "closed_by": PERSON,
+    }
+    batch = page_of("rest.items", obj)
+    (found,) = batch.items
+    assert (found.milestone_number, found.milestone_due_at) == (4, "2024-02-01T08:00:00Z")
+    assert (found.locked, found.lock_reason, found.issue_type, found.closed_by) == (True, "too_heated", "Bug", "ann")
+    assert [(p.role, p.login) for p in batch.item_people] == [
+        ("assignee", "ann"),
+        ("reviewer", "bob"),
+        ("reviewer", "pytorch/core"),
+    ]
+    (given_to,) = batch.reactions
+    assert (given_to.subject, given_to.thumbs_up, given_to.rocket, given_to.eyes) == ("item", 2, 1, 0)
+    (parent,) = batch.stated_links
+    assert (parent.relation, parent.target_repo, parent.target_number) == ("sub_issue_of", "pytorch/vision", 9)
+    assert {reading.part for reading in batch.readings} == {"assignees", "reviewers", "reactions", "parent"}
+    assert {(u.login, u.user_id, u.type, u.association) for u in batch.users} == {
+        ("ann", 7, "User", "MEMBER"),
+        ("bob", 8, "User", None),
+    }
+
+
+def test_a_bare_item_states_nothing_of_people_and_reactions() -> None:
+    batch = page_of("rest.items", {"number": 5})
+    parts = (batch.item_people, batch.reactions, batch.stated_links, batch.readings, batch.users)
+    assert [part for part in parts if part] == []
+
+
+def test_a_timeline_brings_reviews_and_commits() -> None:
+    batch = page_of(
+        "rest.timeline",
+        {
+            "event": "reviewed",
+            "id": 3,
+            "user": PERSON,
+            "state": "approved",
+            "body": "ok",
+            "submitted_at": "2024-01-01T00:00:00Z",
+        },
+        {"event": "committed", "sha": "abc", "author": {"name": "Ann", "date": "2024-01-01T00:00:00Z"}, "message": "m"},
+        {"event": "commented", "id": 4, "user": PERSON, "body": "hi", "reactions": {"+1": 1}},
+        request="/repos/pytorch/pytorch/issues/5/timeline",
+    )
+    assert [(r.number, r.review_id, r.state, r.body) for r in batch.reviews] == [(5, "3", "approved", "ok")]
+    assert [(c.number, c.sha, c.author, c.message) for c in batch.pull_commits] == [(5, "abc", "Ann", "m")]
+    assert [(r.subject, r.subject_id, r.thumbs_up) for r in batch.reactions] == [("comment", "4", 1)]
+
+
+def test_a_comment_on_a_line_names_its_pull_request_by_address() -> None:
+    good = {
+        "id": 4,
+        "pull_request_url": "https://api.github.com/repos/pytorch/pytorch/pulls/5",
+        "path": "a.py",
+        "user": PERSON,
+    }
+    batch = page_of("rest.review_comments", good, {"id": 4, "pull_request_url": "x"})
+    assert [(c.number, c.comment_id, c.path, c.author) for c in batch.review_comments] == [(5, "4", "a.py", "ann")]
+    assert [r.reason for r in batch.rejects] == ["a review comment without a usable pull request: 'x'"]

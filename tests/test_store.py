@@ -42,6 +42,7 @@ from torch_embers.store import lock, schema, tables
 from torch_embers.store import writer as writing
 from torch_embers.store.records import Batch, Comment, Event, Item, Page, SyncState
 from torch_embers.store.store import Store
+from torch_embers.store.tables import FOLLOWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -169,6 +170,9 @@ def items(draw: st.DrawFn) -> Item:
         closed_at=draw(closed) if state == "closed" else None,
         comment_count=draw(st.one_of(st.none(), st.integers(0, 3))),
         is_draft=draw(st.one_of(st.none(), st.booleans())),
+        locked=(locked := draw(st.one_of(st.none(), st.booleans()))),
+        lock_reason=draw(st.sampled_from([None, "spam"])) if locked else None,
+        closed_by=draw(st.sampled_from([None, "ann"])) if state == "closed" else None,
         labels=draw(st.one_of(st.none(), st.lists(st.sampled_from("ab"), unique=True).map(lambda x: tuple(sorted(x))))),
         updated_at=draw(st.one_of(st.none(), st.sampled_from(MOMENTS))),
         source="rest",
@@ -186,6 +190,9 @@ COMPARED = (
     "is_draft",
     "labels",
     "closed_at",
+    "closed_by",
+    "locked",
+    "lock_reason",
     "page_id",
 )
 
@@ -202,8 +209,9 @@ def merged(arrived: list[Item]) -> dict[int, dict[str, object]]:
         )  # stable: equal times stay in order of arrival
         row: dict[str, object] = {}
         for name in COMPARED:
-            void = name in ("closed_at", "state_reason")
-            said = [i for i in ranked if getattr(i, name) is not None or (void and i.state == "open")]
+            void = name in ("closed_at", "closed_by", "state_reason")
+            leader = FOLLOWS.get(name, name)
+            said = [i for i in ranked if getattr(i, leader) is not None or (void and i.state == "open")]
             row[name] = getattr(said[-1], name) if said else None
         row["updated_at"] = max((i.updated_at for i in ranked if i.updated_at), default=None)
         found[number] = row

@@ -63,6 +63,7 @@ class CommentJson(TypedDict):
     createdAt: str
     updatedAt: str
     body: str
+    reactionCounts: dict[str, int]
 
 
 class FileJson(TypedDict):
@@ -96,6 +97,10 @@ class ItemJson(TypedDict):
     locked: bool
     lockReason: str | None
     reactions: int
+    reactionCounts: dict[str, int]
+    assignees: list[str]
+    parent: int | None
+    subIssues: list[int]
     comments: list[CommentJson]
     events: list[Json]
     closedBy: list[int]
@@ -108,7 +113,11 @@ class ItemJson(TypedDict):
     headRefName: str
     headSha: str
     checks: Json | None
-    """``state`` of all checks of the head commit together; ``None`` where none ran."""
+    """``state`` of all checks of the head commit together, counts of ``runs`` and ``contexts`` by state; or ``None``."""
+    reviews: list[Json]
+    commits: list[Json]
+    reviewers: list[str]
+    """Logins, and teams as ``organisation/team``."""
     files: list[FileJson]
 
 
@@ -315,6 +324,7 @@ def _dataset(texts: Mapping[int, Text]) -> Dataset:
     grown = {text.number: text for text in _enlarged(texts.values())}
     items = {number: _item(text, grown) for number, text in sorted(grown.items())}
     _refer(items)
+    _relate(items)
     for number, item in items.items():
         item["events"].sort(key=lambda event: str(event["createdAt"]))
         last = [item["createdAt"], item["closedAt"] or "", *(event["createdAt"] for event in item["events"])]
@@ -370,7 +380,8 @@ def _item(text: Text, texts: Mapping[int, Text]) -> ItemJson:
     closed_at = history.events[-1]["createdAt"] if text.closed else None
     if closed_at and comments and number % 6 == 1:
         # "Close with comment": GitHub's page writes both at once.
-        comments[-1].update({"author": "octocat", "createdAt": closed_at, "updatedAt": closed_at})
+        octocat = {"author": "octocat", "authorAssociation": _association("octocat")}
+        comments[-1].update({**octocat, "createdAt": closed_at, "updatedAt": closed_at})
     return {
         "kind": text.kind,
         "number": number,
@@ -384,13 +395,17 @@ def _item(text: Text, texts: Mapping[int, Text]) -> ItemJson:
         "closedAt": closed_at,
         # A deleted account leaves no author.
         "author": None if number % 53 == 0 else f"user-{number % 89}",
-        "authorAssociation": ("NONE", "CONTRIBUTOR", "MEMBER", "COLLABORATOR")[number % 4],
+        "authorAssociation": _association(None if number % 53 == 0 else f"user-{number % 89}"),
         "labels": list(text.labels),
         "milestone": f"2.{number % 9}.0" if number % 10 == 0 else None,
         "milestoneFacts": {"number": number % 9 + 1, "dueOn": _iso(created) if number % 20 == 0 else None},
         "locked": number % 23 == 0,
         "lockReason": "TOO_HEATED" if number % 46 == 0 else None,
         "reactions": text.reactions,
+        "reactionCounts": _reactions(number, text.reactions),
+        "assignees": [f"user-{(number + k) % 89}" for k in range(number % 3)],
+        "parent": None,
+        "subIssues": [],
         "comments": comments,
         "events": history.events,
         "closedBy": [],
@@ -402,9 +417,95 @@ def _item(text: Text, texts: Mapping[int, Text]) -> ItemJson:
         "baseRefName": "main" if number > 66_000 else "master",
         "headRefName": f"gh/user-{number % 89}/{number}/head" if text.kind == "pull" else "",
         "headSha": hashlib.sha1(f"head {number}".encode(), usedforsecurity=False).hexdigest(),
-        "checks": {"state": ("SUCCESS", "FAILURE", "PENDING")[number % 3]} if number % 16 else None,
+        "checks": _checks(number),
+        "reviews": _reviews(text, created) if text.kind == "pull" else [],
+        "commits": _commits(text, created) if text.kind == "pull" else [],
+        "reviewers": [f"user-{number % 87}", "pytorch/reviewers"][: number % 3] if text.kind == "pull" else [],
         "files": [_file(path, k) for k, path in enumerate(text.files)],
     }
+
+
+KINDS = ("THUMBS_UP", "THUMBS_DOWN", "LAUGH", "HOORAY", "CONFUSED", "HEART", "ROCKET", "EYES")
+
+
+def _reactions(number: int, count: int) -> dict[str, int]:
+    """So many reactions, spread over kinds."""
+    found = dict.fromkeys(KINDS, 0)
+    for k in range(count):
+        found[KINDS[(number + k // 2) % len(KINDS)]] += 1
+    return {kind: n for kind, n in found.items() if n}
+
+
+def _checks(number: int) -> Json | None:
+    if number % 16 == 0:
+        return None
+    runs = {"SUCCESS": number % 150, "FAILURE": number % 3, "SKIPPED": number % 5}
+    contexts = {"SUCCESS": number % 2, "PENDING": number % 4}
+    return {"state": ("SUCCESS", "FAILURE", "PENDING")[number % 3], "runs": runs, "contexts": contexts}
+
+
+def _reviews(text: Text, created: datetime) -> list[Json]:
+    """Reviews with comments on lines; one in a while is long."""
+    made = []
+    for k in range(text.number // 4 % 4):
+        moment = _iso(created + timedelta(minutes=17 * (k + 1)))
+        first = text.number * 10_000 + k * 1_000
+        written = (0, 2, 5)[k] if text.number % 60 else 120
+        comments = [
+            {
+                "databaseId": _big(text.number) + first + place,
+                "author": f"user-{(text.number + place) % 89}" if place % 7 != 6 else None,
+                "authorAssociation": _association(f"user-{(text.number + place) % 89}" if place % 7 != 6 else None),
+                "createdAt": moment,
+                "updatedAt": moment,
+                "body": f"remark {place} of review {k}",
+                "path": f"torch/op{place % 5}.py",
+                "line": place + 1 if place % 4 else None,
+                "originalLine": place + 1,
+                "originalCommit": _hash(f"pushed {text.number} 0"),
+                "replyTo": _big(text.number) + first if place else None,
+                "reactionCounts": _reactions(text.number, place % 3),
+            }
+            for place in range(written)
+        ]
+        made.append(
+            {
+                "databaseId": _big(text.number) + text.number * 100 + k,
+                "author": f"user-{(text.number + k + 3) % 89}" if k != 2 else None,
+                "authorAssociation": _association(f"user-{(text.number + k + 3) % 89}" if k != 2 else None),
+                "state": ("COMMENTED", "CHANGES_REQUESTED", "APPROVED")[k],
+                "body": "" if k == 0 else f"review {k}",
+                "submittedAt": moment,
+                "updatedAt": moment,
+                "commit": _hash(f"pushed {text.number} 0"),
+                "reactionCounts": _reactions(text.number, k),
+                "comments": comments,
+            }
+        )
+    return made
+
+
+def _commits(text: Text, created: datetime) -> list[Json]:
+    """Commits of the branch; some branches are longer than a page."""
+    return [
+        {
+            "oid": _hash(f"pushed {text.number} {k}"),
+            "message": f"step {k}\n\nof {text.title}",
+            "date": _iso(created + timedelta(minutes=k)),
+            "name": f"User {text.number % 89}",
+            "login": f"user-{text.number % 89}" if k % 5 else None,
+        }
+        for k in range(130 if text.number % 100 == 52 else 1 + text.number % 3)
+    ]
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def _association(login: str | None) -> str:
+    """The same for every text of an author, as on GitHub at any one time."""
+    return ("NONE", "CONTRIBUTOR", "MEMBER", "COLLABORATOR")[len(login or "") % 2 + 2 * ("user-1" in (login or ""))]
 
 
 def _state(text: Text) -> str:
@@ -419,10 +520,11 @@ def _comments(text: Text, created: datetime) -> list[CommentJson]:
         {
             "databaseId": _big(text.number) + text.number * 1_000 + k,
             "author": "pytorch-bot[bot]" if k % 13 == 5 else f"user-{(text.number + k) % 89}",
-            "authorAssociation": "MEMBER" if k % 3 == 0 else "NONE",
+            "authorAssociation": _association("pytorch-bot[bot]" if k % 13 == 5 else f"user-{(text.number + k) % 89}"),
             "createdAt": moment,
             "updatedAt": moment,
             "body": body,
+            "reactionCounts": _reactions(text.number, (text.number + k) % 4),
         }
         for k, (moment, body) in enumerate(zip(moments, text.comments, strict=True))
     ]
@@ -507,6 +609,16 @@ def _refer(items: Mapping[int, ItemJson]) -> None:
             ends = [event for event in items[number]["events"] if event["type"] == "ClosedEvent"]
             if ends and item["state"] != "OPEN":
                 ends[-1]["closer"] = source
+
+
+def _relate(items: Mapping[int, ItemJson]) -> None:
+    """Make every issue whose number ends in 5 the parent of the next issues."""
+    issues = sorted(number for number, item in items.items() if item["kind"] == "issue")
+    for place, number in enumerate(issues):
+        if number % 10 == 5:
+            for child in issues[place + 1 : place + 1 + number % 4]:
+                items[child]["parent"] = number
+                items[number]["subIssues"].append(child)
 
 
 def _file(path: str, k: int) -> FileJson:

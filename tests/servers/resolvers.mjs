@@ -67,6 +67,11 @@ function actor(login) {
   const bot = login.endsWith("[bot]");
   return { __typename: bot ? "Bot" : "User", id: opaque("U", login), login: bot ? login.slice(0, -5) : login, databaseId: accountId(login) };
 }
+// GitHub gives a group for every kind, also where nobody used it.
+const KINDS = ["THUMBS_UP", "THUMBS_DOWN", "LAUGH", "HOORAY", "CONFUSED", "HEART", "ROCKET", "EYES"];
+const groups = (counts) => KINDS.map((content) => ({ content, reactors: { totalCount: counts?.[content] ?? 0 } }));
+const counted = (counts) => Object.entries(counts).filter(([, count]) => count > 0).map(([state, count]) => ({ state, count }));
+const reviewer = (name) => (name.includes("/") ? { __typename: "Team", id: opaque("T", name), combinedSlug: name } : actor(name));
 const accountId = (login) => [...login].reduce((sum, letter) => (sum * 31 + letter.codePointAt(0)) % 100_000_007, 7);
 // Ids beyond 32 bits do not fit the schema's Int; only fullDatabaseId carries them.
 const databaseIds = (id) => ({ databaseId: id < 2 ** 31 ? id : null, fullDatabaseId: String(id) });
@@ -159,6 +164,8 @@ export class World {
       repository: () => this.repository(repo),
       milestone: item.milestone ? { title: item.milestone, ...item.milestoneFacts } : null,
       labels: (args) => connection(listed(item.labels, (name) => this.label(repo, name)), args),
+      reactionGroups: groups(item.reactionCounts),
+      assignees: (args) => connection(listed(item.assignees, actor), args),
       reactions: (args) => connection(listed(Array(item.reactions).fill("THUMBS_UP"), (content) => ({ content })), args),
       comments: (args) => connection(this.comments(repo, item), args),
       timelineItems: (args) => this.timeline(repo, item, args),
@@ -171,6 +178,9 @@ export class World {
       // Without enableDuplicate GitHub keeps the older vocabulary.
       stateReason: ({ enableDuplicate }) =>
         item.stateReason === "DUPLICATE" && !enableDuplicate ? "NOT_PLANNED" : item.stateReason,
+      parent: () => (repo.items.has(item.parent) ? this.item(repo, repo.items.get(item.parent)) : null),
+      subIssues: (args) =>
+        connection(listed(item.subIssues.filter((n) => repo.items.has(n)), (n) => this.item(repo, repo.items.get(n))), args),
       closedByPullRequestsReferences: (args) => {
         const pulls = item.closedBy.map((number) => repo.items.get(number)).filter((found) => found?.kind === "pull");
         const shown = args.includeClosedPrs ? pulls : pulls.filter((pull) => pull.state !== "CLOSED");
@@ -195,14 +205,16 @@ export class World {
       changedFiles: item.files.length,
       additions: item.files.reduce((sum, file) => sum + file.additions, 0),
       deletions: item.files.reduce((sum, file) => sum + file.deletions, 0),
+      reviewRequests: (args) => connection(listed(item.reviewers, (name) => ({ requestedReviewer: reviewer(name) })), args),
       files: (args) => connection(listed(item.files, (file) => file), args),
       closingIssuesReferences: (args) => connection(listed(closed(), (issue) => this.item(repo, issue)), args),
     };
   }
 
   rollup(item) {
-    const { state } = item.checks;
-    return { __typename: "StatusCheckRollup", id: opaque("SCR", item.headSha), state };
+    const { state, runs, contexts } = item.checks;
+    const counts = { checkRunCountsByState: counted(runs), statusContextCountsByState: counted(contexts) };
+    return { __typename: "StatusCheckRollup", id: opaque("SCR", item.headSha), state, contexts: counts };
   }
 
   label(repo, name) {
@@ -225,7 +237,44 @@ export class World {
       ...databaseIds(comment.databaseId),
       author: actor(comment.author),
       bodyText: comment.body,
+      reactionGroups: groups(comment.reactionCounts),
     };
+  }
+
+  review(repo, item, review) {
+    return {
+      __typename: "PullRequestReview",
+      id: opaque("PRR", repo.databaseId, item.number, review.databaseId),
+      ...review,
+      ...databaseIds(review.databaseId),
+      author: actor(review.author),
+      bodyText: review.body,
+      createdAt: review.submittedAt,
+      commit: this.commit(review.commit),
+      pullRequest: () => this.item(repo, item),
+      reactionGroups: groups(review.reactionCounts),
+      comments: (args) => connection(listed(review.comments, (comment) => this.reviewComment(repo, item, review, comment)), args),
+    };
+  }
+
+  reviewComment(repo, item, review, comment) {
+    const answered = review.comments.find((one) => one.databaseId === comment.replyTo);
+    return {
+      __typename: "PullRequestReviewComment",
+      id: opaque("PRRC", repo.databaseId, item.number, comment.databaseId),
+      ...comment,
+      ...databaseIds(comment.databaseId),
+      author: actor(comment.author),
+      originalCommit: this.commit(comment.originalCommit),
+      replyTo: () => (answered ? this.reviewComment(repo, item, review, answered) : null),
+      reactionGroups: groups(comment.reactionCounts),
+    };
+  }
+
+  pullCommit(item, commit) {
+    const author = { name: commit.name, user: actor(commit.login), date: commit.date };
+    const made = { ...this.commit(commit.oid), message: commit.message, authoredDate: commit.date, committedDate: commit.date, author };
+    return { __typename: "PullRequestCommit", id: opaque("PURC", item.number, commit.oid), commit: made };
   }
 
   timeline(repo, item, args) {
@@ -236,6 +285,12 @@ export class World {
     ]);
     for (const [[createdAt], make] of this.comments(repo, item)) {
       entries.push([[createdAt, entries.length], make, "IssueComment"]);
+    }
+    for (const review of item.reviews ?? []) {
+      entries.push([[review.submittedAt, entries.length], () => this.review(repo, item, review), "PullRequestReview"]);
+    }
+    for (const commit of item.commits ?? []) {
+      entries.push([[commit.date, entries.length], () => this.pullCommit(item, commit), "PullRequestCommit"]);
     }
     const wanted = entries.filter(
       ([[createdAt], , type]) =>
@@ -336,6 +391,13 @@ export class World {
       lockReason: null,
       mergedBy: null,
       checks: null,
+      reactionCounts: {},
+      assignees: [],
+      reviewers: [],
+      reviews: [],
+      commits: [],
+      parent: null,
+      subIssues: [],
     });
   }
 
@@ -351,6 +413,8 @@ export class World {
     if (["I", "PR"].includes(kind) && item) return this.item(repo, item);
     const comment = kind === "IC" ? item?.comments.find((one) => one.databaseId === key[2]) : undefined;
     if (comment) return this.comment(repo, item, comment);
+    const review = kind === "PRR" ? item?.reviews.find((one) => one.databaseId === key[2]) : undefined;
+    if (review) return this.review(repo, item, review);
     throw githubError("NOT_FOUND", `Could not resolve to a node with the global id of '${id}'`);
   }
 }

@@ -1,5 +1,5 @@
 -- Which links do the tracker's own events and the sources' stated links give? Replaces all of them.
-DELETE FROM links WHERE evidence IN ('event', 'closing_reference', 'dataset', 'catalog');
+DELETE FROM links WHERE evidence IN ('event', 'closing_reference', 'sub_issue', 'dataset', 'catalog');
 
 INSERT INTO links
 WITH undone AS (

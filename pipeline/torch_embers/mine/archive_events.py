@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.mine import rest_fields
 from torch_embers.mine.pages import reject
 from torch_embers.mine.rest_records import BadRecordError, login, parse_line, standing, text
 from torch_embers.normalize import iso_utc
 from torch_embers.store.records import Batch, Comment, Event, Item, Page
+from torch_embers.store.tables import FOLLOWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -167,7 +169,11 @@ class _Reading:
     newest: dict[int, Fields] = field(default_factory=dict)
 
     def fold(self, number: int, fields: Fields) -> None:
-        known = {name: value for name, value in fields.items() if value is not None}
+        known = {
+            name: value
+            for name, value in fields.items()
+            if value is not None or fields.get(FOLLOWS.get(name, "")) is not None
+        }
         older = self.newest.get(number)
         if older is None:
             self.newest[number] = known
@@ -219,8 +225,7 @@ def read_archive(page: Page, lines: Iterable[EventLine] | None = None) -> Batch:
     """Turn a page of numbered event lines into items, events, comments and rejects (no page, no cursor).
 
     An item is as the event saw it, ``updated_at`` being the item's own or the event's time. Issues that were
-    transferred or deleted become tombstones. Review comments are left out: their ids come from another
-    series than those of issue comments, and no other source of embers reads them.
+    transferred or deleted become tombstones.
 
     Args:
         page: the page.
@@ -326,10 +331,38 @@ def _read_pull(reading: _Reading, happening: _Happening) -> None:
     _add_events(reading, number, happening, fields.get("state_reason"))
 
 
+def _fold_pull(reading: _Reading, happening: _Happening) -> int:
+    """Add what an event about a review says of its pull request; return the number."""
+    pull = _mapping(happening.payload.get("pull_request"))
+    number = _number(pull.get("number"))
+    if number is None:
+        raise BadRecordError("review of a pull request without a number")
+    fields = _pull_fields(pull, "", None)
+    fields["updated_at"] = fields["updated_at"] or happening.created_at
+    reading.fold(number, fields)
+    return number
+
+
+def _read_review(reading: _Reading, happening: _Happening) -> None:
+    number = _fold_pull(reading, happening)
+    review = _mapping(happening.payload.get("review"))
+    reading.batch.reviews.append(rest_fields.review(review, reading.page.repo, number, reading.page))
+
+
+def _read_review_comment(reading: _Reading, happening: _Happening) -> None:
+    number = _fold_pull(reading, happening)
+    if happening.action == "deleted":
+        return  # its text is not ours to add any more
+    comment = _mapping(happening.payload.get("comment"))
+    reading.batch.review_comments.append(rest_fields.review_comment(comment, reading.page.repo, number, reading.page))
+
+
 _HANDLERS: Mapping[str, Callable[[_Reading, _Happening], None]] = {
     "IssuesEvent": _read_issue,
     "IssueCommentEvent": _read_comment,
     "PullRequestEvent": _read_pull,
+    "PullRequestReviewEvent": _read_review,
+    "PullRequestReviewCommentEvent": _read_review_comment,
 }
 READ_TYPES = frozenset(_HANDLERS)
 """Types of events that become records; all others are passed over."""

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine import graphql_answers, graphql_records
+from torch_embers.mine import graphql_answers, graphql_fields, graphql_records
 from torch_embers.mine.client import CursorRefusedError, NotFoundError, UnansweredError
 from torch_embers.mine.cursor import (
     Forward,
@@ -24,15 +24,15 @@ from torch_embers.mine.live import LiveSource, Totals, finish, until_passed
 from torch_embers.mine.pages import make_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from torch_embers.mine.client import Answer
     from torch_embers.store.records import Batch, Page
 
-ISSUE_PAGE, PULL_PAGE = 50, 25
-"""Items a GraphQL page: 1 + 50 x 4 connections cost 2 points, 1 + 25 x 5 cost 1."""
-COMMENTS, EVENTS = 50, 30
-"""Comments and events asked for with each item; longer ones are fetched by further pages."""
+ISSUE_PAGE, PULL_PAGE = 41, 35
+"""Items a GraphQL page, the most for two points: 1 + 41 x 6 and 1 + 35 x 7 connections are less than 250."""
+COMMENTS, EVENTS = 50, 100
+"""Comments and events asked for with each item; longer ones are fetched by further pages, at one point each."""
 FURTHER = 100
 """Rows of a further page, the most that GitHub gives."""
 HASTE = 1
@@ -186,7 +186,45 @@ class GraphqlSource(LiveSource):
             pages.append(self._page(f"{connection} of #{number} after {after} for {base.page_id}", text))
             if onward is not None:
                 todo.append((connection, node_id, number, onward))
+        return [*pages, *self._review_pages(base, pages)]
+
+    def _review_pages(self, base: Page, further: Sequence[Page]) -> list[Page]:
+        """The comments of the reviews in these pages, of many reviews in one query."""
+        ids = [one for page in (base, *further) for one in graphql_fields.commented_reviews(json.loads(page.body))]
+        pages: list[Page] = []
+        while ids:
+            answer, asked = self._ask_reviews(ids, None)
+            ids = ids[asked:]
+            pages.append(self._page(f"{graphql_fields.REVIEW_COMMENTS}{base.page_id}", answer.text))
+            todo = list(graphql_fields.unfinished(answer.data))
+            while todo:
+                review, after = todo.pop()
+                answer, _ = self._ask_reviews([review], after)
+                pages.append(self._page(f"{graphql_fields.REVIEW_COMMENTS}{base.page_id}", answer.text))
+                todo += graphql_fields.unfinished(answer.data)
         return pages
+
+    def _ask_reviews(self, ids: Sequence[str], after: str | None) -> tuple[Answer, int]:
+        """Comments of the first of these reviews, and how many reviews the answer covers."""
+        asked = 0
+
+        def ask(size: int, last: bool) -> Answer:
+            nonlocal asked
+            asked = min(size, len(ids))
+            return self.client.graphql(
+                graphql_records.query("review_comments"),
+                {"ids": list(ids[:asked]), "first": FURTHER, "after": after},
+                check=graphql_fields.answered(asked, partial=last),
+                within_budget=False,
+                retries=None if last else HASTE,
+            )
+
+        try:
+            return self._shrinking("reviews", graphql_fields.MOST_REVIEWS, ask), asked
+        except UnansweredError as error:
+            if error.answer is None:
+                raise
+            return error.answer, asked
 
     def _further(self, connection: str, node_id: str, after: str) -> tuple[str, str | None]:
         """Text of the next page of a part of an item, and where it goes on.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.normalize import clean_text
-from torch_embers.store.readings import ITEM
+from torch_embers.store.readings import FIELDS, ITEM
 from torch_embers.store.records import Batch, Reading
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ CONNECTIONS: dict[str, dict[str, str]] = {
         "comments": "comments",
         "timelineItems": "events",
         "closedByPullRequestsReferences": "closed_by",
+        "assignees": "assignees",
+        "subIssues": "sub_issues",
     },
     "PullRequest": {
         "labels": "labels",
@@ -43,6 +45,8 @@ CONNECTIONS: dict[str, dict[str, str]] = {
         "timelineItems": "events",
         "files": "pull_files",
         "closingIssuesReferences": "closing_references",
+        "assignees": "assignees",
+        "reviewRequests": "reviewers",
     },
 }
 """Connections that are asked for with an item, and the part (``store.readings.PARTS``) that each fills."""
@@ -175,23 +179,24 @@ def readings(
     failed = [p for p in found if p.below(place) and not p.hides]
     reason = "; ".join(sorted({p.message for p in failed})) or None
     yield Reading(repo, number, ITEM, page.page_id, sound=not failed, reason=reason, **page.stamp)
+    yield Reading(repo, number, FIELDS, page.page_id, sound=not failed, reason=reason, **page.stamp)
     alone = page.request.startswith("item ")
     for name, part in CONNECTIONS.get(str(node.get("__typename")), {}).items():
         inner = (*place, name)
         if _hidden(found, inner) and node.get(name) is None:
             continue
         total = None if alone or not isinstance(node.get(name), dict) else node[name].get("totalCount")
-        yield _reading(node.get(name), name, part, inner, found, page, repo, number, page.page_id, total)
+        yield part_reading(node.get(name), name, part, inner, found, page, repo, number, page.page_id, total)
 
 
 def further(name: str, connection: object, found: Sequence[Problem], page: Page, repo: str, number: int) -> Reading:
     """How completely a further page holds a part; its request names the page that began the reading."""
     part = next(parts[name] for parts in CONNECTIONS.values() if name in parts)
     begun = page.request.rsplit(" ", 1)[-1]
-    return _reading(connection, name, part, ("node", name), found, page, repo, number, begun, None)
+    return part_reading(connection, name, part, ("node", name), found, page, repo, number, begun, None)
 
 
-def _reading(
+def part_reading(
     connection: object,
     name: str,
     part: str,
@@ -203,6 +208,20 @@ def _reading(
     begun: str,
     total: object,
 ) -> Reading:
+    """How completely a page holds a connection of an item.
+
+    Args:
+        connection: what stands in the answer.
+        name: its name in the query.
+        part: the part of the item that it fills.
+        place: where it stands in the answer.
+        found: the errors of the answer.
+        page: the page of the answer.
+        repo: repository of the item.
+        number: number of the item.
+        begun: page that began the reading.
+        total: how many there are by GitHub's count; not a number where that is not compared.
+    """
     wrong = gap(connection)
     nodes = connection["nodes"] if isinstance(connection, dict) and wrong is None else []
     if any(n is None and not _hidden(found, (*place, "nodes", i)) for i, n in enumerate(nodes)):

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
-from torch_embers.mine import graphql_answers
+from torch_embers.mine import graphql_answers, graphql_fields
+from torch_embers.mine.accounts import account, users
+from torch_embers.mine.graphql_fields import NO_EVENTS
 from torch_embers.mine.pages import reject
-from torch_embers.mine.rest_records import BadRecordError, flag, login, number_of, stated, text, whole, word
+from torch_embers.mine.rest_records import BadRecordError, flag, number_of, stated, text, whole, word
 from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Batch, Comment, Event, Item, PullFile, StatedLink
 
@@ -62,13 +64,6 @@ def item_nodes(repository: dict[str, Any]) -> list[Any]:
     """All issues and pull requests below a repository, listed or asked for by number."""
     nodes = [*nodes_of(repository.get("issues")), *nodes_of(repository.get("pullRequests"))]
     return [*nodes, repository["issueOrPullRequest"]] if repository.get("issueOrPullRequest") else nodes
-
-
-def account(actor: object) -> str | None:
-    """Login of an actor as REST writes it: GraphQL leaves the ``[bot]`` behind the login of an app out."""
-    name = login(actor)
-    is_bot = isinstance(actor, dict) and actor.get("__typename") == "Bot"
-    return f"{name}[bot]" if name and is_bot and not name.endswith("[bot]") else name
 
 
 def _name(repository: object) -> str | None:
@@ -209,9 +204,11 @@ def _links(node: dict[str, Any], repo: str, number: int, page: Page) -> Iterator
 def _parts(node: dict[str, Any], repo: str, number: int, page: Page, batch: Batch) -> None:
     """Comments, events and files below an item; a null among them stands for an error of the server."""
     batch.comments += [_comment(n, repo, number, page) for n in nodes_of(node.get("comments")) if n]
-    batch.events += [_event(n, repo, number, page) for n in nodes_of(node.get("timelineItems")) if n and n.get("id")]
+    happened = [n for n in nodes_of(node.get("timelineItems")) if n and n.get("id")]
+    batch.events += [_event(n, repo, number, page) for n in happened if n["__typename"] not in NO_EVENTS]
     batch.pull_files += [_file(n, repo, number, page) for n in nodes_of(node.get("files")) if n]
     batch.stated_links += _links(node, repo, number, page)
+    graphql_fields.add(node, repo, number, page, batch)
 
 
 def _rejected(found: Sequence[Problem]) -> list[str]:
@@ -240,6 +237,8 @@ def read(data: dict[str, Any], page: Page, *, checked: bool = False) -> Batch:
     root = data.get("data") or {}
     repository = root.get("repository") or {}
     repo = _name(repository) or page.repo
+    batch.users += users(root, repo, page)
+    graphql_fields.add_review_comments(data, page, batch)
     found = graphql_answers.problems(data)
     for order, (place, given) in enumerate(_places(repository), start=1):
         if given is None:
@@ -255,7 +254,11 @@ def read(data: dict[str, Any], page: Page, *, checked: bool = False) -> Batch:
         stated = list(graphql_answers.readings(node, place, found, page, repo, record.number)) if checked else []
         batch.items.append(replace(record, **_unknown(stated)))
         batch.readings += stated
+        for timeline in (reading for reading in stated if reading.part == "events"):
+            batch.readings += graphql_fields.readings(node, timeline)
         _parts(node, repo, record.number, page, batch)
+    if checked and page.request.startswith(graphql_fields.REVIEW_COMMENTS):
+        batch.readings += graphql_fields.review_comment_readings(data, page)
     _read_further(root.get("node"), repo, page, found, batch, checked=checked)
     lasting = [problem for problem in found if problem.hides or not checked]
     batch.rejects += [reject(page, None, message, "") for message in _rejected(lasting)]
@@ -282,6 +285,8 @@ def _read_further(
         number = int(asked["number"])
         reading = graphql_answers.further(asked["name"], connection, found, page, repo, number)
         batch.readings.append(reading)
+        if reading.part == "events" and isinstance(node, dict):
+            batch.readings += graphql_fields.readings(node, reading)
         if reading.part == "events" and not reading.sound and isinstance(node, dict):
             at = iso_utc(node.get("updatedAt"))
             batch.items.append(Item(repo, number, updated_at=at, history=False, **page.stamp))

@@ -15,8 +15,10 @@ from torch_embers.mine import (
     graphql_answers,
     graphql_records,
     jsonl,
+    rest_fields,
     rest_records,
 )
+from torch_embers.mine.accounts import users
 from torch_embers.mine.pages import reject
 from torch_embers.mine.rest_records import BadRecordError
 from torch_embers.normalize import clean_text
@@ -38,19 +40,44 @@ def _each(page: Page, read_object: Callable[[dict[str, Any], Batch], None]) -> B
             read_object(obj, batch)
         except BadRecordError as error:
             batch.rejects.append(reject(page, place, str(error), json.dumps(obj)))
+    batch.users += users(data, page.repo, page)
     return batch
 
 
 def rest_items(page: Page) -> Batch:
     """Read ``/repos/{repo}/issues`` (issues and pull requests together), ``/pulls`` or ``/issues/{number}``."""
-    return _each(page, lambda obj, batch: batch.items.append(rest_records.item(obj, page, repo=page.repo)))
+
+    def add(obj: dict[str, Any], batch: Batch) -> None:
+        item = rest_records.item(obj, page, repo=page.repo)
+        batch.items.append(item)
+        rest_fields.add(obj, page.repo, item.number, page, batch)
+
+    return _each(page, add)
 
 
 def rest_comments(page: Page) -> Batch:
     """Read a page of ``/repos/{repo}/issues/comments``."""
 
     def add(obj: dict[str, Any], batch: Batch) -> None:
-        batch.comments.append(rest_records.comment(obj, rest_records.comment_number(obj), page))
+        _add_comment(obj, rest_records.comment_number(obj), page, batch)
+
+    return _each(page, add)
+
+
+def _add_comment(obj: dict[str, Any], number: int, page: Page, batch: Batch) -> None:
+    comment = rest_records.comment(obj, number, page)
+    batch.comments.append(comment)
+    batch.reactions += rest_fields.reactions(obj, page.repo, number, "comment", comment.comment_id, page)
+
+
+def rest_review_comments(page: Page) -> Batch:
+    """Read a page of ``/repos/{repo}/pulls/comments``."""
+
+    def add(obj: dict[str, Any], batch: Batch) -> None:
+        comment = rest_fields.review_comment(obj, page.repo, rest_fields.pull_number(obj), page)
+        batch.review_comments.append(comment)
+        subject = ("review_comment", comment.comment_id)
+        batch.reactions += rest_fields.reactions(obj, page.repo, comment.number, *subject, page)
 
     return _each(page, add)
 
@@ -68,12 +95,16 @@ def rest_events(page: Page) -> Batch:
 
 
 def rest_timeline(page: Page) -> Batch:
-    """Read a page of ``/repos/{repo}/issues/{number}/timeline``: comments and events of one item."""
+    """Read a page of ``/repos/{repo}/issues/{number}/timeline``: comments, events, reviews and commits of one item."""
     number = int(page.request.split("/issues/", 1)[1].split("/", 1)[0])
 
     def add(obj: dict[str, Any], batch: Batch) -> None:
         if obj.get("event") == "commented":
-            batch.comments.append(rest_records.comment(obj, number, page))
+            _add_comment(obj, number, page, batch)
+        elif obj.get("event") == "reviewed":
+            batch.reviews.append(rest_fields.review(obj, page.repo, number, page))
+        elif obj.get("event") == "committed":
+            batch.pull_commits.append(rest_fields.commit(obj, page.repo, number, page))
         elif event := rest_records.event(obj, number, page):
             batch.events.append(event)
 
@@ -116,6 +147,8 @@ READERS: Mapping[str, Callable[[Page], Batch]] = {
     "rest.items": rest_items,
     "rest.item": rest_items,
     "rest.comments": rest_comments,
+    "rest.pulls": rest_items,
+    "rest.review_comments": rest_review_comments,
     "rest.events": rest_events,
     "rest.timeline": rest_timeline,
     "github.tombstone": tombstone,

@@ -19,7 +19,7 @@ import pyarrow as pa
 from torch_embers.store.tables import KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import duckdb
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 ITEM = "item"
 """The part that stands for the item itself: a source adds it where its reading covers every part of the item."""
+FIELDS = "fields"
+"""The part that stands for what an item says of itself beyond its columns: reactions, checks, its parent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +37,13 @@ class Part:
 
     table: str
     where: str = "true"
-    """Which of them the part covers, as a condition on the row ``c``."""
+    """Which of them the part covers, as a condition on the row ``c`` and the reading ``w``."""
     owner: tuple[str, str] = ("repo", "number")
     """Columns that name the item."""
     text: str = ""
     """Where the link stage parses a text of these rows: its name for them in ``link_scans.origin``."""
+    read_with: tuple[str, ...] = ()
+    """Readings that decide about these rows, where it is not the one of the part's own name alone."""
 
 
 PARTS: dict[str, Part] = {
@@ -53,6 +57,20 @@ PARTS: dict[str, Part] = {
     ),
     "closing_references": Part("stated_links", "c.evidence = 'closing_reference'"),
     "closed_by": Part("stated_links", "c.evidence = 'closing_reference'", owner=("target_repo", "target_number")),
+    "parent": Part("stated_links", "c.evidence = 'sub_issue'", read_with=(FIELDS, "parent")),
+    "sub_issues": Part("stated_links", "c.evidence = 'sub_issue'", owner=("target_repo", "target_number")),
+    "assignees": Part("item_people", "c.role = 'assignee'"),
+    "reviewers": Part("item_people", "c.role = 'reviewer'"),
+    "checks": Part("checks", read_with=(FIELDS,)),
+    "reviews": Part("reviews"),
+    "pull_commits": Part("pull_commits", read_with=("reviews",)),
+    "review_comments": Part("review_comments"),
+    "reactions": Part(
+        "reactions",
+        "c.subject = CASE w.part WHEN 'comments' THEN 'comment' WHEN 'reviews' THEN 'review' "
+        "WHEN 'review_comments' THEN 'review_comment' ELSE 'item' END",
+        read_with=(FIELDS, "reactions", "comments", "reviews", "review_comments"),
+    ),
 }
 """Parts of an item by name; a new child table needs one line here and a ``Reading`` of its reader."""
 
@@ -104,7 +122,7 @@ def latest(readings: Iterable[Reading]) -> list[dict[str, Any]]:
 
 _CANDIDATES = """
 SELECT DISTINCT '{name}' FROM {table} c JOIN latest w ON {owner}
-WHERE w.part = '{name}' AND w.whole AND {where}
+WHERE w.part IN ({readings}) AND w.whole AND {where}
   AND NOT list_contains(w.pages, c.page_id) AND coalesce(c.fetched_at <= try_cast(w.began AS TIMESTAMP), true)
 """
 _FORGET_TEXTS = (
@@ -133,7 +151,8 @@ _QUEUE = (
 def _clauses(name: str) -> dict[str, str]:
     part = PARTS[name]
     owner = " AND ".join(f"c.{own} = w.{column}" for own, column in zip(part.owner, ("repo", "number"), strict=True))
-    return {"name": name, "table": part.table, "owner": owner, "where": part.where}
+    readings = ", ".join(f"'{one}'" for one in part.read_with or (name,))
+    return {"name": name, "readings": readings, "table": part.table, "owner": owner, "where": part.where}
 
 
 def _replace(name: str, *, staged: bool) -> list[str]:
@@ -176,9 +195,11 @@ def settle(connection: duckdb.DuckDBPyConnection, readings: Sequence[Reading], s
     connection.unregister("latest")
 
 
-def _with_candidates(connection: duckdb.DuckDBPyConnection, parts: Collection[str]) -> list[str]:
+def _with_candidates(connection: duckdb.DuckDBPyConnection, parts: set[str]) -> list[str]:
     """Parts of which the store may have a row too many; usually none, and that is one query to find out."""
-    queries = [_CANDIDATES.format(**_clauses(name)) for name in PARTS if name in parts]
+    queries = [
+        _CANDIDATES.format(**_clauses(name)) for name, part in PARTS.items() if parts & {*(part.read_with or (name,))}
+    ]
     if not queries:
         return []
     return [name for (name,) in connection.execute(" UNION ALL ".join(queries)).fetchall()]

@@ -141,6 +141,115 @@ class PullFile(Fetched):
 
 
 @dataclass(frozen=True, slots=True)
+class Review(Fetched):
+    """A review of a pull request."""
+
+    repo: str
+    number: int
+    review_id: str
+    author: str | None = None
+    author_association: str | None = None
+    state: str | None = None
+    """approved, changes_requested, commented, dismissed or pending."""
+    body: str | None = None
+    commit_sha: str | None = None
+    submitted_at: str | None = None
+    updated_at: str | None = None
+    comment_count: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewComment(Fetched):
+    """A comment on a line of a pull request's files."""
+
+    repo: str
+    number: int
+    comment_id: str
+    review_id: str | None = None
+    reply_to: str | None = None
+    author: str | None = None
+    author_association: str | None = None
+    path: str | None = None
+    line: int | None = None
+    original_line: int | None = None
+    commit_sha: str | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+    body: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PullCommit(Fetched):
+    """A commit of a pull request's branch."""
+
+    repo: str
+    number: int
+    sha: str
+    author: str | None = None
+    author_login: str | None = None
+    authored_at: str | None = None
+    committed_at: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Fetched):
+    """How many checks of a pull request's head commit are in one state."""
+
+    repo: str
+    number: int
+    kind: str
+    """check_run or status_context."""
+    state: str
+    checks: int
+    sha: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Person(Fetched):
+    """Someone whom an item is assigned to, or who was asked to review it."""
+
+    repo: str
+    number: int
+    role: str
+    """assignee or reviewer."""
+    login: str
+    """Login of a user; a team is ``organisation/team``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reactions(Fetched):
+    """Reactions to an item, a comment or a review, counted by kind."""
+
+    repo: str
+    number: int
+    subject: str
+    """item, comment, review or review_comment."""
+    subject_id: str
+    """Its id; empty for the item itself."""
+    thumbs_up: int = 0
+    thumbs_down: int = 0
+    laugh: int = 0
+    hooray: int = 0
+    confused: int = 0
+    heart: int = 0
+    rocket: int = 0
+    eyes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class User(Fetched):
+    """An account that took part in a repository."""
+
+    repo: str
+    login: str
+    user_id: int | None = None
+    type: str | None = None
+    """User, Bot, Organization, Mannequin or EnterpriseUserAccount."""
+    association: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Commit(Fetched):
     """A commit of a repository's history."""
 
@@ -243,7 +352,7 @@ class StatedLink(Fetched):
     target_repo: str
     target_number: int
     evidence: str
-    """catalog, closing_reference, event or dataset."""
+    """catalog, closing_reference, sub_issue, event or dataset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +422,13 @@ class Batch:
     events: list[Event] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     pull_files: list[PullFile] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    review_comments: list[ReviewComment] = field(default_factory=list)
+    pull_commits: list[PullCommit] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    item_people: list[Person] = field(default_factory=list)
+    reactions: list[Reactions] = field(default_factory=list)
+    users: list[User] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     commit_files: list[CommitFile] = field(default_factory=list)
     code_sizes: list[CodeSize] = field(default_factory=list)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_embers.store.tables import COLUMNS, KEYS
+from torch_embers.store.tables import COLUMNS, FOLLOWS, KEYS
 
 ITEM_KEY = KEYS["items"]
 _PROVENANCE = ("source", "fetched_at", "page_id")
@@ -13,7 +13,7 @@ GIT = "git"
 _TRACKER = f"source IS DISTINCT FROM '{GIT}'"
 OWNERS = {"pull_files": ("repo", "number")}
 """Rows of these tables belong to an owner as a list: two sources that name different files are not added up."""
-VERSIONS = {"comments": "updated_at"}
+VERSIONS = dict.fromkeys(("comments", "reviews", "review_comments"), "updated_at")
 """Column by which a row is newer than another of the same key; elsewhere the later arrival counts."""
 
 
@@ -61,6 +61,22 @@ def _tracker_wins(table: str, owner: tuple[str, ...]) -> list[str]:
     ]
 
 
+def merge_users() -> list[str]:
+    """Statements for staged accounts: per column the latest value, because many places say no more than a login."""
+    key = ", ".join(KEYS["users"])
+    names = [name for name in COLUMNS["users"] if name not in KEYS["users"]]
+    latest = ", ".join(f"arg_max({name}, position) AS {name}" for name in names)
+    staged = ", ".join(f"{_typed(name)} AS {name}" for name in COLUMNS["users"])
+    return [
+        f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT {key}, {latest} FROM ("
+        f"SELECT *, -1 AS position FROM users SEMI JOIN stage USING ({key}) "
+        f"UNION ALL BY NAME SELECT {staged}, position FROM stage) GROUP BY {key}",
+        f"DELETE FROM users USING fresh WHERE {' AND '.join(f'users.{k} = fresh.{k}' for k in KEYS['users'])}",
+        "INSERT INTO users BY NAME FROM fresh",
+        "DROP TABLE fresh",
+    ]
+
+
 def append_rows(table: str) -> list[str]:
     """Statements for staged rows of which none is known yet (``all_new``), or of a table without a key."""
     names = list(COLUMNS[table])
@@ -85,8 +101,9 @@ _HASH = "md5(coalesce(title, '') || chr(10) || coalesce(body, ''))"
 _VOID_WHEN = {
     "closed_at": "state = 'open'",
     "state_reason": "state = 'open' AND state_reason IS DISTINCT FROM 'reopened'",
+    "closed_by": "state = 'open'",
 }
-"""An open item has no closing time and, unless it was reopened, no reason: NULL is then a value, not a gap."""
+"""An open item was closed at no time, by nobody and, unless it was reopened, for no reason: NULL is then a value."""
 
 
 def _moment(row: str = "", *, typed: bool = False) -> str:
@@ -106,6 +123,8 @@ def _moment(row: str = "", *, typed: bool = False) -> str:
 
 
 def _item_value(name: str, value: str) -> str:
+    if name in FOLLOWS:
+        return f"CASE WHEN {FOLLOWS[name]} IS NOT NULL THEN {value} END AS {name}"
     if name in _VOID_WHEN:
         return f"CASE WHEN {_VOID_WHEN[name]} THEN NULL ELSE {value} END AS {name}"
     return f"{value} AS {name}"
@@ -126,12 +145,13 @@ def insert_new_items() -> list[str]:
 
 def _newest(name: str) -> str:
     """Aggregates of the newest statement about a column: ``name`` and the time ``name_at`` of it."""
-    rank = f"ROW(coalesce(stamps['{name}'], moment), position)"
-    stated = f"{name} IS NOT NULL OR stamps['{name}'] IS NOT NULL"
+    leader = FOLLOWS.get(name, name)
+    rank = f"ROW(coalesce(stamps['{leader}'], moment), position)"
+    stated = f"{leader} IS NOT NULL OR stamps['{leader}'] IS NOT NULL"
     if name in _VOID_WHEN:
         stated += " OR state = 'open'"
     # in a struct, because arg_max passes over a bare NULL, and here NULL can be a value
-    newest = f"arg_max({{'value': {name}, 'at': coalesce(stamps['{name}'], moment)}}, {rank}) FILTER ({stated})"
+    newest = f"arg_max({{'value': {name}, 'at': coalesce(stamps['{leader}'], moment)}}, {rank}) FILTER ({stated})"
     return f"{newest} AS {name}"
 
 
@@ -150,6 +170,8 @@ def _replaceable() -> str:
     """
     stated = []
     for n in _ITEM_VALUES:
+        if n in FOLLOWS:
+            continue
         if n in _VOID_WHEN:
             stated.append(
                 f"(s.{n} IS NOT NULL OR s.state = 'open' OR (i.{n} IS NULL AND i.state IS DISTINCT FROM 'open'))"
@@ -175,7 +197,7 @@ def merge_items() -> list[str]:
     newest = ", ".join(_newest(n) for n in _ITEM_VALUES)
     provenance = ", ".join(f"arg_max({n}, ROW(moment, position)) AS {n}" for n in _PROVENANCE)
     values = ", ".join(f"{n}.value AS {n}" for n in _ITEM_VALUES)
-    stamps = ", ".join(_stamp(n) for n in _ITEM_VALUES)
+    stamps = ", ".join(_stamp(n) for n in _ITEM_VALUES if n not in FOLLOWS)
     return [
         # the table is wide and grows: it is scanned once
         f"CREATE OR REPLACE TEMP TABLE known AS FROM items SEMI JOIN stage USING ({key})",

@@ -23,6 +23,13 @@ KEYS: dict[str, tuple[str, ...]] = {
     "events": ("repo", "event_id"),
     "comments": ("repo", "comment_id"),
     "pull_files": ("repo", "number", "path"),
+    "reviews": ("repo", "review_id"),
+    "review_comments": ("repo", "comment_id"),
+    "pull_commits": ("repo", "number", "sha"),
+    "checks": ("repo", "number", "kind", "state"),
+    "item_people": ("repo", "number", "role", "login"),
+    "reactions": ("repo", "number", "subject", "subject_id"),
+    "users": ("repo", "login"),
     "commits": ("repo", "sha"),
     "commit_files": ("repo", "sha", "path"),
     "code_sizes": ("repo", "tag", "component", "subcomponent"),
@@ -35,6 +42,9 @@ KEYS: dict[str, tuple[str, ...]] = {
     "sync_state": ("repo", "source", "stream"),
 }
 """Key of each table that a batch writes; an empty key means: append only."""
+
+FOLLOWS = {"milestone_number": "milestone", "milestone_due_at": "milestone", "lock_reason": "locked"}
+"""Columns of items that go with another one: who states that one states them too, and NULL then means none."""
 
 TABLES = {
     name: "sync_state" if name == "cursors" else name

@@ -159,6 +159,8 @@ def _statements(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
         return [_PAGE_INSERT]
     if not KEYS[table]:
         return sql.append_rows(table)
+    if table == "users":
+        return sql.merge_users()
     [(new,)] = connection.execute(sql.all_new(table)).fetchall()
     if table == "items":
         return sql.insert_new_items() if new else sql.merge_items()
