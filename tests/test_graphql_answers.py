@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -35,6 +36,13 @@ def incomplete(node: dict[str, Any], *errors: dict[str, Any], request: str = "is
 
 def error(*path: str | int, kind: str = "") -> dict[str, Any]:
     return {"path": ["repository", "issues", "nodes", 0, *path], "message": "Something went wrong", "type": kind}
+
+
+@pytest.mark.parametrize(("fragment", "kind"), [("issueFields", "Issue"), ("pullFields", "PullRequest")])
+def test_every_connection_that_is_asked_for_with_an_item_is_checked(fragment: str, kind: str) -> None:
+    text = graphql_records.query("item").split(f"fragment {fragment} ", 1)[1].split("\nfragment ", 1)[0]
+    asked = set(re.findall(r"^  (?:\w+: )?(\w+)\(\s*first:", text, re.MULTILINE))
+    assert asked == set(graphql_answers.CONNECTIONS[kind])
 
 
 def test_a_complete_answer_is_whole() -> None:
