@@ -27,6 +27,9 @@ RESULTS = ROOT / "bench" / "RESULTS.md"
 CLASSIFIED = ROOT / "bench" / "classify.json"
 RUNS = ROOT / "bench" / "runs.json"
 STUDY = ROOT / "bench" / "study.json"
+SPEED = ROOT / "bench" / "speed.json"
+PEERS = ROOT / "bench" / "peers.json"
+FULL_MINE = ROOT / "bench" / "full_mine.json"
 CLASSIFICATION = "## Classification"
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
 
@@ -220,7 +223,7 @@ def report(figures: list[Figure], baseline: Figure, mean_bytes: float) -> str:
         shown = "0" if again else f"{f.items:,}"
         lines.append(f"| {f.name} | {shown} | {f.seconds:,.2f} | {rate} | {ratio} | {f.peak_mb:,.0f} | {cost} |")
     lines += ["", *aims(figures)]
-    return "\n".join(lines) + "\n" + classification() + reproduction() + study()
+    return "\n".join(lines) + "\n" + classification() + reproduction() + study() + speed() + peers() + full_mine()
 
 
 def aims(figures: list[Figure]) -> list[str]:
@@ -367,10 +370,91 @@ def study() -> str:
     return "\n".join(lines) + "\n"
 
 
+def speed() -> str:
+    """The part about older and newer code, from what bench/speed.py measured last; empty where it never ran."""
+    if not SPEED.exists():
+        return ""
+    results = json.loads(SPEED.read_text(encoding="utf-8"))
+    lines = [
+        "",
+        "## Before and after",
+        "",
+        f"Written by `python bench/speed.py` on {results['date']}: {results['machine']}, load {results['load']:.1f} at the start. Commit",
+        f"{results['before']} and this checkout in turn on the same {results['items']:,} items (and as many events), best of {results['rounds']} rounds. Other",
+        "work on the machine disturbs CPU seconds less than wall time.",
+        "",
+        "| what | seconds before | after | CPU seconds before | after | ratio of CPU | peak MB before | after |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for what, row in results["rows"].items():
+        old, new = row["before"], row["after"]
+        lines.append(
+            f"| {what} | {old['seconds']:.2f} | {new['seconds']:.2f} | {old['cpu_s']:.2f} | {new['cpu_s']:.2f} | "
+            f"{old['cpu_s'] / new['cpu_s']:.1f} | {old['peak_mb']:,.0f} | {new['peak_mb']:,.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def peers() -> str:
+    """The part about Perceval, from what bench/peers.py measured last; empty where it never ran."""
+    if not PEERS.exists():
+        return ""
+    results = json.loads(PEERS.read_text(encoding="utf-8"))
+    lines = [
+        "",
+        "## Beside Perceval",
+        "",
+        f"Written by `python bench/peers.py` on {results['date']}: {results['machine']}, load {results['load']:.1f} at the start. {results['seeded']:,} items",
+        "with comments on one server (tests/servers/tracker.py), both in the same run, no pause between requests; embers also reads",
+        "events, links and stores. Best of the rounds (" + str(results["rounds"]) + ").",
+        "",
+        "| answer after | way | items | comments | requests | seconds | ratio |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for run in results["runs"]:
+        for name in ("perceval", "embers"):
+            row = run[name]
+            ratio = f"{run['ratio']:.1f}" if name == "embers" else "1.0"
+            lines.append(
+                f"| {run['latency'] * 1000:.0f} ms | {name} | {row['items']:,} | {row['comments']:,} | {row['requests']:,} | "
+                f"{row['seconds']:.1f} | {ratio} |"
+            )
+    ghost = results["deleted_author"]
+    lines += [
+        "",
+        f"Where a comment's author was deleted (30 items): Perceval ends after {ghost['perceval']['items']} item "
+        f"({ghost['perceval']['error']}), embers reads {ghost['embers']['items']} items and {ghost['embers']['comments']} comments.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def full_mine() -> str:
+    """The part about quota windows, from what bench/full_mine.py measured last; empty where it never ran."""
+    if not FULL_MINE.exists():
+        return ""
+    results = json.loads(FULL_MINE.read_text(encoding="utf-8"))
+    whole, window = results["whole"], results["window"]
+    lines = [
+        "",
+        "## Quota windows",
+        "",
+        f"Written by `python bench/full_mine.py` on {results['date']}: {results['machine']}, load {results['load']:.1f} at the start. A mine by GraphQL",
+        f"of {results['items']:,} generated items from tests/servers/graphql.mjs, with windows of {window['points']} points that refill after",
+        f"{window['seconds']} s: {results['points']:,} points in {results['requests']:,} requests, {results['comments']:,} comments, {results['events']:,} events, {results['waits']} waits for a new",
+        f"window, {results['seconds']:.0f} s, {results['peak_mb']:.0f} MB, unattended.",
+        "",
+        f"At the same points per item, {whole['items']:,} items need {whole['points']:,.0f} points: {whole['hours_of_quota']:.1f} windows of an hour with one token (5,000",
+        "points each), computed and not run.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def rewrite_parts() -> None:
-    """Put the newest figures of classification, of runs and of the study into bench/RESULTS.md, and leave the rest."""
+    """Put the newest figures of the other programs into bench/RESULTS.md, and leave those of this one."""
     before = RESULTS.read_text(encoding="utf-8").partition(f"\n{CLASSIFICATION}\n")[0].rstrip()
-    RESULTS.write_text(before + "\n" + classification() + reproduction() + study(), encoding="utf-8")
+    RESULTS.write_text(
+        before + "\n" + classification() + reproduction() + study() + speed() + peers() + full_mine(), encoding="utf-8"
+    )
 
 
 def main() -> None:

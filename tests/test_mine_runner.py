@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from support import Recorded, rows
+from servers.tracker import Tracker, filled
+from support import Recorded, rest, rows
 from torch_embers.errors import NotReachableError, RateLimitError, SourceError, StoreCorruptError
 from torch_embers.link import stage
 from torch_embers.mine import plan, runner
@@ -128,3 +129,12 @@ def test_small_batches_that_come_soon_are_written_together() -> None:
 
     [together] = runner.ahead(slowly())
     assert together.size() == 3
+
+
+def test_a_comment_whose_author_was_deleted_ends_no_mine(database: Path) -> None:
+    with Tracker() as tracker:
+        repository = filled(tracker, 9)
+        repository.comments[0]["user"] = None
+        report = runner.mine(Store(database), rest(tracker.url, "alice/bugs", "token"))
+    assert (report.items, report.comments) == (9, 3)
+    assert rows(database, "SELECT count(*), count(nullif(author, '')) FROM comments") == [(3, 2)]
