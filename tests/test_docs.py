@@ -317,3 +317,14 @@ def test_workflows_pin_each_action_by_commit_and_ask_for_read_access_only(path: 
 def test_examples_of_a_first_mine_count_the_catalog_as_it_is() -> None:
     text = (DOCS / "commands" / "mine.md").read_text(encoding="utf-8")
     assert set(re.findall(r"catalog: ([\d,]+) items", text)) == {f"{len(docs.catalog.entries()):,}"}
+
+
+def test_the_tests_that_the_page_on_mining_names_exist() -> None:
+    text = (ROOT / "docs" / "mining.md").read_text(encoding="utf-8")
+    numbers = [int(number) for number in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)]
+    assert sorted(numbers) == list(range(1, 18))
+    for line in text.splitlines():
+        files = re.findall(r"`(test_\w+\.py)`", line)
+        code = "".join((ROOT / "tests" / name).read_text(encoding="utf-8") for name in files)
+        for name in re.findall(r"`(test_\w+)`", line):
+            assert f"def {name}(" in code, name
