@@ -52,6 +52,21 @@ def everything(repository: Repository) -> tuple[int, int, int]:
     return len(repository.items), len(repository.comments), len(repository.events)
 
 
+def test_comments_on_lines_come_from_one_listing(tracker: Tracker, database: Path) -> None:
+    repository = tracker.repository(REPO)
+    pull = repository.add(7, kind="pull")["number"]
+    for place in range(3 * SIZE):
+        repository.remark(pull, f"remark {place}")
+    mined(tracker, database, "t")
+    found = rows(database, "SELECT number, body, path, line FROM review_comments ORDER BY comment_id::INTEGER")
+    assert found == [(pull, f"remark {place}", "a.py", 3) for place in range(3 * SIZE)]
+    repository.remark(pull, "the newest")
+    mined(tracker, database, "t")
+    assert rows(database, "SELECT count(*), max_by(body, created_at) FROM review_comments") == [
+        (3 * SIZE + 1, "the newest")
+    ]
+
+
 # ---- a lost Link, an empty page
 
 

@@ -38,6 +38,8 @@ class Repository:
     items: dict[int, Json] = field(default_factory=dict)
     comments: list[Json] = field(default_factory=list)
     events: list[Json] = field(default_factory=list)
+    remarks: list[Json] = field(default_factory=list)
+    """Comments on lines of pull requests."""
     gone: dict[int, str | None] = field(default_factory=dict)
     """Numbers of deleted items (``None``) and of transferred ones (path of the new place)."""
     clock: float = 0.0
@@ -91,6 +93,15 @@ class Repository:
         }
         self.comments.append(comment)
         return comment
+
+    def remark(self, number: int, body: str = "A remark") -> Json:
+        """Add a comment on a line of a pull request."""
+        self.clock += 1
+        at = moment(self.clock)
+        made = {"id": len(self.remarks) + 1, "user": {"login": "cid"}, "body": body, "path": "a.py", "line": 3}
+        made |= {"created_at": at, "updated_at": at, "number": number}
+        self.remarks.append(made)
+        return made
 
     def event(self, number: int, name: str = "labeled", **fields: Any) -> Json:
         """Add an event to an item; the item is not changed by it."""
@@ -241,6 +252,8 @@ class Tracker:
             return self._page(asked, _filtered(repository, asked.query))
         if rest == "/issues/comments":
             return self._page(asked, _ordered(self._comments(repository, repository.comments), asked.query))
+        if rest == "/pulls/comments":
+            return self._page(asked, _ordered(self._remarks(repository), asked.query))
         if rest == "/issues/events":
             events = [e | {"issue": {"number": e["number"]}} for e in reversed(repository.events)]
             return self._page(asked, events)
@@ -265,6 +278,10 @@ class Tracker:
     def _comments(self, repository: Repository, comments: list[Json]) -> list[Json]:
         base = f"{self.url}/repos/{repository.name}/issues"
         return [c | {"issue_url": f"{base}/{c['number']}"} for c in comments]
+
+    def _remarks(self, repository: Repository) -> list[Json]:
+        base = f"{self.url}/repos/{repository.name}/pulls"
+        return [c | {"pull_request_url": f"{base}/{c['number']}"} for c in repository.remarks]
 
     def _page(self, asked: Asked, entries: list[Json]) -> Answered:
         size, page = int(asked.query.get("per_page", 30)), asked.page

@@ -69,7 +69,8 @@ class RestSource(LiveSource):
                     f"#{self._without_parts[0]}: `embers mine --numbers FILE` asks for them again"
                 )
         elif self.client.authenticated:
-            yield from self._comments(state)
+            yield from self._comments(state, "comments", "issues/comments")
+            yield from self._comments(state, "review_comments", "pulls/comments")
             yield from self._events(state)
 
     def expected(self) -> Totals:
@@ -129,20 +130,21 @@ class RestSource(LiveSource):
                 "set GITHUB_TOKEN, then items are read from the oldest on, without deep pages"
             ) from error
 
-    def _comments(self, state: Mapping[str, str]) -> Iterator[Batch]:
-        """Repository-wide comments; a server that has no such listing is noted, not an error."""
-        stream = self.scope.stream("comments")
+    def _comments(self, state: Mapping[str, str], name: str, path: str) -> Iterator[Batch]:
+        """Repository-wide comments, or those on lines; a server that has no such listing is noted, not an error."""
+        stream = self.scope.stream(name)
         saved = load_forward(state.get(stream))
-        listing = self._listing("issues/comments", sort="updated", direction="asc")
+        listing = self._listing(path, sort="updated", direction="asc")
 
         def fetch(since: str | None, link: str | None) -> Listed[Answer]:
             return listing.page(link, since, filled=saved.at is not None)
 
         try:
             for listed, cursor in keyset(fetch, saved if saved.at else Forward(self.scope.since)):
-                yield self._batch("rest.comments", listed, stream, dump(cursor))
+                yield self._batch(f"rest.{name}", listed, stream, dump(cursor))
         except NotFoundError:
-            self.notes.append("this server has no repository-wide list of comments: none were read")
+            words = name.replace("_", " ")
+            self.notes.append(f"this server has no repository-wide list of {words}: none were read")
 
     def _events(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Repository-wide events, newest first, down to the lower bound of the run; GitHub limits how far they go."""
