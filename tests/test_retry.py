@@ -295,8 +295,10 @@ def client(
         Reply(cut=True, data={"ok": True}),
         Reply(hang_up=True),
         Reply(raw=b"\xff\xfe\x00"),
+        Reply(raw=b"[" * 100_000),
+        Reply(raw=b'{"number": ' + b"9" * 5_000 + b"}"),
     ],
-    ids=["502", "500 html", "truncated", "empty", "short", "hang-up", "binary"],
+    ids=["502", "500 html", "truncated", "empty", "short", "hang-up", "binary", "nested", "digits"],
 )
 def test_a_broken_answer_is_asked_for_again(bad: Reply) -> None:
     with serving(bad, GOOD) as server, client(server, "a") as (made, slept):
@@ -304,6 +306,26 @@ def test_a_broken_answer_is_asked_for_again(bad: Reply) -> None:
         assert len(server.requests) == 2
         assert made.usage.retries == 1
         assert len(slept.pauses) == 1
+
+
+@pytest.mark.parametrize("value", ["²", "-1", "1e999", "nan", "9" * 400, "\u0663", "soon", "", "0x10"])
+def test_a_quota_that_is_no_number_is_not_believed(value: str) -> None:
+    headers = {"X-RateLimit-Remaining": value, "X-RateLimit-Reset": value, "Retry-After": value}
+    sent = {name: text.encode().decode("latin-1") for name, text in headers.items()}
+    with serving(Reply(data={"ok": True}, headers=sent)) as server, client(server, "a") as (made, slept):
+        made.get("/x")
+        made.get("/y")
+        assert slept.pauses == []
+        made.quota_left()
+        made.next_reset()
+
+
+def test_a_graphql_answer_of_another_form_gives_no_points_and_no_traceback() -> None:
+    for quota in ("x", [], {"cost": "many"}, {"cost": 10**30}, {"cost": None}):
+        answer = Reply(data={"data": {"rateLimit": quota, "repository": 5}})
+        with serving(answer) as server, client(server, "a") as (made, _):
+            assert made.graphql("query", {}, check=lambda _: None).data["data"]["repository"] is None
+            assert made.usage.points == 0
 
 
 def test_pauses_grow_and_retries_end_in_an_error_that_names_the_reason() -> None:

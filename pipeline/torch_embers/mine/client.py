@@ -24,7 +24,9 @@ from github import Auth, Github
 from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester, RequestsResponse
 
 from torch_embers.errors import AuthenticationError, NotReachableError, RateLimitError, SourceError
-from torch_embers.mine.retry import Action, Decision, decide, decide_graphql, growing_pause
+from torch_embers.mine.answers import shaped
+from torch_embers.mine.rest_records import whole
+from torch_embers.mine.retry import Action, Decision, decide, decide_graphql, growing_pause, number_of
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
@@ -100,11 +102,20 @@ class _RedirectError(Exception):
         self.location = location
 
 
+_QUOTA = frozenset({"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"})
+
+
 def _inspected(response: RequestsResponse) -> RequestsResponse:
-    """Raise on redirects, which PyGithub follows without their query; read bodies as UTF-8, not by guessing."""
+    """Raise on redirects, which PyGithub follows without their query; read bodies as UTF-8, not by guessing.
+
+    Headers of the quota that are no numbers are taken out: PyGithub converts them without asking.
+    """
     if response.status in _REDIRECTS and (location := response.headers.get("location")):
         raise _RedirectError(response.status, location)
     response.response.encoding = "utf-8"
+    for name in _QUOTA.intersection(map(str.lower, response.headers)):
+        if number_of(response.headers, name) is None:
+            del response.headers[name]
     return response
 
 
@@ -275,13 +286,12 @@ class GitHubClient:
             now = time.time()
             if (decision := decide(status, headers, data, now) or decide_graphql(data, headers, now)) is not None:
                 return decision
-            wrong = check(data)
+            wrong = check(shaped(data))
             return Decision(Action.RETRY, wrong) if wrong else None
 
         answer = self._retried(send, classify, "graphql", within_budget=within_budget, retries=retries)
-        quota = (answer.data.get("data") or {}).get("rateLimit")
-        if isinstance(quota, dict):
-            self.usage.points += int(quota.get("cost") or 0)
+        quota = (answer.data.get("data") or {}).get("rateLimit") or {}
+        self.usage.points += whole(quota.get("cost")) or 0
         return answer
 
     def _post(self, token: Token, body: dict[str, Any]) -> tuple[int, dict[str, Any], str]:
@@ -355,7 +365,7 @@ class GitHubClient:
         self._note_quota(token, headers)
         try:
             data = json.loads(text) if text else None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             if status < 400:
                 return Decision(Action.RETRY, f"the answer is cut or no JSON ({_short(error)})"), None
             data = None
@@ -421,12 +431,12 @@ class GitHubClient:
             self._sleep(seconds)
 
     def _note_quota(self, token: Token, headers: Mapping[str, Any]) -> None:
-        remaining = str(headers.get("x-ratelimit-remaining") or "")
-        if remaining.isdigit():
+        remaining = number_of(headers, "x-ratelimit-remaining")
+        if remaining is not None:
             token.remaining = int(remaining)
-        reset = str(headers.get("x-ratelimit-reset") or "")
-        if reset.isdigit():
-            token.reset = float(reset)
+        reset = number_of(headers, "x-ratelimit-reset")
+        if reset is not None:
+            token.reset = reset
         if token.remaining == 0 and token.reset and 0 < token.reset - time.time() < 86_400:
             token.usable_at = token.reset + 1
 

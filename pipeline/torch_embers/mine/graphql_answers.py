@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.mine.rest_records import whole
 from torch_embers.normalize import clean_text
 from torch_embers.store.readings import FIELDS, ITEM
 from torch_embers.store.records import Batch, Reading
@@ -231,7 +232,7 @@ def part_reading(
         wrong = f"came with an error ({failed[0]})"
     ends = isinstance(connection, dict) and gap(connection) is None and not connection["pageInfo"]["hasNextPage"]
     reason = f"{name} {wrong}" if wrong else None
-    count = total if isinstance(total, int) else None
+    count = whole(total)
     return Reading(
         repo,
         number,
@@ -269,7 +270,8 @@ def unanswered(data: object, page: Page) -> Batch:
     place = json.loads(page.request)
     connection = at(data, LISTINGS[place["listing"]])
     nodes = connection.get("nodes") if isinstance(connection, dict) else None
-    numbers = {n["number"] for n in nodes or [] if isinstance(n, dict) and isinstance(n.get("number"), int)}
+    given = {whole(n.get("number")) for n in nodes or [] if isinstance(n, dict)}
+    numbers = {number for number in given if number is not None and number > 0}
     left_out = sorted(numbers - set(place["known"]))
     found = len(left_out) >= place["missing"]
     why = {"reason": "the listing had no answer for it", **page.stamp}

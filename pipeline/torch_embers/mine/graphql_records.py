@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import resources
 from torch_embers.mine import graphql_answers, graphql_fields
 from torch_embers.mine.accounts import account, users
+from torch_embers.mine.answers import printed
 from torch_embers.mine.graphql_fields import NO_EVENTS
 from torch_embers.mine.pages import reject
 from torch_embers.mine.rest_records import BadRecordError, flag, number_of, stated, text, whole, word
@@ -71,7 +72,7 @@ def _name(repository: object) -> str | None:
 
 
 def _lower(value: object) -> str | None:
-    return value.lower() if isinstance(value, str) else None
+    return clean_text(value).lower() if isinstance(value, str) else None
 
 
 def _reason(node: dict[str, Any], state: str | None) -> str | None:
@@ -130,7 +131,7 @@ def _comment(node: dict[str, Any], repo: str, number: int, page: Page) -> Commen
     return Comment(
         repo=repo,
         number=number,
-        comment_id=str(node.get("fullDatabaseId") or node["id"]),
+        comment_id=clean_text(str(node.get("fullDatabaseId") or node["id"])),
         author=account(node.get("author")),
         author_association=text(node.get("authorAssociation")),
         created_at=iso_utc(node.get("createdAt")),
@@ -154,8 +155,8 @@ def _event(node: dict[str, Any], repo: str, number: int, page: Page) -> Event:
     return Event(
         repo=repo,
         number=number,
-        event_id=str(node["id"]),
-        type=event_type(str(node.get("__typename"))),
+        event_id=clean_text(str(node["id"])),
+        type=event_type(clean_text(str(node.get("__typename")))),
         created_at=iso_utc(node.get("createdAt")),
         actor=account(node.get("actor")),
         label=text((node.get("label") or {}).get("name")),
@@ -165,7 +166,7 @@ def _event(node: dict[str, Any], repo: str, number: int, page: Page) -> Event:
         other_repo=_name(other.get("repository")) or _name(from_repository),
         other_number=whole(other.get("number")),
         commit_sha=text(closer.get("oid") or commit.get("oid")),
-        will_close=node.get("willCloseTarget"),
+        will_close=flag(node.get("willCloseTarget")),
         **page.stamp,
     )
 
@@ -249,7 +250,7 @@ def read(data: dict[str, Any], page: Page, *, checked: bool = False) -> Batch:
         try:
             record = item(node, repo, page)
         except BadRecordError as error:
-            batch.rejects.append(reject(page, order, str(error), str(node)))
+            batch.rejects.append(reject(page, order, str(error), printed(node)))
             continue
         stated = list(graphql_answers.readings(node, place, found, page, repo, record.number)) if checked else []
         batch.items.append(replace(record, **_unknown(stated)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
@@ -19,6 +18,7 @@ from torch_embers.mine import (
     rest_records,
 )
 from torch_embers.mine.accounts import users
+from torch_embers.mine.answers import parsed, printed, shaped
 from torch_embers.mine.pages import reject
 from torch_embers.mine.rest_records import BadRecordError
 from torch_embers.normalize import clean_text
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 def _each(page: Page, read_object: Callable[[dict[str, Any], Batch], None]) -> Batch:
     """Read the objects of a JSON page one by one; an object that cannot be used is set aside."""
     batch = Batch()
-    data = json.loads(page.body)
+    data = parsed(page.body)
     for place, obj in enumerate(data if isinstance(data, list) else [data], start=1):
         try:
             if not isinstance(obj, dict):
                 raise BadRecordError(f"not an object but {type(obj).__name__}")
             read_object(obj, batch)
         except BadRecordError as error:
-            batch.rejects.append(reject(page, place, str(error), json.dumps(obj)))
+            batch.rejects.append(reject(page, place, str(error), printed(obj)))
     batch.users += users(data, page.repo, page)
     return batch
 
@@ -116,8 +116,8 @@ def tombstone(page: Page) -> Batch:
 
     An item that the database never had has not gone; its number was wrong.
     """
-    note = json.loads(page.body)
-    number = int(note["number"])
+    note = _note(page)
+    number = rest_records.number_of(note)
     answered = [Reading(page.repo, number, ITEM, page.page_id, **page.stamp)]  # nothing is left to wait for
     if not note.get("known"):
         return Batch(rejects=[reject(page, None, f"no item #{number} in {page.repo}", "")], readings=answered)
@@ -128,14 +128,21 @@ def tombstone(page: Page) -> Batch:
 
 def repository(page: Page) -> Batch:
     """Read the client's note about a repository: {"id", "full_name", "asked_as"}."""
-    note = json.loads(page.body)
+    note = _note(page)
     found = Repository(int(note["id"]), clean_text(note["full_name"]), clean_text(note["asked_as"]), **page.stamp)
     return Batch(repositories=[found])
 
 
+def _note(page: Page) -> dict[str, Any]:
+    note = parsed(page.body)
+    if not isinstance(note, dict):
+        raise BadRecordError(f"not an object but {type(note).__name__}")
+    return note
+
+
 def _moved_to(address: object) -> str | None:
     """``owner/name#number`` of an item's address, or the address itself."""
-    if not isinstance(address, str):
+    if (address := rest_records.text(address)) is None:
         return None
     parts = address.rstrip("/").split("/")
     if "/repos/" in address and len(parts) >= 4 and parts[-2] == "issues":
@@ -153,10 +160,10 @@ READERS: Mapping[str, Callable[[Page], Batch]] = {
     "rest.timeline": rest_timeline,
     "github.tombstone": tombstone,
     "github.repository": repository,
-    "graphql": lambda page: graphql_records.read(json.loads(page.body), page),
-    graphql_answers.KIND: lambda page: graphql_records.read(json.loads(page.body), page, checked=True),
-    graphql_answers.NUMBERS_KIND: lambda page: graphql_answers.unanswered(json.loads(page.body), page),
-    graphql_answers.FAILURE_KIND: lambda page: graphql_answers.failure(json.loads(page.body), page),
+    "graphql": lambda page: graphql_records.read(shaped(parsed(page.body)), page),
+    graphql_answers.KIND: lambda page: graphql_records.read(shaped(parsed(page.body)), page, checked=True),
+    graphql_answers.NUMBERS_KIND: lambda page: graphql_answers.unanswered(shaped(parsed(page.body)), page),
+    graphql_answers.FAILURE_KIND: lambda page: graphql_answers.failure(_note(page), page),
     archive_events.PAGE_KIND: archive_events.read_archive,
     catalog.KIND: catalog.read_catalog,
     dispositions.KIND: dispositions.read_dispositions,
@@ -169,11 +176,14 @@ READERS: Mapping[str, Callable[[Page], Batch]] = {
 
 
 def read(page: Page) -> Batch:
-    """Turn a page into its records.
+    """Turn a page into its records; a page that is no JSON, or no object where one belongs, becomes a reject.
 
     Raises:
         InputError: a page of a kind that this release does not know.
     """
     if page.kind not in READERS:
         raise InputError(f"page {page.page_id} is of the unknown kind {page.kind!r}: upgrade torch-embers")
-    return READERS[page.kind](page)
+    try:
+        return READERS[page.kind](page)
+    except BadRecordError as error:
+        return Batch(rejects=[reject(page, None, str(error), page.body)])

@@ -51,7 +51,7 @@ def message_of(data: object) -> str:
     return str(data.get("message") or "") if isinstance(data, dict) else ""
 
 
-def _number(headers: Mapping[str, Any], name: str) -> float | None:
+def number_of(headers: Mapping[str, Any], name: str) -> float | None:
     """A header as a number that can be waited for; ``None`` for a date, a negative number or nonsense."""
     try:
         value = float(headers[name])
@@ -65,7 +65,7 @@ def until_reset(headers: Mapping[str, Any], now: float) -> float | None:
 
     A reset that lies more than a day away is a clock that runs wrong, here or there; it is not believed.
     """
-    reset = _number(headers, "x-ratelimit-reset")
+    reset = number_of(headers, "x-ratelimit-reset")
     if reset is None or reset - now > 86_400:
         return None
     return max(reset - now, 0.0) + 1.0
@@ -74,12 +74,12 @@ def until_reset(headers: Mapping[str, Any], now: float) -> float | None:
 def _limit(headers: Mapping[str, Any], message: str, now: float) -> Decision | None:
     """Recognise a rate limit in a 403 or 429 by its body first, because its headers are often missing."""
     text = message.lower()
-    after = _number(headers, "retry-after")
+    after = number_of(headers, "retry-after")
     if text.startswith("api rate limit exceeded"):
         return Decision(Action.PRIMARY, message, until_reset(headers, now) or after)
     if "secondary rate limit" in text or "abuse detection" in text or after is not None:
         return Decision(Action.SECONDARY, message or "secondary rate limit", after)
-    if _number(headers, "x-ratelimit-remaining") == 0:
+    if number_of(headers, "x-ratelimit-remaining") == 0:
         return Decision(Action.PRIMARY, message or "no requests left", until_reset(headers, now))
     return None
 
