@@ -122,10 +122,10 @@ REST_CHANGES: tuple[Callable[[tracker.Answered], tracker.Answered], ...] = (
     _bad_gateway,
 )
 REST_PLACES: tuple[tuple[str, dict[str, str | None]], ...] = (
-    ("/issues", {}),
-    ("/issues", {"page": "2"}),
-    ("/issues", {"page": None}),
-    ("/issues", {"since": "*"}),
+    ("bugs/issues", {}),  # not the search, which ends so, too
+    ("bugs/issues", {"page": "2"}),
+    ("bugs/issues", {"page": None}),
+    ("bugs/issues", {"since": "*"}),
     ("/issues/comments", {}),
     ("/issues/comments", {"page": "2"}),
     ("/issues/events", {}),

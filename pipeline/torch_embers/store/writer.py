@@ -167,6 +167,16 @@ def _statements(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
     return sql.append_rows(table) if new else sql.replace_rows(table)
 
 
+def _create(path: Path) -> None:
+    """Make a database with its tables under another name first: a kill must leave none without tables."""
+    unfinished = path.with_name(f"{path.name}.new")
+    for leftover in (unfinished, unfinished.with_name(f"{unfinished.name}.wal")):
+        leftover.unlink(missing_ok=True)
+    with Writer(unfinished).transaction() as connection:
+        schema.upgrade(connection, now_utc(), __version__)
+    unfinished.replace(path)
+
+
 @contextmanager
 def writer(path: Path, purpose: str) -> Iterator[Writer]:
     """Hold the writer's lock while the block runs; creates or upgrades the database first.
@@ -175,6 +185,8 @@ def writer(path: Path, purpose: str) -> Iterator[Writer]:
         StoreBusyError: another writer is at work; the message names it.
     """
     with lock.writer_lock(path, purpose):
+        if not path.exists():
+            _create(path)
         made = Writer(path)
         with made.transaction() as connection:
             schema.upgrade(connection, now_utc(), __version__)
