@@ -15,7 +15,7 @@ import tempfile
 import textwrap
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -609,6 +609,16 @@ COUNT = """
     with Store(Path(sys.argv[1])).read() as connection:
         assert connection.execute("SELECT count(*) FROM items").fetchall() == [(0,)]
 """
+
+
+def test_a_reader_at_the_end_does_not_keep_a_writer_that_only_has_row_groups_to_merge(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "MERGE_PATIENCE", 0.1)
+    with ExitStack() as readers, store.writer("test") as writer:
+        writer.commit(Batch(items=[Item(REPO, 1)]))
+        readers.enter_context(python(KEEP_OPEN, store.path))
+    assert state_of(store) == (0, 1, 0)
 
 
 def turn_is_taken(database: Path) -> bool:

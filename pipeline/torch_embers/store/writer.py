@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 import zstandard
 
+from torch_embers.errors import StoreBusyError, StoreFullError
 from torch_embers.normalize import now_utc
 from torch_embers.store import lock, readings, renames, schema, sql, views
 from torch_embers.store.connection import WRITE_PATIENCE, connect, ctrl_c, explain
@@ -35,6 +36,8 @@ BULK_RECORDS = 5_000
 MERGE_EVERY = 200
 """Small transactions after which row groups are merged with their neighbours. To do it at every closing of the file
 rewrote up to 100,000 items for each page, two thirds of the time of a commit. Unmerged, a page takes 0.3 MB more."""
+MERGE_PATIENCE = 1.0
+"""Seconds to wait for a reader before row groups are left as they are at the end; the next writer merges them."""
 PAGE_LEVEL = 1
 
 
@@ -48,7 +51,7 @@ class Writer:
         self._unmerged = 0
 
     @contextmanager
-    def transaction(self, *, bulk: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    def transaction(self, *, bulk: bool = False, patience: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the file, run the block in one transaction, close the file.
 
         ``bulk`` says that the block's rows make a row group that can stay as it is; others are merged now and then.
@@ -58,7 +61,8 @@ class Writer:
         """
         with self._guard, lock.writers_turn(self.path), ctrl_c():
             merge = self._unmerged >= MERGE_EVERY
-            connection = connect(self.path, read_only=False, patience=WRITE_PATIENCE, bulk=bulk, merge=merge)
+            seconds = WRITE_PATIENCE if patience is None else patience
+            connection = connect(self.path, read_only=False, patience=seconds, bulk=bulk, merge=merge)
             self._unmerged = 0 if merge else self._unmerged + (not bulk)
             try:
                 connection.execute("BEGIN")
@@ -70,10 +74,10 @@ class Writer:
                 self._close(connection)
 
     def merge(self) -> None:
-        """Merge the row groups that small transactions left."""
+        """Merge the row groups that small transactions left, unless somebody has the file or the disk is full."""
         if self._unmerged:
             self._unmerged = MERGE_EVERY
-            with self.transaction() as connection:
+            with suppress(StoreBusyError, StoreFullError), self.transaction(patience=MERGE_PATIENCE) as connection:
                 views.refresh(connection)  # DuckDB merges nothing where nothing was written
 
     def _close(self, connection: duckdb.DuckDBPyConnection) -> None:
