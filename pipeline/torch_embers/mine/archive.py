@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -289,6 +289,29 @@ class Sieve:
 # --- the source ------------------------------------------------------------------------------------------
 
 
+class _Taken:
+    """Lines of one page, kept as they are passed on."""
+
+    def __init__(self, lines: Iterator[EventLine]) -> None:
+        self._lines = lines
+        self.kept: list[bytes] = []
+        self.damage: DamagedFileError | None = None
+        self.ended = False
+
+    def __iter__(self) -> Iterator[EventLine]:
+        size = 0
+        try:
+            for line in self._lines:
+                self.kept.append(line.numbered())
+                size += len(line.raw)
+                yield line
+                if len(self.kept) == EVENTS_PER_PAGE or size >= BYTES_PER_PAGE:
+                    return
+        except DamagedFileError as error:
+            self.damage = error
+        self.ended = True
+
+
 class ArchiveSource:
     """GH Archive hours as a source of batches; see the module's text for how a file is read."""
 
@@ -320,13 +343,10 @@ class ArchiveSource:
                 continue
             last = Batch()
             try:
-                for lines in self._pages(file):
+                for batch in self._pages(file):
                     if last:
                         yield last
-                    body = b"".join(line.numbered() for line in lines)
-                    page = make_page(self.repo, self.name, PAGE_KIND, file.name, body)
-                    last = read_archive(page, lines)
-                    last.pages.append(page)
+                    last = batch
             except DamagedFileError as error:
                 damaged.append(f"{file.name}: {error}")
             else:
@@ -350,32 +370,33 @@ class ArchiveSource:
         begins, ends = f"{day}T{hour:02}:00:00Z", f"{day}T{hour:02}:59:59Z"
         return (self.since is None or ends >= self.since) and (self.until is None or begins < self.until)
 
-    def _pages(self, file: ArchiveFile) -> Iterator[list[EventLine]]:
-        """Cut a file's relevant lines into pages.
+    def _pages(self, file: ArchiveFile) -> Iterator[Batch]:
+        """Read a file's relevant lines page by page; an event is parsed once and not kept.
 
         Raises:
             DamagedFileError: after the page with the last good lines.
         """
-        kept: list[EventLine] = []
-        size = 0
-        damage: DamagedFileError | None = None
-        lines = Sieve.of(self.repo).lines(blocks_of_lines(unpack(_raw_chunks(file))))
-        try:
-            for number, raw in lines:
-                line = EventLine.of(number, raw)
-                if not self._is_relevant(line):
-                    continue
-                kept.append(line)
-                size += len(raw)
-                if len(kept) == EVENTS_PER_PAGE or size >= BYTES_PER_PAGE:
-                    yield kept
-                    kept, size = [], 0
-        except DamagedFileError as error:
-            damage = error
-        if kept:
-            yield kept
-        if damage:
-            raise damage
+        lines = self._relevant(file)
+        place = 0
+        while True:
+            # the content is known when it was read, so the id is made of the page's place in the file
+            page = make_page(self.repo, self.name, PAGE_KIND, file.name, b"%d" % place)
+            taken = _Taken(lines)
+            batch = read_archive(page, taken)
+            if taken.kept:
+                batch.pages.append(replace(page, body=b"".join(taken.kept)))
+                yield batch
+            if taken.damage:
+                raise taken.damage
+            if taken.ended:
+                return
+            place += 1
+
+    def _relevant(self, file: ArchiveFile) -> Iterator[EventLine]:
+        for number, raw in Sieve.of(self.repo).lines(blocks_of_lines(unpack(_raw_chunks(file)))):
+            line = EventLine.of(number, raw)
+            if self._is_relevant(line):
+                yield line
 
     def _is_relevant(self, line: EventLine) -> bool:
         """Whether a line belongs on a page: ours, of a kind that is read, in the window - or unreadable."""

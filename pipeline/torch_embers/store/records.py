@@ -16,7 +16,7 @@ class Page:
     """One answer of a source, kept as it came so that every derived table can be rebuilt offline."""
 
     page_id: str
-    """16 hexadecimal digits: hash of source, request, time of fetch and body."""
+    """16 hexadecimal digits: hash of source, request, time of fetch and body (GH Archive: place of the page)."""
     repo: str
     source: str
     """graphql, rest, archive, jsonl, git or catalog."""
