@@ -423,6 +423,7 @@ def test_small_transactions_leave_the_items_alone_and_their_row_groups_are_merge
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "MERGE_EVERY", 5)
+    monkeypatch.setattr(writing, "MERGE_LEAST", 1)
     with store.writer("test") as writer:
         counts = []
         for number in range(1, 8):
@@ -615,6 +616,7 @@ def test_a_reader_at_the_end_does_not_keep_a_writer_that_only_has_row_groups_to_
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "MERGE_PATIENCE", 0.1)
+    monkeypatch.setattr(writing, "MERGE_LEAST", 1)
     with ExitStack() as readers, store.writer("test") as writer:
         writer.commit(Batch(items=[Item(REPO, 1)]))
         readers.enter_context(python(KEEP_OPEN, store.path))

@@ -36,6 +36,8 @@ BULK_RECORDS = 5_000
 MERGE_EVERY = 200
 """Small transactions after which row groups are merged with their neighbours. To do it at every closing of the file
 rewrote up to 100,000 items for each page, two thirds of the time of a commit. Unmerged, a page takes 0.3 MB more."""
+MERGE_LEAST = 10
+"""Small transactions that are worth merging when the writer is done; fewer wait for the next writer."""
 MERGE_PATIENCE = 1.0
 """Seconds to wait for a reader before row groups are left as they are at the end; the next writer merges them."""
 PAGE_LEVEL = 1
@@ -73,10 +75,14 @@ class Writer:
             finally:
                 self._close(connection)
 
+    def merge_next(self) -> None:
+        """Let the next transaction merge row groups."""
+        self._unmerged = MERGE_EVERY
+
     def merge(self) -> None:
         """Merge the row groups that small transactions left, unless somebody has the file or the disk is full."""
-        if self._unmerged:
-            self._unmerged = MERGE_EVERY
+        if self._unmerged >= MERGE_LEAST:
+            self.merge_next()
             with suppress(StoreBusyError, StoreFullError), self.transaction(patience=MERGE_PATIENCE) as connection:
                 views.refresh(connection)  # DuckDB merges nothing where nothing was written
 
@@ -192,6 +198,7 @@ def writer(path: Path, purpose: str) -> Iterator[Writer]:
         if not path.exists():
             _create(path)
         made = Writer(path)
+        made.merge_next()
         with made.transaction() as connection:
             schema.upgrade(connection, now_utc(), __version__)
             views.refresh(connection)
