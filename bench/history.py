@@ -2,9 +2,9 @@
 
 bench/history_gold.jsonl holds 200 commits of pytorch/pytorch, drawn with a seed from the 50,043 of its main line until January
 2023: 120 with a reference beside that to their own pull request, 40 whose subject speaks of a revert, back-out or reland, 40
-any. One automated annotator read each message, and looked up the commit that a revert names. `fixes` are the issues that
+any. One automated annotator read the messages, of long ones the lines with references, and looked up the commit that a revert names. `fixes` are the issues that
 the message says it repairs, also in part; `takes_out` are the commits (first ten digits) that it reverts or backs out. No
-message is kept. The rules were mended on what the first half shows; the second half was scored once.
+message is kept. The rules were mended on what the first half shows; docs/history.md says how far the second half is a test.
 
 The database must hold the commits (`embers mine --source jsonl` of the file, or `--source git` of a clone).
 """
