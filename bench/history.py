@@ -1,10 +1,11 @@
 """How well links of commit messages are found: `python bench/history.py DATABASE` writes bench/history.json.
 
-bench/history_gold.jsonl holds 200 commits of pytorch/pytorch, drawn with a seed from the 50,043 of its main line until January
+bench/history_gold.jsonl holds 200 commits (halves `first` and `second`) of pytorch/pytorch, drawn with a seed from the 50,043 of its main line until January
 2023: 120 with a reference beside that to their own pull request, 40 whose subject speaks of a revert, back-out or reland, 40
 any. One automated annotator read the messages, of long ones the lines with references, and looked up the commit that a revert names. `fixes` are the issues that
 the message says it repairs, also in part; `takes_out` are the commits (first ten digits) that it reverts or backs out. No
 message is kept. The rules were mended on what the first half shows; docs/history.md says how far the second half is a test.
+`fresh` are 100 further commits that another automated annotator read after that, scored once.
 
 The database must hold the commits (`embers mine --source jsonl` of the file, or `--source git` of a clone).
 """
@@ -70,7 +71,7 @@ def score(truth: dict[str, set[str]], said: dict[str, set[str]]) -> dict[str, An
 def main() -> None:
     """Score both halves and print what is wrong."""
     gold = [json.loads(line) for line in GOLD.read_text(encoding="utf-8").splitlines()]
-    halves = {name: {row["sha"] for row in gold if row["half"] == name} for name in ("first", "second")}
+    halves = {name: {row["sha"] for row in gold if row["half"] == name} for name in ("first", "second", "fresh")}
     made: dict[str, Any] = {}
     with duckdb.connect(sys.argv[1], read_only=True) as connection:
         for question, query, parameters in (("fixes", _FIXES, []), ("takes_out", _TAKES_OUT, [REPO])):
