@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from torch_embers.mine import graphql_answers, graphql_records
 from torch_embers.mine.pages import make_page
-from torch_embers.store.readings import latest
+from torch_embers.store.readings import rounds
+
+if TYPE_CHECKING:
+    from torch_embers.store.records import Page
 
 REPO = "pytorch/pytorch"
 END = {"hasNextPage": False, "endCursor": None}
@@ -31,7 +34,7 @@ def incomplete(node: dict[str, Any], *errors: dict[str, Any], request: str = "is
     data = {"data": {"repository": {"nameWithOwner": REPO, "issues": listing}}, "errors": list(errors)}
     page = make_page(REPO, "graphql", graphql_answers.KIND, request, json.dumps(data).encode())
     readings = graphql_records.read(data, page, checked=True).readings
-    return sorted(row["part"] for row in latest(readings) if not row["whole"])
+    return sorted(row["part"] for row in rounds(readings)[-1] if not row["whole"])
 
 
 def error(*path: str | int, kind: str = "") -> dict[str, Any]:
@@ -88,7 +91,33 @@ def test_an_item_read_alone_is_believed_in_its_length() -> None:
     listing = {"issueOrPullRequest": issue(comments=short), "nameWithOwner": REPO}
     data = {"data": {"repository": listing}}
     page = make_page(REPO, "graphql", graphql_answers.KIND, "item 1", json.dumps(data).encode())
-    assert all(row["whole"] for row in latest(graphql_records.read(data, page, checked=True).readings))
+    assert all(row["whole"] for row in rounds(graphql_records.read(data, page, checked=True).readings)[-1])
+
+
+def test_an_item_read_alone_that_is_shorter_than_github_counts_replaces_nothing() -> None:
+    short = {"pageInfo": END, "nodes": [], "totalCount": 3}
+    data = {"data": {"repository": {"issueOrPullRequest": issue(comments=short), "nameWithOwner": REPO}}}
+    page = make_page(REPO, "graphql", graphql_answers.KIND, "item 1", json.dumps(data).encode())
+    assert kept(data, page) == ["comments"]
+
+
+@pytest.mark.parametrize("kind", sorted(graphql_answers.HIDDEN))
+@pytest.mark.parametrize(
+    ("name", "place"), [("comments", ["nodes", 0]), ("comments", ["nodes", 0, "reactionGroups"]), ("parent", [])]
+)
+def test_what_a_token_may_not_see_replaces_nothing(kind: str, name: str, place: list[str | int]) -> None:
+    gap = {"totalCount": 1, "pageInfo": END, "nodes": [None]} if name == "comments" else None
+    listing = {"pageInfo": END, "nodes": [issue(**{name: gap})]}
+    repository = {"nameWithOwner": REPO, "issues": listing}
+    data = {"data": {"repository": repository}, "errors": [error(name, *place, kind=kind)]}
+    page = make_page(REPO, "graphql", graphql_answers.KIND, "issues", json.dumps(data).encode())
+    assert kept(data, page) == ["comments", "fields"] if name == "comments" else ["fields"]
+
+
+def kept(data: dict[str, Any], page: Page) -> list[str]:
+    """Parts that a reading does not replace although it is whole."""
+    found = rounds(graphql_records.read(data, page, checked=True).readings)[-1]
+    return sorted(row["part"] for row in found if row["whole"] and not row["replaces"])
 
 
 def test_a_field_that_an_error_explains_is_unknown_and_not_empty() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 REPO = "pytorch/pytorch"
 EARLY, NOON, LATE = "2024-01-23T10:00:00Z", "2024-01-23T12:00:00Z", "2024-01-23T14:00:00Z"
+LATEST = "2024-01-23T16:00:00Z"
 PARTS = ("item", "comments", "pull_files", "events", "closing_references", "closed_by")
 
 
@@ -116,6 +118,36 @@ def test_a_reading_that_is_not_whole_deletes_nothing_and_waits(database: Path, d
     commit(database, reading({"2": NOON}, NOON, parts=("item", "comments"), **defect))
     assert comments(database) == ["1", "2"]
     assert [(place, number, tries) for place, number, tries, *_ in waiting(database)] == [("#1", 1, 1)]
+
+
+@pytest.mark.parametrize("lack", [{"excused": True, "nodes": 0, "total": 6}, {"hidden": True, "nodes": 2, "total": 2}])
+def test_what_the_source_counts_or_hides_is_not_waited_for_and_not_deleted(
+    database: Path, lack: dict[str, Any]
+) -> None:
+    commit(database, reading({"1": EARLY}, EARLY, fixes=(7,)))
+    commit(database, reading({}, NOON, **lack))
+    assert comments(database) == ["1"]
+    assert rows(database, "SELECT target_number FROM stated_links") == [(7,)]
+    assert waiting(database) == []
+
+
+@pytest.mark.parametrize("cuts", [(), (1,), (2,), (1, 2)])
+def test_it_makes_no_difference_how_readings_are_gathered_into_transactions(
+    database: Path, cuts: tuple[int, ...]
+) -> None:
+    broken = {"sound": False, "reason": "comments: null"}
+    whole = [reading({"1": EARLY, "2": EARLY}, EARLY), reading({"2": EARLY}, NOON)]
+    readings = [*whole, reading({}, LATE, **broken), reading({"4": LATE}, LATEST, **broken)]
+    edges = [0, *cuts, len(readings)]
+    commit(database, *(together(*readings[a:b]) for a, b in pairwise(edges)))
+    assert comments(database) == ["2", "4"]
+    [(place, number, tries, since, _)] = waiting(database)
+    assert (place, number, tries, since) == ("#1", 1, 2, "2024-01-23 14:00:00")
+
+
+def test_a_row_of_a_later_reading_in_the_same_second_stays(database: Path) -> None:
+    commit(database, together(reading({}, NOON), reading({"1": NOON}, NOON, sound=False)))
+    assert comments(database) == ["1"]
 
 
 def test_further_pages_complete_a_reading(database: Path) -> None:

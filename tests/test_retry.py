@@ -156,6 +156,15 @@ def test_a_graphql_limit_names_its_reset() -> None:
     assert found == Decision(Action.PRIMARY, "x", 31)
 
 
+@pytest.mark.parametrize("kind", ["FORBIDDEN", "INSUFFICIENT_SCOPES"])
+def test_a_token_is_refused_only_by_an_error_of_the_whole_query(kind: str) -> None:
+    below = {"type": kind, "path": ["repository", "issues", "nodes", 0, "comments"], "message": "SAML"}
+    for entries in ([{"message": "timeout"}, below], [below, {"message": "timeout"}]):
+        found = decide_graphql(errors(*entries, data={"repository": {"issues": None}}), {}, NOW)
+        assert found is not None
+        assert found.action is Action.RETRY
+
+
 @pytest.mark.parametrize(
     "body",
     [

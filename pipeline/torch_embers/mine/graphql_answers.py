@@ -8,7 +8,7 @@ GitHub answers with HTTP 200 even where it could not find everything out: null s
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.mine.rest_records import whole
@@ -175,19 +175,21 @@ def readings(
 ) -> Iterator[Reading]:
     """How completely the answer holds an item and each of its parts.
 
-    A page that asked for this item alone is believed in its length: counts include comments that GitHub hides.
+    What lacks in a page that asked for this item alone is not waited for: counts include comments that GitHub hides.
     """
     failed = [p for p in found if p.below(place) and not p.hides]
     reason = "; ".join(sorted({p.message for p in failed})) or None
     yield Reading(repo, number, ITEM, page.page_id, sound=not failed, reason=reason, **page.stamp)
-    yield Reading(repo, number, FIELDS, page.page_id, sound=not failed, reason=reason, **page.stamp)
+    hidden = _hidden(found, place)
+    yield Reading(repo, number, FIELDS, page.page_id, sound=not failed, hidden=hidden, reason=reason, **page.stamp)
     alone = page.request.startswith("item ")
     for name, part in CONNECTIONS.get(str(node.get("__typename")), {}).items():
         inner = (*place, name)
         if _hidden(found, inner) and node.get(name) is None:
             continue
-        total = None if alone or not isinstance(node.get(name), dict) else node[name].get("totalCount")
-        yield part_reading(node.get(name), name, part, inner, found, page, repo, number, page.page_id, total)
+        total = node[name].get("totalCount") if isinstance(node.get(name), dict) else None
+        reading = part_reading(node.get(name), name, part, inner, found, page, repo, number, page.page_id, total)
+        yield replace(reading, excused=alone)
 
 
 def further(name: str, connection: object, found: Sequence[Problem], page: Page, repo: str, number: int) -> Reading:
@@ -242,6 +244,7 @@ def part_reading(
         ends=ends or wrong is not None,
         nodes=len(nodes),
         total=count,
+        hidden=_hidden(found, place),
         reason=reason,
         **page.stamp,
     )

@@ -85,7 +85,7 @@ def readings(node: dict[str, Any], timeline: Reading) -> Iterator[Reading]:
         return
     yield replace(timeline, part="reviews")
     owed = len(list(commented(node)))
-    yield replace(timeline, part="review_comments", ends=True, nodes=-owed, total=0)
+    yield replace(timeline, part="review_comments", ends=True, nodes=-owed, total=0, excused=False)
 
 
 def commented(node: dict[str, Any]) -> Iterator[str]:

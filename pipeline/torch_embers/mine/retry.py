@@ -131,7 +131,7 @@ def decide_graphql(data: object, headers: Mapping[str, Any], now: float) -> Deci
     top = [e for e in errors if not isinstance(e.get("path"), list) or len(e["path"]) <= 1]
     if any(e.get("type") == "NOT_FOUND" for e in top):
         return Decision(Action.NOT_FOUND, first)
-    if kinds & {"FORBIDDEN", "INSUFFICIENT_SCOPES"} and top:
+    if any(e.get("type") in ("FORBIDDEN", "INSUFFICIENT_SCOPES") for e in top):
         return Decision(Action.BAD_TOKEN, first)
     if data.get("data") is None:
         text = first.lower()

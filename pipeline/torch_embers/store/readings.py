@@ -4,8 +4,11 @@ A reader adds to its records one ``Reading`` per item and part (the item itself,
 one reading share ``Reading.reading``. In the transaction that writes these pages, and in the same way on a replay:
 
 - a part that was **read whole** replaces what is stored of it: rows of any source that were fetched before this reading
-  began and that it does not have are deleted. Rows fetched later stay;
+  began and that it does not have are deleted. Rows fetched later stay. Nothing is deleted where the source counts
+  another number of rows than it shows, or hides some: what is unknown is not absent;
 - an item of which a part is **not whole** gets a row in ``incomplete_items``; a later reading that is whole removes it.
+
+Several readings of one part in a transaction act one after the other, as if each had a transaction of its own.
 """
 
 from __future__ import annotations
@@ -81,49 +84,67 @@ _SCHEMA = pa.schema(
         "number": pa.int64(),
         "part": pa.string(),
         "whole": pa.bool_(),
+        "replaces": pa.bool_(),
         "reason": pa.string(),
         "began": pa.string(),
         "fetched_at": pa.string(),
         "source": pa.string(),
         "page_id": pa.string(),
         "pages": pa.list_(pa.string()),
+        "later": pa.list_(pa.string()),
     }
 )
 
 
-def latest(readings: Iterable[Reading]) -> list[dict[str, Any]]:
-    """What the last reading of each part of each item came to: rows of ``_SCHEMA``. Pure."""
+def rounds(readings: Iterable[Reading]) -> list[list[dict[str, Any]]]:
+    """What the readings of each part came to, as rows of ``_SCHEMA``. Pure.
+
+    The last list has the last reading of every part, the one before it the readings before these, and so on.
+    """
     groups: dict[tuple[str, str, str, str], list[Reading]] = defaultdict(list)
     for reading in readings:
         place = reading.place if reading.place is not None else f"#{reading.number}"
         key = (reading.repo, place, reading.part, reading.reading)
         groups[key] = [*groups.pop(key, []), reading]  # a group stands where its last page came
-    rows = {}
-    for (repo, place, part, _), pages in groups.items():
-        total = next((page.total for page in pages if page.total is not None), None)
-        counted = total is None or sum(page.nodes or 0 for page in pages) == total
-        reasons = sorted({page.reason for page in pages if page.reason})
-        times = [page.fetched_at for page in pages if page.fetched_at]
-        rows[repo, place, part] = {
-            "repo": repo,
-            "place": place,
-            "number": pages[0].number,
-            "part": part,
-            "whole": counted and all(page.sound for page in pages) and any(page.ends for page in pages),
-            "reason": "; ".join(reasons) or f"{part}: fewer than the source counts, or no end",
-            "began": min(times, default=None),
-            "fetched_at": max(times, default=None),
-            "source": pages[-1].source,
-            "page_id": pages[-1].page_id,
-            "pages": [page.page_id for page in pages],
-        }
-    return list(rows.values())
+    found: list[list[dict[str, Any]]] = []
+    behind: dict[tuple[str, str, str], list[list[str]]] = defaultdict(list)
+    for (repo, place, part, _), pages in reversed(groups.items()):
+        later = behind[repo, place, part]
+        if len(later) == len(found):
+            found.insert(0, [])
+        row = _outcome(repo, place, part, pages)
+        found[-1 - len(later)].append(row | {"later": [page for reading in later for page in reading]})
+        later.append(row["pages"])
+    return [list(reversed(rows)) for rows in found]
+
+
+def _outcome(repo: str, place: str, part: str, pages: Sequence[Reading]) -> dict[str, Any]:
+    """What one reading of a part came to."""
+    total = next((page.total for page in pages if page.total is not None), None)
+    counted = total is None or sum(page.nodes or 0 for page in pages) == total
+    read = all(page.sound for page in pages) and any(page.ends for page in pages)
+    reasons = sorted({page.reason for page in pages if page.reason})
+    times = [page.fetched_at for page in pages if page.fetched_at]
+    return {
+        "repo": repo,
+        "place": place,
+        "number": pages[0].number,
+        "part": part,
+        "whole": read and (counted or any(page.excused for page in pages)),
+        "replaces": read and counted and not any(page.hidden for page in pages),
+        "reason": "; ".join(reasons) or f"{part}: fewer than the source counts, or no end",
+        "began": min(times, default=None),
+        "fetched_at": max(times, default=None),
+        "source": pages[-1].source,
+        "page_id": pages[-1].page_id,
+        "pages": [page.page_id for page in pages],
+    }
 
 
 _CANDIDATES = """
 SELECT DISTINCT '{name}' FROM {table} c JOIN latest w ON {owner}
-WHERE w.part IN ({readings}) AND w.whole AND {where}
-  AND NOT list_contains(w.pages, c.page_id) AND coalesce(c.fetched_at <= try_cast(w.began AS TIMESTAMP), true)
+WHERE w.part IN ({readings}) AND w.replaces AND {where}
+  AND NOT list_contains(w.pages || w.later, c.page_id) AND coalesce(c.fetched_at <= try_cast(w.began AS TIMESTAMP), true)
 """
 _FORGET_TEXTS = (
     """DELETE FROM links USING gone g WHERE links.evidence = 'text' AND links.found_in = '{origin}'
@@ -162,7 +183,7 @@ def _replace(name: str, *, staged: bool) -> list[str]:
     found = _CANDIDATES.format(**_clauses(name)).replace(f"'{name}'", ", ".join(f"c.{k}" for k in key), 1)
     if staged:  # a row of the store can be newer than the one of this reading, and then stays under its own page
         same = " AND ".join(f"s.{k} = c.{k}" for k in key)
-        found += f" AND NOT EXISTS (FROM staged_{part.table} s WHERE {same} AND list_contains(w.pages, s.page_id))"
+        found += f" AND NOT EXISTS (FROM staged_{part.table} s WHERE {same} AND list_contains(w.pages || w.later, s.page_id))"
     texts = [text.format(origin=part.text, id=key[-1]) for text in _FORGET_TEXTS] if part.text else []
     return [
         f"CREATE OR REPLACE TEMP TABLE gone AS {found}",
@@ -180,9 +201,16 @@ def settle(connection: duckdb.DuckDBPyConnection, readings: Sequence[Reading], s
         readings: what its pages say, in order of arrival.
         staged: the rows that it wrote, by table.
     """
-    rows = latest(readings)
+    for rows in rounds(readings):
+        _act(connection, rows, staged)
+
+
+def _act(
+    connection: duckdb.DuckDBPyConnection, rows: Sequence[Mapping[str, Any]], staged: Mapping[str, pa.Table]
+) -> None:
+    """Act on one reading of each part."""
     connection.register("latest", pa.Table.from_pylist(rows, _SCHEMA))
-    for name in _with_candidates(connection, {row["part"] for row in rows if row["whole"]}):
+    for name in _with_candidates(connection, {row["part"] for row in rows if row["replaces"]}):
         table = PARTS[name].table
         if table in staged:
             connection.register(f"staged_{table}", staged[table])

@@ -394,6 +394,10 @@ class Reading(Fetched):
     """How many rows of the part this page holds."""
     total: int | None = None
     """How many there are by the source's own count, all pages together."""
+    excused: bool = False
+    """Whether rows that lack by that count are not waited for; nothing is deleted then."""
+    hidden: bool = False
+    """Whether something may not be seen: it is not waited for, and as it is unknown, nothing is deleted."""
     reason: str | None = None
     """What is missing."""
     place: str | None = None
