@@ -144,7 +144,8 @@ def _outcome(repo: str, place: str, part: str, pages: Sequence[Reading]) -> dict
 _CANDIDATES = """
 SELECT DISTINCT '{name}' FROM {table} c JOIN latest w ON {owner}
 WHERE w.part IN ({readings}) AND w.replaces AND {where}
-  AND NOT list_contains(w.pages || w.later, c.page_id) AND coalesce(c.fetched_at <= try_cast(w.began AS TIMESTAMP), true)
+  AND NOT list_contains(w.pages || w.later, c.page_id)
+  AND coalesce(c.fetched_at <= try_cast(w.began AS TIMESTAMP), true)
 """
 _FORGET_TEXTS = (
     """DELETE FROM links USING gone g WHERE links.evidence = 'text' AND links.found_in = '{origin}'
@@ -183,7 +184,8 @@ def _replace(name: str, *, staged: bool) -> list[str]:
     found = _CANDIDATES.format(**_clauses(name)).replace(f"'{name}'", ", ".join(f"c.{k}" for k in key), 1)
     if staged:  # a row of the store can be newer than the one of this reading, and then stays under its own page
         same = " AND ".join(f"s.{k} = c.{k}" for k in key)
-        found += f" AND NOT EXISTS (FROM staged_{part.table} s WHERE {same} AND list_contains(w.pages || w.later, s.page_id))"
+        kept = f"{same} AND list_contains(w.pages || w.later, s.page_id)"
+        found += f" AND NOT EXISTS (FROM staged_{part.table} s WHERE {kept})"
     texts = [text.format(origin=part.text, id=key[-1]) for text in _FORGET_TEXTS] if part.text else []
     return [
         f"CREATE OR REPLACE TEMP TABLE gone AS {found}",
