@@ -93,6 +93,16 @@ def test_an_empty_page_is_asked_for_again(
     assert counts(database) == everything(repository)
 
 
+def test_no_comments_at_all_is_an_error_where_items_have_some(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 12, 13)
+    tracker.fault(empty, "/issues/comments", times=6)
+    with pytest.raises(ShortListingError, match="again later"):
+        mined(tracker, database, "t")
+    tracker._faults.clear()
+    mined(tracker, database, "t")
+    assert counts(database) == everything(repository)
+
+
 @pytest.mark.parametrize("listing", LISTINGS)
 def test_a_later_page_that_stays_empty_is_an_error_and_the_next_run_completes(
     tracker: Tracker, database: Path, listing: str

@@ -46,6 +46,8 @@ class RestSource(LiveSource):
     """Items whose comments and events this run has read, each with the time of its last change."""
     _without_parts: list[int] = field(default_factory=list)
     """Items that were listed, and then had no comments and events to ask for."""
+    _has_comments: bool = False
+    """Whether an item that this run listed has comments."""
 
     def _look_up(self) -> tuple[str, Totals]:
         answer = self.client.get(f"/repos/{self.scope.repo}").data
@@ -109,6 +111,9 @@ class RestSource(LiveSource):
 
         for listed, cursor in keyset(fetch, first):
             known = known or bool(listed.updated)
+            self._has_comments = self._has_comments or any(
+                bool(o.get("comments")) for o in listed.payload.data if isinstance(o, dict)
+            )
             yield self._batch("rest.items", listed, stream, dump(cursor), self._parts(listed))
             if until_passed(listed, self.scope.until):
                 return
@@ -137,8 +142,9 @@ class RestSource(LiveSource):
         listing = self._listing(path, sort="updated", direction="asc")
 
         def fetch(since: str | None, link: str | None) -> Listed[Answer]:
-            return listing.page(link, since, filled=saved.at is not None)
+            return listing.page(link, since, filled=filled)
 
+        filled = saved.at is not None or (name == "comments" and self._has_comments)
         try:
             for listed, cursor in keyset(fetch, saved if saved.at else Forward(self.scope.since)):
                 yield self._batch(f"rest.{name}", listed, stream, dump(cursor))
