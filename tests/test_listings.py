@@ -174,7 +174,7 @@ def test_a_limit_of_pages_ends_the_events_and_is_told(tracker: Tracker, database
     [note] = [note for note in report.notes if "events" in note]
     assert oldest in note
     assert "--numbers" in note
-    assert len(tracker.requests("/issues/events")) <= 8
+    assert len(tracker.requests("/issues/events")) <= 12
 
 
 def test_after_a_limit_of_pages_only_new_events_are_read(tracker: Tracker, database: Path) -> None:
@@ -290,7 +290,7 @@ def test_since_ends_the_events_where_it_begins(tracker: Tracker, database: Path)
 # ---- items that move while they are listed
 
 
-@pytest.mark.parametrize("page", ["5", *slow("2", "9", "10")])
+@pytest.mark.parametrize("page", ["5", *slow("2", "8", "12")])
 def test_an_item_that_moves_to_the_top_while_it_is_listed_is_read_in_this_run(
     tracker: Tracker, database: Path, page: str
 ) -> None:

@@ -9,7 +9,9 @@ Two walks, because GitHub offers two kinds of listings:
             and followed again until two walks agree: then nothing moved during the first.
 ``sweep``   newest change first, without a bound: new changes push items down, so following links can repeat an
             item but never skip one. What is new since the last sweep is read down to its newest item; the rest of
-            an unfinished first sweep goes on from its saved link.
+            an unfinished first sweep goes on from its saved link. An item that leaves the list (deleted, closed
+            under a filter) moves everything behind it up. So each page by number begins with the last record of the
+            page before it, and a page that does not join is given up for the one before it.
 
 Cursors are times as ISO 8601 text in UTC, which sort as text.
 """
@@ -49,10 +51,24 @@ class Listed(Generic[T]):
     """What identifies each record, in the order of ``updated``."""
     limited: bool = False
     """The server lists no further although there is more: the page holds nothing, and nothing follows."""
+    earlier: str | None = None
+    """The page before this one; ``None`` on the first, and where links name a place that cannot shift."""
 
     def entries(self) -> list[tuple[object, str]]:
         """Each record with the time of its last change."""
         return list(zip(self.keys, self.updated, strict=True))
+
+    def marks(self) -> list[str]:
+        """The same as texts, which a cursor can hold."""
+        return [f"{key} {moment}" for key, moment in self.entries()]
+
+
+class LinkLoopError(SourceError):
+    """A listing goes on at a page that was read before in the same walk: it would never end."""
+
+
+class UnsteadyListingError(SourceError):
+    """A listing moves so much that no page joins the one before it."""
 
 
 class LinkExpiredError(SourceError):
@@ -125,10 +141,32 @@ def _bound(at: str | None) -> str | None:
 
 
 @dataclass(slots=True)
+class Trail:
+    """The links followed since a walk last began or stepped back."""
+
+    followed: set[str] = field(default_factory=set)
+
+    def follow(self, link: str) -> str:
+        """Note a link, and give it back.
+
+        Raises:
+            LinkLoopError: it was followed before.
+        """
+        if link in self.followed:
+            raise LinkLoopError(
+                f"a listing goes on in a circle: {link} leads back to itself. "
+                "The cursor is kept: run the same command again later"
+            )
+        self.followed.add(link)
+        return link
+
+
+@dataclass(slots=True)
 class _Walk:
     """The records seen while links were followed."""
 
     entries: list[tuple[object, str]]
+    trail: Trail = field(default_factory=Trail)
     ordered: bool = True
     ended: bool = False
 
@@ -161,7 +199,7 @@ def _by_links(
         walk.add(listed)
         while not walk.ended and (not walk.ordered or walk.newest(at) == at):
             yield listed, Forward(at)
-            listed = fetch(None, listed.next)
+            listed = fetch(None, None if listed.next is None else walk.trail.follow(listed.next))
             walk.add(listed)
         trusted = walk if steady or not walk.ordered else earlier
         if trusted is not None and (trusted is walk or trusted.undisturbed(walk)):
@@ -195,6 +233,10 @@ class Sweep:
     """Oldest record that the sweep for new changes under way has read."""
     limited: str | None = None
     """What is older than this may be missing: the server listed no further."""
+    last: str | None = None
+    """Mark of the last record that the first sweep has read."""
+    top_last: str | None = None
+    """Mark of the last record that the sweep for new changes under way has read."""
 
 
 def sweep(fetch: Callable[[str | None], Listed[T]], state: Sweep) -> Iterator[tuple[Listed[T], Sweep]]:
@@ -209,6 +251,8 @@ def sweep(fetch: Callable[[str | None], Listed[T]], state: Sweep) -> Iterator[tu
 
     Raises:
         LinkExpiredError: a link is refused again and again, and the walk comes no further.
+        LinkLoopError: a link leads to a page that the walk has read.
+        UnsteadyListingError: no page joins the one before it.
     """
     walk = _Descent(fetch, state)
     resumed = state.top_next is not None
@@ -257,50 +301,113 @@ class _Descent(Generic[T]):
         """Read the first page of the first sweep."""
         listed = self.fetch(None)
         high, low = newest(listed.updated, None), oldest(listed.updated, None)
-        yield self._moved(listed, high=high, rest=listed.next, low=low)
+        yield self._moved(listed, high=high, rest=listed.next, low=low, last=_last(listed, None, None))
 
     def rest(self) -> Iterator[tuple[Listed[T], Sweep]]:
         """Read the unfinished, older part of the first sweep."""
         restarts = _Restarts()
+        trail = Trail()
         while self.state.rest is not None:
             low = self.state.low
             try:
-                listed = self.fetch(self.state.rest)
+                found = self._joining(trail, self.state.rest, low, self.state.last)
             except LinkExpiredError as error:
                 # the position is lost: read everything again from the top, which is slow but loses nothing
                 restarts.count(low, error)
-                listed = self.fetch(None)
-            if listed.limited:
-                yield self._moved(listed, rest=None, limited=newest([low or self.state.high or ""], self.state.limited))
-            else:
-                yield self._moved(listed, rest=listed.next, low=oldest(listed.updated, low))
+                trail = Trail()
+                found = [self.fetch(None)]
+            for listed in found:
+                if listed.limited:
+                    limited = newest([low or self.state.high or ""], self.state.limited)
+                    yield self._moved(listed, rest=None, limited=limited)
+                else:
+                    last = _last(listed, self.state.low, self.state.last)
+                    low = oldest(listed.updated, self.state.low)
+                    yield self._moved(listed, rest=listed.next, low=low, last=last)
 
     def top(self) -> Iterator[tuple[Listed[T], Sweep]]:
         """Read what changed since the last sweep."""
         floor = before(self.state.high or "")
         restarts = _Restarts()
+        trail = Trail()
         link = self.state.top_next
         ended = False
         while not ended:
             try:
-                listed = self.fetch(link)
+                found = self._joining(trail, link, self.state.top_low, self.state.top_last)
             except LinkExpiredError as error:
                 restarts.count(self.state.top_low, error)
+                trail = Trail()
                 self.state, link = replace(self.state, top_newest=None, top_next=None), None
                 continue
-            yield self._moved(listed, **self._from_top(listed, floor))
-            self.seen.update(listed.entries())
-            link = self.state.top_next
-            ended = link is None
+            for listed in found:
+                yield self._moved(listed, **self._from_top(listed, floor))
+                self.seen.update(listed.entries())
+                link = self.state.top_next
+                ended = link is None
+                if ended:
+                    break
+
+    def _joining(self, trail: Trail, link: str | None, low: str | None, last: str | None) -> list[Listed[T]]:
+        """The next page, if it joins what was read; else the nearest before it that does.
+
+        Where that one ends exactly where the reading ended, the server leaves no overlap, and the page behind it is
+        given too: it is read between two equal readings of the page before it, so nothing moved meanwhile.
+
+        Raises:
+            LinkLoopError, UnsteadyListingError
+        """
+        if link is None:
+            return [self.fetch(None)]
+        listed = self.fetch(trail.follow(link))
+        behind: str | None = None
+        while listed.earlier is not None and not _joins(listed, low, last):
+            trail.followed.clear()
+            behind, link = link, listed.earlier
+            listed = self.fetch(link)
+        if behind is None or not _ends_at(listed, last):
+            return [listed]
+        for _ in range(RESTARTS):
+            following, again = self.fetch(behind), self.fetch(link)
+            if again.entries() == listed.entries():
+                return [listed, following]
+            listed = again
+        raise UnsteadyListingError(
+            "a listing changes faster than its pages can be read. The cursor is kept: run the same command again later"
+        )
 
     def _from_top(self, listed: Listed[T], floor: str) -> dict[str, str | None]:
         """What a page of the sweep for new changes changes in the cursor."""
         high = self.state.top_newest or newest(listed.updated, self.state.high)
         low = oldest(listed.updated, self.state.top_low)
         if not listed.limited and listed.next is not None and (low is None or low >= floor):
-            return {"top_newest": high, "top_next": listed.next, "top_low": low}
+            last = _last(listed, self.state.top_low, self.state.top_last)
+            return {"top_newest": high, "top_next": listed.next, "top_low": low, "top_last": last}
         limited = newest([low or high or ""], self.state.limited) if listed.limited else self.state.limited
-        return {"high": high, "top_newest": None, "top_next": None, "top_low": None, "limited": limited}
+        done = {"top_newest": None, "top_next": None, "top_low": None, "top_last": None}
+        return done | {"high": high, "limited": limited}
+
+
+def _joins(listed: Listed[Any], low: str | None, last: str | None) -> bool:
+    """Whether nothing lies unread between this page and what was read before it.
+
+    All above its first record is newer than that one. So it joins if that is newer than the oldest record read; within
+    the same second, if it has the record that was read last.
+    """
+    if listed.limited or low is None:
+        return True
+    return bool(listed.updated) and (whole_second(listed.updated[0]) > low or last in listed.marks())
+
+
+def _ends_at(listed: Listed[Any], last: str | None) -> bool:
+    return last is not None and listed.marks()[-1:] == [last]
+
+
+def _last(listed: Listed[Any], low: str | None, last: str | None) -> str | None:
+    """Mark of the last record read, after this page; a page of newer records does not move it."""
+    bottom = oldest(listed.updated, None)
+    deeper = bottom is not None and (low is None or bottom <= low)
+    return listed.marks()[-1] if deeper else last
 
 
 def dump(state: Forward | Sweep) -> str:

@@ -2,6 +2,10 @@
 
 GitHub sometimes gives a full page without its Link header, or an empty page in the middle, both with status 200. So an
 end is believed only where a page is short or where another request confirms it; see the table in docs/mining.md.
+
+A list by page number moves up when a record leaves it. Where it must not be read past a gap (``overlapping``), the next
+page is asked for with another size, so that it begins with a record of the page before it: page 2 of size 99 begins
+with record 100. That costs 10 to 14 % more requests, and the walk in cursor.py sees whether the pages join.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from torch_embers.errors import ShortListingError, SourceError
 from torch_embers.mine.client import Answer, DeepPageError
-from torch_embers.mine.cursor import LinkExpiredError, Listed, whole_second
+from torch_embers.mine.cursor import LinkExpiredError, LinkLoopError, Listed, whole_second
 
 if TYPE_CHECKING:
     from torch_embers.mine.client import GitHubClient
@@ -38,6 +42,10 @@ class Listing:
     search: str = ""
     """Query of GitHub's search that counts the same records; empty where the search does not know them."""
     within_budget: bool = True
+    overlapping: bool = False
+    """Each page by number begins with a record of the page before it, where the size of a page allows that."""
+    refused: list[int] = field(default_factory=list)
+    """Numbers of pages that were too deep, so that smaller pages do not reach a limit of pages before larger ones."""
 
     def page(self, link: str | None = None, since: str | None = None, *, filled: bool = False) -> Listed[Answer]:
         """Fetch one page; an empty one, and a full one without a Link, are not believed before they are confirmed.
@@ -50,10 +58,11 @@ class Listing:
         Raises:
             ShortListingError: the listing contradicts itself.
             LinkExpiredError: the link leads to nothing, and only the whole listing read again can tell why.
+            LinkLoopError: the page leads to itself or to one before it.
         """
         address = link or self._address(since)
         for _ in range(EMPTY_TRIES):
-            answer = self._ask(address)
+            address, answer = self._reach(address)
             if answer.data:
                 break
         else:
@@ -61,9 +70,13 @@ class Listing:
         onward = answer.link("next")
         if onward is None and len(answer.data) >= _size(address):
             onward = self._behind(address, answer)
+        if onward is not None:
+            self._check_onward(address, onward)
+            onward = self._overlap(address, onward) or onward
         dated = [o for o in answer.data if isinstance(o, dict) and o.get(self.time_key)]
         keys = [str(o.get("id")) for o in dated]
-        return Listed([str(o[self.time_key]) for o in dated], onward, answer, keys)
+        earlier = _numbered(address, -1) if self.overlapping and _page(address) > 1 else None
+        return Listed([str(o[self.time_key]) for o in dated], onward, answer, keys, earlier=earlier)
 
     def count(self, bound: str = "") -> int | None:
         """How many records GitHub's search counts; ``None`` where it does not know or does not answer."""
@@ -87,6 +100,54 @@ class Listing:
         if not isinstance(answer.data, list):
             raise SourceError(f"{self.path}: a list was expected, {str(answer.data)[:80]!r} came")
         return answer
+
+    def _reach(self, address: str) -> tuple[str, Answer]:
+        """A page with its address; where it is too deep, a larger one of a lower number that holds its first record."""
+        first = (_page(address) - 1) * _size(address) + 1
+        asked = address
+        while True:
+            try:
+                answer = self._ask(asked)
+            except DeepPageError:
+                larger = self._furthest(asked, first, _page(asked)) if self.overlapping and _counted(asked) else None
+                if larger is None:
+                    raise
+                asked = larger
+            else:
+                if asked != address:
+                    self.refused.append(_page(address))
+                return asked, answer
+
+    def _overlap(self, address: str, onward: str) -> str | None:
+        """Instead of the next page one that begins with what this page ends with, and reaches as far as it can.
+
+        ``None`` where links go on by other marks than numbers, or where pages are too small to overlap.
+        """
+        if not (self.overlapping and _counted(address) and _counted(onward) and _page(onward) == _page(address) + 1):
+            return None
+        read = _page(address) * _size(address)
+        found = self._furthest(onward, read, min(self.refused, default=None))
+        return found if found is not None and _page(found) * _size(found) > read else None
+
+    def _furthest(self, address: str, record: int, below: int | None) -> str | None:
+        """The page that holds a record, counted from 1, and the most behind it; of a number below a limit."""
+        largest = int(self.query.get("per_page", DEFAULT_SIZE))
+        sizes = [s for s in range(largest // 2 + 1, largest + 1) if below is None or -(-record // s) < below]
+        if not sizes:
+            return None
+        size = max(sizes, key=lambda s: (-(-record // s) * s, s))
+        parts = urlsplit(address)
+        query = dict(parse_qsl(parts.query)) | {"per_page": size, "page": -(-record // size)}
+        return parts._replace(query=urlencode(query)).geturl()
+
+    def _check_onward(self, address: str, onward: str) -> None:
+        numbered = _counted(address) and _counted(onward)
+        same = address == onward or (numbered and _size(address) == _size(onward))
+        if same and _page(onward) <= _page(address):
+            raise LinkLoopError(
+                f"{self.path}: page {_page(address)} leads to page {_page(onward)}, which is no way on. "
+                "The cursor is kept: run the same command again later"
+            )
 
     # -- a full page without a Link ---------------------------------------------------------------------------
 
@@ -169,5 +230,15 @@ def _numbered(address: str, step: int) -> str | None:
     query = dict(parse_qsl(parts.query))
     if re.search(r"(^|&)(after|before|cursor)=", parts.query) or not query.get("page", "1").isdigit():
         return None
-    page = int(query.get("page", 1)) + step
-    return parts._replace(query=urlencode(query | {"page": page})).geturl()
+    return parts._replace(query=urlencode(query | {"page": _page(address) + step})).geturl()
+
+
+def _page(address: str) -> int:
+    """Number of a page, 1 where the address has none."""
+    number = dict(parse_qsl(urlsplit(address).query)).get("page", "1")
+    return int(number) if number.isdigit() else 1
+
+
+def _counted(address: str) -> bool:
+    """Whether a listing goes on by page numbers."""
+    return _numbered(address, 0) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import SourceError
@@ -13,6 +13,7 @@ from torch_embers.mine.cursor import (
     LinkExpiredError,
     Listed,
     Sweep,
+    Trail,
     dump,
     keyset,
     load_forward,
@@ -121,7 +122,7 @@ class RestSource(LiveSource):
     def _items_newest_first(self, state: Mapping[str, str]) -> Iterator[Batch]:
         stream = self.scope.stream("items_newest_first")
         saved = load_sweep(state.get(stream))
-        listing = self._items_listing(direction="desc")
+        listing = replace(self._items_listing(direction="desc"), overlapping=True)
 
         def fetch(link: str | None) -> Listed[Answer]:
             return listing.page(link, filled=saved.high is not None)
@@ -157,7 +158,7 @@ class RestSource(LiveSource):
         stream = self.scope.stream("events")
         known = load_sweep(state.get(stream))
         saved = known if known.high else Sweep(high=self.scope.since)
-        listing = self._listing("issues/events", time_key="created_at")
+        listing = replace(self._listing("issues/events", time_key="created_at"), overlapping=True)
 
         def fetch(link: str | None) -> Listed[Answer]:
             return listing.page(link, filled=known.high is not None)
@@ -224,8 +225,9 @@ def timeline(source: LiveSource, number: int) -> list[Page]:
     listing = Listing(source.client, path, {"per_page": REST_PAGE}, "created_at", within_budget=False)
     pages: list[Page] = []
     link: str | None = None
+    trail = Trail()
     while not pages or link is not None:
-        listed = listing.page(link)
+        listed = listing.page(link and trail.follow(link))
         pages.append(make_page(source.repo, source.name, "rest.timeline", path, listed.payload.text.encode()))
         link = listed.next
     return pages
