@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
@@ -83,13 +84,22 @@ def rest_review_comments(page: Page) -> Batch:
 
 
 def rest_events(page: Page) -> Batch:
-    """Read a page of ``/repos/{repo}/issues/events``; each event names its item."""
+    """Read a page of ``/repos/{repo}/issues/events``; each event names its item.
+
+    The events come in the order of their numbers: those of one second have no other order, and the listing has the
+    newest first.
+    """
+    numbers: list[int] = []
 
     def add(obj: dict[str, Any], batch: Batch) -> None:
         if not isinstance(issue := obj.get("issue"), dict):
             raise BadRecordError("an event without its item")
         if event := rest_records.event(obj, rest_records.number_of(issue), page):
-            batch.events.append(event)
+            place = obj.get("id")
+            place = place if isinstance(place, int) else 0
+            at = bisect_right(numbers, place)
+            numbers.insert(at, place)
+            batch.events.insert(at, event)
 
     return _each(page, add)
 

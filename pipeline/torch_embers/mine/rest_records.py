@@ -251,7 +251,11 @@ def _other(obj: dict[str, Any], page: Page) -> tuple[str | None, int | None]:
 
 
 def event(obj: dict[str, Any], number: int, page: Page, *, repo: str | None = None) -> Event | None:
-    """Turn an issue event or timeline object into a record; ``None`` for kinds that are not kept."""
+    """Turn an issue event or timeline object into a record; ``None`` for kinds that are not kept.
+
+    Its key is the node id, which GraphQL gives the same event; without one the number, and where that lacks, too
+    (REST's cross references), what it says.
+    """
     name = obj.get("event")
     kind = EVENT_TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
@@ -264,7 +268,7 @@ def event(obj: dict[str, Any], number: int, page: Page, *, repo: str | None = No
     return Event(
         repo=repo or page.repo,
         number=number,
-        event_id=identity(obj) or f"{kind}:{number}:{created}:{other_repo}#{other_number}",
+        event_id=text(obj.get("node_id")) or identity(obj) or f"{kind}:{number}:{created}:{other_repo}#{other_number}",
         type=kind,
         created_at=created,
         actor=login(obj.get("actor")),

@@ -13,6 +13,15 @@ GIT = "git"
 _TRACKER = f"source IS DISTINCT FROM '{GIT}'"
 OWNERS = {"pull_files": ("repo", "number")}
 """Rows of these tables belong to an owner as a list: two sources that name different files are not added up."""
+EVENT_TRAITS = ("repo", "number", "type", "created_at", "actor", "label")
+"""Rows of events that are equal in these, to the second, can tell of one event."""
+EVENT_DETAILS = ("other_repo", "other_number", "commit_sha", "title_from", "title_to")
+"""Columns in which two rows of one event agree, unless one of them does not state it."""
+_EVENT_RANK = (
+    "CASE WHEN starts_with(event_id, 'archive:') THEN 0 "
+    "WHEN contains(event_id, ':') OR regexp_full_match(event_id, '[0-9]+') THEN 1 ELSE 2 END"
+)
+"""Rank of an event's key: GH Archive has its own, REST had a number or none before it had GitHub's node id."""
 VERSIONS = dict.fromkeys(("comments", "reviews", "review_comments"), "updated_at")
 """Column by which a row is newer than another of the same key; elsewhere the later arrival counts."""
 
@@ -63,17 +72,54 @@ def _tracker_wins(table: str, owner: tuple[str, ...]) -> list[str]:
 
 def merge_users() -> list[str]:
     """Statements for staged accounts: per column the latest value, because many places say no more than a login."""
-    key = ", ".join(KEYS["users"])
-    names = [name for name in COLUMNS["users"] if name not in KEYS["users"]]
-    latest = ", ".join(f"arg_max({name}, position) AS {name}" for name in names)
-    staged = ", ".join(f"{_typed(name)} AS {name}" for name in COLUMNS["users"])
+    return [*_latest_values("users"), *_put("users"), "DROP TABLE fresh"]
+
+
+def merge_events() -> list[str]:
+    """Statements for staged events: per column the latest value, and of one event under two keys one row.
+
+    An event does not change, but sources differ in what they say of it and in how they name it. The key of a row
+    shows where the name is from; where two rows of different rank tell of the same event, the higher rank stays.
+    """
+    same = " AND ".join(f"low.{name} IS NOT DISTINCT FROM high.{name}" for name in EVENT_TRAITS)
+    agree = " AND ".join(f"coalesce(low.{name} = high.{name}, true)" for name in EVENT_DETAILS)
+    second = "date_trunc('second', created_at)"
+    columns = f"* REPLACE ({second} AS created_at), {_EVENT_RANK} AS rank"
     return [
-        f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT {key}, {latest} FROM ("
-        f"SELECT *, -1 AS position FROM users SEMI JOIN stage USING ({key}) "
-        f"UNION ALL BY NAME SELECT {staged}, position FROM stage) GROUP BY {key}",
-        f"DELETE FROM users USING fresh WHERE {' AND '.join(f'users.{k} = fresh.{k}' for k in KEYS['users'])}",
-        "INSERT INTO users BY NAME FROM fresh",
+        *_latest_values("events"),
+        f"CREATE OR REPLACE TEMP TABLE beside AS SELECT {columns} FROM ("
+        "SELECT * EXCLUDE (position) FROM fresh UNION ALL BY NAME "
+        "FROM events SEMI JOIN fresh USING (repo, number) ANTI JOIN fresh USING (repo, event_id))",
+        "CREATE OR REPLACE TEMP TABLE gone AS SELECT DISTINCT low.repo, low.event_id FROM beside low "
+        f"JOIN beside high ON {same} AND low.created_at IS NOT NULL AND low.rank < high.rank AND {agree}",
+        "DELETE FROM events USING gone WHERE events.repo = gone.repo AND events.event_id = gone.event_id",
+        "DELETE FROM fresh USING gone WHERE fresh.repo = gone.repo AND fresh.event_id = gone.event_id",
+        *_put("events"),
+        "DROP TABLE gone",
+        "DROP TABLE beside",
         "DROP TABLE fresh",
+    ]
+
+
+def _latest_values(table: str) -> list[str]:
+    """Statement that makes ``fresh``: the staged keys, per column the latest value of store and stage."""
+    key = ", ".join(KEYS[table])
+    names = [name for name in COLUMNS[table] if name not in KEYS[table]]
+    latest = ", ".join(f"arg_max({name}, position) AS {name}" for name in names)
+    staged = ", ".join(f"{_typed(name)} AS {name}" for name in COLUMNS[table])
+    return [
+        f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT {key}, {latest}, max(position) AS position FROM ("
+        f"SELECT *, -1 AS position FROM {table} SEMI JOIN stage USING ({key}) "
+        f"UNION ALL BY NAME SELECT {staged}, position FROM stage) GROUP BY {key}",
+    ]
+
+
+def _put(table: str) -> list[str]:
+    """Statements that put the rows of ``fresh`` into a table, in the order of their arrival."""
+    match = " AND ".join(f"{table}.{k} = fresh.{k}" for k in KEYS[table])
+    return [
+        f"DELETE FROM {table} USING fresh WHERE {match}",
+        f"INSERT INTO {table} BY NAME SELECT * EXCLUDE (position) FROM fresh ORDER BY position",
     ]
 
 
@@ -88,12 +134,27 @@ def all_new(table: str) -> str:
     """Query whether every staged row is new and stands once: nothing needs replacing, the usual bulk load."""
     key = ", ".join(KEYS[table])
     known, mixed = key, ""
+    if table == "events":
+        return _all_new_events(key)
     if table in OWNERS:
         known = ", ".join(OWNERS[table])
         mixed = f" AND count(DISTINCT ({known})) = count(DISTINCT ({known}, {_TRACKER}))"
     return (
         f"SELECT count(*) = count(DISTINCT ({key})){mixed} "
         f"AND NOT EXISTS (FROM {table} SEMI JOIN stage USING ({known})) FROM stage"
+    )
+
+
+def _all_new_events(key: str) -> str:
+    """The same for events, where a row can also be known under another key."""
+    second = "date_trunc('second', {0}) AS second"
+    traits = ", ".join(f"date_trunc('second', {_typed(n)})" if n == "created_at" else n for n in EVENT_TRAITS)
+    known = f"(SELECT repo, number, {second.format('created_at')} FROM events)"
+    staged = f"(SELECT repo, number, {second.format(_typed('created_at'))} FROM stage)"
+    return (
+        f"SELECT count(*) = count(DISTINCT ({key})) AND count(*) = count(DISTINCT ({traits})) "
+        f"AND NOT EXISTS (FROM events SEMI JOIN stage USING ({key})) "
+        f"AND NOT EXISTS (FROM {known} SEMI JOIN {staged} USING (repo, number, second)) FROM stage"
     )
 
 

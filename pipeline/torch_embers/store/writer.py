@@ -174,7 +174,9 @@ def _statements(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
     [(new,)] = connection.execute(sql.all_new(table)).fetchall()
     if table == "items":
         return sql.insert_new_items() if new else sql.merge_items()
-    return sql.append_rows(table) if new else sql.replace_rows(table)
+    if new:
+        return sql.append_rows(table)
+    return sql.merge_events() if table == "events" else sql.replace_rows(table)
 
 
 def _create(path: Path) -> None:
