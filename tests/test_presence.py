@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +13,7 @@ from servers.tracker import Answered, Tracker, filled
 from support import graphql, rest, rows, run_embers, snapshot
 from torch_embers.errors import InputError, SourceError
 from torch_embers.mine import presence, runner
+from torch_embers.mine.numbers import NumbersSource
 from torch_embers.mine.presence import PresenceSource, found, held_items, query
 from torch_embers.mine.refresh import wanted_numbers
 from torch_embers.store.store import Store
@@ -208,6 +212,41 @@ def test_refresh_takes_all_a_list_or_a_file(tmp_path: Path) -> None:
     assert wanted_numbers(str(named)) == [5, 7]
 
 
+def interrupted(tracker: Tracker, database: Path, began: datetime) -> None:
+    """A pass over three items that has read two of them; the first one changes behind it."""
+    repository = filled(tracker, 3)
+    source = NumbersSource(rest(tracker.url, OTHER, "t"), [1, 2, 3])
+    store = Store(database)
+    with store.writer("test", create=True) as writer:
+        for batch in itertools.islice(source.batches({}), 2):
+            writer.commit(batch)
+        with writer.transaction() as connection:
+            cursor = json.dumps({"done": 2, "began": began.isoformat()})
+            connection.execute("UPDATE sync_state SET cursor = ? WHERE stream LIKE 'numbers:%'", [cursor])
+    repository.touch(1, title="Changed")
+
+
+def titles(database: Path) -> list[str]:
+    return [title for (title,) in rows(database, "SELECT title FROM items ORDER BY number")]
+
+
+@pytest.mark.parametrize(
+    ("option", "days", "again"), [("numbers", 0, False), ("numbers", 2, True), ("refresh", 0, True)]
+)
+def test_an_interrupted_pass_goes_on_unless_it_is_old_or_a_refresh(
+    tracker: Tracker, database: Path, tmp_path: Path, option: str, days: int, again: bool
+) -> None:
+    interrupted(tracker, database, datetime.now(UTC) - timedelta(days=days, minutes=1))
+    listed = tmp_path / "numbers.txt"
+    listed.write_text("1\n2\n3\n")
+    wanted = ("--refresh", "1,2,3") if option == "refresh" else ("--numbers", str(listed))
+    address = ("--repo", OTHER, "--api-url", tracker.url, "--source", "rest", "--database", str(database))
+    done = run_embers("mine", *wanted, *address, EMBERS_PAUSE="0", GITHUB_TOKEN="t")
+    assert done.returncode == 0, done.stderr
+    assert len(titles(database)) == 3
+    assert (titles(database)[0] == "Changed") is again
+
+
 @pytest.mark.parametrize("bad", ["", "none", "5;7", "0", "99999999999", "/no/such/file", "-3"])
 def test_a_refresh_that_names_nothing_is_an_error(bad: str) -> None:
     with pytest.raises(InputError, match="--refresh"):
@@ -220,6 +259,10 @@ def test_a_refresh_that_names_nothing_is_an_error(bad: str) -> None:
         (("--refresh", "5", "--numbers", "x.txt"), "do not go together"),
         (("--refresh", "5", "--source", "catalog"), "does not go with --source catalog"),
         (("--check-numbers", "--source", "catalog"), "does not go with --source catalog"),
+        (("--replay", "x.jsonl"), "--replay reads the stored pages alone, not x.jsonl"),
+        (("--replay", "--numbers", "x.txt", "--since", "2024-01-01"), "--since, --numbers: does not go with --replay"),
+        (("--replay", "--check-numbers", "--label", "x"), "--label, --check-numbers: does not go with --replay"),
+        (("--numbers", "5"), "--numbers 5: no such file; for item numbers write --refresh 5"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(options: tuple[str, ...], words: str) -> None:

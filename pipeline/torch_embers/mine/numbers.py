@@ -6,7 +6,8 @@ import hashlib
 import json
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 from torch_embers.mine import identity
 from torch_embers.mine.client import CursorRefusedError, GoneError, MovedError, NotFoundError, UnansweredError
@@ -16,7 +17,7 @@ from torch_embers.mine.live import finish, together
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.rest import timeline
 from torch_embers.mine.source import read_cursor
-from torch_embers.normalize import now_utc
+from torch_embers.normalize import iso_utc, now_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from torch_embers.store.store import Waiting
 
 
+RESUMED_WITHIN = timedelta(days=1)
+"""An interrupted pass that is older begins anew: what it read first may have changed since."""
+
+
 @dataclass(slots=True)
 class NumbersSource:
     """Mines single items by number, completely; items that are gone become tombstones."""
@@ -36,6 +41,8 @@ class NumbersSource:
     numbers: Sequence[int]
     known: frozenset[int] = frozenset()
     """Numbers that the database has: only these can have gone."""
+    patience: timedelta = RESUMED_WITHIN
+    """Age up to which an interrupted pass goes on; none: every run reads all numbers."""
 
     @property
     def name(self) -> str:
@@ -48,14 +55,23 @@ class NumbersSource:
         return self.inner.repo
 
     def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
-        """Yield one batch per item; an interrupted run goes on behind the last one."""
+        """Yield one batch per item; an interrupted pass goes on behind the last one, unless it is too old."""
         if not self.inner.full_name:
             self.inner.resolve()
         stream = self.inner.scope.stream(f"numbers:{hash_of(self.numbers)}")
-        done = int(read_cursor(state.get(stream)).get("done") or 0)
-        for place in range(done % max(len(self.numbers), 1), len(self.numbers)):
+        done, began = self._place(read_cursor(state.get(stream)))
+        for place in range(done, len(self.numbers)):
             base, *more = self.fetch(self.numbers[place])
-            yield finish(base, more, self, stream, json.dumps({"done": place + 1}))
+            yield finish(base, more, self, stream, json.dumps({"done": place + 1, "began": began}))
+
+    def _place(self, cursor: Mapping[str, Any]) -> tuple[int, str]:
+        """How many numbers this pass has read, and when it began."""
+        now = now_utc()
+        done, began = int(cursor.get("done") or 0), iso_utc(cursor.get("began"))
+        if began is None or done >= len(self.numbers):
+            return 0, now
+        young = datetime.fromisoformat(now) - datetime.fromisoformat(began) < self.patience
+        return (done, began) if young else (0, now)
 
     def fetch(self, number: int) -> list[Page]:
         """The pages of one item, or a tombstone."""

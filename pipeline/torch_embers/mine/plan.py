@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, fields
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from torch_embers.mine.client import GitHubClient, Patience, plain_http
 from torch_embers.mine.gitlog import GitSource
 from torch_embers.mine.graphql import GraphqlSource
 from torch_embers.mine.jsonl import JsonlSource
-from torch_embers.mine.numbers import NumbersSource
+from torch_embers.mine.numbers import RESUMED_WITHIN, NumbersSource
 from torch_embers.mine.presence import PresenceSource
 from torch_embers.mine.rest import RestSource
 from torch_embers.mine.scope import Scope, scope
@@ -117,6 +118,25 @@ def refuse_unusable(kind: str, request: Request) -> None:
             raise InputError(f"{option} does not go with --source {kind}: only a live source (graphql, rest) knows it")
 
 
+def refuse_beside_replay(request: Request) -> None:
+    """Refuse what a replay cannot obey: it reads all stored pages, and nothing else.
+
+    Raises:
+        InputError: names the paths or the options.
+    """
+    if request.paths:
+        raise InputError(f"--replay reads the stored pages alone, not {request.paths[0]}: run embers mine twice")
+    plain = Request()
+    options = {"labels": "--label", "check_numbers": "--check-numbers"}
+    given = [
+        options.get(one.name, f"--{one.name}")
+        for one in fields(Request)
+        if one.name != "replay" and getattr(request, one.name) != getattr(plain, one.name)
+    ]
+    if given:
+        raise InputError(f"{', '.join(given)}: does not go with --replay, which reads all stored pages again")
+
+
 @dataclass(frozen=True, slots=True)
 class _Live:
     """What a live mine needs to know, checked before anything is asked."""
@@ -128,6 +148,8 @@ class _Live:
     forget: bool = False
     """Whether cursors in these bounds are forgotten first."""
     check_numbers: bool = False
+    anew: bool = False
+    """Whether named numbers are all read, also those that an interrupted run has read."""
 
 
 def _file_source(kind: str, request: Request, wanted: Scope) -> Source:
@@ -184,6 +206,7 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
     """
     store = Store(settings.database)
     if request.replay:
+        refuse_beside_replay(request)
         with progress_of(None) as progress:
             yield runner.replay(store, progress=progress)
         return
@@ -191,7 +214,8 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
     refuse_unusable(kind, request)
     wanted = scope(settings.repo, request.since, request.until, request.state, request.labels)
     numbers, forget = _again(kind, request)
-    live = _Live(kind, wanted, numbers, request.budget, forget, request.check_numbers)
+    anew = request.refresh is not None
+    live = _Live(kind, wanted, numbers, request.budget, forget, request.check_numbers, anew)
     if kind in FILES:
         if forget:
             refresh.forget(store, wanted, wanted.repo, kind)
@@ -242,7 +266,8 @@ def _mine_live(settings: Settings, live: _Live, store: Store, progress_of: Progr
         source: Source = inner
         held = presence.held_items(store, live.scope.repo, inner.repo)
         if live.numbers is not None:
-            source = NumbersSource(inner, live.numbers, frozenset(held))
+            patience = timedelta(0) if live.anew else RESUMED_WITHIN
+            source = NumbersSource(inner, live.numbers, frozenset(held), patience)
         if live.check_numbers:
             source = PresenceSource(inner, held)
         progress.expects(inner.totals.all)

@@ -46,6 +46,8 @@ def read_numbers(path: Path, option: str = "--numbers") -> list[int]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
+        if _LIST.fullmatch(str(path)):
+            raise InputError(f"{option} {path}: no such file; for item numbers write --refresh {path}") from error
         raise InputError(f"{option} {path}: {error}") from error
     numbers: list[int] = []
     for place, line in enumerate(lines, start=1):
