@@ -84,7 +84,9 @@ def test_a_database_of_the_first_schema_gets_the_tables_and_keeps_its_items(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(schema, "migrations", dict)
-        store = store_of(database, [item(1, "kept")])
+        store = Store(database)
+        with store.writer("test", create=True) as writer, writer.transaction() as connection:
+            connection.execute("INSERT INTO items (repo, number, title) VALUES (?, 1, 'kept')", [REPO])
     with pytest.raises(InputError, match="embers classify"):
         search.similar(store, REPO, 1)
     assert np.isnan(vectors.stored_vectors(store, "words", 4, ["x"])).all()

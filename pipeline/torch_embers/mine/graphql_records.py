@@ -206,7 +206,7 @@ def _parts(node: dict[str, Any], repo: str, number: int, page: Page, batch: Batc
     """Comments, events and files below an item; a null among them stands for an error of the server."""
     batch.comments += [_comment(n, repo, number, page) for n in nodes_of(node.get("comments")) if n]
     happened = [n for n in nodes_of(node.get("timelineItems")) if n and n.get("id")]
-    batch.events += [_event(n, repo, number, page) for n in happened if n["__typename"] not in NO_EVENTS]
+    batch.events += [_event(n, repo, number, page) for n in happened if str(n["__typename"]) not in NO_EVENTS]
     batch.pull_files += [_file(n, repo, number, page) for n in nodes_of(node.get("files")) if n]
     batch.stated_links += _links(node, repo, number, page)
     graphql_fields.add(node, repo, number, page, batch)
