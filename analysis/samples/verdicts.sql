@@ -24,17 +24,18 @@ WHERE verdict IN ('occurs', 'absent', 'not_seen') AND l.released < (SELECT befor
 GROUP BY ALL;
 
 -- What had the tracker decided about an issue by the end of the time? Closed as fixed: its thread shows a fix. For a day in the past only a
--- dated closing counts: an issue that was closed later was open then, and one whose closing nobody dates is left out (NULL). A pull
--- request is no bug and is not in the table.
+-- closing by then counts: an issue that was closed later was open then, and one whose closing nobody dates is left out (NULL) unless it was
+-- seen closed by then. A pull request is no bug and is not in the table.
 CREATE OR REPLACE TEMP TABLE study_closings AS
 WITH dated AS (
-    SELECT i.repo, i.number, i.state, d.disposition, coalesce(i.closed_at::DATE, d.evidence_date) AS closed_on
-    FROM items i LEFT JOIN item_dispositions d USING (repo, number)
+    SELECT i.repo, i.number, i.state, d.disposition, coalesce(i.closed_at::DATE, d.evidence_date) AS closed_on,
+           coalesce(c.facts_as_of, i.fetched_at)::DATE AS seen_on
+    FROM items i LEFT JOIN item_dispositions d USING (repo, number) LEFT JOIN catalog c USING (repo, number)
     WHERE i.state IS NOT NULL AND coalesce(nullif(i.kind, ''), 'issue') = 'issue'
 )
 SELECT repo, number,
        CASE WHEN state = 'open' OR (t.is_past AND closed_on >= t.before_day) THEN 'open'
-            WHEN t.is_past AND closed_on IS NULL THEN NULL
+            WHEN t.is_past AND closed_on IS NULL AND coalesce(seen_on >= t.before_day, true) THEN NULL
             WHEN disposition = 'fixed' THEN 'closed as fixed'
             ELSE 'closed otherwise' END AS closing
 FROM dated, study_time t;
