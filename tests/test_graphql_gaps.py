@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 from typing import TYPE_CHECKING, Any
@@ -272,6 +273,17 @@ def test_an_item_that_is_deleted_while_it_waits_becomes_a_tombstone(
     assert rows(database, "SELECT number FROM items WHERE deleted_at IS NOT NULL") == [(entry.number,)]
 
 
+def test_an_item_that_waits_is_not_gone_when_its_repository_is_not_found(
+    server: stand_ins.GraphQLStandIn, database: Path
+) -> None:
+    listed = {"kind": "partial", "contains": "query issues(", "path": ["repository", "issues", "nodes", 4, "comments"]}
+    alone = {"kind": "partial", "contains": "query item(", "times": ALWAYS, "path": ["repository"]}
+    server.faults(listed, alone | {"type": "NOT_FOUND", "message": "Could not resolve to a Repository"})
+    [entry] = runner.mine(Store(database), source(server)).waiting
+    assert entry.number is not None
+    assert rows(database, "SELECT count(*) FROM items WHERE deleted_at IS NOT NULL") == [(0,)]
+
+
 def test_an_error_is_no_proof_that_an_item_is_gone(server: stand_ins.GraphQLStandIn, database: Path) -> None:
     runner.mine(Store(database), source(server))
     number = longest(server, "issue", "comments")
@@ -302,6 +314,36 @@ def test_fewer_comments_than_github_counts_are_read_again(
     server.faults({"kind": "partial", "contains": "query issues(", "path": path, "value": 999, "silent": True})
     assert runner.mine(Store(database), source(server)).waiting == []
     assert [q["name"] for q in server.counters()["queries"]].count("item") == 1
+    assert snapshot(database) == whole
+
+
+# ---- pages that go on where they were ---------------------------------------------------------------------------------
+
+
+def going_on_at(*key: str | int) -> dict[str, Any]:
+    """A fault by which every page names the same place as the next."""
+    text = base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+    return {"value": {"hasNextPage": True, "endCursor": text}, "silent": True, "times": ALWAYS}
+
+
+def test_a_listing_that_goes_on_where_it_was_is_an_error(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+    fault = {"kind": "partial", "contains": "query issues(", "path": ["repository", "issues", "pageInfo"]}
+    server.faults(fault | going_on_at("2000-01-01T00:00:00Z", 0))
+    with pytest.raises(EmbersError, match="goes on where it was"):
+        runner.mine(Store(database), source(server))
+
+
+def test_an_item_whose_part_goes_on_where_it_was_waits(
+    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path
+) -> None:
+    fault = {"kind": "partial", "contains": "query more_comments(", "path": ["node", "comments", "pageInfo"]}
+    server.faults(fault | going_on_at(49))
+    waiting: object = None
+    with contextlib.suppress(EmbersError):
+        waiting = runner.mine(Store(database), source(server)).waiting
+    assert waiting != []
+    server.faults()
+    assert runner.mine(Store(database), source(server)).waiting == []
     assert snapshot(database) == whole
 
 

@@ -219,3 +219,33 @@ def test_none_now_is_a_value_and_takes_the_place_of_an_older_one(database: Path)
         path = shutil.copy(database, database.with_suffix(f".{order[0]}"))
         commit(path, *(both[place] for place in order))
         assert rows(path, "SELECT milestone, author FROM items") == [("", "")]
+
+
+def tombstone(at: str) -> Batch:
+    page = make_page(REPO, "graphql", "github.tombstone", "item 1", b"{}", at)
+    return Batch(items=[Item(REPO, 1, deleted_at=at, transferred_to="a/b#2", **page.stamp)])
+
+
+def sighting(at: str, updated: str, source: str = "graphql") -> Batch:
+    page = make_page(REPO, source, "graphql.2", "issues", at.encode(), at)
+    return Batch(items=[Item(REPO, 1, title="t", state="open", updated_at=updated, **page.stamp)])
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize(
+    ("batches", "gone"),
+    [
+        ([sighting(EARLY, EARLY), tombstone(NOON)], True),
+        ([sighting(EARLY, EARLY), tombstone(NOON), sighting(LATE, NOON)], False),
+        ([sighting(EARLY, EARLY), tombstone(NOON), sighting(LATE, LATE), sighting(LATEST, LATEST)], False),
+        ([sighting(EARLY, EARLY), tombstone(NOON), sighting(LATE, LATE), tombstone(LATEST)], True),
+        ([sighting(EARLY, EARLY), tombstone(NOON), sighting(LATE, LATE, "archive")], True),
+        ([sighting(EARLY, EARLY), tombstone(NOON), sighting(NOON, NOON)], True),
+    ],
+)
+def test_an_item_that_github_shows_again_is_not_gone(
+    database: Path, batches: list[Batch], gone: bool, at_once: bool
+) -> None:
+    commit(database, *([together(*batches)] if at_once else batches))
+    found = rows(database, "SELECT deleted_at IS NOT NULL, transferred_to IS NOT NULL FROM items")
+    assert found == [(gone, gone)]

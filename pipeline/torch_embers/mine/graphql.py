@@ -37,8 +37,25 @@ FURTHER = 100
 """Rows of a further page, the most that GitHub gives."""
 HASTE = 1
 """Retries of a page that can be made smaller instead."""
+MOST_FURTHER = 500
+"""Further pages of one part of an item, or of the comments of one review. GitHub allows 2,500 comments and 3,000 files;
+what seems endless waits, instead of filling the memory."""
 MOST_FAILED = 3
 """Items in a row of which a part is not answered, until the server is taken to fail as a whole."""
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The cursors of one walk through a listing."""
+
+    followed: set[str] = field(default_factory=set)
+    next: str | None = None
+
+    def follow(self, after: str | None) -> None:
+        """Note what is asked for; where it is not what the last page named, a new walk begins."""
+        if after is None or after != self.next:
+            self.followed.clear()
+        self.followed.update([after] if after else [])
 
 
 @dataclass(slots=True)
@@ -52,6 +69,7 @@ class GraphqlSource(LiveSource):
     """Page sizes that the server answers now, where they are smaller than asked for at first."""
     failed: int = 0
     """How many parts of items in a row were not answered."""
+    walks: dict[str, _Walk] = field(default_factory=lambda: {listing: _Walk() for listing in LISTINGS})
 
     def _look_up(self) -> tuple[str, Totals]:
         owner, name = self.scope.repo.split("/", 1)
@@ -117,6 +135,8 @@ class GraphqlSource(LiveSource):
 
     def _list(self, listing: str, variables: dict[str, Any]) -> Listed[list[Page]]:
         """Fetch one page of a listing with everything that belongs to its items; the pages are the payload."""
+        walk = self.walks[listing]
+        walk.follow(variables["after"])
         answer = self._ask_list(listing, variables)
         base = self._page(self.scope.stream(listing), answer.text)
         connection = graphql_answers.at(answer.data, LISTINGS[listing])
@@ -125,7 +145,8 @@ class GraphqlSource(LiveSource):
         pages = [base, *self.overflow_pages(base, answer)]
         if graphql_answers.nulls(answer.data, LISTINGS[listing]):
             pages.append(self._numbers(graphql_answers.place_of(listing, variables, answer.data)))
-        return Listed(updated, graphql_records.next_of(connection), pages, keys)
+        walk.next = graphql_records.next_of(connection)
+        return Listed(updated, walk.next, pages, keys)
 
     def _ask_list(self, listing: str, variables: dict[str, Any]) -> Answer:
         """A page of a listing; where the server fails at it (timeouts, limits of resources), a smaller one."""
@@ -136,7 +157,7 @@ class GraphqlSource(LiveSource):
             return self.client.graphql(
                 graphql_records.query(listing),
                 common | variables | {"first": size},
-                check=graphql_answers.defect(*LISTINGS[listing], partial=last),
+                check=graphql_answers.defect(*LISTINGS[listing], partial=last, followed=self.walks[listing].followed),
                 retries=None if last else HASTE,
             )
 
@@ -180,12 +201,14 @@ class GraphqlSource(LiveSource):
         root = (answer.data.get("data") or {}).get("repository") or {}
         pages: list[Page] = []
         todo = [more for node in graphql_records.item_nodes(root) if node for more in graphql_records.overflows(node)]
-        while todo:
-            connection, node_id, number, after = todo.pop()
-            text, onward = self._further(connection, node_id, after)
-            pages.append(self._page(f"{connection} of #{number} after {after} for {base.page_id}", text))
-            if onward is not None:
-                todo.append((connection, node_id, number, onward))
+        for connection, node_id, number, first in todo:
+            followed: list[str] = []
+            after: str | None = first
+            while after is not None and len(followed) < MOST_FURTHER:
+                followed.append(after)
+                text, onward = self._further(connection, node_id, followed)
+                pages.append(self._page(f"{connection} of #{number} after {after} for {base.page_id}", text))
+                after = onward
         return [*pages, *self._review_pages(base, pages)]
 
     def _review_pages(self, base: Page, further: Sequence[Page]) -> list[Page]:
@@ -196,12 +219,14 @@ class GraphqlSource(LiveSource):
             answer, asked = self._ask_reviews(ids, None)
             ids = ids[asked:]
             pages.append(self._page(f"{graphql_fields.REVIEW_COMMENTS}{base.page_id}", answer.text))
-            todo = list(graphql_fields.unfinished(answer.data))
-            while todo:
-                review, after = todo.pop()
-                answer, _ = self._ask_reviews([review], after)
-                pages.append(self._page(f"{graphql_fields.REVIEW_COMMENTS}{base.page_id}", answer.text))
-                todo += graphql_fields.unfinished(answer.data)
+            for review, first in graphql_fields.unfinished(answer.data):
+                followed: list[str] = []
+                after: str | None = first
+                while after is not None and after not in followed and len(followed) < MOST_FURTHER:
+                    followed.append(after)
+                    answer, _ = self._ask_reviews([review], after)
+                    pages.append(self._page(f"{graphql_fields.REVIEW_COMMENTS}{base.page_id}", answer.text))
+                    after = next((cursor for _, cursor in graphql_fields.unfinished(answer.data)), None)
         return pages
 
     def _ask_reviews(self, ids: Sequence[str], after: str | None) -> tuple[Answer, int]:
@@ -226,8 +251,8 @@ class GraphqlSource(LiveSource):
                 raise
             return error.answer, asked
 
-    def _further(self, connection: str, node_id: str, after: str) -> tuple[str, str | None]:
-        """Text of the next page of a part of an item, and where it goes on.
+    def _further(self, connection: str, node_id: str, followed: Sequence[str]) -> tuple[str, str | None]:
+        """Text of the next page of a part of an item, behind the cursors that led there, and where it goes on.
 
         Raises:
             UnansweredError: nothing came, or only in part for the third item one after the other: then the server
@@ -238,8 +263,8 @@ class GraphqlSource(LiveSource):
         def ask(size: int, last: bool) -> Answer:
             return self.client.graphql(
                 query,
-                {"id": node_id, "after": after, "first": size},
-                check=graphql_answers.defect("node", connection, partial=last),
+                {"id": node_id, "after": followed[-1], "first": size},
+                check=graphql_answers.defect("node", connection, partial=last, followed=followed),
                 within_budget=False,
                 retries=None if last else HASTE,
             )
@@ -273,7 +298,10 @@ class GraphqlSource(LiveSource):
         """
         place = ("repository", "issueOrPullRequest")
         variables = self._names() | {"number": number, "comments": COMMENTS, "events": EVENTS}
-        answer = self.client.graphql(graphql_records.query("item"), variables, check=graphql_answers.absent(*place))
+        try:
+            answer = self.client.graphql(graphql_records.query("item"), variables, check=graphql_answers.absent(*place))
+        except NotFoundError as error:  # it is the repository that was not found, which says nothing about the item
+            raise UnansweredError(f"{self.repo} cannot be found now: {error}") from error
         if graphql_answers.at(answer.data, place) is None:
             raise NotFoundError(f"#{number}")
         base = self._page(f"item {number}", answer.text)

@@ -17,7 +17,7 @@ from torch_embers.store.readings import FIELDS, ITEM
 from torch_embers.store.records import Batch, Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from torch_embers.store.records import Page
 
@@ -109,12 +109,15 @@ def gap(connection: object) -> str | None:
     return None
 
 
-def defect(*place: str, partial: bool = False) -> Callable[[object], str | None]:
+def defect(
+    *place: str, partial: bool = False, followed: Collection[str] = frozenset()
+) -> Callable[[object], str | None]:
     """A check whether the connection at ``place`` is what was asked for.
 
     Args:
         place: the fields from the root of the answer to the connection.
         partial: accept nodes that a limit of resources left out, because there is no smaller page to ask for.
+        followed: cursors that led here; a page that goes on at one of them would be asked for for ever.
 
     Returns:
         A function of the answer that says what is wrong with it, or ``None``.
@@ -125,7 +128,10 @@ def defect(*place: str, partial: bool = False) -> Callable[[object], str | None]
             listed = not problem.below((*place, "nodes"))
             if listed or (problem.kind == LIMITED and not partial):
                 return problem.message
-        wrong = gap(at(data, place))
+        connection = at(data, place)
+        wrong = gap(connection)
+        if wrong is None and connection["pageInfo"]["hasNextPage"] and connection["pageInfo"]["endCursor"] in followed:
+            wrong = "goes on where it was before"
         return f"{place[-1]} of the answer {wrong}" if wrong else None
 
     return check

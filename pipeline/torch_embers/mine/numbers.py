@@ -114,16 +114,21 @@ def waiting_batches(source: GraphqlSource, waiting: Sequence[Waiting]) -> Iterat
     failed = 0
     for entry in waiting:
         try:
-            pages = source.by_place(entry.place) if entry.number is None else source.by_number(entry.number)
+            pages = _again(source, entry)
             failed = 0
-        except NotFoundError:
-            pages = [] if entry.number is None else [tombstone(source, entry.number, known=entry.known)]
         except (UnansweredError, CursorRefusedError) as error:
             failed += 1
             if failed >= MOST_FAILED:
                 raise
             pages = [_failure(source, entry, str(error))]
         yield together(*pages)
+
+
+def _again(source: GraphqlSource, entry: Waiting) -> list[Page]:
+    if entry.number is None:
+        return source.by_place(entry.place)
+    known = frozenset({entry.number} if entry.known else ())
+    return NumbersSource(source, [entry.number], known).fetch(entry.number)
 
 
 def _failure(source: GraphqlSource, entry: Waiting, message: str) -> Page:

@@ -159,6 +159,11 @@ def _all_new_events(key: str) -> str:
 
 
 _HASH = "md5(coalesce(title, '') || chr(10) || coalesce(body, ''))"
+_GONE = ("deleted_at", "transferred_to")
+"""Columns of a tombstone: void once GitHub shows the item again."""
+_SEEN = "source IN ('graphql', 'rest') AND deleted_at IS NULL AND title IS NOT NULL AND updated_at IS NOT NULL"
+"""Rows by which GitHub itself showed an item, when they were fetched; a record of the past shows nothing alive."""
+_ALIVE = "coalesce(seen_at > deleted_at.value, false)"
 _VOID_WHEN = {
     "closed_at": "state = 'open'",
     "state_reason": "state = 'open' AND state_reason IS DISTINCT FROM 'reopened'",
@@ -221,6 +226,8 @@ def _stamp(name: str) -> str:
     needed = f"{name}.at <> moment"
     if name in _VOID_WHEN:
         needed += f" OR ({name}.at IS NOT NULL AND {name}.value IS NULL AND state.value IS DISTINCT FROM 'open')"
+    if name in _GONE:
+        needed = f"({needed}) AND NOT {_ALIVE}"
     return f"CASE WHEN {needed} THEN {{'key': '{name}', 'value': {name}.at}} END"
 
 
@@ -257,7 +264,9 @@ def merge_items() -> list[str]:
     staged = ", ".join(_item_value(n, _typed(n)) for n in names)
     newest = ", ".join(_newest(n) for n in _ITEM_VALUES)
     provenance = ", ".join(f"arg_max({n}, ROW(moment, position)) AS {n}" for n in _PROVENANCE)
-    values = ", ".join(f"{n}.value AS {n}" for n in _ITEM_VALUES)
+    values = ", ".join(
+        f"CASE WHEN NOT {_ALIVE} THEN {n}.value END AS {n}" if n in _GONE else f"{n}.value AS {n}" for n in _ITEM_VALUES
+    )
     stamps = ", ".join(_stamp(n) for n in _ITEM_VALUES if n not in FOLLOWS)
     return [
         # the table is wide and grows: it is scanned once
@@ -269,7 +278,8 @@ def merge_items() -> list[str]:
         f"everything AS (SELECT {key}, {columns}, stamps, -1 AS position FROM known SEMI JOIN staged USING ({key}) "
         f"UNION ALL SELECT {key}, {staged}, NULL, position FROM staged), ranked AS ("
         f"SELECT *, {_moment()} AS moment FROM everything), newest AS ("
-        f"SELECT {key}, {newest}, max(updated_at) AS updated_at, max(moment) AS moment, {provenance} "
+        f"SELECT {key}, {newest}, max(updated_at) AS updated_at, max(moment) AS moment, {provenance}, "
+        f"max(fetched_at) FILTER ({_SEEN}) AS seen_at "
         f"FROM ranked GROUP BY {key}), stamped AS ("
         f"SELECT *, [s FOR s IN [{stamps}] IF s IS NOT NULL] AS entries FROM newest) "
         f"SELECT {key}, {values}, updated_at, {', '.join(_PROVENANCE)}, "
