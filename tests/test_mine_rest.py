@@ -105,7 +105,7 @@ def test_without_a_token_the_newest_items_come_first_and_the_rest_later(
     got = rows(database, "SELECT count(*), min(updated_at) FROM items")[0]
     everything = rest(server.url, REPO)
     newest = {n for (n,) in rows(database, "SELECT number FROM items")}
-    assert got[0] == 500
+    assert 470 <= got[0] < 500, "five pages, each of which begins with the end of the one before"
     runner.mine(Store(database), everything)
     assert {n for (n,) in rows(database, "SELECT number FROM items")} == set(seeded.issues)
     older = rows(
