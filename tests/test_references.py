@@ -373,6 +373,7 @@ def test_every_shipped_rule_has_a_reason_and_an_own_id() -> None:
 )
 def test_a_bad_pattern_is_refused_with_its_name(pattern: str, complaint: str) -> None:
     data = {
+        "limits": {"text_chars": 1_000, "references": 10},
         "relation": [
             {
                 "name": "mentions",

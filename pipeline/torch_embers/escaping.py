@@ -1,6 +1,6 @@
 """Text from outside on its way out: to a terminal, into a CSV file, into Markdown. One function for each.
 
-Titles, bodies, labels and outputs are written by strangers. A terminal obeys escape sequences, an editor shows text
+Titles, bodies, labels and outputs are untrusted text. A terminal obeys escape sequences, an editor shows text
 under U+202E backwards, a spreadsheet runs what begins with ``=``, and GitHub notifies whoever a pasted comment names.
 Parquet and JSON keep texts as they came: they are data, and programs read them.
 """

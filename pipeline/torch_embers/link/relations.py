@@ -176,7 +176,7 @@ class Limits(Entry):
 class Rulebook(Entry):
     """Everything in ``data/relations.toml``."""
 
-    limits: Limits = Limits(text_chars=262_144, references=5_000)
+    limits: Limits
     fragments: Mapping[str, str] = Field(default_factory=dict)
     guards: Mapping[str, str] = Field(default_factory=dict)
     relation: tuple[Relation, ...]

@@ -24,6 +24,7 @@ from torch_embers.link.messages import own_part
 from torch_embers.link.references import Parsed, Reference, read
 from torch_embers.store import renames
 from torch_embers.store import rows as table_rows
+from torch_embers.store.records import RAW_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,8 +42,6 @@ TEXTS_AT_ONCE = 1_000
 """Texts in memory at a time: one can take a megabyte."""
 REJECTED_BY = "link"
 """The source of rejects that this stage writes: texts that cost more than one text may."""
-RAW_CHARS = 2_000
-"""Characters of a text that its reject keeps."""
 _SOURCES = {
     # a merge can change an item's text and leave the page of its row; the text of a comment comes with its page
     "items": ", repo, number, kind, content_hash",
@@ -80,7 +79,7 @@ class _Rows:
     def references(self, parsed: Parsed, origin: str, text: str, page_id: str | None) -> list[Reference]:
         """The references of a text; what of it was not read becomes a reject."""
         if parsed.unread:
-            row = {"source": REJECTED_BY, "origin": origin, "reason": parsed.unread, "raw": text[:RAW_CHARS]}
+            row = {"source": REJECTED_BY, "origin": origin, "reason": parsed.unread, "raw": text[:RAW_KEPT]}
             self.rejects.append({**row, "page_id": page_id})
         return parsed.references
 

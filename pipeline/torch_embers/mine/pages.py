@@ -5,10 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from torch_embers.normalize import clean_text, now_utc
-from torch_embers.store.records import Page, Reject
-
-RAW_KEPT = 2_000
-"""Characters that are kept of a rejected record."""
+from torch_embers.store.records import RAW_KEPT, Page, Reject
 
 
 def make_page(repo: str, source: str, kind: str, request: str, body: bytes, fetched_at: str | None = None) -> Page:

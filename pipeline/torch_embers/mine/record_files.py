@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from torch_embers.mine.pages import RAW_KEPT
 from torch_embers.mine.source import DamagedFileError
+from torch_embers.store.records import RAW_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -48,7 +48,7 @@ TABLES = (
 
 
 _NO_TEXT = frozenset({"BOOLEAN", "INTEGER", "BIGINT", "HUGEINT", "DOUBLE", "DATE", "TIMESTAMP", "BLOB"})
-"""Types whose values no stranger wrote."""
+"""Types whose values hold no untrusted text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+RAW_KEPT = 2_000
+"""Characters that a reject keeps of what was refused."""
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
