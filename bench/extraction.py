@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.builds.registry import Registry
-from torch_embers.mine.jsonl import JsonlSource
+from torch_embers.mine.files.jsonl import JsonlSource
 from torch_embers.mine.runner import mine
 from torch_embers.repro.case import Case, CaseError
 from torch_embers.repro.extract import Extraction, ItemText, extract

@@ -32,7 +32,7 @@ def main() -> None:
     from servers.stand_ins import GraphQLStandIn, synthetic_dataset
     from support import QUICK, Recorded, client
     from torch_embers.mine import runner
-    from torch_embers.mine.graphql import GraphqlSource
+    from torch_embers.mine.github.graphql import GraphqlSource
     from torch_embers.mine.scope import Scope
     from torch_embers.store.store import Store
 

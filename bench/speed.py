@@ -41,7 +41,7 @@ import json, resource, sys, time
 from itertools import islice
 from pathlib import Path
 from torch_embers.mine.pages import make_page
-from torch_embers.mine.rest_records import item
+from torch_embers.mine.records.rest_records import item
 from torch_embers.store.records import Batch, SyncState
 from torch_embers.store.store import Store
 lines = [json.loads(line) for line in islice(open(sys.argv[2], "rb"), 24_000)]

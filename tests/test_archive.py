@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.errors import InputError, SourceError
-from torch_embers.mine import archive
-from torch_embers.mine.archive import ArchiveSource, Sieve, blocks_of_lines, read_archive, unpack
-from torch_embers.mine.archive_events import PAGE_KIND
+from torch_embers.mine.files import archive
+from torch_embers.mine.files.archive import ArchiveSource, Sieve, blocks_of_lines, read_archive, unpack
+from torch_embers.mine.files.archive_events import PAGE_KIND
 from torch_embers.mine.pages import make_page
 from torch_embers.store.records import Batch
 
@@ -529,7 +529,7 @@ def test_an_address_that_duckdb_cannot_read_gives_one_line_with_advice(monkeypat
         def execute(self, *_: object) -> None:
             raise duckdb.IOException("Failed to download extension httpfs\nfor https://h.example/a?token=secret\nmore")
 
-    monkeypatch.setattr("torch_embers.mine.archive.duckdb.connect", Unreachable)
+    monkeypatch.setattr("torch_embers.mine.files.archive.duckdb.connect", Unreachable)
     with pytest.raises(SourceError, match=r"https://h\.example/a.*download the file") as raised:
         mine(["https://h.example/a?token=secret"])
     assert "\n" not in str(raised.value)

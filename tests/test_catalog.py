@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from torch_embers import resources
-from torch_embers.mine.catalog import FILE, KIND, CatalogSource, read_catalog
+from torch_embers.mine.files.catalog import FILE, KIND, CatalogSource, read_catalog
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.runner import mine_catalog, replay
 from torch_embers.store.records import Batch

@@ -9,7 +9,7 @@ import pytest
 
 from torch_embers.errors import InputError
 from torch_embers.link.stage import link_changed
-from torch_embers.mine.commits import Change, Landed, add_commit
+from torch_embers.mine.git.commits import Change, Landed, add_commit
 from torch_embers.progress import Silent
 from torch_embers.store.records import Batch
 from torch_embers.store.store import Store

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from support import example_count
-from torch_embers.mine.cursor import (
+from torch_embers.mine.github.cursor import (
     Forward,
     LinkExpiredError,
     Listed,

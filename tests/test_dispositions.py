@@ -9,7 +9,7 @@ import pytest
 
 from support import run_embers
 from torch_embers.errors import InputError
-from torch_embers.mine import catalog, dispositions
+from torch_embers.mine.files import catalog, dispositions
 from torch_embers.mine.pages import make_page
 from torch_embers.resources import data_file
 from torch_embers.store.store import Store

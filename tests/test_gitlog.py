@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.errors import InputError
-from torch_embers.mine import git_records, gitlog, gitsizes, readers
-from torch_embers.mine.commits import pull_number
-from torch_embers.mine.git_records import read_git_log
-from torch_embers.mine.gitlog import GitSource
+from torch_embers.mine import readers
+from torch_embers.mine.git import git_records, gitlog, gitsizes
+from torch_embers.mine.git.commits import pull_number
+from torch_embers.mine.git.git_records import read_git_log
+from torch_embers.mine.git.gitlog import GitSource
 from torch_embers.mine.pages import make_page
 from torch_embers.store.records import Batch
 
@@ -310,7 +311,7 @@ def test_a_repository_without_commits_says_so(repository: Repository) -> None:
 
 
 def test_a_missing_git_says_so(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch_embers.mine.gitrepo.shutil.which", lambda _: None)
+    monkeypatch.setattr("torch_embers.mine.git.gitrepo.shutil.which", lambda _: None)
     with pytest.raises(InputError, match="git is not installed"):
         mine(repository.path)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_embers.mine import graphql_answers, graphql_records
 from torch_embers.mine.pages import make_page
+from torch_embers.mine.records import graphql_answers, graphql_records
 from torch_embers.store.readings import rounds
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from servers import stand_ins
 from support import assert_clean_error, client, graphql, rows, run_embers, snapshot
 from torch_embers.errors import EmbersError
 from torch_embers.mine import runner
-from torch_embers.mine.client import Patience
-from torch_embers.mine.graphql import GraphqlSource
-from torch_embers.mine.numbers import NumbersSource
+from torch_embers.mine.github.client import Patience
+from torch_embers.mine.github.graphql import GraphqlSource
+from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.mine.scope import Scope
 from torch_embers.store.store import Store
 

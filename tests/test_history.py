@@ -12,8 +12,8 @@ import pytest
 
 from torch_embers.link.stage import link_changed
 from torch_embers.mine import readers, runner
-from torch_embers.mine.commits import fixed_numbers, subject_of, title_and_body
-from torch_embers.mine.jsonl import KIND, JsonlSource
+from torch_embers.mine.files.jsonl import KIND, JsonlSource
+from torch_embers.mine.git.commits import fixed_numbers, subject_of, title_and_body
 from torch_embers.mine.pages import make_page
 from torch_embers.store.records import Batch, Commit, Item, PullFile
 from torch_embers.store.store import Store

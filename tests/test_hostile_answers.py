@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.mine import readers
-from torch_embers.mine.answers import object_fields, parsed, printed, shaped
 from torch_embers.mine.pages import make_page
-from torch_embers.mine.rest_records import BadRecordError
+from torch_embers.mine.records.answers import object_fields, parsed, printed, shaped
+from torch_embers.mine.records.rest_records import BadRecordError
 from torch_embers.store.tables import TABLES, to_arrow
 
 if TYPE_CHECKING:

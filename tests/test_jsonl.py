@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from support import assert_clean_error, rows, run_embers
 from torch_embers.errors import InputError
-from torch_embers.mine import jsonl, readers, record_files, runner
-from torch_embers.mine.jsonl import JsonlSource, chunks, comment_texts, read_jsonl, shape_of, shapes, to_rest
+from torch_embers.mine import readers, runner
+from torch_embers.mine.files import jsonl, record_files
+from torch_embers.mine.files.jsonl import JsonlSource, chunks, comment_texts, read_jsonl, shape_of, shapes, to_rest
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.source import DamagedFileError
 from torch_embers.store import tables

@@ -10,8 +10,9 @@ from servers import stand_ins
 from support import graphql, rows, snapshot
 from torch_embers import resources
 from torch_embers.errors import RateLimitError, UnknownRepositoryError
-from torch_embers.mine import graphql_records, runner
-from torch_embers.mine.numbers import NumbersSource
+from torch_embers.mine import runner
+from torch_embers.mine.github.numbers import NumbersSource
+from torch_embers.mine.records import graphql_records
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ import pytest
 from servers.tracker import Answered, Tracker, filled
 from support import graphql, rest, rows, run_embers, snapshot
 from torch_embers.errors import InputError, SourceError
-from torch_embers.mine import presence, runner
-from torch_embers.mine.numbers import NumbersSource
-from torch_embers.mine.presence import PresenceSource, found, held_items, query
+from torch_embers.mine import runner
+from torch_embers.mine.github import presence
+from torch_embers.mine.github.numbers import NumbersSource
+from torch_embers.mine.github.presence import PresenceSource, found, held_items, query
 from torch_embers.mine.refresh import wanted_numbers
 from torch_embers.store.store import Store
 

@@ -10,7 +10,7 @@ from servers.tracker import Tracker, filled
 from support import COMPARED, graphql, rest, rows, snapshot
 from torch_embers.errors import SourceError
 from torch_embers.mine import runner
-from torch_embers.mine.numbers import NumbersSource
+from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.errors import AuthenticationError, NotReachableError, RateLimitError, SourceError
-from torch_embers.mine.client import (
+from torch_embers.mine.github.client import (
     BudgetError,
     DeepPageError,
     GitHubClient,
@@ -25,7 +25,7 @@ from torch_embers.mine.client import (
     NotFoundError,
     Patience,
 )
-from torch_embers.mine.retry import Action, Decision, decide, decide_graphql, message_of, until_reset
+from torch_embers.mine.github.retry import Action, Decision, decide, decide_graphql, message_of, until_reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

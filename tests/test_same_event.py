@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support import rows
-from torch_embers.mine import rest_records, runner
+from torch_embers.mine import runner
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.readers import read
+from torch_embers.mine.records import rest_records
 from torch_embers.store.records import Batch, Event
 from torch_embers.store.store import Store
 

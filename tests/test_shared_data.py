@@ -14,7 +14,7 @@ import pytest
 
 from support import rows, snapshot
 from torch_embers.mine import runner
-from torch_embers.mine.jsonl import JsonlSource
+from torch_embers.mine.files.jsonl import JsonlSource
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pytest
 from servers.tracker import Answered, Tracker, filled
 from support import client, rest, rows
 from torch_embers.mine import runner
-from torch_embers.mine.cursor import LinkLoopError
-from torch_embers.mine.listing import Listing
-from torch_embers.mine.rest import timeline
+from torch_embers.mine.github.cursor import LinkLoopError
+from torch_embers.mine.github.listing import Listing
+from torch_embers.mine.github.rest import timeline
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

@@ -18,15 +18,16 @@ from torch_embers.errors import (
     RateLimitError,
     SourceError,
 )
-from torch_embers.mine import presence, refresh, runner
-from torch_embers.mine.archive import ArchiveSource
-from torch_embers.mine.client import GitHubClient, Patience, plain_http
-from torch_embers.mine.gitlog import GitSource
-from torch_embers.mine.graphql import GraphqlSource
-from torch_embers.mine.jsonl import JsonlSource
-from torch_embers.mine.numbers import RESUMED_WITHIN, NumbersSource
-from torch_embers.mine.presence import PresenceSource
-from torch_embers.mine.rest import RestSource
+from torch_embers.mine import refresh, runner
+from torch_embers.mine.files.archive import ArchiveSource
+from torch_embers.mine.files.jsonl import JsonlSource
+from torch_embers.mine.git.gitlog import GitSource
+from torch_embers.mine.github import presence
+from torch_embers.mine.github.client import GitHubClient, Patience, plain_http
+from torch_embers.mine.github.graphql import GraphqlSource
+from torch_embers.mine.github.numbers import RESUMED_WITHIN, NumbersSource
+from torch_embers.mine.github.presence import PresenceSource
+from torch_embers.mine.github.rest import RestSource
 from torch_embers.mine.scope import Scope, scope
 from torch_embers.normalize import now_utc
 from torch_embers.progress import Progress

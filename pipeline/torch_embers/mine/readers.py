@@ -6,22 +6,13 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.mine import (
-    archive_events,
-    catalog,
-    dispositions,
-    git_records,
-    gitsizes,
-    graphql_answers,
-    graphql_records,
-    jsonl,
-    rest_fields,
-    rest_records,
-)
-from torch_embers.mine.accounts import users
-from torch_embers.mine.answers import parsed, printed, shaped
+from torch_embers.mine.files import archive_events, catalog, dispositions, jsonl
+from torch_embers.mine.git import git_records, gitsizes
 from torch_embers.mine.pages import reject
-from torch_embers.mine.rest_records import BadRecordError
+from torch_embers.mine.records import graphql_answers, graphql_records, rest_fields, rest_records
+from torch_embers.mine.records.accounts import users
+from torch_embers.mine.records.answers import parsed, printed, shaped
+from torch_embers.mine.records.rest_records import BadRecordError
 from torch_embers.normalize import clean_text
 from torch_embers.store.readings import ITEM
 from torch_embers.store.records import Batch, Item, Page, Reading, Repository

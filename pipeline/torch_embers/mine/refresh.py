@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
-from torch_embers.mine.rest_records import MAX_NUMBER
+from torch_embers.mine.records.rest_records import MAX_NUMBER
 
 if TYPE_CHECKING:
     from torch_embers.mine.scope import Scope

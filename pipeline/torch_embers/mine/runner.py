@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from torch_embers.errors import EmbersError, ShortListingError, StoreMissingError
 from torch_embers.link.stage import LinkCounts, link_changed
-from torch_embers.mine import identity, readers
-from torch_embers.mine.catalog import CatalogSource
-from torch_embers.mine.client import BudgetError
-from torch_embers.mine.graphql import GraphqlSource
-from torch_embers.mine.live import LiveSource, Totals
-from torch_embers.mine.numbers import NumbersSource, waiting_batches
-from torch_embers.mine.presence import PresenceSource
-from torch_embers.mine.rest import RestSource
+from torch_embers.mine import readers
+from torch_embers.mine.files.catalog import CatalogSource
+from torch_embers.mine.github import identity
+from torch_embers.mine.github.client import BudgetError
+from torch_embers.mine.github.graphql import GraphqlSource
+from torch_embers.mine.github.live import LiveSource, Totals
+from torch_embers.mine.github.numbers import NumbersSource, waiting_batches
+from torch_embers.mine.github.presence import PresenceSource
+from torch_embers.mine.github.rest import RestSource
 from torch_embers.progress import Silent
 from torch_embers.store.records import Batch
 

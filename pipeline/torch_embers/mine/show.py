@@ -11,7 +11,7 @@ from torch_embers import console
 from torch_embers.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
-    from torch_embers.mine.client import GitHubClient
+    from torch_embers.mine.github.client import GitHubClient
     from torch_embers.mine.runner import Report
 
 

@@ -265,7 +265,7 @@ class Commit(Fetched):
     message: str | None = None
     pull_number: int | None = None
     line: str | None = None
-    """main, release, branch or foreign: where it stands in the history; see mine/commits.py."""
+    """main, release, branch or foreign: where it stands in the history; see mine/git/commits.py."""
     files: int | None = None
     """Files it changes; ``commit_files`` may hold fewer, or none where they are unknown."""
 
@@ -415,7 +415,7 @@ class SyncState:
     source: str
     stream: str
     cursor: str
-    """JSON, see mine/cursor.py."""
+    """JSON, see mine/github/cursor.py."""
     updated_at: str
 
 

@@ -48,7 +48,7 @@ COMMENT ON TABLE sync_state IS 'How far each stream of each source was read; com
 COMMENT ON COLUMN sync_state.repo IS 'Repository as owner/name.';
 COMMENT ON COLUMN sync_state.source IS 'The source.';
 COMMENT ON COLUMN sync_state.stream IS 'A listing within the source, e.g. items, issues, pulls.';
-COMMENT ON COLUMN sync_state.cursor IS 'JSON as of mine/cursor.py.';
+COMMENT ON COLUMN sync_state.cursor IS 'JSON as of mine/github/cursor.py.';
 COMMENT ON COLUMN sync_state.updated_at IS 'When it last moved (UTC).';
 
 CREATE TABLE rejects (

@@ -4,7 +4,7 @@ A wheel holds only the Python half of the source, so these numbers are **python 
 shown, and are never compared with totals that count C++ as well. Folders that hold only Python can be looked up line
 for line, ``torch/sparse`` and ``torch/nested`` among them.
 
-The rule is that of ``mine/gitlog.py``: a line is a line feed, so empty lines and comments count; symbolic links and
+The rule is that of ``mine/git/gitlog.py``: a line is a line feed, so empty lines and comments count; symbolic links and
 binary files do not. Only ``.py`` counts: of the ``.pyi`` of a wheel a large part is generated while it is built.
 """
 

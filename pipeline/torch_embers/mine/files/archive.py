@@ -21,18 +21,18 @@ from urllib.parse import urlsplit, urlunsplit
 import duckdb
 
 from torch_embers.errors import InputError, SourceError
-from torch_embers.mine.archive_events import (
+from torch_embers.mine.files.archive_events import (
     PAGE_KIND,
     READ_TYPES,
     EventLine,
     read_archive,
     repo_name,
 )
-from torch_embers.mine.pages import RAW_KEPT, make_page
+from torch_embers.mine.pages import make_page
 from torch_embers.mine.scope import Scope
 from torch_embers.mine.source import DamagedFileError, damage_report, read_cursor, sync_state
 from torch_embers.normalize import clean_text, iso_utc
-from torch_embers.store.records import Batch
+from torch_embers.store.records import RAW_KEPT, Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

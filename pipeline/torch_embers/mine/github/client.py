@@ -24,9 +24,9 @@ from github import Auth, Github
 from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester, RequestsResponse
 
 from torch_embers.errors import AuthenticationError, NotReachableError, RateLimitError, SourceError
-from torch_embers.mine.answers import shaped
-from torch_embers.mine.rest_records import whole
-from torch_embers.mine.retry import Action, Decision, decide, decide_graphql, growing_pause, number_of
+from torch_embers.mine.github.retry import Action, Decision, decide, decide_graphql, growing_pause, number_of
+from torch_embers.mine.records.answers import shaped
+from torch_embers.mine.records.rest_records import whole
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:

@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine import identity
-from torch_embers.mine.client import CursorRefusedError, GoneError, MovedError, NotFoundError, UnansweredError
-from torch_embers.mine.graphql import MOST_FAILED, GraphqlSource
-from torch_embers.mine.graphql_answers import FAILURE_KIND
-from torch_embers.mine.live import finish, together
+from torch_embers.mine.github import identity
+from torch_embers.mine.github.client import CursorRefusedError, GoneError, MovedError, NotFoundError, UnansweredError
+from torch_embers.mine.github.graphql import MOST_FAILED, GraphqlSource
+from torch_embers.mine.github.live import finish, together
+from torch_embers.mine.github.rest import timeline
 from torch_embers.mine.pages import make_page
-from torch_embers.mine.rest import timeline
+from torch_embers.mine.records.graphql_answers import FAILURE_KIND
 from torch_embers.mine.source import read_cursor
 from torch_embers.normalize import iso_utc, now_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from torch_embers.mine.live import LiveSource
-    from torch_embers.mine.rest import RestSource
+    from torch_embers.mine.github.live import LiveSource
+    from torch_embers.mine.github.rest import RestSource
     from torch_embers.mine.source import Source
     from torch_embers.store.records import Batch, Page
     from torch_embers.store.store import Waiting

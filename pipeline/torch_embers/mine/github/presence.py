@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.errors import SourceError
-from torch_embers.mine.graphql import GraphqlSource
-from torch_embers.mine.live import together
-from torch_embers.mine.numbers import NumbersSource
+from torch_embers.mine.github.graphql import GraphqlSource
+from torch_embers.mine.github.live import together
+from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.mine.source import read_cursor, sync_state
 from torch_embers.normalize import iso_utc, now_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from torch_embers.mine.rest import RestSource
+    from torch_embers.mine.github.rest import RestSource
     from torch_embers.store.records import Batch
     from torch_embers.store.store import Store
 

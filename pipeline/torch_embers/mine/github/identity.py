@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from torch_embers.errors import SourceError
 from torch_embers.mine import readers
-from torch_embers.mine.client import GoneError, NotFoundError
+from torch_embers.mine.github.client import GoneError, NotFoundError
 from torch_embers.mine.pages import make_page
 from torch_embers.store import renames
 
 if TYPE_CHECKING:
-    from torch_embers.mine.client import GitHubClient
-    from torch_embers.mine.live import LiveSource
+    from torch_embers.mine.github.client import GitHubClient
+    from torch_embers.mine.github.live import LiveSource
     from torch_embers.store.records import Page
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer

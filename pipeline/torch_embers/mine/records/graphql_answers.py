@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine.rest_records import whole
+from torch_embers.mine.records.rest_records import whole
 from torch_embers.normalize import clean_text
 from torch_embers.store.readings import FIELDS, ITEM
 from torch_embers.store.records import Batch, Reading

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
-from torch_embers.mine import commit_lines, rest_records
+from torch_embers.mine.files.record_files import CUT, SUFFIXES, TOO_LONG, base_suffix, lines_of
+from torch_embers.mine.git import commit_lines
 from torch_embers.mine.pages import make_page, reject
-from torch_embers.mine.record_files import CUT, SUFFIXES, TOO_LONG, base_suffix, lines_of
-from torch_embers.mine.rest_records import BadRecordError, parse_line
+from torch_embers.mine.records import rest_records
+from torch_embers.mine.records.rest_records import BadRecordError, parse_line
 from torch_embers.mine.source import DamagedFileError, damage_report, read_cursor, sync_state
 from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Batch, Comment, Page, PullFile, StatedLink

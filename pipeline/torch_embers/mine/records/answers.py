@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
-from torch_embers.mine.rest_records import BadRecordError, shown
+from torch_embers.mine.records.rest_records import BadRecordError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def printed(value: object) -> str:
 @cache
 def object_fields() -> frozenset[str]:
     """Fields of all queries that have a selection of their own."""
-    folder = resources.PACKAGE_DIR / "mine" / "queries"
+    folder = resources.PACKAGE_DIR / "mine" / "records" / "queries"
     texts = [re.sub(r"#.*", "", path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.graphql"))]
     found = {name for text in texts for name in _SELECTION.findall(_DECLARED.sub("{", text))}
     return frozenset(found | {"data"})

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import SourceError
-from torch_embers.mine.client import Answer, DeepPageError, GoneError, MovedError, NotFoundError
-from torch_embers.mine.cursor import (
+from torch_embers.mine.github.client import Answer, DeepPageError, GoneError, MovedError, NotFoundError
+from torch_embers.mine.github.cursor import (
     Forward,
     LinkExpiredError,
     Listed,
@@ -20,10 +20,10 @@ from torch_embers.mine.cursor import (
     load_sweep,
     sweep,
 )
-from torch_embers.mine.listing import Listing
-from torch_embers.mine.live import LiveSource, Totals, finish, until_passed
+from torch_embers.mine.github.listing import Listing
+from torch_embers.mine.github.live import LiveSource, Totals, finish, until_passed
 from torch_embers.mine.pages import make_page
-from torch_embers.mine.rest_records import number_of, whole
+from torch_embers.mine.records.rest_records import number_of, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -11,9 +11,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
-from torch_embers.mine import dispositions
+from torch_embers.mine.files import dispositions
 from torch_embers.mine.pages import make_page, reject
-from torch_embers.mine.rest_records import BadRecordError, labels_of, number_of, text, whole
+from torch_embers.mine.records.rest_records import BadRecordError, labels_of, number_of, text, whole
 from torch_embers.mine.source import read_cursor, sync_state
 from torch_embers.normalize import iso_utc
 from torch_embers.store.records import (

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine import rest_fields
 from torch_embers.mine.pages import reject
-from torch_embers.mine.rest_records import BadRecordError, login, parse_line, standing, text
+from torch_embers.mine.records import rest_fields
+from torch_embers.mine.records.rest_records import BadRecordError, login, parse_line, standing, text
 from torch_embers.normalize import iso_utc
 from torch_embers.store.records import Batch, Comment, Event, Item, Page
 from torch_embers.store.tables import FOLLOWS

@@ -7,8 +7,8 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine.commits import CHANGES, LARGEST, MAIN, Change, Landed, add_commit
-from torch_embers.mine.gitrepo import path_text
+from torch_embers.mine.git.commits import CHANGES, LARGEST, MAIN, Change, Landed, add_commit
+from torch_embers.mine.git.gitrepo import path_text
 from torch_embers.mine.pages import reject
 from torch_embers.normalize import clean_text
 from torch_embers.store.records import Batch, Page
@@ -16,7 +16,7 @@ from torch_embers.store.records import Batch, Page
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from torch_embers.mine.commits import Line
+    from torch_embers.mine.git.commits import Line
 
 LOG_KIND = "git.log"
 """Pages of older releases: line counts alone, nothing about the place of a commit in the history."""

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import UnknownRepositoryError
 from torch_embers.mine import readers
-from torch_embers.mine.client import GoneError, NotFoundError
-from torch_embers.mine.cursor import whole_second
+from torch_embers.mine.github.client import GoneError, NotFoundError
+from torch_embers.mine.github.cursor import whole_second
 from torch_embers.store.records import Batch, SyncState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.mine.client import GitHubClient
-    from torch_embers.mine.cursor import Listed
+    from torch_embers.mine.github.client import GitHubClient
+    from torch_embers.mine.github.cursor import Listed
     from torch_embers.mine.scope import Scope
     from torch_embers.mine.source import Source
     from torch_embers.store.records import Page

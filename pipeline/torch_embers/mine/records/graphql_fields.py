@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine import graphql_answers
-from torch_embers.mine.accounts import account
-from torch_embers.mine.rest_records import text, whole, word
+from torch_embers.mine.records import graphql_answers
+from torch_embers.mine.records.accounts import account
+from torch_embers.mine.records.rest_records import text, whole, word
 from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import (
     Check,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine.rest_records import login, text, whole
+from torch_embers.mine.records.rest_records import login, text, whole
 from torch_embers.store.records import User
 
 if TYPE_CHECKING:

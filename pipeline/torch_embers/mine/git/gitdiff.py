@@ -10,13 +10,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torch_embers.mine.git_records import FIELDS
-from torch_embers.mine.gitrepo import MissingObjectError
+from torch_embers.mine.git.git_records import FIELDS
+from torch_embers.mine.git.gitrepo import MissingObjectError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torch_embers.mine.gitrepo import Clone
+    from torch_embers.mine.git.gitrepo import Clone
 
 RENAME_LIMIT = 400
 """Files per side above which git compares no contents to find renames: the effort is quadratic."""

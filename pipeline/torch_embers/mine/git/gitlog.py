@@ -16,11 +16,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_embers.errors import InputError
-from torch_embers.mine.commits import BRANCH, FOREIGN, RELEASE
-from torch_embers.mine.git_records import HISTORY_KIND, PATHLESS, SHA, header, moment, read_git_log
-from torch_embers.mine.gitdiff import print_commits
-from torch_embers.mine.gitrepo import Clone, MissingObjectError
-from torch_embers.mine.gitsizes import MISSING, RELEASE_TAG, SIZES_KIND, Sizes, read_code_size
+from torch_embers.mine.git.commits import BRANCH, FOREIGN, RELEASE
+from torch_embers.mine.git.git_records import HISTORY_KIND, PATHLESS, SHA, header, moment, read_git_log
+from torch_embers.mine.git.gitdiff import print_commits
+from torch_embers.mine.git.gitrepo import Clone, MissingObjectError
+from torch_embers.mine.git.gitsizes import MISSING, RELEASE_TAG, SIZES_KIND, Sizes, read_code_size
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.scope import Scope
 from torch_embers.mine.source import read_cursor, sync_state

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine.commits import CHANGES, MAIN, Change, Landed, add_commit, subject_of
-from torch_embers.mine.git_records import SHA
-from torch_embers.mine.rest_records import BadRecordError, whole
+from torch_embers.mine.git.commits import CHANGES, MAIN, Change, Landed, add_commit, subject_of
+from torch_embers.mine.git.git_records import SHA
+from torch_embers.mine.records.rest_records import BadRecordError, whole
 from torch_embers.normalize import clean_text, iso_utc
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine import graphql_answers, graphql_fields, graphql_records
-from torch_embers.mine.client import CursorRefusedError, NotFoundError, UnansweredError
-from torch_embers.mine.cursor import (
+from torch_embers.mine.github.client import CursorRefusedError, NotFoundError, UnansweredError
+from torch_embers.mine.github.cursor import (
     Forward,
     LinkExpiredError,
     Listed,
@@ -19,14 +18,15 @@ from torch_embers.mine.cursor import (
     load_sweep,
     sweep,
 )
-from torch_embers.mine.graphql_answers import LISTINGS
-from torch_embers.mine.live import LiveSource, Totals, finish, until_passed
+from torch_embers.mine.github.live import LiveSource, Totals, finish, until_passed
 from torch_embers.mine.pages import make_page
+from torch_embers.mine.records import graphql_answers, graphql_fields, graphql_records
+from torch_embers.mine.records.graphql_answers import LISTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from torch_embers.mine.client import Answer
+    from torch_embers.mine.github.client import Answer
     from torch_embers.store.records import Batch, Page
 
 ISSUE_PAGE, PULL_PAGE = 41, 35

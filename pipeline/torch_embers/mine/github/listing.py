@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from torch_embers.errors import ShortListingError, SourceError
-from torch_embers.mine.client import Answer, DeepPageError
-from torch_embers.mine.cursor import LinkExpiredError, LinkLoopError, Listed, whole_second
+from torch_embers.mine.github.client import Answer, DeepPageError
+from torch_embers.mine.github.cursor import LinkExpiredError, LinkLoopError, Listed, whole_second
 
 if TYPE_CHECKING:
-    from torch_embers.mine.client import GitHubClient
+    from torch_embers.mine.github.client import GitHubClient
 
 EMPTY_TRIES = 3
 """How often a page that cannot be empty is asked for again."""

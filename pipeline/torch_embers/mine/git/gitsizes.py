@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from torch_embers.link.components import Component, Components
-from torch_embers.mine.gitrepo import Clone, path_text
+from torch_embers.mine.git.gitrepo import Clone, path_text
 from torch_embers.mine.pages import reject
 from torch_embers.normalize import iso_utc
 from torch_embers.store.records import Batch, CodeSize, Page

@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
-from torch_embers.mine import graphql_answers, graphql_fields
-from torch_embers.mine.accounts import account, users
-from torch_embers.mine.answers import printed
-from torch_embers.mine.graphql_fields import NO_EVENTS
 from torch_embers.mine.pages import reject
-from torch_embers.mine.rest_records import BadRecordError, flag, number_of, stated, text, whole, word
+from torch_embers.mine.records import graphql_answers, graphql_fields
+from torch_embers.mine.records.accounts import account, users
+from torch_embers.mine.records.answers import printed
+from torch_embers.mine.records.graphql_fields import NO_EVENTS
+from torch_embers.mine.records.rest_records import BadRecordError, flag, number_of, stated, text, whole, word
 from torch_embers.normalize import clean_text, iso_utc
 from torch_embers.store.records import Batch, Comment, Event, Item, PullFile, StatedLink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torch_embers.mine.graphql_answers import Place, Problem
+    from torch_embers.mine.records.graphql_answers import Place, Problem
     from torch_embers.store.records import Page, Reading
 
 _CAMEL = re.compile(r"(?<!^)(?=[A-Z])")
@@ -31,8 +31,8 @@ _FURTHER = re.compile(r"(?P<name>\w+) of #(?P<number>\d+) ")
 
 def query(name: str) -> str:
     """Text of a query together with the fragments it uses (GraphQL refuses unused ones)."""
-    body = resources.package_file("mine", "queries", f"{name}.graphql").read_text(encoding="utf-8")
-    fragments = resources.package_file("mine", "queries", "fragments.graphql").read_text(encoding="utf-8")
+    body = resources.package_file("mine", "records", "queries", f"{name}.graphql").read_text(encoding="utf-8")
+    fragments = resources.package_file("mine", "records", "queries", "fragments.graphql").read_text(encoding="utf-8")
     known = {part.split()[1]: part for part in re.split(r"(?m)^(?=fragment )", fragments)[1:]}
     wanted: list[str] = []
     todo = [body]

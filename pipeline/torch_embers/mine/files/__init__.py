@@ -1,0 +1,1 @@
+"""Sources that are files: the catalog, JSON Lines, GH Archive."""

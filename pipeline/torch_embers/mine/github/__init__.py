@@ -1,0 +1,1 @@
+"""The live tracker: client, listings and their cursors, what no listing shows."""

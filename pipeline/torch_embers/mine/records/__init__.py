@@ -1,0 +1,1 @@
+"""GitHub's JSON, as REST and GraphQL send it, to records of the store. Pure: no network, no database."""
