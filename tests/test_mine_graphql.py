@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.servers
 REPO = "pytorch/pytorch"
 QUERIES = sorted(
-    p.stem for p in (resources.PACKAGE_DIR / "mine" / "queries").glob("*.graphql") if p.stem != "fragments"
+    p.stem for p in (resources.PACKAGE_DIR / "mine" / "records" / "queries").glob("*.graphql") if p.stem != "fragments"
 )
 
 
