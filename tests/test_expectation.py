@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from support import example_count
 from torch_embers.oracles.signature import Signature, parse
-from torch_embers.repro.expectation import Expectation, PrintedOutput, infer, shows
+from torch_embers.repro.expectation import Expectation, infer, shows
+from torch_embers.repro.values import PrintedOutput
 
 TRACEBACK = """Traceback (most recent call last):
   File "a.py", line 3, in <module>
@@ -163,17 +164,35 @@ def test_a_mismatch_is_shown_by_the_same_print() -> None:
     )
     assert shows(found, None, "hello\ntensor([3.1416,   2.])\n")
     assert not shows(found, None, "tensor([1., 2.])")
-    assert shows(said("False"), None, "True\nFalse\n")
-    assert not shows(said("False"), None, "True")
-    assert shows(said(title="sum gives nan"), None, "tensor(nan)")
+    assert shows(said(title="sum gives nan"), None, "tensor(nan)") is None
 
 
-def test_inputs_that_are_printed_again_are_no_failure_where_the_last_value_differs() -> None:
-    lines = "a\nb\nc\nd\ne\nvalues=tensor([4, 4])"
+def test_a_run_must_print_every_wrong_line_in_order_and_no_volatile_one() -> None:
+    lines = "a\nb\nc\nd\ne\nvalues=tensor([4, 4])\nobject at 0x7f00aa00bb00\ntook 3.1 ms"
     found = infer([PrintedOutput(lines)], "print(x)", "", "min() gives wrong indices")
     assert found.kind == "mismatch"
-    assert shows(found, None, lines)
+    assert shows(found, None, "a\nb\nc\nd\ne\nvalues=tensor([4, 4])\n")
     assert not shows(found, None, lines.replace("4, 4", "1, 2"))
+    assert not shows(found, None, lines.replace("a\n", ""))
+    assert not shows(found, None, "values=tensor([4, 4])\na\nb\nc\nd\ne\n")
+
+
+def test_of_values_that_are_partly_right_only_the_wrong_lines_count() -> None:
+    outputs = [PrintedOutput("x 1\nsum 5", "Output:"), PrintedOutput("x 1\nsum 6", "Expected output:")]
+    found = infer(outputs, "", "", "")
+    assert (found.actual, found.doubt) == (("sum 5",), "")
+    assert shows(found, None, "x 1\nsum 5\n")
+    assert not shows(found, None, "x 1\nsum 6\n")
+
+
+def test_an_assertion_without_words_counts_where_the_script_makes_it() -> None:
+    found = said(code="assert f(x) == y")
+    assert shows(found, Signature("assertion", "AssertionError", "", "x77.py:<module>"), "")
+    assert not shows(found, Signature("assertion", "AssertionError", "", "lowering.py:full"), "")
+    tested = said(code="torch.testing.assert_close(a, b)")
+    words = "Tensor-likes are not close! Mismatched elements: N / N"
+    assert shows(tested, Signature("assertion", "AssertionError", words, "_comparison.py:assert_close"), "")
+    assert not shows(tested, Signature("assertion", "AssertionError", "", "lowering.py:full"), "")
 
 
 def test_a_mismatch_of_sizes_is_no_wrong_value() -> None:

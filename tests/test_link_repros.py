@@ -116,8 +116,22 @@ def test_asking_again_reads_nothing_and_a_new_text_is_read(store: Store) -> None
             "INSERT INTO comments (repo, number, comment_id, body) VALUES ('pytorch/pytorch', 3, 'c', 'x')"
         )
     assert link.link_repros(store, None, Quiet()).read == 2
-    assert found(store)[2] == ("extracted", "x2", None)
+    assert found(store)[2] == ("extracted", "x2", "needs_review"), "its title complains of a value"
     assert_one_row_each(store)
+
+
+def test_a_script_whose_failure_the_report_does_not_tell_waits_for_a_person(store: Store) -> None:
+    done = link.link_repros(store, None, Quiet())
+    assert done.needs_review == 0
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        connection.execute(
+            "UPDATE items SET title = 'flip does not validate its axes', content_hash = 'n' WHERE number = 1"
+        )
+    assert link.link_repros(store, None, Quiet()).needs_review == 1
+    assert found(store)[1] == ("extracted", "x1", "needs_review")
+    [detail] = rows(store.path, "SELECT detail FROM extractions WHERE number = 1")
+    assert detail == ("from body; the title asks for an error: the one that is shown may be right",)
+    assert bank.load(store, ["x1"])[0].review == "the title asks for an error: the one that is shown may be right"
 
 
 def test_a_case_by_hand_takes_the_place_of_an_extracted_one_and_gives_it_back(

@@ -55,6 +55,7 @@ class Declared:
     signature: Any = MISMATCH
     prints: tuple[str, ...] = ()
     evidence: str = ""
+    review: str = ""
 
 
 def traceback(line: str) -> str:
@@ -120,6 +121,31 @@ def test_a_script_that_only_prints_is_held_to_the_lines_of_its_report(
     prints: tuple[str, ...], printed: str, outcome: Outcome
 ) -> None:
     assert observe(Declared("output", MISMATCH, prints), Ended(0, stdout=printed)).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        Ended(0, stdout="False\n"),
+        Ended(0, stdout="True\n"),
+        Ended(1, stderr=traceback("ValueError: x")),
+        Ended(None, 11, "signalled"),
+    ],
+)
+def test_a_script_whose_expected_outcome_needs_review_is_evidence_for_nothing(run: Ended) -> None:
+    waiting = Declared("output", MISMATCH, ("False",), review="only 'False' is shown")
+    seen = observe(waiting, run)
+    assert seen.outcome == "cannot_run"
+    assert seen.detail.startswith("needs review: only 'False' is shown (seen: ")
+    told_in_words = Declared("output", MISMATCH, (), review="no values")
+    assert observe(told_in_words, Ended(0, stdout="1\n")).detail.startswith("needs review: no values")
+
+
+def test_a_limit_is_no_reviewed_failure_either() -> None:
+    waiting = Declared("exception", parse_family("hang"), review="it may only be slow")
+    assert observe(waiting, Ended(None, None, "timeout")).outcome == "cannot_run"
+    missing = Declared("exception", parse_family("ValueError"), review="x")
+    assert observe(missing, Ended(1, stderr=traceback("ImportError: y"))).detail == "ImportError: y"
 
 
 def test_a_case_that_judges_itself_may_declare_the_signal_that_heap_damage_ends_in() -> None:

@@ -45,6 +45,7 @@ KEYS = frozenset(
         "finalise",
         "prints",
         "evidence",
+        "review",
         *SCHEMES,
     }
 )
@@ -107,6 +108,7 @@ class Case:
         finalise: whether the interpreter must be ended in full, for crashes at exit.
         prints: lines that the reporter's run printed; an extracted script is held against them.
         evidence: the words of the report that the signature was read from.
+        review: why a person must say what a run should show; empty where nothing is in doubt.
         hash: of everything that decides a verdict.
     """
 
@@ -127,6 +129,7 @@ class Case:
     finalise: bool
     prints: tuple[str, ...]
     evidence: str
+    review: str
     hash: str
 
     @property
@@ -204,6 +207,7 @@ def parse(text: str, name: str, origin: Origin = "curated") -> Case:
         finalise=embers.get("finalise", False) is True,
         prints=tuple(_texts(embers, "prints", name)),
         evidence=str(embers.get("evidence", "")),
+        review=str(embers.get("review", "")),
         hash=case_hash(text, tree, meta, origin),
     )
     if not any(need.what == "device" for need in case.needs):

@@ -1,11 +1,13 @@
 """How a report says that it fails: the signature to look for in a run, and where in the text it was found.
 
 What a program printed counts before comments in its code, those before sentences, and an exception or a signal before
-words that are common in any report. Where none of this is found, nothing is claimed.
+words that are common in any report. Where none of this is found, nothing is claimed. Where it is found, but the text
+does not say clearly that this is what is wrong, the expectation carries a doubt (``doubt.py``) and waits for a person.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,20 +16,18 @@ from typing import TYPE_CHECKING, Literal
 from torch_embers.oracles.signature import Family, Signature, any_matches, from_traceback, of_exception, parse
 from torch_embers.repro import rules
 from torch_embers.repro.budget import spend
+from torch_embers.repro.doubt import Claim, doubt
+from torch_embers.repro.values import PrintedOutput, is_aside, prints_again, values, without_volatile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-Where = Literal["output", "code", "prose", "title", ""]
+Where = Literal["output", "check", "code", "prose", "title", ""]
 
 _WORD = re.compile(r"[A-Za-z_]{2,60}")
-_NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,3})?")
 _PLACE = re.compile(r" (?:at|in file|\() ?(?:PATH|\.\./|\S{1,80}\.(?:cpp|h|cu|py)\b)")
 _LONGEST_EVIDENCE = 300
-_LINES_COMPARED = 40
-_SAME_LINES = 0.8
-"""Share of the reported lines that a run must print again: addresses, times and versions differ."""
 _TITLE = 400
 _KEPT = 128
 """Texts whose failures are kept: each candidate script of an item is held against the same outputs and sentences."""
@@ -36,28 +36,17 @@ _OF_ANOTHER_CLASS = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class PrintedOutput:
-    """Something that a report says was printed.
-
-    Attributes:
-        text: what was printed.
-        before: the line of prose above it, which may say "expected" or "actual".
-    """
-
-    text: str
-    before: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Expectation:
     """The failure that a report tells of.
 
     Attributes:
         signature: any of its members counts; empty where the text does not say.
-        where: kind of evidence: output, code (comment or assertion in the script), prose or title.
+        where: kind of evidence: output, check (an assertion or error of the script itself), code (a comment in it),
+            prose or title.
         evidence: the words it was read from, at most 300 characters.
-        actual: lines that the reporter's run printed.
+        actual: lines that the reporter's run printed and that are wrong, as far as the text tells them from right ones.
         expected: lines that it should have printed.
+        doubt: why a person must say what a run should show; empty where the text is clear.
     """
 
     signature: Family = ()
@@ -65,6 +54,7 @@ class Expectation:
     evidence: str = ""
     actual: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
+    doubt: str = ""
 
     @property
     def kind(self) -> str:
@@ -85,24 +75,29 @@ def infer(outputs: Sequence[PrintedOutput], code: str, prose: str, title: str) -
     spend(len(code))
     limit = own.limits.output_chars
     is_wanted = own.exception.wanted.search(title[:_TITLE]) is not None
-    actual, expected = _values(outputs)
+    shown = values(outputs)
+    failures = [one.text[-limit:] for one in outputs if not is_aside(one)]
     steps: list[tuple[Where, Found | None]] = [
-        ("output", _first(_from_output(shown.text[-limit:]) for shown in outputs if not _is_expected(shown))),
+        ("output", _first(map(_from_output, failures))),
+        ("check", _from_check(code)),
         ("code", None if is_wanted else _from_comments(code[:limit])),
-        ("output", _from_values(outputs, actual, expected)),
+        ("output", _from_values(shown.actual, shown.expected)),
         ("prose", None if is_wanted else _from_sentence(prose[:limit], definite=True)),
         ("title", _from_sentence(title[:_TITLE], definite=True)),
+        ("check", _from_assertion(code)),
         ("title", _from_sentence(title[:_TITLE], definite=False)),
         ("prose", _from_sentence(prose[:limit], definite=False)),
         ("code", _from_contradiction(code[:limit])),
-        ("code", _from_assertion(code)),
-        ("output", _from_prints(actual)),
+        ("output", _from_prints(shown.actual)),
     ]
     for where, found in steps:
         if found is not None:
             signature, evidence = found
-            return Expectation(_family(signature, code), where, evidence[:_LONGEST_EVIDENCE], actual, expected)
-    return Expectation((), "", "", actual, expected)
+            errors = {str(one) for one, _ in filter(None, map(_from_output, failures))}
+            claim = Claim(signature, where, evidence, shown, outputs, code, title[:_TITLE], len(errors))
+            family = _family(signature, code)
+            return Expectation(family, where, evidence[:_LONGEST_EVIDENCE], shown.wrong, shown.expected, doubt(claim))
+    return Expectation((), "", "", shown.wrong, shown.expected, "the text does not say how it fails")
 
 
 Found = tuple[Signature, str]
@@ -198,14 +193,8 @@ def _from_contradiction(code: str) -> Found | None:
     return next(((Signature("mismatch"), text) for text in _comments(code) if contradiction.search(text)), None)
 
 
-def _from_values(outputs: Sequence[PrintedOutput], actual: Sequence[str], expected: Sequence[str]) -> Found | None:
-    """Printed values that show the fault: a comparison that fails, a NaN, a value beside the expected one."""
-    own = rules.load()
-    text = "\n".join(actual)
-    for pattern in (own.values.false, own.values.nan):
-        match = pattern.search(text)
-        if match and outputs:
-            return Signature("mismatch"), _around(text, match.start())
+def _from_values(actual: Sequence[str], expected: Sequence[str]) -> Found | None:
+    """Printed values beside those that should have been printed."""
     if expected and actual:
         return Signature("mismatch"), f"expected {expected[0][:120]}, got {actual[0][:120]}"
     return None
@@ -233,37 +222,63 @@ def _from_sentence(text: str, *, definite: bool) -> Found | None:
     return None
 
 
+def _from_check(code: str) -> Found | None:
+    """An error that the script raises itself when it finds the fault: ``if bad: raise AssertionError("...")``."""
+    own = rules.load()
+    if "raise " not in code:
+        return None
+    raised = [node.exc for node in ast.walk(_guarded(code)) if isinstance(node, ast.Raise)]
+    checks = [call for call in raised if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.args]
+    if len(checks) != 1:
+        return None
+    [check] = checks
+    message = _literal(check.args[0])
+    if len(_WORD.findall(message)) < own.review.words or not isinstance(check.func, ast.Name):
+        return None
+    return declared(of_exception(check.func.id, message)), f"raise {check.func.id}: {message}"
+
+
+def _guarded(code: str) -> ast.Module:
+    """The statements that a script runs by itself, without its functions and classes."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module(body=[], type_ignores=[])
+    kept = [node for node in tree.body if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]
+    return ast.Module(body=kept, type_ignores=[])
+
+
+def _literal(node: ast.expr) -> str:
+    """The beginning of a text, up to the first value in it."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=[ast.Constant(value=str(text)), *_]):
+            return text
+        case _:
+            return ""
+
+
+_TESTERS = {
+    "torch.testing.assert": "are not",
+    "self.assert": "not",
+    "np.testing.assert": "not equal",
+    "numpy.testing.assert": "not equal",
+}
+"""Beginnings of calls that compare, and words that all their messages have."""
+
+
 def _from_assertion(code: str) -> Found | None:
     for line in code.split("\n"):
-        tested = line.lstrip().startswith(("torch.testing.assert", "self.assert", "np.testing.assert"))
-        if tested or line.startswith(("assert ", "assert(")):  # those within functions check arguments
+        tested = next((words for start, words in _TESTERS.items() if line.lstrip().startswith(start)), None)
+        if tested is not None:
+            return Signature("assertion", "AssertionError", tested), line.strip()
+        if line.startswith(("assert ", "assert(")):  # those within functions check arguments
             return Signature("assertion", "AssertionError"), line.strip()
     return None
 
 
-# --- printed values -----------------------------------------------------------------------------------------------
-
-
-def _is_expected(shown: PrintedOutput) -> bool:
-    return bool(rules.load().values.expected.search(shown.before[:300]))
-
-
-def _values(outputs: Sequence[PrintedOutput]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Lines that were printed, and lines that should have been."""
-    actual: list[str] = []
-    expected: list[str] = []
-    for shown in outputs:
-        if _is_expected(shown):
-            expected.extend(_lines(shown.text))
-        elif not actual and "Traceback" not in shown.text:
-            actual.extend(_lines(shown.text))
-    return tuple(actual[:_LINES_COMPARED]), tuple(expected[:_LINES_COMPARED])
-
-
-def _lines(text: str) -> Iterator[str]:
-    for line in text.split("\n")[: 4 * _LINES_COMPARED]:
-        if line.strip():
-            yield line.strip()[:_LONGEST_EVIDENCE]
+# --- held against a run -------------------------------------------------------------------------------------------
 
 
 def shows(expectation: Expectation, seen: Signature | None, printed: str) -> bool | None:
@@ -280,17 +295,16 @@ def shows(expectation: Expectation, seen: Signature | None, printed: str) -> boo
     if not expectation.signature:
         return None
     if seen is not None:
+        if seen.kind == "assertion" and not expectation.signature[0].message and not _OWN_FRAME.search(seen.place):
+            return False  # an assertion without words counts where the script makes it, not within torch
         return any_matches(expectation.signature, seen) or any(_alike(own, seen) for own in expectation.signature)
     if expectation.kind != "mismatch":
         return None if expectation.kind == "slow" else False
-    own = rules.load()
-    if own.values.false.search("\n".join(expectation.actual)):
-        return bool(own.values.false.search(printed))
-    if own.values.nan.search("\n".join(expectation.actual) or expectation.evidence):
-        return bool(own.values.nan.search(printed))
-    if not expectation.actual:
-        return None
-    return _printed_again(expectation.actual, printed)
+    wrong = without_volatile(expectation.actual)
+    return prints_again(printed, wrong) if wrong else None
+
+
+_OWN_FRAME = re.compile(r"(?:^|-)x\d{1,9}\.py:|^<(?:stdin|string|ipython)")
 
 
 def _alike(own: Signature, seen: Signature) -> bool:
@@ -301,17 +315,3 @@ def _alike(own: Signature, seen: Signature) -> bool:
     shared = {word.lower() for word in _WORD.findall(seen.message)}
     needed = rules.load().exception.likeness if own.type == seen.type else _OF_ANOTHER_CLASS
     return len(wanted) > 1 and len(wanted & shared) >= needed * len(wanted)
-
-
-def _printed_again(lines: Sequence[str], printed: str) -> bool:
-    """Whether nearly all reported lines are there, and the last one: inputs are printed first, the wrong value last."""
-    printed_lines = {_rounded(line) for line in printed.split("\n")}
-    if _rounded(lines[-1]) not in printed_lines:
-        return False
-    again = sum(1 for line in lines if _rounded(line) in printed_lines)
-    return again >= _SAME_LINES * len(lines)
-
-
-def _rounded(line: str) -> str:
-    """A line with its numbers to three digits and its blanks single."""
-    return " ".join(_NUMBER.sub(lambda m: f"{float(m[0]):.3g}", line[:_LONGEST_EVIDENCE]).split())

@@ -17,10 +17,12 @@ from torch_embers.repro import rules
 from torch_embers.repro.blocks import Block, blocks
 from torch_embers.repro.budget import OverBudgetError, limited
 from torch_embers.repro.complete import Completed, complete, from_session
-from torch_embers.repro.expectation import Expectation, PrintedOutput, infer
+from torch_embers.repro.doubt import doubt_of_edits
+from torch_embers.repro.expectation import Expectation, infer
 from torch_embers.repro.markup import prose
 from torch_embers.repro.names import bound, undefined
 from torch_embers.repro.repair import repair
+from torch_embers.repro.values import PrintedOutput
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,6 +44,8 @@ _EXTENSION = re.compile(
     r"cpp_extension|load_inline|CUDAExtension|CppExtension|torch/extension\.h|PYBIND11_MODULE|TORCH_LIBRARY"
 )
 _PRINTED = frozenset({"traceback", "output", "broken", "graph", "shell"})
+_MAY_SHOW_ERROR = frozenset({"config", "cpp", "other"})
+"""Kinds of blocks that are taken for an output where they end in an error: its advice looks like settings or code."""
 _NOT_CODE = {
     "cpp": "not_python",
     "other": "not_python",
@@ -293,6 +297,9 @@ def _ranked(item: ItemText, all_blocks: Sequence[Block], script: _CandidateScrip
     outputs = _outputs(all_blocks, script)
     expectation = infer(outputs, code, said, item.title)
     completed = complete(code, title=item.title, evidence=expectation.evidence)
+    if not expectation.doubt:
+        changed = doubt_of_edits(expectation.kind, expectation.actual, completed.edits)
+        expectation = replace(expectation, doubt=changed)
     return _Ranked(_rank(item, script, completed, outputs, order), script, completed, expectation)
 
 
@@ -342,13 +349,21 @@ def _identifiers(text: str) -> set[str]:
 def _outputs(all_blocks: Sequence[Block], script: _CandidateScript) -> tuple[PrintedOutput, ...]:
     """What was printed: by the script's own blocks, then in the blocks behind it, then anywhere in the text."""
     used = {part.place for part in script.parts}
-    shown = [PrintedOutput(text) for part in script.parts for text in part.block.outputs]
+    shown = [PrintedOutput(text, own=True) for part in script.parts for text in part.block.outputs]
     last = max(used)
-    behind = [place for place in range(last + 1, len(all_blocks)) if all_blocks[place].kind in _PRINTED]
-    ahead = [place for place in range(last) if all_blocks[place].kind in _PRINTED and place not in used]
+    printed = [place for place, block in enumerate(all_blocks) if place not in used and _is_printed(block)]
+    behind = [place for place in printed if place > last]
+    ahead = [place for place in printed if place < last]
     for place in [*behind, *ahead]:
         shown.extend(PrintedOutput(text, all_blocks[place].before) for text in all_blocks[place].outputs)
     return tuple(shown)
+
+
+def _is_printed(block: Block) -> bool:
+    if block.kind in _PRINTED:
+        return True
+    error = rules.load().exception.line
+    return block.kind in _MAY_SHOW_ERROR and any(error.search(text[:20_000]) for text in block.outputs)
 
 
 # --- results ------------------------------------------------------------------------------------------------------
@@ -376,10 +391,19 @@ def _extraction(item: ItemText, best: _Ranked, where: str) -> Extraction:
         best.completed.script if best.completed.runnable else "",
         tuple(edits),
         best.completed.requires,
-        best.expectation,
+        _of_comment(item, best.expectation) if where != "body" else best.expectation,
         tuple(part.block.line for part in parts),
         where,
     )
+
+
+def _of_comment(item: ItemText, expectation: Expectation) -> Expectation:
+    """What a comment shows is the report's failure only where title or body name it: it may be what now happens."""
+    named = expectation.signature[0].type if expectation.signature else ""
+    told = bool(named) and named in f"{item.title}\n{prose(item.body)}"
+    if expectation.doubt or expectation.kind in ("signal", "hang") or told:
+        return expectation
+    return replace(expectation, doubt="a comment shows it, title and body do not name it")
 
 
 def _without_code(item: ItemText, all_blocks: Sequence[Block]) -> Extraction:

@@ -34,6 +34,8 @@ STATED = "stated"
 """Reason where data/cases/uncovered.toml says why there is no case."""
 REFUSED = "fragment"
 """Reason where a script was found, but makes no valid case."""
+NEEDS_REVIEW = "needs_review"
+"""Reason where there is a script, and a person must say what it should show."""
 EXTRACTED, NOT_POSSIBLE = "extracted", "not_possible"
 
 
@@ -45,12 +47,14 @@ class Linked:
         candidates: how many there are; each has one row.
         statuses: candidates by status.
         reasons: candidates without a case by reason.
+        needs_review: candidates whose script waits for a person to say what it should show.
         read: texts that were looked at now.
     """
 
     candidates: int
     statuses: Mapping[str, int]
     reasons: Mapping[str, int]
+    needs_review: int
     read: int
 
 
@@ -111,6 +115,8 @@ def case_of(item: ItemText, found: Extraction) -> Case:
         "prints": [_printable(line) for line in expected.actual],
         "evidence": _printable(expected.evidence),
     }
+    if expected.doubt:
+        entries["review"] = _printable(expected.doubt)
     summary = f"Extracted from {item.repo}#{item.number}: {_printable(item.title)}"
     quoted = summary.replace("\\", "/").replace('"', "'")
     text = "\n".join([*metadata_lines(entries), f'"""{quoted}"""', "", found.script])
@@ -219,7 +225,10 @@ def _decided(
         case = case_of(item, found)
     except CaseError as error:
         return row | {"reason": REFUSED, "detail": str(error)[:300]}, None, None
-    return row | {"status": EXTRACTED, "name": case.name, "detail": f"from {found.found_in}"}, case, found
+    row |= {"status": EXTRACTED, "name": case.name, "detail": f"from {found.found_in}"}
+    if case.review:
+        row |= {"reason": NEEDS_REVIEW, "detail": f"from {found.found_in}; {case.review}"}
+    return row, case, found
 
 
 def _artifacts(case: Case, found: Extraction, moment: str) -> Iterator[dict[str, Any]]:
@@ -249,4 +258,5 @@ def _counted(store: Store, repo: str | None, read: int) -> Linked:
         ).fetchall()
     statuses = Counter(status for status, _ in found)
     reasons = Counter(reason for status, reason in found if status == NOT_POSSIBLE)
-    return Linked(int(candidates), dict(statuses), dict(reasons.most_common()), read)
+    waiting = sum(status == EXTRACTED and reason == NEEDS_REVIEW for status, reason in found)
+    return Linked(int(candidates), dict(statuses), dict(reasons.most_common()), waiting, read)

@@ -213,8 +213,23 @@ class _Values(Explained):
     actual: LinePattern
     expected: LinePattern
     contradiction: LinePattern
-    false: LinePattern
-    nan: LinePattern
+    aside: LinePattern
+    environment: LinePattern
+    volatile: LinePattern
+    trivial: LinePattern
+    old_form: LinePattern
+
+
+class _Review(Explained):
+    asks_for_error: Pattern
+    about_message: Pattern
+    about_cost: Pattern
+    about_value: Pattern
+    about_failure: Pattern
+    is_right: Pattern
+    hangs: Pattern
+    words: int
+    changed: frozenset[str]
 
 
 class _Prefer(Explained):
@@ -241,6 +256,7 @@ class Rules(Entry):
     symptoms: tuple[Symptom, ...] = Field(alias="symptom")
     exception: _Exception
     values: _Values
+    review: _Review
     prefer: _Prefer
     reason_entries: tuple[_Reason, ...] = Field(alias="reason")
     action_entries: tuple[_Action, ...] = Field(alias="action")

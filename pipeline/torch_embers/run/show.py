@@ -73,6 +73,8 @@ def print_linked(done: Linked) -> None:
     out = stdout()
     counted = ", ".join(f"{count:,} {status}" for status, count in sorted(done.statuses.items()))
     out.print(f"{done.candidates:,} candidates, one row each: {counted or 'none'}; {done.read:,} texts read now")
+    if done.needs_review:
+        out.print(f"{done.needs_review:,} scripts need review: the text does not say clearly what is wrong")
     if done.reasons:
         out.print(table("", [("no case because", False), ("items", True)], done.reasons.items()))
 

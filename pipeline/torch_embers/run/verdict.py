@@ -39,6 +39,8 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 USABLE: frozenset[Outcome] = frozenset({"reproduced", "not_reproduced", "different_failure"})
 """Outcomes that say something about the bug."""
 
+NOTHING_TO_COMPARE = "the report shows nothing to compare a clean run with"
+
 RIGHT, BUG, SKIP = 0, 1, 125
 """Exit codes of a case with oracle ``self``, as `git bisect run` has them."""
 
@@ -102,8 +104,16 @@ def _file() -> _File:
 def observe(case: Case, run: RunResult) -> Observation:
     """What one run of a case says about its bug.
 
-    The word of the kernel counts (exit code, signal, limits hit), never a marker in the output.
+    The word of the kernel counts (exit code, signal, limits hit), never a marker in the output. A script whose expected
+    outcome a person has not reviewed is evidence for neither side, whatever it shows.
     """
+    seen = _observe(case, run)
+    if case.review and (seen.outcome in USABLE or seen.detail == NOTHING_TO_COMPARE):
+        return Observation("cannot_run", seen.signature, f"needs review: {case.review} (seen: {seen.detail})")
+    return seen
+
+
+def _observe(case: Case, run: RunResult) -> Observation:
     family = case.signature
     if run.ended == "sandbox_error":
         return Observation("sandbox_error", None, run.detail)
@@ -145,7 +155,7 @@ def _by_signature(case: Case, run: RunResult) -> Observation:
         last = last_line(run.stdout) or "exit 0"
         match shows(expected, None, run.stdout):
             case None:
-                return Observation("cannot_run", None, "the report shows nothing to compare a clean run with")
+                return Observation("cannot_run", None, NOTHING_TO_COMPARE)
             case True:
                 return Observation("reproduced", case.signature[0], last)
             case _:

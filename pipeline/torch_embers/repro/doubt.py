@@ -1,0 +1,161 @@
+"""Why a person must look before a run of an extracted script may count: what a report shows may be right.
+
+An error may be right ("does not validate", "as it should"), a printed line an input, a sentence about something else. A
+doubt costs a verdict; a wrong expectation costs trust. So every rule here is for abstaining.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torch_embers.repro import rules
+from torch_embers.repro.values import is_aside, without_volatile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_embers.oracles.signature import Signature
+    from torch_embers.repro.rules import Edit
+    from torch_embers.repro.values import PrintedOutput, Values
+
+_WORD = re.compile(r"[A-Za-z_]{2,60}")
+_QUOTED = re.compile(
+    r'^[ \t]{0,8}File "(?!.{0,200}(?:site|dist)-packages|.{0,200}/torch/)[^"\n]{1,200}", line \d{1,6}.{0,120}\n'
+    r"[ \t]{1,12}(\S.{3,200})$",
+    re.MULTILINE,
+)
+_TEST = re.compile(r"[ \t]{0,40}(?:assert[ (]|(?:self|torch\.testing|np\.testing|numpy\.testing)\.assert)")
+_DECIMAL = re.compile(r"\d\.\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What was read from a report, with what it was read from.
+
+    Attributes:
+        signature: the failure.
+        where: output, check, code, prose or title.
+        evidence: the words it was read from.
+        values: what was printed.
+        outputs: all that the report shows.
+        code: the script as reported.
+        title: of the item.
+        errors: how many different errors the outputs show.
+    """
+
+    signature: Signature
+    where: str
+    evidence: str
+    values: Values
+    outputs: Sequence[PrintedOutput]
+    code: str
+    title: str
+    errors: int
+
+
+def doubt(claim: Claim) -> str:
+    """Why this failure need not be what the report calls wrong; empty where the text is clear."""
+    match claim.signature.kind:
+        case "mismatch":
+            return _of_value(claim)
+        case "memory" | "slow":
+            return "time and memory are not the reporter's here"
+        case "hang":
+            clear = claim.where == "title" and rules.load().review.hangs.search(claim.title)
+            return "" if clear else "the title does not say that it hangs: it may only be slow"
+        case "signal":
+            return "the text says that it is right, or gone" if _is_right(claim) else ""
+        case _ if claim.where == "check":
+            return _of_check(claim)
+        case _:
+            return _of_title(claim) or (_of_output(claim) if claim.where == "output" else _of_words(claim))
+
+
+def _is_right(claim: Claim) -> bool:
+    return claim.where != "title" and bool(rules.load().review.is_right.search(claim.evidence[:400]))
+
+
+def _of_title(claim: Claim) -> str:
+    """Doubts about any error."""
+    own = rules.load().review
+    title = claim.title
+    is_failure = bool(own.about_failure.search(title))
+    if own.asks_for_error.search(title):
+        return "the title asks for an error: the one that is shown may be right"
+    if own.about_message.search(title):
+        return "the title complains of the words of an error"
+    if own.about_cost.search(title) and not is_failure:
+        return "the title complains of time or memory, the text shows an error"
+    if own.about_value.search(title) and not is_failure and claim.signature.kind != "assertion":
+        return "the title complains of a value, the text shows an error"
+    return ""
+
+
+def _of_output(claim: Claim) -> str:
+    """Doubts about an error of a traceback."""
+    if claim.errors > 1:
+        return f"the text shows {claim.errors} different errors"
+    shown = [one for one in claim.outputs if not is_aside(one)]
+    lines = {line.strip() for line in claim.code.split("\n")}
+    quoted = {match[1].strip() for one in shown for match in _QUOTED.finditer(one.text[-20_000:])}
+    if quoted and not quoted & lines:
+        return "the traceback quotes no line of the script"
+    if not claim.signature.message and not quoted:
+        return "the error has no message, and nothing ties it to the script"
+    if any(rules.load().review.is_right.search(one.before[-200:]) for one in shown if not one.own):
+        return "words beside the error say that it is right, or gone"
+    return ""
+
+
+def _of_check(claim: Claim) -> str:
+    """Doubts about an assertion or error that the script makes itself."""
+    tests = sum(bool(_TEST.match(line)) for line in claim.code.split("\n"))
+    return f"the script makes {tests} assertions" if tests > 1 else ""
+
+
+def _of_words(claim: Claim) -> str:
+    """Doubts about an error that a sentence or a comment names."""
+    own = rules.load().review
+    if _is_right(claim):
+        return "the sentence that names the error says that it is right, or gone"
+    if len(_WORD.findall(claim.signature.message)) < own.words:
+        return "an error is named without its message"
+    return ""
+
+
+def _of_value(claim: Claim) -> str:
+    """Doubts about a wrong value."""
+    own = rules.load()
+    seen = claim.values
+    wrong = without_volatile(seen.wrong)
+    if not wrong:
+        return "the wrong value is told in words alone"
+    if any(own.values.old_form.search(line) for line in wrong):
+        return "values are printed in the form of old releases"
+    if not seen.is_certain:
+        return "the text shows several outputs and does not say which is the script's"
+    if not seen.expected and all(own.values.trivial.search(line) for line in wrong):
+        return f"only {wrong[0]!r} is shown: many programs print that"
+    if not seen.expected and not own.review.about_value.search(claim.title):
+        return "the title does not say that a value is wrong"
+    return ""
+
+
+def doubt_of_edits(kind: str, actual: Sequence[str], edits: Sequence[Edit]) -> str:
+    """Why the completed script may show other values than the reporter saw.
+
+    Args:
+        kind: of the expected failure.
+        actual: lines that the reporter's run printed.
+        edits: what was done to the script.
+    """
+    if kind != "mismatch":
+        return ""
+    changed = sorted({edit.action for edit in edits} & rules.load().review.changed)
+    if changed:
+        return f"the script was changed ({changed[0]}): its values may be others"
+    if any(edit.action == "seed_added" for edit in edits) and any(_DECIMAL.search(line) for line in actual):
+        return "its input is random: its values are others each time"
+    return ""
