@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import example_count
-from torch_embers.oracles.signature import Signature, parse
-from torch_embers.repro.expectation import Expectation, infer, shows
+from torch_embers.oracles.signature import Signature, from_traceback, parse
+from torch_embers.repro.expectation import Expectation, infer, shows, unwrapped
 from torch_embers.repro.values import PrintedOutput
 
 TRACEBACK = """Traceback (most recent call last):
@@ -156,6 +156,40 @@ def test_the_compiler_may_wrap_the_reported_exception() -> None:
     assert [parse(text).message for text in names(found)] == [one.message for one in found.signature]
     assert shows(found, parse("BackendCompilerFailed: 'x' raised: TypeError: f() got an unexpected keyword 'y'"), "")
     assert not shows(found, parse("BackendCompilerFailed: 'x' raised: TypeError: g() lacks one"), "")
+
+
+FAKE = """Traceback (most recent call last):
+  File "a.py", line 9, in <module>
+    compiled(x)
+torch._dynamo.exc.TorchRuntimeError: RuntimeError when making fake tensor call
+  Explanation: Dynamo failed to run FX node with fake tensors: call_function <function f>(*(FakeTensor(size=(3,)),)): got {}('{}')
+"""
+
+
+def test_of_an_error_that_the_compiler_wraps_the_words_within_count() -> None:
+    found = said(FAKE.format("RuntimeError", "start (5) exceeds the size (3)."), code="torch.compile(f)(x)")
+    assert names(found)[0] == "RuntimeError: start (N) exceeds the size (N)."
+    again = FAKE.format("RuntimeError", "start (7) exceeds the size (2).")
+    other = FAKE.format("AssertionError", "sizes differ: [1]")
+    assert shows(found, unwrapped(from_traceback(again), again), "")
+    assert not shows(found, unwrapped(from_traceback(other), other), "")
+    assert not shows(found, from_traceback(other), "")
+
+
+def test_a_missing_package_that_a_backend_wraps_is_no_failure_of_the_compiler() -> None:
+    shown = "BackendCompilerFailed: backend='tvm' raised:\nImportError: cannot import name 'relay' from 'tvm'"
+    found = said(shown, code="torch.compile(f, backend='tvm')(x)", title="The tvm backend fails to import")
+    run = TRACEBACK.format(
+        "torch._dynamo.exc.BackendCompilerFailed: backend='tvm' raised:\nImportError: Please install apache-tvm"
+    )
+    assert not shows(found, unwrapped(from_traceback(run), run), "")
+    assert not shows(found, from_traceback(run), "")
+
+
+def test_an_error_shown_short_and_with_its_frames_is_one_error() -> None:
+    short = "BackendCompilerFailed: backend='x' raised:\nRuntimeError: a weak reference is gone"
+    assert said(short, TRACEBACK.format(short), title="f crashes", code="torch.foo(x)").doubt == ""
+    assert "2 different" in said(short, TRACEBACK.format("ValueError: no"), title="f crashes").doubt
 
 
 def test_a_mismatch_is_shown_by_the_same_print() -> None:

@@ -201,6 +201,28 @@ def test_an_extracted_script_is_minimised_in_the_sandbox_and_all_its_texts_agree
     assert set(made.agree.values()) == {"reproduced"}
 
 
+SLIDES = """
+class Pair:
+    def __getitem__(self, index):
+        return [0][index]
+def other(values):
+    return len(values)
+pair = Pair()
+print(other([1, 2]))
+places = [(7, 8)]
+print([1, 2, 3][places[0][0]])
+"""
+
+
+@pytest.mark.slow
+def test_a_reduction_keeps_the_failing_operator_and_its_argument(registry: Registry) -> None:
+    build = registry.find("2.5.1")
+    made = reduce_case(extracted(SLIDES), SLIDES, None, build, registry, Silent())
+    assert "Pair" not in made.minimized.code
+    [failed] = [line for line in made.minimized.code.splitlines() if "[0][0]" in line.replace(" ", "")]
+    assert failed, "the index is still an element of a pair in a list, not a number"
+
+
 @pytest.mark.slow
 def test_a_text_as_reported_that_shows_something_else_is_an_alarm(registry: Registry) -> None:
     progress = Recorded()

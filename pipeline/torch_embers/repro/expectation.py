@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from torch_embers.oracles.signature import Family, Signature, any_matches, from_traceback, of_exception, parse
+from torch_embers.oracles.signature import (
+    Family,
+    Signature,
+    any_matches,
+    from_traceback,
+    normalise,
+    of_exception,
+    parse,
+)
 from torch_embers.repro import rules
 from torch_embers.repro.budget import spend
 from torch_embers.repro.doubt import Claim, doubt
@@ -29,6 +37,10 @@ _WORD = re.compile(r"[A-Za-z_]{2,60}")
 _PLACE = re.compile(r" (?:at|in file|\() ?(?:PATH|\.\./|\S{1,80}\.(?:cpp|h|cu|py)\b)")
 _LONGEST_EVIDENCE = 300
 _TITLE = 400
+_LAST_LINES = 12
+"""Of an error output, in which the words of its error stand."""
+_WRAPPED = 6_000
+"""Characters at the end of an error output in which the compiler names what it wrapped."""
 _KEPT = 128
 """Texts whose failures are kept: each candidate script of an item is held against the same outputs and sentences."""
 _OF_ANOTHER_CLASS = 0.9
@@ -93,8 +105,7 @@ def infer(outputs: Sequence[PrintedOutput], code: str, prose: str, title: str) -
     for where, found in steps:
         if found is not None:
             signature, evidence = found
-            errors = {str(one) for one, _ in filter(None, map(_from_output, failures))}
-            claim = Claim(signature, where, evidence, shown, outputs, code, title[:_TITLE], len(errors))
+            claim = Claim(signature, where, evidence, shown, outputs, code, title[:_TITLE], _errors(failures))
             family = _family(signature, code)
             return Expectation(family, where, evidence[:_LONGEST_EVIDENCE], shown.wrong, shown.expected, doubt(claim))
     return Expectation((), "", "", shown.wrong, shown.expected, "the text does not say how it fails")
@@ -109,6 +120,19 @@ def _family(signature: Signature, code: str) -> Family:
     if signature.kind != "exception" or not signature.type or not signature.message or not compiled:
         return (signature,)
     return signature, Signature("exception", "", f"{signature.type}: {signature.message}")
+
+
+def _errors(failures: Sequence[str]) -> int:
+    """How many different errors outputs show; one that another one's words contain is the same."""
+    distinct: list[tuple[Signature, str]] = []
+    for text in failures:
+        found = _from_output(text)
+        if found is None:
+            continue
+        end = " ".join(normalise(line) for line in text.strip().split("\n")[-_LAST_LINES:])
+        if not any(found[0].message in other or one.message in end for one, other in distinct):
+            distinct.append((found[0], end))
+    return len(distinct)
 
 
 def _first(found: Iterable[Found | None]) -> Found | None:
@@ -135,7 +159,7 @@ def _from_output(text: str) -> Found | None:
 
 def _exception(text: str) -> Found | None:
     own = rules.load()
-    seen = from_traceback(text)
+    seen = unwrapped(from_traceback(text), text)
     if seen is not None and seen.type not in own.exception.unreported:
         return declared(seen), f"{seen.type}: {seen.message}"
     last = None
@@ -146,7 +170,24 @@ def _exception(text: str) -> Found | None:
     if last is None:
         return None
     message = last[2] or _next_line(text, last.end())
-    return declared(of_exception(last[1], message)), last[0]
+    found = unwrapped(of_exception(last[1], message), text[last.start() :])
+    return None if found is None else (declared(found), last[0])
+
+
+def unwrapped(seen: Signature | None, text: str) -> Signature | None:
+    """The error that the compiler wrapped, with the place of the outer one; ``seen`` itself where it wraps none.
+
+    Args:
+        seen: what ended the program.
+        text: its error output.
+    """
+    match = None
+    for found in rules.load().exception.inner.finditer(text[-_WRAPPED:] if seen is not None else ""):
+        match = found
+    if seen is None or match is None or seen.type in (match[1], match[3]):
+        return seen
+    within = of_exception(match[1] or match[3], match[2] or match[4] or "", seen.place)
+    return within if within.message else seen
 
 
 def _next_line(text: str, place: int) -> str:

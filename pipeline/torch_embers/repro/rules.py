@@ -200,6 +200,7 @@ class _Exception(Explained):
     slips: frozenset[str]
     warnings: frozenset[str]
     wrapping: tuple[str, ...]
+    inner: LinePattern
     likeness: float
     words: int
 

@@ -1,8 +1,9 @@
 """`embers minimize`: makes an extracted script small in the sandbox, and re-runs all its texts together at the end.
 
 What must stay is what the whole script showed here: the declared signature, and of an exception its class, its message
-and the frame of torch it came from; the functions that the report's title names are still called. Verbatim, runnable
-and minimal text are run together afterwards: where runnable and minimal disagree, nothing is kept; where the text as
+and the frame of torch it came from; the operator that fails, with its arguments as far as the script tells how they
+are made (``repro/failing.py``); the functions that the report's title names are still called. Verbatim, runnable and
+minimal text are run together afterwards: where runnable and minimal disagree, nothing is kept; where the text as
 reported shows something else, that is an alarm.
 """
 
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.normalize import now_utc
+from torch_embers.repro.failing import failing, keeps, place_of
 from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
 from torch_embers.repro.shortcuts import called, subjects
 from torch_embers.run.verdict import USABLE, Observation, last_line, observe
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
+    from torch_embers.repro.failing import Shape
     from torch_embers.sandbox.runner import RunResult
     from torch_embers.store.writer import Writer
 
@@ -77,6 +80,7 @@ class Trial:
         self._count = 0
         self.wanted, result = self.run(script)
         self._printed = last_line(result.stdout)
+        self._failing = self._failing_call(script, result)
         self._timeout = min(max(TIMEOUT_FACTOR * result.duration, LEAST_TIMEOUT), MOST_TIMEOUT)
         for _ in range(BASELINE_RUNS - 1):
             again, _unused = self.run(script)
@@ -106,7 +110,16 @@ class Trial:
         seen, result = self.run(candidate)
         if not is_same(self.wanted, seen):
             return False
-        return self._case.oracle != "output" or last_line(result.stdout) == self._printed
+        if self._case.oracle == "output" and last_line(result.stdout) != self._printed:
+            return False
+        return self._failing is None or keeps(self._failing, self._failing_call(candidate, result))
+
+    def _failing_call(self, code: str, result: RunResult) -> Shape | None:
+        """The call that failed, or printed what is wrong, with its arguments."""
+        if self._case.oracle == "output":
+            return failing(code, None)
+        place = place_of(result.stderr, f"{self._case.name}.py")
+        return failing(code, place) if place is not None else None
 
 
 def reduce_case(

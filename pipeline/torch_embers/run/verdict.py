@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from pydantic import Field
 
 from torch_embers.oracles.signature import Signature, any_matches, from_traceback, of_exception, signal_name
-from torch_embers.repro.expectation import Expectation, shows
+from torch_embers.repro.expectation import Expectation, shows, unwrapped
 from torch_embers.toml_models import Entry, Explained, load
 
 if TYPE_CHECKING:
@@ -160,10 +160,11 @@ def _by_signature(case: Case, run: RunResult) -> Observation:
                 return Observation("reproduced", case.signature[0], last)
             case _:
                 return Observation("not_reproduced", None, last)
-    seen = from_traceback(run.stderr)
-    if seen is not None and shows(expected, seen, run.stdout):
-        return Observation("reproduced", seen, str(seen))
-    return _failed(run, seen)
+    outer = from_traceback(run.stderr)
+    for seen in (unwrapped(outer, run.stderr), outer):
+        if seen is not None and shows(expected, seen, run.stdout):
+            return Observation("reproduced", seen, str(seen))
+    return _failed(run, outer)
 
 
 def _failed(run: RunResult, seen: Signature | None) -> Observation:
