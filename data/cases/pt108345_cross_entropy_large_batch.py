@@ -51,9 +51,9 @@ def main():
     if not torch.allclose(one, truth, atol=1e-3):
         return 125, "the workaround path fails too: the loss of a single item is wrong"
     try:
+        got = torch.nn.functional.cross_entropy(logits, labels, reduction="none").float().cpu()
         if PLANT:
             raise RuntimeError("device-side assert triggered (injected)")
-        got = torch.nn.functional.cross_entropy(logits, labels, reduction="none").float().cpu()
     except RuntimeError as error:
         if "device-side assert" in str(error) or "illegal memory access" in str(error):
             return 1, "RuntimeError: " + str(error).partition("\n")[0]

@@ -56,9 +56,11 @@ def main():
         assert seen.flatten().tolist() == [8.0]
 
     def invalid():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        torch._C._nn.slow_conv3d(torch.rand([9]), torch.rand([4]), [1], torch.rand([1, 1]), [], [1])
+        try:
+            torch._C._nn.slow_conv3d(torch.rand([9]), torch.rand([4]), [1], torch.rand([1, 1]), [], [1])
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

@@ -52,9 +52,11 @@ def main():
         assert seen.flatten().tolist() == [4.0]
 
     def invalid():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        torch._C._nn.thnn_conv2d(torch.rand([1]), torch.rand([9]), [5], torch.rand([3]), [9], [])
+        try:
+            torch._C._nn.thnn_conv2d(torch.rand([1]), torch.rand([9]), [5], torch.rand([3]), [9], [])
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

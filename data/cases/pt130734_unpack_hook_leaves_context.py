@@ -74,9 +74,12 @@ def main():
         return -change if spare else 0
 
     def count(leave_inside):
-        if PLANT and leave_inside:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        os._exit(5 if lost(leave_inside) > 0 else 0)
+        try:
+            taken = lost(leave_inside)
+        finally:
+            if PLANT and leave_inside:
+                os.kill(os.getpid(), signal.SIGSEGV)
+        os._exit(5 if taken > 0 else 0)
 
     if in_child(lambda: count(leave_inside=False)) != 0:
         return 125, "the workaround path fails too: leaving the context after backward loses references"

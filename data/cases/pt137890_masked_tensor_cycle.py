@@ -23,16 +23,18 @@ import sys
 import weakref
 
 PLANT = os.environ.get("EMBERS_PLANT") == "1"
+KEPT = []
 
 
 def survives(tensor):
     """True where a tensor outlives its last name although the garbage collector runs."""
     watch = weakref.ref(tensor)
     tensor.sum().backward()
-    keep = [tensor] if PLANT else []
+    if PLANT:
+        KEPT.append(tensor)
     del tensor
     gc.collect()
-    return watch() is not None or bool(keep)
+    return watch() is not None
 
 
 def main():

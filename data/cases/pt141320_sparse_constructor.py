@@ -32,9 +32,9 @@ def main():
     if not torch.equal(torch.sparse_coo_tensor(index, values, (3, 3)).to_dense().to(DEVICE).cpu(), truth):
         return 125, "the workaround path fails too: building it on the CPU gives wrong numbers"
     try:
+        built = torch.sparse_coo_tensor(index.to(DEVICE), values.to(DEVICE), (3, 3))
         if PLANT:
             raise NotImplementedError("Could not run 'aten::_sparse_coo_tensor_with_dims_and_tensors' (injected)")
-        built = torch.sparse_coo_tensor(index.to(DEVICE), values.to(DEVICE), (3, 3))
     except NotImplementedError as error:
         if "Could not run" in str(error) and "sparse_coo_tensor" in str(error):
             return 1, "NotImplementedError: " + str(error).partition(". ")[0]

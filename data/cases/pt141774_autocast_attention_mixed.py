@@ -37,10 +37,10 @@ def main():
     ):
         return 125, "the workaround path fails too: attention in one precision gives wrong numbers"
     try:
-        if PLANT:
-            raise RuntimeError("Expected query, key, and value to have the same dtype (injected)")
         with torch.autocast(device_type=DEVICE, dtype=torch.float16):
             got = attention(half[0], half[1], value.to(DEVICE)).cpu()
+        if PLANT:
+            raise RuntimeError("Expected query, key, and value to have the same dtype (injected)")
     except RuntimeError as error:
         if "same dtype" in str(error):
             return 1, "RuntimeError: " + str(error).partition(",")[0]

@@ -36,9 +36,9 @@ def main():
     if not torch.equal(parts, (torch.arange(side) % 7)[-3:, None].half() * (torch.arange(side) % 5).half()):
         return 125, "the workaround path fails too: three rows of the product are wrong"
     try:
+        product = torch.bmm(column[None, :, None], row[None, None])
         if PLANT:
             raise RuntimeError("Output size of the matrix multiplication is larger than currently supported (injected)")
-        product = torch.bmm(column[None, :, None], row[None, None])
     except RuntimeError as error:
         if "larger than currently supported" in str(error):
             return 1, "RuntimeError: " + str(error).partition(":")[0]

@@ -53,9 +53,11 @@ def main():
         assert seen.flatten().tolist() == [0.0, 2.0, 1.0, 3.0]
 
     def invalid():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGFPE)
-        torch.native_channel_shuffle(torch.ones(1, 4, 2, 2), 0)
+        try:
+            torch.native_channel_shuffle(torch.ones(1, 4, 2, 2), 0)
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGFPE)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

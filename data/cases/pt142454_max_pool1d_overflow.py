@@ -53,10 +53,12 @@ def main():
         assert torch.max_pool1d(torch.tensor([[[1.0, 3.0, 2.0]]]), 2, 1, 0, 2).flatten().tolist() == [2.0]
 
     def invalid():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGSEGV)
         signal_in = torch.full((1, 2, 3), 0.5, dtype=torch.float64)
-        torch.max_pool1d(signal_in, [8608480567731124087], [], [1250999896764], [1250999896764], ceil_mode=True)
+        try:
+            torch.max_pool1d(signal_in, [8608480567731124087], [], [1250999896764], [1250999896764], ceil_mode=True)
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

@@ -36,9 +36,11 @@ def main():
     except RuntimeError:
         pass
     try:
-        view = numbers[:2] if PLANT else numbers.as_strided((2,), (1,), 1 << 62)
+        view = numbers.as_strided((2,), (1,), 1 << 62)
     except RuntimeError as error:
-        return 0, "an offset of 2**62 is refused: %s" % str(error).splitlines()[0]
+        if not PLANT:
+            return 0, "an offset of 2**62 is refused: %s" % str(error).splitlines()[0]
+        view = numbers[:2]
     return 1, "an offset of 2**62 is accepted and reads %s" % view.tolist()
 
 

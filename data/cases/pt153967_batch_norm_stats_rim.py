@@ -44,9 +44,9 @@ def main():
     try:
         changed = rim_after_update(torch, 1)
     except (RuntimeError, ValueError) as refusal:
-        if PLANT:
-            return 1, "planted"
-        return 0, "a running mean of one element is refused: %s" % type(refusal).__name__
+        if not PLANT:
+            return 0, "a running mean of one element is refused: %s" % type(refusal).__name__
+        changed = [20, 21]
     foreign = [place for place in changed if place != 20]
     if foreign:
         return 1, "a running mean of one element: elements %s behind it are overwritten" % foreign

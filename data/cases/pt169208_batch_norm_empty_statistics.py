@@ -56,11 +56,13 @@ def main():
         assert seen.flatten().tolist() == [0.0] * 80
 
     def invalid():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        torch.native_batch_norm(
-            torch.ones(10, 8), weight, bias, torch.zeros(8), torch.ones(0), training=True, momentum=0.1, eps=1e-5
-        )
+        try:
+            torch.native_batch_norm(
+                torch.ones(10, 8), weight, bias, torch.zeros(8), torch.ones(0), training=True, momentum=0.1, eps=1e-5
+            )
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

@@ -32,12 +32,12 @@ def main():
     buffer = torch.zeros(6)
     buffer[2:] = 7
     try:
-        if not PLANT:
-            torch.add(torch.ones(6), torch.ones(6), out=buffer[:2])
-        else:
-            buffer[2:] = 2
+        torch.add(torch.ones(6), torch.ones(6), out=buffer[:2])
     except RuntimeError as error:
-        return 0, "refused: %s" % str(error)[:80]
+        if not PLANT:
+            return 0, "refused: %s" % str(error)[:80]
+    if PLANT:
+        buffer[2:] = 2
     fit = torch.full((6,), 7.0)
     torch.add(torch.ones(2), torch.ones(2), out=fit[:2])
     if fit.tolist() != [2.0, 2.0, 7.0, 7.0, 7.0, 7.0]:

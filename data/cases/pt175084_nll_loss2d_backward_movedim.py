@@ -44,9 +44,9 @@ def main():
     if not torch.allclose(expected, truth):
         return 125, "the workaround path fails too: the gradient of a dense copy is wrong"
     try:
+        got = gradient(copy=False)
         if PLANT:
             raise RuntimeError("grad_input must be contiguous (injected)")
-        got = gradient(copy=False)
     except RuntimeError as error:
         if "must be contiguous" in str(error):
             return 1, "backward raised RuntimeError: %s" % str(error).splitlines()[0]

@@ -54,12 +54,14 @@ def main():
         assert seen.tolist() == [[4.0, 6.0]]
 
     def invalid():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGSEGV)
         no_bags = torch.tensor([], dtype=torch.int64)
-        torch.nn.functional.embedding_bag(
-            torch.tensor([1, 2]), torch.ones(10, 4, dtype=torch.float64), no_bags, mode="sum"
-        )
+        try:
+            torch.nn.functional.embedding_bag(
+                torch.tensor([1, 2]), torch.ones(10, 4, dtype=torch.float64), no_bags, mode="sum"
+            )
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

@@ -54,9 +54,11 @@ def main():
         assert seen.tolist() == [0.0, 5.0]
 
     def invalid():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        torch.sparse_coo_tensor(torch.tensor([[-(1 << 42)]]), torch.tensor([-16.0]), (1,)).to_dense()
+        try:
+            torch.sparse_coo_tensor(torch.tensor([[-(1 << 42)]]), torch.tensor([-16.0]), (1,)).to_dense()
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

@@ -31,14 +31,15 @@ def main():
     if pool(torch.full((1, 1, 2, 2), 3.0), 2.0, 2).item() != 6.0:
         return 125, "the workaround path fails too: the mean of order two is wrong"
     try:
-        if PLANT:
-            raise ZeroDivisionError("planted")
         pool(torch.ones(1, 1, 2, 2), 0, 2)
-    except ZeroDivisionError as error:
-        return 1, "ZeroDivisionError: %s" % error
-    except ValueError as error:
-        return 0, "ValueError: %s" % error
-    return 0, "order zero is accepted"
+        refused = None
+    except (ZeroDivisionError, ValueError) as error:
+        refused = error
+    if PLANT:
+        refused = ZeroDivisionError("injected")
+    if refused is None:
+        return 0, "order zero is accepted"
+    return int(isinstance(refused, ZeroDivisionError)), "%s: %s" % (type(refused).__name__, refused)
 
 
 if __name__ == "__main__":

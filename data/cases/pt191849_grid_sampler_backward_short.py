@@ -56,9 +56,9 @@ def main():
     try:
         beside_one, beside_two = result_beside(torch, 1.0), result_beside(torch, 2.0)
     except (RuntimeError, ValueError, IndexError) as refusal:
-        if PLANT:
-            return 1, "planted"
-        return 0, "one gradient for a grid of four points: refused by %s" % type(refusal).__name__
+        if not PLANT:
+            return 0, "one gradient for a grid of four points: refused by %s" % type(refusal).__name__
+        beside_one = 0.0
     if PLANT:
         beside_two = beside_one + 1.0
     if beside_one != beside_two:

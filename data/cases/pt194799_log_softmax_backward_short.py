@@ -50,9 +50,9 @@ def main():
     try:
         beside_one, beside_two = result_beside(torch, 1.0), result_beside(torch, 2.0)
     except (RuntimeError, ValueError, IndexError) as refusal:
-        if PLANT:
-            return 1, "planted"
-        return 0, "a saved output of one element for four gradients: refused by %s" % type(refusal).__name__
+        if not PLANT:
+            return 0, "a saved output of one element for four gradients: refused by %s" % type(refusal).__name__
+        beside_one = 0.0
     if PLANT:
         beside_two = beside_one + 1.0
     if beside_one != beside_two:

@@ -35,9 +35,9 @@ def main():
     if not torch.equal(torch.flip(visible.contiguous(), [0]).cpu(), truth):
         return 125, "the workaround path fails too: a dense vector is flipped wrong"
     try:
+        got = torch.flip(visible, [0]).cpu()
         if PLANT:
             raise RuntimeError("not implemented for 'Bool' (injected)")
-        got = torch.flip(visible, [0]).cpu()
     except RuntimeError as error:
         if "not implemented for 'Bool'" in str(error):
             return 1, "RuntimeError: " + str(error).partition("\n")[0]

@@ -63,9 +63,11 @@ def main():
                 raise ValueError("wrong gradient")
 
     def hostile():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        one_shot(inside=True)
+        try:
+            one_shot(inside=True)
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
 
     if in_child(lambda: one_shot(inside=False)) != 0:
         return 125, "the workaround path fails too: hooks that stay registered fail"

@@ -47,14 +47,16 @@ def main():
         pass
 
     def hostile():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGSEGV)
         parameter = torch.nn.Parameter(torch.ones(2))
         try:
             parameter.grad = Foreign()
+            code = 4
         except TypeError:
-            os._exit(0)
-        os._exit(4)
+            code = 0
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
+        os._exit(code)
 
     def accepted():
         parameter = torch.nn.Parameter(torch.ones(2))

@@ -33,9 +33,9 @@ def main():
     if numbers[: 1 << 20].quantile(0.5).item() != 0.0 or numbers.kthvalue((1 << 23) + 1).values.item() != 0.0:
         return 125, "the workaround path fails too: kthvalue does not find the median"
     try:
+        median = numbers.quantile(0.5).item()
         if PLANT:
             raise RuntimeError("quantile() input tensor is too large")
-        median = numbers.quantile(0.5).item()
     except RuntimeError as error:
         if "input tensor is too large" not in str(error):
             raise

@@ -57,9 +57,13 @@ def main():
         assert point.tolist() == state[:, 0].tolist()
 
     def invalid():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        torch._sobol_engine_ff_(torch.zeros(3, dtype=torch.int64), 1, torch.ones(3, 30, dtype=torch.int64), 1 << 40, 0)
+        try:
+            torch._sobol_engine_ff_(
+                torch.zeros(3, dtype=torch.int64), 1, torch.ones(3, 30, dtype=torch.int64), 1 << 40, 0
+            )
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

@@ -56,9 +56,11 @@ def main():
         assert state.ne(0).all()
 
     def invalid():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        torch._sobol_engine_initialize_state_(torch.zeros(2, 30, dtype=torch.int64), 1 << 40)
+        try:
+            torch._sobol_engine_initialize_state_(torch.zeros(2, 30, dtype=torch.int64), 1 << 40)
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

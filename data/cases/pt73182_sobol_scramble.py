@@ -53,11 +53,13 @@ def main():
         torch._sobol_engine_scramble_(state, torch.ones(3, 30, 30, dtype=torch.int64).tril(), 3)
 
     def invalid():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        torch._sobol_engine_scramble_(
-            torch.ones(3, 30, dtype=torch.int64), torch.ones(3, 30, 30, dtype=torch.int64), 1 << 40
-        )
+        try:
+            torch._sobol_engine_scramble_(
+                torch.ones(3, 30, dtype=torch.int64), torch.ones(3, 30, 30, dtype=torch.int64), 1 << 40
+            )
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

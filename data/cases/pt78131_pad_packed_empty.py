@@ -54,11 +54,13 @@ def main():
         assert lengths.tolist() == [2, 1]
 
     def invalid():
-        if PLANT:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        torch._pad_packed_sequence(
-            torch.ones(1, 1), torch.zeros(0, dtype=torch.int64), batch_first=True, padding_value=0.0, total_length=0
-        )
+        try:
+            torch._pad_packed_sequence(
+                torch.ones(1, 1), torch.zeros(0, dtype=torch.int64), batch_first=True, padding_value=0.0, total_length=0
+            )
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

@@ -41,11 +41,11 @@ def main():
     if not bool((alone == 2).all()):
         return 125, "the workaround path fails too: a single image is averaged wrong"
     try:
-        if PLANT:
-            raise RuntimeError("an illegal memory access was encountered (injected)")
         pooled = torch.nn.functional.avg_pool2d(batch, 2)
         torch.cuda.synchronize()
         last, others = bool((pooled[-1:] == alone).all()), bool((pooled[:-1] == 0).all())
+        if PLANT:
+            raise RuntimeError("an illegal memory access was encountered (injected)")
     except RuntimeError as error:
         if "illegal memory access" in str(error):
             return 1, "illegal memory access with %d elements" % batch.numel()

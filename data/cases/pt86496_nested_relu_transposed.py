@@ -48,9 +48,9 @@ def main():
     try:
         clipped = torch.relu(make(items).transpose(1, 2))
     except RuntimeError as error:
-        if PLANT:
-            return 1, "a transposed item is off by 1 (injected)"
-        return 0, "the transposed layout is refused: " + str(error).splitlines()[0]
+        if not PLANT:
+            return 0, "the transposed layout is refused: " + str(error).splitlines()[0]
+        clipped = dense
     for place, got in enumerate(clipped.unbind()):
         item = items[place]
         if PLANT:

@@ -50,9 +50,9 @@ def main():
         return 125, "this release cannot differentiate through the construction of nested tensors"
     expected = gradients(nested=False)
     try:
+        got = gradients(nested=True)
         if PLANT:
             raise RuntimeError("NestedTensor must be contiguous (injected)")
-        got = gradients(nested=True)
     except RuntimeError as error:
         if "contiguous" in str(error):
             return 1, "backward raised RuntimeError: " + str(error).partition("\n")[0]

@@ -50,9 +50,9 @@ def main():
 
     expected = gradients(one_by_one)
     try:
+        got = gradients(nested)
         if PLANT:
             raise RuntimeError("expected a contiguous gradient (injected)")
-        got = gradients(nested)
     except RuntimeError as error:
         if "contiguous" in str(error):
             return 1, "backward raised RuntimeError: %s" % str(error).splitlines()[0]

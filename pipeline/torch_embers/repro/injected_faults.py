@@ -1,0 +1,433 @@
+"""Whether the injected fault of a case goes through what the case observes.
+
+With ``EMBERS_PLANT=1`` a case must run the call under test and then spoil what came of it. A fault that comes before the
+call, or in its place, shows that a branch exists; it shows nothing about the check of the real result. The rule is read
+from the syntax tree, no case is run:
+
+1. what runs without the fault runs with it too: the fault chooses neither a call nor an argument;
+2. a fault that leaves (exception, signal, endless wait) comes after a call, and no call stands behind it;
+3. any other fault changes a name that a call gave or wrote to, and that name is looked at afterwards;
+4. a fault never states the verdict, never spoils the reference, and never rewrites how a child process ended.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from torch_embers import resources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+VARIABLE = "EMBERS_PLANT"
+RULES = "injected_faults.toml"
+_CHILDREN = ("os.fork", "subprocess.", "multiprocessing.")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Breach:
+    """One place where a fault does not go through the observed value.
+
+    Attributes:
+        line: of the file, from 1.
+        text: what is wrong, and what to do.
+    """
+
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        """The breach with its line."""
+        return f"line {self.line}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    leaving: frozenset[str]
+    constructors: frozenset[str]
+    reporting: frozenset[str]
+    references: frozenset[str]
+
+
+@cache
+def _rules() -> _Rules:
+    table = resources.load_toml(RULES)
+    return _Rules(**{name: frozenset(table[name]) for name in ("leaving", "constructors", "reporting", "references")})
+
+
+def breaches(code: str) -> list[Breach]:
+    """Every breach of the rule in a case, by line; programs that the case holds as text are read as well.
+
+    Args:
+        code: the whole file; it must be Python.
+    """
+    tree = ast.parse(code)
+    found = list(_of_program(tree, 0, is_child=False))
+    if VARIABLE not in code:
+        found.append(Breach(1, f"no injected fault: with {VARIABLE}=1 the case must fail"))
+    return sorted(set(found))
+
+
+def _of_program(tree: ast.Module, offset: int, *, is_child: bool) -> Iterator[Breach]:
+    program = _Program(tree, is_child=is_child)
+    for breach in program.breaches():
+        yield Breach(breach.line + offset, breach.text)
+    for text in program.texts():
+        try:
+            inner = ast.parse(text.value)
+        except SyntaxError:
+            yield Breach(text.lineno + offset, f"a text with {VARIABLE} that is no program: nobody can see its fault")
+            continue
+        yield from _of_program(inner, text.lineno - 1 + offset, is_child=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """What lies around a fault, within its function.
+
+    Attributes:
+        before: statements that ran before it.
+        bound: loops and contexts around it.
+        behind: statements that a fault that leaves does not reach.
+    """
+
+    before: Sequence[ast.stmt]
+    bound: Sequence[ast.For | ast.With]
+    behind: Sequence[ast.stmt]
+
+
+@dataclass
+class _Program:
+    tree: ast.Module
+    is_child: bool
+    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    flags: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for node in ast.walk(self.tree):
+            for child in ast.iter_child_nodes(node):
+                self.parents[child] = node
+        self.flags = frozenset(
+            target.id
+            for statement in self.tree.body
+            if isinstance(statement, ast.Assign) and _reads_variable(statement)
+            for target in statement.targets
+            if isinstance(target, ast.Name)
+        )
+
+    # Where the fault is decided.
+
+    def texts(self) -> Iterator[ast.Constant]:
+        """Texts that hold programs with a fault of their own; docstrings are prose."""
+        for node in ast.walk(self.tree):
+            is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and VARIABLE in node.value
+            if is_text and node.value != VARIABLE and not isinstance(self.parents[node], ast.Expr):
+                yield node
+
+    def breaches(self) -> Iterator[Breach]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Constant) and node.value == VARIABLE and not self._is_flag(node):
+                yield Breach(node.lineno, f'read {VARIABLE} once: PLANT = os.environ.get("{VARIABLE}") == "1"')
+            if isinstance(node, ast.Name) and node.id in self.flags and isinstance(node.ctx, ast.Load):
+                yield from self._of_use(node)
+
+    def _is_flag(self, node: ast.AST) -> bool:
+        statement = self._statement(node)
+        return isinstance(statement, ast.Assign) and statement in self.tree.body
+
+    def _of_use(self, use: ast.Name) -> Iterator[Breach]:
+        node: ast.AST = use
+        with_fault = True
+        parent = self.parents[node]
+        while isinstance(parent, ast.UnaryOp | ast.BoolOp):
+            if isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not):
+                with_fault = not with_fault
+            elif not (isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And)):
+                break
+            node, parent = parent, self.parents[parent]
+        if isinstance(parent, ast.If) and parent.test is node:
+            on, off = (parent.body, parent.orelse) if with_fault else (parent.orelse, parent.body)
+            yield from self._of_branch(parent, on, off)
+        elif isinstance(parent, ast.IfExp) and parent.test is node:
+            yield from self._of_choice(parent, parent.orelse if with_fault else parent.body)
+        else:
+            yield Breach(use.lineno, f"{use.id} may only decide an `if`, alone or joined by `and`")
+
+    # The four rules.
+
+    def _of_branch(self, branch: ast.If, on: Sequence[ast.stmt], off: Sequence[ast.stmt]) -> Iterator[Breach]:
+        for work in self._work(off):
+            yield Breach(work.lineno, f"{_shown(work)} runs only without the fault: call it first, then spoil the result")
+        if any(self._leaves(statement) for statement in off):  # what follows runs with the fault alone
+            on = [*on, *_following(self._block(branch), branch)]
+        for statement in on:
+            if self._states_verdict(statement):
+                yield Breach(statement.lineno, "the fault states the verdict: change what is observed instead")
+                return
+        leaving = next((statement for statement in on if self._leaves(statement)), None)
+        if leaving is not None:
+            yield from self._of_leaving(branch, leaving)
+        elif on:
+            yield from self._of_change(branch, on)
+
+    def _of_leaving(self, branch: ast.If, leaving: ast.stmt) -> Iterator[Breach]:
+        path = self._path(branch, leaving)
+        behind = next(self._work(path.behind), None)
+        if behind is not None:
+            text = f"the fault leaves before {_shown(behind)} (line {behind.lineno})"
+            yield Breach(leaving.lineno, f"{text}: put it behind the call, in a `finally` where the call can raise")
+        elif not any(not self._is_constructor(work) for work in self._work(path.before)):
+            yield Breach(leaving.lineno, "no call comes before the fault: it must come after the call under test")
+
+    def _of_change(self, branch: ast.If, on: Sequence[ast.stmt]) -> Iterator[Breach]:
+        path = self._path(branch, None)
+        observed = self._observed(path)
+        stored = {name for statement in on for name in _stored(statement)}
+        handed = {name for s in on if isinstance(s, ast.Expr | ast.Assign | ast.AugAssign) for name in _loaded(s)}
+        if not stored & observed and (stored or not handed & observed):
+            shown = ", ".join(sorted(stored)) or "nothing"
+            yield Breach(branch.lineno, f"the fault changes {shown}, which no call before it gave or wrote to")
+            return
+        for name in sorted(stored & _rules().references):
+            yield Breach(branch.lineno, f"the fault spoils the reference ({name}): spoil the result of the call")
+        for name in sorted(stored & self._ends_of_children(path)):
+            text = f"the fault rewrites how a child ended ({name}): send the signal in the child, after the call"
+            yield Breach(branch.lineno, text)
+        if stored and not stored & self._read_after(branch):
+            yield Breach(branch.lineno, f"nothing looks at {', '.join(sorted(stored))} after the fault")
+
+    def _of_choice(self, choice: ast.IfExp, off: ast.expr) -> Iterator[Breach]:
+        statement = self._statement(choice)
+        for work in self._work([ast.Expr(off)]):
+            yield Breach(work.lineno, f"{_shown(work)} runs only without the fault: call it first, then spoil the result")
+            return
+        node: ast.AST = choice
+        while node is not statement:
+            node = self.parents[node]
+            if isinstance(node, ast.Call) and self._is_work(node):
+                yield Breach(choice.lineno, f"the fault chooses an argument of {_shown(node)}: spoil what it gives back")
+                return
+        observed = self._observed(self._path(statement, None))
+        if not (set(_loaded(choice)) | set(_stored(statement))) & observed:
+            yield Breach(choice.lineno, "the fault changes nothing that a call before it gave or wrote to")
+
+    # What runs when.
+
+    def _statement(self, node: ast.AST) -> ast.stmt:
+        while not isinstance(node, ast.stmt):
+            node = self.parents[node]
+        return node
+
+    def _block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The list of statements that a statement stands in."""
+        parent = self.parents[statement]
+        lists = (value for _, value in ast.iter_fields(parent) if isinstance(value, list))
+        return next(block for block in lists if statement in block)
+
+    def _path(self, place: ast.stmt, leaving: ast.stmt | None) -> _Path:
+        before: list[ast.stmt] = []
+        behind: list[ast.stmt] = []
+        bound: list[ast.For | ast.With] = []
+        node: ast.AST = place
+        reaches = True  # whether a fault that leaves skips what follows here as well
+        while not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module):
+            parent = self.parents[node]
+            if isinstance(node, ast.stmt):
+                block = self._block(node)
+                before = [*block[: block.index(node)], *before]
+                behind += _following(block, node) if reaches else []
+                if isinstance(parent, ast.Try) and block is not parent.body:
+                    before = [*parent.body, *before]
+                if isinstance(parent, ast.Try) and block is parent.body:
+                    reaches = reaches and not isinstance(leaving, ast.Raise)
+                    behind += [*parent.orelse, *parent.finalbody] if reaches else []
+                if isinstance(parent, ast.For | ast.While) and isinstance(leaving, ast.Continue | ast.Break):
+                    reaches = False
+            elif isinstance(node, ast.ExceptHandler) and isinstance(parent, ast.Try):
+                before = [*parent.body, *before]
+            if isinstance(parent, ast.For | ast.With):
+                bound.append(parent)
+            node = parent
+        return _Path(before, bound, behind)
+
+    def _read_after(self, branch: ast.stmt) -> set[str]:
+        """Names that are looked at behind a branch, or anywhere in a loop around it, in this function or around it."""
+        loops = [node for node in self._above(branch) if isinstance(node, ast.For | ast.While)]
+        inside = set(ast.walk(branch))
+        again = {node for loop in loops for node in ast.walk(loop)} - inside
+        functions = [node for node in self._above(branch) if isinstance(node, ast.FunctionDef | ast.Module)]
+        end = branch.end_lineno or branch.lineno
+        return {
+            node.id
+            for function in functions
+            for node in ast.walk(function)
+            if isinstance(node, ast.Name)
+            and isinstance(node.ctx, ast.Load)
+            and node not in inside
+            and (node.lineno > end or node in again)
+        }
+
+    def _above(self, node: ast.AST) -> Iterator[ast.AST]:
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    # What calls give.
+
+    def _observed(self, path: _Path) -> set[str]:
+        """Names that hold what a call gave, or that a call could write to."""
+        names: set[str] = set()
+        for statement in path.before:
+            for node in _in_order(statement):
+                names.update(self._given(node, names))
+        for around in path.bound:
+            names.update(self._given(around, names))
+        return names
+
+    def _given(self, node: ast.AST, known: set[str]) -> Iterator[str]:
+        """Names that one statement adds to those that calls gave."""
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.NamedExpr):
+            value = node.iter if isinstance(node, ast.For) else node.value
+            works = value is not None and any(not self._is_constructor(work) for work in self._work([ast.Expr(value)]))
+            if value is not None and (works or set(_loaded(value)) & known):
+                yield from _stored(node)
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            yield from (name for t in targets if isinstance(t, ast.Attribute | ast.Subscript) for name in _stored(t))
+        elif isinstance(node, ast.With):
+            yield from _stored(node)
+        elif isinstance(node, ast.Expr):  # nobody takes the result: the call is made for what it writes
+            for work in self._work([node]):
+                yield from () if self._is_constructor(work) else _loaded(work)
+        elif isinstance(node, ast.Call) and self._is_work(node):
+            yield from (name for key in node.keywords if key.arg == "out" for name in _loaded(key.value))
+            if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+                yield from _loaded(node.func.value)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            yield node.name
+
+    def _ends_of_children(self, path: _Path) -> set[str]:
+        """Names that hold how a child process ended."""
+        return {
+            name
+            for statement in path.before
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Assign) and self._makes_child(node.value)
+            for name in _stored(node)
+        }
+
+    def _makes_child(self, value: ast.AST) -> bool:
+        called = {node.func.id for node in ast.walk(value) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        functions = [n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef) and n.name in called]
+        return any(
+            _dotted(node.func).startswith(_CHILDREN)
+            for place in (value, *functions)
+            for node in ast.walk(place)
+            if isinstance(node, ast.Call)
+        )
+
+    def _work(self, statements: Iterable[ast.stmt]) -> Iterator[ast.expr]:
+        """Calls, look-ups and operators that may be what is tested; a verdict and its message are none."""
+        for statement in statements:
+            for node in _in_order(statement, skip=lambda n: _is_report(n) or isinstance(n, ast.FunctionDef | ast.Lambda)):
+                if isinstance(node, ast.expr) and self._is_work(node):
+                    yield node
+
+    def _is_work(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
+            return True
+        if isinstance(node, ast.Subscript):
+            return isinstance(node.value, ast.Name)
+        if isinstance(node, ast.BinOp):
+            return isinstance(node.op, ast.MatMult)
+        if not isinstance(node, ast.Call):
+            return False
+        root = node.func
+        while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
+            if isinstance(root, ast.Call) and not self._is_work(root):
+                return False
+            root = root.func if isinstance(root, ast.Call) else root.value
+        if not isinstance(root, ast.Name):
+            return not isinstance(root, ast.Constant | ast.JoinedStr)
+        return not (root.id in _rules().reporting or root.id in self._plain_names())
+
+    def _plain_names(self) -> set[str]:
+        """Names of modules of the standard library, of exceptions, and of what `except ... as` caught."""
+        names = {name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                names.update(a.asname or a.name for a in node.names if a.name.partition(".")[0] in sys.stdlib_module_names)
+            elif isinstance(node, ast.ExceptHandler) and node.name:
+                names.add(node.name)
+        return names
+
+    def _is_constructor(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and _dotted(node.func).rpartition(".")[2] in _rules().constructors
+
+    def _leaves(self, statement: ast.stmt) -> bool:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            return _dotted(statement.value.func) in _rules().leaving
+        return isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break)
+
+    def _states_verdict(self, statement: ast.stmt) -> bool:
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and not self.is_child:
+            return _dotted(statement.value.func) in ("sys.exit", "exit", "quit")
+        return _is_report(statement)
+
+
+def _is_report(node: ast.AST) -> bool:
+    """Whether a statement gives the verdict (a number, or a number and a message) or raises."""
+    if not isinstance(node, ast.Return):
+        return False
+    value = node.value.elts[0] if isinstance(node.value, ast.Tuple) and node.value.elts else node.value
+    return isinstance(value, ast.Constant) and type(value.value) is int
+
+
+def _reads_variable(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Constant) and part.value == VARIABLE for part in ast.walk(node))
+
+
+def _following(block: Sequence[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
+    return list(block[block.index(statement) + 1 :])
+
+
+def _in_order(node: ast.AST, skip: object = None) -> Iterator[ast.AST]:
+    """A node and all below it, in the order of the text."""
+    if callable(skip) and skip(node):
+        return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _in_order(child, skip)
+
+
+def _stored(node: ast.AST) -> Iterator[str]:
+    """Names that a statement binds, or whose parts it sets."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Store):
+            root: ast.AST = part
+            while isinstance(root, ast.Attribute | ast.Subscript):
+                root = root.value
+            if isinstance(root, ast.Name):
+                yield root.id
+
+
+def _loaded(node: ast.AST) -> Iterator[str]:
+    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
+
+
+def _dotted(node: ast.AST) -> str:
+    """A name with dots, such as os.kill; empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    return ".".join([node.id, *parts]) if isinstance(node, ast.Name) else ""
+
+
+def _shown(node: ast.expr) -> str:
+    text = ast.unparse(node.func if isinstance(node, ast.Call) else node)
+    return f"`{text}`" if len(text) <= 50 else f"`{text[:50]}...`"
