@@ -104,12 +104,13 @@ test-slow: setup-study ## what `make test` leaves out: servers, kills, sandbox, 
 
 test-all: test test-slow ## everything
 
-lint: setup ## ruff, unused code, which package may import which, and cases that look as if they showed another bug
+lint: setup ## ruff, unused code, which package may import which, cases that look as if they showed another bug, and faults injected past the check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/vulture
 	$(BIN)/python tools/case_flags.py
+	$(BIN)/python tools/injected_faults.py
 
 types: setup-study ## mypy, strict
 	$(BIN)/mypy

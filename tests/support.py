@@ -162,8 +162,12 @@ CASE_CODE = """
 import os
 import sys
 
-print("off by 3" if os.environ.get("EMBERS_PLANT") == "1" else "equal")
-sys.exit(1 if os.environ.get("EMBERS_PLANT") == "1" else 0)
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+off = sum([1, -1])
+if PLANT:
+    off += 3
+print("off by 3" if off else "equal")
+sys.exit(1 if off else 0)
 """
 """A case that behaves right everywhere, and wrong when told to."""
 

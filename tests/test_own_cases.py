@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.repro import bank
 from torch_embers.run import command
 from torch_embers.run.item_report import ItemReport, headline
-from torch_embers.run.matrix import Entry
+from torch_embers.run.matrix import Entry, as_junit
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 
@@ -80,6 +81,13 @@ def entry(build: str, verdict: str) -> Entry:
     hits = 3 if verdict == "occurs" else 0
     flaky = False
     return Entry("pt1", "", build, "cpu", verdict, flaky, hits, 4, None, "build", "2.0.1", 3, 3, "", moment)
+
+
+def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
+    told = "injected fault noticed 3/3, which shows only that the check can fail"
+    planted = replace(entry("2.0.1", "occurs"), control="planted", control_build=None)
+    assert planted.shown_control == told
+    assert f"occurs 3/4, control {told}" in as_junit([planted]).decode()
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,12 @@ def test_a_fresh_database_writes_the_file_that_it_was_loaded_from(mined: Store, 
     assert made == [row | {"provenance": "shipped"} for row in COMMITTED]
 
 
+def test_no_detectable_rate_stands_beside_an_injected_fault() -> None:
+    rates = {row["control"]: row["detectable_rate"] for row in COMMITTED if row["verdict"] in ("absent", "not_seen")}
+    assert {kind: bool(rate) for kind, rate in rates.items()} == {"build": True, "planted": False}
+    assert not [row["case"] for row in COMMITTED if row["control"] == "planted" and row["detectable_rate"]]
+
+
 # ---- loading -------------------------------------------------------------------------------------------------------
 
 

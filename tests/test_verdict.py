@@ -16,6 +16,8 @@ from support import case_of
 from torch_embers.builds.registry import Build
 from torch_embers.oracles.signature import Signature, parse_family
 from torch_embers.run.batch import Batch, cannot_run_here, control_builds
+from torch_embers.run.ledger import Cell
+from torch_embers.run.recheck import evidence_line
 from torch_embers.run.verdict import (
     OUTCOMES,
     VERDICTS,
@@ -397,3 +399,10 @@ def test_a_seen_failure_is_told_with_the_verdict() -> None:
     shown = Signature("signal", "SIGSEGV")
     made = decide([Observation("reproduced", shown, "ended")] * 3, Control(), 10, RULES)
     assert made.signature == shown
+
+
+def test_an_injected_fault_is_told_with_what_it_is_worth() -> None:
+    clean = decide(seen(*["not_reproduced"] * 10), Control("planted", "b", 3, 3), 10, RULES)
+    line = evidence_line(Cell(case_of(), BUILD, "e", "reviewed", 0, clean, fresh=True))
+    assert "an injected fault 3/3, which shows only that the check can fail, not that this machine could show" in line
+    assert "a hit rate above" not in line

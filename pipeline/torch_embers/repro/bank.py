@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
-from torch_embers.repro import shipped_matrix
+from torch_embers.repro import injected_faults, shipped_matrix
 from torch_embers.repro.case import Case, CaseError, parse, shipped
 from torch_embers.repro.case import load as load_file
 from torch_embers.store import rows
@@ -57,10 +57,20 @@ def read_folder(folder: Path) -> tuple[list[Case], list[str]]:
             refused.append(f"{path}: no regular file")
             continue
         try:
-            cases.append(load_file(path, "own"))
+            case = load_file(path, "own")
+            _refuse_bad_fault(case)
+            cases.append(case)
         except CaseError as error:
             refused.append(f"{path}: {str(error).removeprefix(f'{path}: ').removeprefix(f'{path.stem}: ')}")
     return cases, refused
+
+
+def _refuse_bad_fault(case: Case) -> None:
+    """Raise CaseError where the injected fault of a case says nothing about its check; a case may do without one."""
+    if injected_faults.VARIABLE in case.code and (found := injected_faults.breaches(case.code)):
+        raise CaseError(
+            f"{case.name}: {found[0]} (docs/cases.md says how a fault is injected; without one it runs too)"
+        )
 
 
 def add_own(writer: Writer, cases: Sequence[Case]) -> None:

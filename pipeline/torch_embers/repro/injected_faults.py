@@ -1,8 +1,8 @@
 """Whether the injected fault of a case goes through what the case observes.
 
-With ``EMBERS_PLANT=1`` a case must run the call under test and then spoil what came of it. A fault that comes before the
-call, or in its place, shows that a branch exists; it shows nothing about the check of the real result. The rule is read
-from the syntax tree, no case is run:
+With ``EMBERS_PLANT=1`` a case must run the call under test and then spoil what came of it. A fault before the call, or
+in its place, shows that a branch exists; it shows nothing about the check of the real result. The rule is read from the
+syntax tree, no case is run:
 
 1. what runs without the fault runs with it too: the fault chooses neither a call nor an argument;
 2. a fault that leaves (exception, signal, endless wait) comes after a call, and no call stands behind it;
@@ -17,16 +17,22 @@ import builtins
 import sys
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from torch_embers import resources
+from torch_embers.repro.syntax import dotted, following, in_order, loaded, shown, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 VARIABLE = "EMBERS_PLANT"
 RULES = "injected_faults.toml"
+_FIRST = "call it first, then spoil the result"
 _CHILDREN = ("os.fork", "subprocess.", "multiprocessing.")
+_EXCEPTIONS = frozenset(
+    name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -77,13 +83,13 @@ def _of_program(tree: ast.Module, offset: int, *, is_child: bool) -> Iterator[Br
     program = _Program(tree, is_child=is_child)
     for breach in program.breaches():
         yield Breach(breach.line + offset, breach.text)
-    for text in program.texts():
+    for line, text in program.texts():
         try:
-            inner = ast.parse(text.value)
+            inner = ast.parse(text)
         except SyntaxError:
-            yield Breach(text.lineno + offset, f"a text with {VARIABLE} that is no program: nobody can see its fault")
-            continue
-        yield from _of_program(inner, text.lineno - 1 + offset, is_child=True)
+            yield Breach(line + offset, f"a text with {VARIABLE} that is no program: nobody can see its fault")
+        else:
+            yield from _of_program(inner, line - 1 + offset, is_child=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,28 +112,31 @@ class _Program:
     tree: ast.Module
     is_child: bool
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
-    flags: frozenset[str] = frozenset()
+    flags: set[str] = field(default_factory=set)
+    plain: set[str] = field(default_factory=set)
+    """Names of modules of the standard library, of exceptions, and of what `except ... as` caught."""
 
     def __post_init__(self) -> None:
         for node in ast.walk(self.tree):
-            for child in ast.iter_child_nodes(node):
-                self.parents[child] = node
-        self.flags = frozenset(
-            target.id
-            for statement in self.tree.body
-            if isinstance(statement, ast.Assign) and _reads_variable(statement)
-            for target in statement.targets
-            if isinstance(target, ast.Name)
-        )
+            self.parents.update((child, node) for child in ast.iter_child_nodes(node))
+            if isinstance(node, ast.Import):
+                own = (a for a in node.names if a.name.partition(".")[0] in sys.stdlib_module_names)
+                self.plain.update(a.asname or a.name.partition(".")[0] for a in own)
+            elif isinstance(node, ast.ExceptHandler) and node.name:
+                self.plain.add(node.name)
+        for statement in self.tree.body:
+            if isinstance(statement, ast.Assign) and _reads_variable(statement):
+                self.flags.update(target.id for target in statement.targets if isinstance(target, ast.Name))
 
     # Where the fault is decided.
 
-    def texts(self) -> Iterator[ast.Constant]:
-        """Texts that hold programs with a fault of their own; docstrings are prose."""
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """Line and text of programs with a fault of their own that stand in texts; docstrings are prose."""
         for node in ast.walk(self.tree):
-            is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and VARIABLE in node.value
-            if is_text and node.value != VARIABLE and not isinstance(self.parents[node], ast.Expr):
-                yield node
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+                continue
+            if VARIABLE in node.value and node.value != VARIABLE and not isinstance(self.parents[node], ast.Expr):
+                yield node.lineno, node.value
 
     def breaches(self) -> Iterator[Breach]:
         for node in ast.walk(self.tree):
@@ -151,7 +160,9 @@ class _Program:
                 break
             node, parent = parent, self.parents[parent]
         if isinstance(parent, ast.If) and parent.test is node:
-            on, off = (parent.body, parent.orelse) if with_fault else (parent.orelse, parent.body)
+            on, off = (
+                (parent.body, parent.orelse) if with_fault else (parent.orelse, [*parent.body, ast.Expr(parent.test)])
+            )
             yield from self._of_branch(parent, on, off)
         elif isinstance(parent, ast.IfExp) and parent.test is node:
             yield from self._of_choice(parent, parent.orelse if with_fault else parent.body)
@@ -161,10 +172,11 @@ class _Program:
     # The four rules.
 
     def _of_branch(self, branch: ast.If, on: Sequence[ast.stmt], off: Sequence[ast.stmt]) -> Iterator[Breach]:
-        for work in self._work(off):
-            yield Breach(work.lineno, f"{_shown(work)} runs only without the fault: call it first, then spoil the result")
+        for work in islice(self._work(off), 1):
+            yield Breach(work.lineno, f"{shown(work)} runs only without the fault: {_FIRST}")
+            return
         if any(self._leaves(statement) for statement in off):  # what follows runs with the fault alone
-            on = [*on, *_following(self._block(branch), branch)]
+            on = [*on, *following(self._block(branch), branch)]
         for statement in on:
             if self._states_verdict(statement):
                 yield Breach(statement.lineno, "the fault states the verdict: change what is observed instead")
@@ -179,7 +191,7 @@ class _Program:
         path = self._path(branch, leaving)
         behind = next(self._work(path.behind), None)
         if behind is not None:
-            text = f"the fault leaves before {_shown(behind)} (line {behind.lineno})"
+            text = f"the fault leaves before {shown(behind)} (line {behind.lineno})"
             yield Breach(leaving.lineno, f"{text}: put it behind the call, in a `finally` where the call can raise")
         elif not any(not self._is_constructor(work) for work in self._work(path.before)):
             yield Breach(leaving.lineno, "no call comes before the fault: it must come after the call under test")
@@ -187,33 +199,33 @@ class _Program:
     def _of_change(self, branch: ast.If, on: Sequence[ast.stmt]) -> Iterator[Breach]:
         path = self._path(branch, None)
         observed = self._observed(path)
-        stored = {name for statement in on for name in _stored(statement)}
-        handed = {name for s in on if isinstance(s, ast.Expr | ast.Assign | ast.AugAssign) for name in _loaded(s)}
-        if not stored & observed and (stored or not handed & observed):
-            shown = ", ".join(sorted(stored)) or "nothing"
-            yield Breach(branch.lineno, f"the fault changes {shown}, which no call before it gave or wrote to")
+        changed = {name for statement in on for name in stored(statement)}
+        handed = {name for s in on if isinstance(s, ast.Expr | ast.Assign | ast.AugAssign) for name in loaded(s)}
+        if not changed & observed and (changed or not handed & observed):
+            names = ", ".join(sorted(changed)) or "nothing"
+            yield Breach(branch.lineno, f"the fault changes {names}, which no call before it gave or wrote to")
             return
-        for name in sorted(stored & _rules().references):
+        for name in sorted(changed & _rules().references):
             yield Breach(branch.lineno, f"the fault spoils the reference ({name}): spoil the result of the call")
-        for name in sorted(stored & self._ends_of_children(path)):
+        for name in sorted(changed & self._ends_of_children(path)):
             text = f"the fault rewrites how a child ended ({name}): send the signal in the child, after the call"
             yield Breach(branch.lineno, text)
-        if stored and not stored & self._read_after(branch):
-            yield Breach(branch.lineno, f"nothing looks at {', '.join(sorted(stored))} after the fault")
+        if changed and not changed & self._read_after(branch):
+            yield Breach(branch.lineno, f"nothing looks at {', '.join(sorted(changed))} after the fault")
 
     def _of_choice(self, choice: ast.IfExp, off: ast.expr) -> Iterator[Breach]:
         statement = self._statement(choice)
-        for work in self._work([ast.Expr(off)]):
-            yield Breach(work.lineno, f"{_shown(work)} runs only without the fault: call it first, then spoil the result")
+        for work in islice(self._work([ast.Expr(off)]), 1):
+            yield Breach(work.lineno, f"{shown(work)} runs only without the fault: {_FIRST}")
             return
         node: ast.AST = choice
         while node is not statement:
             node = self.parents[node]
             if isinstance(node, ast.Call) and self._is_work(node):
-                yield Breach(choice.lineno, f"the fault chooses an argument of {_shown(node)}: spoil what it gives back")
+                yield Breach(choice.lineno, f"the fault chooses an argument of {shown(node)}: spoil what it gives back")
                 return
         observed = self._observed(self._path(statement, None))
-        if not (set(_loaded(choice)) | set(_stored(statement))) & observed:
+        if not (set(loaded(choice)) | set(stored(statement))) & observed:
             yield Breach(choice.lineno, "the fault changes nothing that a call before it gave or wrote to")
 
     # What runs when.
@@ -240,7 +252,7 @@ class _Program:
             if isinstance(node, ast.stmt):
                 block = self._block(node)
                 before = [*block[: block.index(node)], *before]
-                behind += _following(block, node) if reaches else []
+                behind += following(block, node) if reaches else []
                 if isinstance(parent, ast.Try) and block is not parent.body:
                     before = [*parent.body, *before]
                 if isinstance(parent, ast.Try) and block is parent.body:
@@ -283,7 +295,7 @@ class _Program:
         """Names that hold what a call gave, or that a call could write to."""
         names: set[str] = set()
         for statement in path.before:
-            for node in _in_order(statement):
+            for node in in_order(statement):
                 names.update(self._given(node, names))
         for around in path.bound:
             names.update(self._given(around, names))
@@ -294,19 +306,19 @@ class _Program:
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.NamedExpr):
             value = node.iter if isinstance(node, ast.For) else node.value
             works = value is not None and any(not self._is_constructor(work) for work in self._work([ast.Expr(value)]))
-            if value is not None and (works or set(_loaded(value)) & known):
-                yield from _stored(node)
+            if value is not None and (works or set(loaded(value)) & known):
+                yield from stored(node)
             targets = node.targets if isinstance(node, ast.Assign) else []
-            yield from (name for t in targets if isinstance(t, ast.Attribute | ast.Subscript) for name in _stored(t))
+            yield from (name for t in targets if isinstance(t, ast.Attribute | ast.Subscript) for name in stored(t))
         elif isinstance(node, ast.With):
-            yield from _stored(node)
+            yield from stored(node)
         elif isinstance(node, ast.Expr):  # nobody takes the result: the call is made for what it writes
             for work in self._work([node]):
-                yield from () if self._is_constructor(work) else _loaded(work)
+                yield from () if self._is_constructor(work) else loaded(work)
         elif isinstance(node, ast.Call) and self._is_work(node):
-            yield from (name for key in node.keywords if key.arg == "out" for name in _loaded(key.value))
+            yield from (name for key in node.keywords if key.arg == "out" for name in loaded(key.value))
             if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
-                yield from _loaded(node.func.value)
+                yield from loaded(node.func.value)
         elif isinstance(node, ast.ExceptHandler) and node.name:
             yield node.name
 
@@ -317,14 +329,16 @@ class _Program:
             for statement in path.before
             for node in ast.walk(statement)
             if isinstance(node, ast.Assign) and self._makes_child(node.value)
-            for name in _stored(node)
+            for name in stored(node)
         }
 
     def _makes_child(self, value: ast.AST) -> bool:
-        called = {node.func.id for node in ast.walk(value) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        called = {
+            node.func.id for node in ast.walk(value) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
         functions = [n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef) and n.name in called]
         return any(
-            _dotted(node.func).startswith(_CHILDREN)
+            dotted(node.func).startswith(_CHILDREN)
             for place in (value, *functions)
             for node in ast.walk(place)
             if isinstance(node, ast.Call)
@@ -333,101 +347,50 @@ class _Program:
     def _work(self, statements: Iterable[ast.stmt]) -> Iterator[ast.expr]:
         """Calls, look-ups and operators that may be what is tested; a verdict and its message are none."""
         for statement in statements:
-            for node in _in_order(statement, skip=lambda n: _is_report(n) or isinstance(n, ast.FunctionDef | ast.Lambda)):
+            for node in in_order(statement, _not_run_here):
                 if isinstance(node, ast.expr) and self._is_work(node):
                     yield node
 
     def _is_work(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
             return True
-        if isinstance(node, ast.Subscript):
-            return isinstance(node.value, ast.Name)
         if isinstance(node, ast.BinOp):
             return isinstance(node.op, ast.MatMult)
-        if not isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call | ast.Subscript):
             return False
-        root = node.func
+        root: ast.expr = node
         while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
-            if isinstance(root, ast.Call) and not self._is_work(root):
-                return False
             root = root.func if isinstance(root, ast.Call) else root.value
         if not isinstance(root, ast.Name):
             return not isinstance(root, ast.Constant | ast.JoinedStr)
-        return not (root.id in _rules().reporting or root.id in self._plain_names())
-
-    def _plain_names(self) -> set[str]:
-        """Names of modules of the standard library, of exceptions, and of what `except ... as` caught."""
-        names = {name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)}
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import):
-                names.update(a.asname or a.name for a in node.names if a.name.partition(".")[0] in sys.stdlib_module_names)
-            elif isinstance(node, ast.ExceptHandler) and node.name:
-                names.add(node.name)
-        return names
+        return root.id not in _rules().reporting and root.id not in self.plain and root.id not in _EXCEPTIONS
 
     def _is_constructor(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and _dotted(node.func).rpartition(".")[2] in _rules().constructors
+        return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in _rules().constructors
 
     def _leaves(self, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            return _dotted(statement.value.func) in _rules().leaving
+            return dotted(statement.value.func) in _rules().leaving
         return isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break)
 
     def _states_verdict(self, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and not self.is_child:
-            return _dotted(statement.value.func) in ("sys.exit", "exit", "quit")
+            return dotted(statement.value.func) in ("sys.exit", "exit", "quit")
         return _is_report(statement)
 
 
 def _is_report(node: ast.AST) -> bool:
-    """Whether a statement gives the verdict (a number, or a number and a message) or raises."""
+    """Whether a statement returns a verdict: a number, or a number and a message."""
     if not isinstance(node, ast.Return):
         return False
     value = node.value.elts[0] if isinstance(node.value, ast.Tuple) and node.value.elts else node.value
     return isinstance(value, ast.Constant) and type(value.value) is int
 
 
+def _not_run_here(node: ast.AST) -> bool:
+    """Whether a node only states a verdict, or is a function that somebody else calls."""
+    return _is_report(node) or isinstance(node, ast.FunctionDef | ast.Lambda)
+
+
 def _reads_variable(node: ast.AST) -> bool:
     return any(isinstance(part, ast.Constant) and part.value == VARIABLE for part in ast.walk(node))
-
-
-def _following(block: Sequence[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
-    return list(block[block.index(statement) + 1 :])
-
-
-def _in_order(node: ast.AST, skip: object = None) -> Iterator[ast.AST]:
-    """A node and all below it, in the order of the text."""
-    if callable(skip) and skip(node):
-        return
-    yield node
-    for child in ast.iter_child_nodes(node):
-        yield from _in_order(child, skip)
-
-
-def _stored(node: ast.AST) -> Iterator[str]:
-    """Names that a statement binds, or whose parts it sets."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Store):
-            root: ast.AST = part
-            while isinstance(root, ast.Attribute | ast.Subscript):
-                root = root.value
-            if isinstance(root, ast.Name):
-                yield root.id
-
-
-def _loaded(node: ast.AST) -> Iterator[str]:
-    return (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
-
-
-def _dotted(node: ast.AST) -> str:
-    """A name with dots, such as os.kill; empty for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.insert(0, node.attr)
-        node = node.value
-    return ".".join([node.id, *parts]) if isinstance(node, ast.Name) else ""
-
-
-def _shown(node: ast.expr) -> str:
-    text = ast.unparse(node.func if isinstance(node, ast.Call) else node)
-    return f"`{text}`" if len(text) <= 50 else f"`{text[:50]}...`"

@@ -13,6 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 from torch_embers import resources
 from torch_embers.escaping import csv_cell, visible
+from torch_embers.run.verdict import INJECTED_SHOWS
 from torch_embers.store import schema
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class Entry:
         """The control and how often it showed the bug, in words."""
         if self.control == "build":
             return f"{self.control_k}/{self.control_n} on {self.control_build}"
-        return f"injected fault {self.control_k}/{self.control_n}" if self.control == "planted" else "none"
+        noticed = f"injected fault noticed {self.control_k}/{self.control_n}, which {INJECTED_SHOWS}"
+        return noticed if self.control == "planted" else "none"
 
     @property
     def place(self) -> str:
@@ -156,7 +158,7 @@ def as_junit(verdicts: Sequence[Entry], name: str = "embers") -> bytes:
         )
         for entry in own:
             case = ET.SubElement(suite, "testcase", classname=_xml(entry.issue), name=_xml(entry.case))
-            said = f"{entry.verdict} {entry.k}/{entry.n}, control {entry.control} {entry.control_k}/{entry.control_n}"
+            said = f"{entry.verdict} {entry.k}/{entry.n}, control {entry.shown_control}"
             if entry in failed:
                 ET.SubElement(case, "failure", message=_xml(said)).text = _xml(entry.detail)
             elif entry in skipped:

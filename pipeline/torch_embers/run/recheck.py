@@ -15,7 +15,7 @@ from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.status import ANNOUNCED, CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
-from torch_embers.run.verdict import Rules
+from torch_embers.run.verdict import INJECTED_SHOWS, Rules
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -227,8 +227,8 @@ def evidence_line(cell: Cell) -> str:
         parts.append(f"control {control.hits}/{control.runs} on {(control.build or '').partition('@')[0]}")
     elif control.kind == "planted":
         parts.append(
-            f"the check noticed an injected fault {control.hits}/{control.runs}, "
-            "which does not show that this machine could show the bug"
+            f"the check noticed an injected fault {control.hits}/{control.runs}, which {INJECTED_SHOWS}, "
+            "not that this machine could show the bug"
         )
     elif made.verdict != "not_seen":
         parts.append("no control")

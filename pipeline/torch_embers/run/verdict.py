@@ -33,6 +33,8 @@ Outcome = Literal[
 ]
 Verdict = Literal["occurs", "absent", "not_seen", "changed", "control_failed", "untestable", "inconclusive"]
 ControlKind = Literal["build", "planted", "none"]
+INJECTED_SHOWS = "shows only that the check can fail"
+"""What a noticed injected fault (`planted`) is worth: said wherever one is printed."""
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
