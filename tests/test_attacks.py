@@ -7,27 +7,32 @@ last line of its docstring names how its run ends.
 from __future__ import annotations
 
 import json
+import os
 import re
 import secrets
 import socket
+import subprocess
 import sys
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from torch_embers import resources
 from torch_embers.sandbox import doctor, policy
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 ATTACKS = sorted((Path(__file__).parent / "attacks").glob("*.py"))
 ENDS = re.compile(r"^Ends: (?P<how>\w+)(?: (?P<code>\d+))?(?: within (?P<timeout>\d+) s)?(?P<slow> \(slow\))?\.$", re.M)
 MEMORY = 256 << 20
+ORDINARY = 65534
+"""User and group that own nothing."""
 
 pytestmark = [
     pytest.mark.skipif(not policy.bubblewrap(), reason="bubblewrap is not installed"),
@@ -75,11 +80,84 @@ def bait(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bait]:
         )
 
 
+class Attacked(Protocol):
+    """Runs attacks."""
+
+    def run(self, attempts: Sequence[Attempt], jobs: int = 1) -> Iterator[RunResult]: ...
+
+    def left_alive(self) -> list[int]: ...
+
+
 @pytest.fixture(scope="module")
 def runner(bait: Bait) -> Iterator[Runner]:
+    """As this user."""
     assert doctor.prove().complete, doctor.prove().missing
     with Runner(Path(sys.executable), "hostile", doctor.prove(), preload=()) as runner:
         yield runner
+
+
+class OrdinaryUser:
+    """The same in a process of an ordinary user, where this one is root's: with the system's Python, for all can read it."""
+
+    def __init__(self, home: Path) -> None:
+        packages = next(path for path in sys.path if path.endswith("site-packages"))
+        source = Path(resources.__file__).parents[1]
+        home.chmod(0o711)
+        (home / "own").mkdir()
+        os.chown(home / "own", ORDINARY, ORDINARY)
+        self._left: list[int] = []
+        self._process = subprocess.Popen(
+            ["/usr/bin/python3", str(Path(__file__).parent / "hostile_user.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            user=ORDINARY,
+            group=ORDINARY,
+            extra_groups=[],
+            env={**os.environ, "HOME": str(home / "own"), "XDG_CACHE_HOME": str(home / "own"), "PYTHONPATH": f"{source}:{packages}"},
+            cwd="/",
+        )  # fmt: skip
+        missing = json.loads(self._answer() or '"it did not start"')
+        assert missing == {}, missing
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+    def run(self, attempts: Sequence[Attempt], jobs: int = 1) -> Iterator[RunResult]:
+        """One after the other."""
+        assert jobs == 1
+        for attempt in attempts:
+            assert self._process.stdin is not None
+            self._process.stdin.write(json.dumps(asdict(attempt)) + "\n")
+            self._process.stdin.flush()
+            answer = json.loads(self._answer())
+            self._left = answer.pop("left")
+            yield RunResult(**{**answer, "guarantees": tuple(answer["guarantees"])})
+
+    def left_alive(self) -> list[int]:
+        """After the last run."""
+        return self._left
+
+    def close(self) -> None:
+        """End it."""
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def ordinary(bait: Bait, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OrdinaryUser]:
+    """As an ordinary user."""
+    if os.geteuid() != 0:
+        pytest.skip("this is an ordinary user")
+    version = subprocess.run(["/usr/bin/python3", "-V"], capture_output=True, text=True, check=False).stdout
+    if not version.startswith(f"Python {sys.version_info[0]}.{sys.version_info[1]}."):
+        pytest.skip("needs a system Python of this version")
+    for folder in Path(resources.__file__).resolve().parents:
+        if folder.stat().st_mode & 0o005 != 0o005:
+            pytest.skip(f"{folder} is closed to ordinary users")
+    user = OrdinaryUser(tmp_path_factory.mktemp("user"))
+    yield user
+    user.close()
 
 
 def cases() -> list[object]:
@@ -89,30 +167,23 @@ def cases() -> list[object]:
         assert ends is not None, f"{path.name} does not say how it ends"
         marks = [pytest.mark.slow] if ends["slow"] else []
         found += [
-            pytest.param(path, ends, fresh, id=f"{path.stem}-{'fresh' if fresh else 'zygote'}", marks=marks)
+            pytest.param(user, path, ends, fresh, id=f"{path.stem}-{'fresh' if fresh else 'zygote'}-{user}", marks=marks)
+            for user in ("runner", "ordinary")
             for fresh in (False, True)
         ]
     return found
 
 
-def one(runner: Runner, code: str, *arguments: str, fresh: bool = False, timeout: float = 60.0) -> RunResult:
+def one(runner: Attacked, code: str, *arguments: str, fresh: bool = False, timeout: float = 60.0) -> RunResult:
     attempt = Attempt("key", code, "attack.py", arguments, timeout=timeout, memory=MEMORY, fresh=fresh)
     return next(iter(runner.run([attempt])))
 
 
-def left_alive(runner: Runner) -> list[int]:
-    """Processes below the idle zygotes, as the host sees them."""
-    found = []
-    for first in runner.first_pids():
-        for task in Path(f"/proc/{first}/task").glob("*/children"):
-            found += [int(word) for word in task.read_text(encoding="ascii").split()]
-    return found
-
-
-@pytest.mark.parametrize(("path", "ends", "fresh"), cases())
+@pytest.mark.parametrize(("user", "path", "ends", "fresh"), cases())
 def test_an_attack_fails_and_the_next_run_is_good(
-    path: Path, ends: re.Match[str], fresh: bool, runner: Runner, bait: Bait
+    user: str, path: Path, ends: re.Match[str], fresh: bool, bait: Bait, request: pytest.FixtureRequest
 ) -> None:
+    runner: Attacked = request.getfixturevalue(user)
     arguments = json.dumps({name: getattr(bait, name) for name in Bait.__dataclass_fields__})
     timeout = float(ends["timeout"] or 60)
     result = one(runner, path.read_text(encoding="utf-8"), arguments, fresh=fresh, timeout=timeout)
@@ -125,7 +196,7 @@ def test_an_attack_fails_and_the_next_run_is_good(
     elif ends["how"] == "signalled":
         assert result.signal == wanted, said
     assert bait.untouched()
-    assert left_alive(runner) == []
+    assert runner.left_alive() == []
     assert "\x1b" not in result.stdout + result.stderr
     assert result.guarantees == doctor.GUARANTEES
 
@@ -134,11 +205,24 @@ def test_an_attack_fails_and_the_next_run_is_good(
     assert "repeated" not in good.detail
 
 
-@pytest.mark.parametrize("name", ["read_other_runs", "system_objects"])
-def test_nothing_is_left_for_the_next_run(name: str, runner: Runner) -> None:
+@pytest.mark.parametrize("user", ["runner", "ordinary"])
+@pytest.mark.parametrize("name", ["read_other_runs", "system_objects", "ports_of_others", "terminals"])
+def test_nothing_is_left_for_the_next_run(name: str, user: str, request: pytest.FixtureRequest) -> None:
+    runner: Attacked = request.getfixturevalue(user)
     code = (Path(__file__).parent / "attacks" / f"{name}.py").read_text(encoding="utf-8")
-    for fresh in (False, True, False):
-        assert one(runner, code, fresh=fresh).exit_code == 0
+    for fresh in (False, True, False, True):
+        result = one(runner, code, fresh=fresh)
+        assert result.exit_code == 0, result.stderr
+
+
+def test_no_text_and_no_output_of_another_run_is_in_memory(runner: Runner) -> None:
+    marked = "text = 'REMAINS-OF-A-RUN-123456' * 50\nprint(text)\nraise SystemExit(text[:90])"
+    code = (Path(__file__).parent / "attacks" / "remains_in_memory.py").read_text(encoding="utf-8")
+    assert "REMAINS-OF-A-RUN-123456" in one(runner, code + f"\n{marked}", "REMAINS-OF-A-RUN-123456").stderr
+    for _ in range(3):
+        one(runner, marked, "REMAINS-OF-A-RUN-654321")
+        result = one(runner, code)
+        assert (result.exit_code, result.stdout) == (0, "nothing\n"), result.stderr
 
 
 def test_runs_at_the_same_time_cannot_find_each_other(runner: Runner) -> None:
@@ -191,9 +275,7 @@ def test_escape_codes_and_hidden_text_are_written_out(runner: Runner) -> None:
 
 def test_the_sandbox_ends_with_its_driver(tmp_path: Path) -> None:
     """Kill the driver in the middle of a run: its whole tree of processes goes."""
-    import os
     import signal
-    import subprocess
 
     code = """
 import sys, threading, time

@@ -131,7 +131,7 @@ def test_the_command_binds_the_build_read_only_and_nothing_of_the_home() -> None
     assert "--bind " not in text
     writable = [command[place + 1] for place, word in enumerate(command) if word in ("--bind", "--dev-bind", "--tmpfs")]
     assert writable == []
-    assert command[-1].endswith("sys.exit(zygote.main(7))")
+    assert command[-1].endswith("sys.exit(steward.main(7))")
 
 
 def test_the_environment_is_only_what_the_rules_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +251,7 @@ class TestFilter:
         lost = {numbers[column] for numbers in calls.missing.values()}
         for number in range(500):
             expected = errno.EPERM if number in denied else errno.ENOSYS if number in lost else 0
-            if number == seccomp.NUMBERS["socket"][column]:
+            if number in (seccomp.NUMBERS["socket"][column], seccomp.NUMBERS["socketpair"][column]):
                 continue
             assert answer(program, architecture, number) == expected, number
 
@@ -261,6 +261,31 @@ class TestFilter:
         for family in range(64):
             expected = 0 if family in calls.families else errno.EAFNOSUPPORT
             assert answer(program, architecture, seccomp.NUMBERS["socket"][column], family) == expected
+
+    def test_only_unix_sockets_come_in_pairs(self, machine: str, architecture: int, column: int) -> None:
+        program = seccomp.program(rules.load().seccomp, machine)
+        for family in range(64):
+            expected = 0 if family == 1 else errno.EAFNOSUPPORT
+            assert answer(program, architecture, seccomp.NUMBERS["socketpair"][column], family) == expected
+
+    def test_no_limit_or_priority_of_the_supervisor_can_be_set(
+        self, machine: str, architecture: int, column: int
+    ) -> None:
+        calls = rules.load().seccomp
+        program = seccomp.program(calls, machine)
+        for name, call in calls.about_process.items():
+            arguments = [0, 0]
+            assert answer(program, architecture, call[column], *arguments) == 0, name
+            arguments[call[2]] = 1
+            assert answer(program, architecture, call[column], *arguments) == errno.EPERM, name
+        for name, call in calls.about_user.items():
+            assert answer(program, architecture, call[column], call[2], 0) == errno.EPERM, name
+
+    def test_personality_can_be_asked_and_not_changed(self, machine: str, architecture: int, column: int) -> None:
+        program = seccomp.program(rules.load().seccomp, machine)
+        number = seccomp.NUMBERS["personality"][column]
+        assert answer(program, architecture, number, 0xFFFFFFFF) == 0
+        assert answer(program, architecture, number, 0x0040000) == errno.EPERM
 
     def test_clone_makes_processes_and_threads_but_no_namespaces(
         self, machine: str, architecture: int, column: int

@@ -1,6 +1,6 @@
 """Make folders in folders without an end.
 
-Ends: disk within 30 s.
+Ends: disk within 60 s.
 """
 
 import os

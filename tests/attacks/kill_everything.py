@@ -6,7 +6,7 @@ Ends: signalled 9.
 import os
 import signal
 
-for pid in (1, os.getppid()):
+for pid in {1, os.getppid()} - {0}:  # 0: the parent is outside
     for number in (signal.SIGTERM, signal.SIGSTOP, signal.SIGKILL):
         try:
             os.kill(pid, number)

@@ -153,11 +153,17 @@ def _probes(bait: Bait) -> list[Probe]:
         Probe("read_only_build", "build"),
         Probe("private_tmp", "leave"),
         Probe("private_tmp", "found", (disk,)),
+        Probe("private_tmp", "terminals"),
         Probe("own_pid_namespace", "processes"),
+        Probe("own_pid_namespace", "disturb"),
         Probe("no_user_namespaces", "namespaces"),
         Probe("memory_cap", "data", (str(MEMORY + (2 << 30)),)),
         Probe("memory_cap", "shared", (str(4 * MEMORY),), ("memory",), None),
         Probe("memory_cap", "many", (str(MEMORY),), ("memory",), None),
+        Probe("memory_cap", "kernels"),
+        Probe("memory_cap", "buffers", (str(4 * MEMORY),), ("memory",), None),
+        Probe("memory_cap", "tables", (str(2 * MEMORY),), ("memory",), None),
+        Probe("process_cap", "counters"),
         Probe("process_cap", "bomb", (cap,), ("exited", "processes"), memory=8 * MEMORY),
         Probe("process_cap", "threads", (cap,), ("exited", "processes"), memory=8 * MEMORY),
         Probe("output_cap", "flood", (), ("output",), None),
@@ -165,6 +171,8 @@ def _probes(bait: Bait) -> list[Probe]:
         Probe("no_new_privileges", "rights"),
         Probe("no_survivors", "outlive"),
         Probe("sealed_result", "forge", (), ("exited",), 7),
+        Probe("sibling_isolation", "ports"),
+        Probe("sibling_isolation", "ports"),
     ]
 
 
@@ -184,19 +192,8 @@ def _breach(probe: Probe, result: RunResult) -> str:
 
 def _left_alive(runner: Runner) -> str:
     """Empty where behind the walls nothing but idle zygotes lives, as the host's own list of processes says."""
-    for first in runner.first_pids():
-        below = _children(first)
-        if below:
-            return f"{len(below)} processes outlived their run"
-    return ""
-
-
-def _children(pid: int) -> list[int]:
-    children = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            children += [int(word) for word in task.read_text(encoding="ascii").split()]
-    return children
+    left = runner.left_alive()
+    return f"{len(left)} processes outlived their run" if left else ""
 
 
 def _side_by_side(runner: Runner, *, fresh: bool) -> str:

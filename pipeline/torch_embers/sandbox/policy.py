@@ -42,9 +42,12 @@ PROFILES = (HOSTILE, REVIEWED, PROVING)
 INSIDE = "/embers"
 """Folder inside the sandbox that holds the zygote's own file and second mounts of builds."""
 
-CAPABILITIES = ("SYS_ADMIN", "SYS_RESOURCE", "SYS_PTRACE", "SETUID", "SETGID", "SETPCAP", "KILL", "DAC_OVERRIDE")
-"""What the zygote and the supervisors keep, in their own user namespace: mounts, limits, changing to the run's user.
-A run itself has none."""
+CAPABILITIES = (
+    *("SYS_ADMIN", "SYS_CHROOT", "SYS_RESOURCE", "SYS_PTRACE", "NET_ADMIN"),
+    *("SETUID", "SETGID", "SETPCAP", "KILL", "DAC_OVERRIDE"),
+)
+"""What the steward, the zygote and the supervisors keep, in their own user namespace: mounts, a loopback, limits, changing
+to the run's user. A run itself has none."""
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 RUN_ID = 1000
@@ -72,6 +75,7 @@ class SandboxPolicy:
     preload: tuple[str, ...] = ()
     read_only: tuple[Path, ...] = ()
     own_id: bool = False
+    zygote: bool = True
     scratch: str = ""
 
     @property
@@ -104,6 +108,9 @@ class SandboxPolicy:
             "uid": owner,
             "seccomp": base64.b64encode(seccomp.program(rules.load().seccomp)).decode() if use_filter else "",
             "limits": limits.model_dump(),
+            "counted": {"max_user_namespaces": 0, "max_inotify_instances": 32, "max_inotify_watches": limits.watches},
+            "devices": self.profile == REVIEWED,
+            "zygote": self.zygote,
             "preload": list(self.preload),
             "scratch": self.scratch,
         }
@@ -153,13 +160,13 @@ def bubblewrap_command(
 
 def own_code() -> Path:
     """The folder of the code that runs inside a build."""
-    return resources.package_file("sandbox", "inside", "zygote.py").parent
+    return resources.package_file("sandbox", "inside", "steward.py").parent
 
 
 def zygote_command(policy: SandboxPolicy, above: str, descriptor: int) -> list[str]:
     """The zygote itself: no user site, no bytecode, and our folder on the path only while it is imported."""
-    steps = f"sys.path[0] = ''; sys.path.append({above!r}); from inside import zygote; del sys.path[-1], sys.path[0]"
-    return [str(policy.layout.python), "-s", "-B", "-c", f"import sys; {steps}; sys.exit(zygote.main({descriptor}))"]
+    steps = f"sys.path[0] = ''; sys.path.append({above!r}); from inside import steward; del sys.path[-1], sys.path[0]"
+    return [str(policy.layout.python), "-s", "-B", "-c", f"import sys; {steps}; sys.exit(steward.main({descriptor}))"]
 
 
 def _folders(paths: Sequence[Path]) -> list[str]:

@@ -60,6 +60,11 @@ def syscall(*arguments: int) -> int:
     return int(LIBC.syscall(*[ctypes.c_long(value) for value in arguments]))
 
 
+def syscall_with(*arguments: Any) -> int:
+    """A raw system call with pointers."""
+    return int(LIBC.syscall(*arguments))
+
+
 def connect(family: int, address: Any, kind: int = socket.SOCK_STREAM) -> None:
     """Open a connection."""
     with socket.socket(family, kind) as one:
@@ -150,6 +155,48 @@ def processes() -> None:
     time.sleep(0.05)  # were the supervisor gone or stopped, this run would not end well
 
 
+def disturb() -> None:
+    """End, stop or starve the supervisor by signals, limits and priorities."""
+    import resource
+
+    for number in range(1, 65):
+        LIBC.kill(1, number)
+    for name in [name for name in dir(resource) if name.startswith("RLIMIT_")]:
+        refused(f"{name} of the supervisor", resource.prlimit, 1, getattr(resource, name), (0, 0))
+    refused("the processors of the supervisor", os.sched_setaffinity, 1, {0})
+    refused("the priority of the supervisor", os.setpriority, os.PRIO_PROCESS, 1, 19)
+    refused("the priority of its user", os.setpriority, os.PRIO_USER, 0, 19)
+    time.sleep(0.05)  # were the supervisor gone, this run would not end well
+
+
+def terminals() -> None:
+    """Make a pseudo-terminal, or find one."""
+    refused("a pseudo-terminal", os.openpty)
+    if any(Path("/dev/pts").iterdir()):
+        fail("terminals of others are visible")
+
+
+def counters() -> None:
+    """Use up what the kernel counts for the user of the host."""
+    timer = ctypes.c_int()
+    number = {"x86_64": 222, "aarch64": 107}[os.uname().machine]
+    if all(syscall_with(number, 1, None, ctypes.byref(timer)) == 0 for _ in range(1000)):
+        fail("1000 timers")
+    if all(LIBC.inotify_init1(0) >= 0 for _ in range(64)):
+        fail("64 instances of inotify")
+
+
+def ports() -> None:
+    """Leave a port behind that waits for a minute, and find that of another run; to be run twice."""
+    with socket.create_server(("127.0.0.1", 23456), reuse_port=False) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+        with socket.create_connection(("127.0.0.1", 23456)) as client:
+            server.accept()[0].close()
+            client.recv(1)
+    if len(Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()) > 2:
+        fail("ports of another run")
+
+
 def namespaces() -> None:
     """Make a user namespace, by the call and around the filter."""
     must_be_denied("unshare of a user namespace", LIBC.unshare(NEW_USER))
@@ -179,6 +226,47 @@ def shared(size: str) -> None:
     area = mmap.mmap(-1, int(size))
     for place in range(0, int(size), 4096):
         area[place] = 1
+    time.sleep(5)
+
+
+def kernels() -> None:
+    """Take memory of the kernel that no limit counts."""
+    must_be_denied("System V semaphores", int(LIBC.semget(0, 32000, 0o600)))
+    must_be_denied("System V queues", int(LIBC.msgget(0, 0o600)))
+    queue, splice = {"x86_64": (240, 278), "aarch64": (180, 75)}[os.uname().machine]
+    must_be_denied("POSIX queues", syscall_with(queue, b"probe", 0o102, 0o600, None))
+    into = os.pipe()[1]
+    text = ctypes.create_string_buffer(64)
+    vector = (ctypes.c_size_t * 2)(ctypes.addressof(text), 64)
+    must_be_denied("memory in a pipe", syscall_with(splice, into, vector, ctypes.c_ulong(1), 0))
+
+
+def buffers(size: str) -> None:
+    """Fill sockets that nobody reads; the driver looks for the end by memory."""
+    kept = []
+    for _ in range(min(450, int(size) // 400000)):
+        pair = socket.socketpair()
+        kept.append(pair)
+        for one in pair:
+            one.setblocking(False)
+            try:
+                while True:
+                    one.send(bytes(65536))
+            except OSError:
+                continue
+    time.sleep(5)
+
+
+def tables(size: str) -> None:
+    """Make page tables of mappings that hold nothing; the driver looks for the end by memory."""
+    LIBC.mmap.restype = ctypes.c_void_p
+    step = 2 << 20
+    for _ in range(int(size) // 4096 // 1000 + 1):
+        length = ctypes.c_size_t(1000 * step)
+        start = LIBC.mmap(None, length, mmap.PROT_READ, 0x4022, -1, 0)  # private, anonymous, not reserved
+        LIBC.madvise(ctypes.c_void_p(start), length, 15)  # no huge pages
+        for place in range(start, start + 1000 * step, step):
+            ctypes.c_char.from_address(place).value  # noqa: B018 - the read makes the table
     time.sleep(5)
 
 

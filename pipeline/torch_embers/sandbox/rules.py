@@ -22,6 +22,13 @@ class Limits(Entry):
     locked: int
     preload: int
     interpreter: int
+    file_cost: int
+    free_files: int
+    socket_cost: int
+    free_sockets: int
+    signals: int
+    watches: int
+    reserve: int
     tick: float
     grace: float
     start: float
@@ -43,7 +50,11 @@ class Seccomp(Entry):
 
     families: tuple[int, ...]
     ioctls: tuple[int, ...]
+    pairs: tuple[int, ...]
+    personalities: tuple[int, ...]
     namespaces: int
+    about_process: dict[str, tuple[int, int, int]]
+    about_user: dict[str, tuple[int, int, int]]
     denied: dict[str, tuple[int, int]]
     missing: dict[str, tuple[int, int]]
 

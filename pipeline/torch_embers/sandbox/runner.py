@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 import os
 import secrets
@@ -15,6 +16,7 @@ import select
 import sys
 import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from torch_embers.errors import InputError, SandboxError
@@ -23,8 +25,6 @@ from torch_embers.sandbox.output import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from torch_embers.sandbox.proof import Proof
 
 PRELOAD = ("numpy", "torch")
@@ -92,6 +92,7 @@ class _Server:
 
     def __init__(self, sandbox_policy: policy.SandboxPolicy) -> None:
         self.sandbox = policy.start(sandbox_policy)
+        self.has_zygote = sandbox_policy.zygote
         self.ident = secrets.token_hex(4) if sandbox_policy.preload else ""
         self.ready = False
         self.versions: Mapping[str, str] = {}
@@ -236,6 +237,14 @@ class _Worker:
         """Of the running sandboxes."""
         return [server.sandbox.first_pid for server in self.servers.values()]
 
+    def left_alive(self) -> list[int]:
+        """Processes below the stewards, but for the zygote that belongs to one of them."""
+        found = []
+        for server in self.servers.values():
+            below = _descendants(server.sandbox.first_pid)
+            found += below[1:] if server.has_zygote else below
+        return found
+
     def drop(self) -> None:
         """Stop the zygote of the present attempt."""
         server = self.servers.pop(self.fresh, None)
@@ -311,7 +320,7 @@ class Runner:
 
     def policy_for(self, *, fresh: bool) -> policy.SandboxPolicy:
         """The sandbox of a zygote, preloaded or bare."""
-        return replace(self._policy, preload=()) if fresh else self._policy
+        return replace(self._policy, preload=(), zygote=False) if fresh else self._policy
 
     def run(self, attempts: Iterable[Attempt], jobs: int = 1) -> Iterator[RunResult]:
         """Yield each attempt's result as it comes, ``jobs`` at a time; never raises for what a script does."""
@@ -330,6 +339,10 @@ class Runner:
     def first_pids(self) -> tuple[int, ...]:
         """The process ids of the sandboxes' first processes, as the host numbers them."""
         return tuple(pid for worker in self._workers for pid in worker.first_pids())
+
+    def left_alive(self) -> list[int]:
+        """Processes, as the host numbers them, that outlived their run: to ask while none is going on."""
+        return [pid for worker in self._workers for pid in worker.left_alive()]
 
     def restart(self) -> None:
         """Let the next runs come from freshly started zygotes."""
@@ -405,6 +418,16 @@ def _guarantees(profile: str, proof: Proof | None) -> tuple[bool, tuple[str, ...
         )
     linux = ("no_new_privileges",) if sys.platform.startswith("linux") else ()
     return False, (*PLAIN_GUARANTEES, *linux)
+
+
+def _descendants(pid: int) -> list[int]:
+    """All processes below one, the oldest first."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in sorted(map(int, task.read_text(encoding="ascii").split())):
+                found += [child, *_descendants(child)]
+    return found
 
 
 def _texts(value: object) -> dict[str, str]:

@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """Machine -> column in ``data/sandbox.toml`` and AUDIT_ARCH number."""
 
-NUMBERS = {"clone": (56, 220), "socket": (41, 198), "ioctl": (16, 29)}
+NUMBERS = {"clone": (56, 220), "socket": (41, 198), "ioctl": (16, 29), "socketpair": (53, 199), "personality": (135, 92)}
 """Calls that are looked at by argument."""
+
+SUPERVISOR = 1
+"""The supervisor's number in the namespace of its run."""
 
 X32_BIT = 0x40000000
 LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -70,6 +73,12 @@ def program(rules: Seccomp, machine: str | None = None) -> bytes:
                 steps += _answer(numbers[column], error)
     steps += _by_argument(NUMBERS["clone"][column], 0, [(JUMP_ANY_BIT, rules.namespaces)], errno.EPERM)
     steps += _by_argument(NUMBERS["ioctl"][column], 1, _equal(rules.ioctls), errno.EPERM)
+    for call in rules.about_process.values():
+        steps += _by_argument(call[column], call[2], _equal([SUPERVISOR]), errno.EPERM)
+    for call in rules.about_user.values():
+        steps += _by_argument(call[column], 0, _equal([call[2]]), errno.EPERM)
+    steps += _unless(NUMBERS["personality"][column], 0, rules.personalities, errno.EPERM)
+    steps += _unless(NUMBERS["socketpair"][column], 0, rules.pairs, errno.EAFNOSUPPORT)
     steps += _unless(NUMBERS["socket"][column], 0, rules.families, errno.EAFNOSUPPORT)
     steps.append(Instruction(RETURN, 0, 0, ALLOW))
     return b"".join(step.packed() for step in steps)

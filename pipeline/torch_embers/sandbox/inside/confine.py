@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import kernel
+from . import kernel, landlock
 
 if TYPE_CHECKING:
     from typing import Any
@@ -22,13 +22,17 @@ FOLDER = "/tmp"  # noqa: S108 - the run's own tmpfs
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-def confine(config: Message, request: Message, pipes: list[int], script: str, place: str) -> None:
-    """Give up every right. Where a fresh process is asked for, become it; else come back to run the script here."""
-    report = pipes[2]
+def confine(config: Message, request: Message, ends: tuple[int, int, int], script: str, place: str) -> None:
+    """Give up every right. Where a fresh process is asked for, become it; else come back to run the script here.
+
+    Args:
+        ends: where stdout, stderr and what goes wrong here are written.
+    """
+    report = ends[2]
     try:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(pipes[0], 1)
-        os.dup2(pipes[1], 2)
+        os.dup2(ends[0], 1)
+        os.dup2(ends[1], 2)
         os.setsid()
         limit(config, request)
         prepare_environment(request, place)
@@ -61,6 +65,8 @@ def limit(config: Message, request: Message) -> None:
         "RLIMIT_NOFILE": limits["files"],
         "RLIMIT_MEMLOCK": limits["locked"],
     }
+    if kernel.LINUX:
+        wanted.update(RLIMIT_MSGQUEUE=0, RLIMIT_SIGPENDING=limits["signals"])
     if config["isolate"]:  # elsewhere it would count all processes of the user
         wanted["RLIMIT_NPROC"] = limits["processes"]
     if request["memory"] and kernel.LINUX:
@@ -96,7 +102,6 @@ def drop_rights(config: Message) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
         flags = kernel.READ_ONLY | kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXECUTE
         kernel.mount(None, "/proc", None, kernel.REMOUNT | kernel.BIND | flags)
-        kernel.drop_capabilities()
         if config["uid"]:
             os.setgroups([])
             os.setresgid(config["uid"], config["uid"], config["uid"])
@@ -104,6 +109,8 @@ def drop_rights(config: Message) -> None:
         kernel.clear_capabilities()
     kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
     kernel.prctl(kernel.NO_NEW_PRIVILEGES, 1)
+    if config["isolate"]:
+        landlock.restrict(config)
     kernel.prctl(kernel.DUMPABLE, 1)  # it was lost with the zygote's; a script may read its own /proc/self
     if config["seccomp"]:
         kernel.install_filter(base64.b64decode(config["seccomp"]))

@@ -18,10 +18,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-    Work = tuple[str, dict[str, Any]]
-    """The path of the script, and the request."""
-
-
 INTERRUPTED = 130
 """Stands for an end by KeyboardInterrupt on the way out."""
 

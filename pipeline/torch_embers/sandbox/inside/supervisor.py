@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import confine, execute, kernel
+from . import confine, kernel
 
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import IO, Any, NoReturn
 
     Message = dict[str, Any]
 
@@ -39,8 +39,16 @@ def finish(writer: int, message: Message) -> NoReturn:
     os._exit(0)
 
 
-def supervise(config: Message, request: Message, writer: int, place: str) -> execute.Work:
-    """One run from its namespaces to the written reply. Comes back only in the run's process."""
+def supervise(config: Message, request: Message, writer: int, pipes: list[tuple[int, int]], place: str) -> NoReturn:
+    """One run from its namespaces to the written reply.
+
+    Args:
+        writer: where the reply goes.
+        pipes: for stdout, stderr, what goes wrong before the script starts, the request, and how the run ended.
+        place: the run's folder where it has no namespace of its own.
+    """
+    # The kernel spares the first process of a namespace from signals of the others, but for those that it handles.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         if kernel.LINUX:
             kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
@@ -48,25 +56,42 @@ def supervise(config: Message, request: Message, writer: int, place: str) -> exe
                 kernel.prctl(kernel.SUBREAPER, 1)
         if config["isolate"]:
             isolate(config)
-        folder = place or confine.FOLDER
-        script = write_script(folder, request)
-        # stdout, stderr, and what goes wrong before the script starts
-        pipes = [os.pipe(), os.pipe(), os.pipe()]
-        pid = os.fork()
-    except Exception as error:
-        finish(writer, broken(f"cannot isolate the run: {error}"))
-    if not pid:
-        confine.confine(config, request, [pair[1] for pair in pipes], script, place)
-        return script, request
-    try:
-        for pair in pipes:
-            os.close(pair[1])
+        script = write_script(place or confine.FOLDER, request)
+        begin = forked if request["mode"] == "fork" else started
+        run = begin(config, request, pipes, script, place)
         problem = read_all(pipes[2][0])
         if problem:
             finish(writer, broken(problem.decode(errors="replace")))
-        finish(writer, Watch(config, request, pid, pipes[0][0], pipes[1][0]).result())
+        finish(writer, Watch(config, request, run, pipes[0][0], pipes[1][0]).result())
     except Exception as error:
         finish(writer, broken(f"the supervisor failed: {type(error).__name__}: {error}"))
+
+
+def forked(config: Message, request: Message, pipes: list[tuple[int, int]], script: str, place: str) -> Ending:
+    """Let the zygote's child, which waits for its request, run the script."""
+    del config, place
+    out, err, problem, go, ending = pipes
+    for number in (out[1], err[1], problem[1], go[0], ending[1]):
+        os.close(number)
+    with os.fdopen(go[1], "wb") as file:
+        file.write(json.dumps({**request, "code": "", "script": script}).encode())
+    file = os.fdopen(ending[0], "rb", buffering=0)
+    pid = file.readline()
+    if not pid:
+        raise OSError("the zygote is gone")
+    return Ending(int(pid), file)
+
+
+def started(config: Message, request: Message, pipes: list[tuple[int, int]], script: str, place: str) -> Ending:
+    """Run the script in a fresh interpreter."""
+    pid = os.fork()
+    ends = (pipes[0][1], pipes[1][1], pipes[2][1])
+    if not pid:
+        confine.confine(config, request, ends, script, place)
+        os._exit(1)  # not reached: confine becomes the interpreter
+    for number in ends:
+        os.close(number)
+    return Ending(pid)
 
 
 def isolate(config: Message) -> None:
@@ -125,11 +150,45 @@ class Stream:
         return base64.b64encode(self._data[-self.keep :]).decode()
 
 
+def ending_of(status: int, usage: Any) -> Message:
+    """How a process ended and what it used, as plain data."""
+    return {
+        "status": status,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "peak_memory": usage.ru_maxrss * (1024 if kernel.LINUX else 1),  # KiB on Linux, bytes on macOS
+    }
+
+
+class Ending:
+    """Waits for the end of a run: of a child of ours, or of the zygote's, who tells by a pipe."""
+
+    def __init__(self, pid: int, told: IO[bytes] | None = None) -> None:
+        self.pid, self.told = pid, told
+        self.descriptor = kernel.watch_process(pid) if told is None else told.fileno()
+
+    def look(self, *, is_readable: bool) -> Message | None:
+        """The end, if it has come. Collects every other process that has ended, too (orphans of the run come to us)."""
+        found = None
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+                if pid == 0:
+                    break
+                if pid == self.pid and self.told is None:
+                    found = ending_of(status, usage)
+        if self.told is not None and is_readable:
+            text = self.told.read()
+            if not text:
+                raise OSError("the zygote ended during the run")
+            found = json.loads(text.decode())
+        return found
+
+
 class Watch:
     """Follows a run to its end: output, time, memory, processes; the end itself comes from ``wait4``."""
 
-    def __init__(self, config: Message, request: Message, pid: int, out: int, err: int) -> None:
-        self.limits, self.request, self.pid, self.isolated = config["limits"], request, pid, config["isolate"]
+    def __init__(self, config: Message, request: Message, run: Ending, out: int, err: int) -> None:
+        self.limits, self.request, self.run, self.isolated = config["limits"], request, run, config["isolate"]
         self.streams = [Stream("stdout", out, self.limits["tail"]), Stream("stderr", err, self.limits["tail"])]
         self.covers = [cover[0] for cover in config["covers"]] if self.isolated else []
         self.started = time.monotonic()
@@ -142,37 +201,24 @@ class Watch:
         poll = select.poll()
         for stream in self.streams:
             poll.register(stream.descriptor, select.POLLIN)
-        watched = kernel.watch_process(self.pid)
-        if watched >= 0:
-            poll.register(watched, select.POLLIN)
+        ending = self.run.descriptor
+        if ending >= 0:
+            poll.register(ending, select.POLLIN)
         next_look = self.started + self.limits["tick"]
-        end: tuple[int, Any] | None = None
+        end: Message | None = None
         while end is None:
             left = min(next_look, self.started + self.request["timeout"]) - time.monotonic()
-            poll.poll(max(0.0, min(left, 0.005) if watched < 0 else left) * 1000)
+            events = dict(poll.poll(max(0.0, min(left, 0.005) if ending < 0 else left) * 1000))
             for stream in self.streams:
                 if stream.open and not stream.drain(1 << 20):
                     poll.unregister(stream.descriptor)
-            end = self.reap() or end
+            end = self.run.look(is_readable=ending in events)
             self.running = end is None
             self.check_caps()
             if time.monotonic() >= next_look:
                 self.look_around()
                 next_look = time.monotonic() + self.limits["tick"]
-        return self.describe(time.monotonic() - self.started, *end)
-
-    def reap(self) -> tuple[int, Any] | None:
-        """Collect every process that has ended (orphans of the run come to us); status and usage of the run's own."""
-        found = None
-        while True:
-            try:
-                pid, status, usage = os.wait4(-1, os.WNOHANG)
-            except ChildProcessError:
-                return found
-            if pid == 0:
-                return found
-            if pid == self.pid:
-                found = (status, usage)
+        return self.describe(time.monotonic() - self.started, end)
 
     def stop(self, ended: str, detail: str) -> None:
         """End the run; the first reason is the one that is told."""
@@ -183,7 +229,7 @@ class Watch:
     def kill_all(self) -> None:
         """Kill all of the namespace at once, or of the run's session where it has none of its own."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(-1 if self.isolated else -self.pid, signal.SIGKILL)
+            os.kill(-1 if self.isolated else -self.run.pid, signal.SIGKILL)
 
     def check_caps(self) -> None:
         """Time and output."""
@@ -194,10 +240,10 @@ class Watch:
             self.stop("timeout", f"after {self.request['timeout']:g} s")
 
     def look_around(self) -> None:
-        """Memory and processes of everything in the namespace but us."""
+        """Memory, files and processes of everything in the namespace but us."""
         if not self.isolated:
             return
-        tasks, memory, cap = 0, 0, self.request["memory"]
+        tasks, memory, files = 0, 0, 0
         pids = [path.name for path in Path("/proc").iterdir() if path.name.isdigit() and path.name != "1"]
         if len(pids) >= self.limits["processes"] - OWN_TASKS:  # a look at each of them would take long now
             tasks, pids = len(pids), []
@@ -205,19 +251,35 @@ class Watch:
             used, threads = memory_of(pid)
             memory += used
             tasks += threads
+            files += files_of(pid)
         if tasks >= self.limits["processes"] - OWN_TASKS:
             self.stop("processes", f"with {tasks} processes and threads, the cap")
-        elif cap and memory - self.base > cap:
+        else:
+            self.check_memory(pids, memory, self.held_by_kernel(files))
+
+    def check_memory(self, pids: list[str], memory: int, kernels: int) -> None:
+        """Compare with the cap: what the processes hold, and at most what the kernel holds for them."""
+        cap = self.request["memory"]
+        if cap and memory + kernels - self.base > cap:
             # forks share pages with their parent: count again, exactly and slowly
-            exact = sum(shared_out(pid) for pid in pids) - self.base
+            exact = sum(shared_out(pid) for pid in pids) + kernels - self.base
             if exact > cap:
                 self.stop("memory", f"with {size(exact)} of memory in all (cap {size(cap)})")
+        elif cap and (free := free_memory()) < self.limits["reserve"]:
+            self.stop("memory", f"because the machine has only {size(free)} of memory left")
 
-    def describe(self, duration: float, status: int, usage: Any) -> Message:
+    def held_by_kernel(self, files: int) -> int:
+        """What the kernel may hold at most for so many open files, and for the sockets of the namespace."""
+        extra_files = max(0, files - self.limits["free_files"])
+        extra_sockets = max(0, sockets() - self.limits["free_sockets"])
+        return extra_files * self.limits["file_cost"] + extra_sockets * self.limits["socket_cost"]
+
+    def describe(self, duration: float, end: Message) -> Message:
         """The reply."""
         self.kill_all()
         for stream in self.streams:
             stream.drain(self.limits["output"])
+        status = end["status"]
         signalled = os.WIFSIGNALED(status)
         code = None if signalled else os.WEXITSTATUS(status)
         number = os.WTERMSIG(status) if signalled else None
@@ -232,8 +294,8 @@ class Watch:
             "stdout": self.streams[0].text(),
             "stderr": self.streams[1].text(),
             "duration": duration,
-            "cpu": usage.ru_utime + usage.ru_stime,
-            "peak_memory": usage.ru_maxrss * (1024 if kernel.LINUX else 1),  # KiB on Linux, bytes on macOS
+            "cpu": end["cpu"],
+            "peak_memory": end["peak_memory"],
         }
 
     def ordinary_end(self, code: int | None, number: int | None) -> tuple[str, str]:
@@ -247,8 +309,8 @@ class Watch:
 
 
 def memory_of(pid: object) -> tuple[int, int]:
-    """Bytes of anonymous and shared memory that process ``pid`` holds, and its number of threads."""
-    found = {b"RssAnon": 0, b"RssShmem": 0, b"Threads": 0}
+    """Bytes of anonymous and shared memory and of page tables that process ``pid`` holds, and its threads."""
+    found = {b"RssAnon": 0, b"RssShmem": 0, b"VmPTE": 0, b"Threads": 0}
     try:
         with Path(f"/proc/{pid}/status").open("rb") as file:
             for line in file:
@@ -257,7 +319,7 @@ def memory_of(pid: object) -> tuple[int, int]:
                     found[name] = int(rest.split()[0])
     except (OSError, ValueError, IndexError):
         return 0, 0  # it has ended meanwhile
-    return (found[b"RssAnon"] + found[b"RssShmem"]) * 1024, found[b"Threads"]
+    return (found[b"RssAnon"] + found[b"RssShmem"] + found[b"VmPTE"]) * 1024, found[b"Threads"]
 
 
 def shared_out(pid: object) -> int:
@@ -268,9 +330,38 @@ def shared_out(pid: object) -> int:
             for line in file:
                 if line.startswith((b"Pss_Anon:", b"Pss_Shmem:")):
                     total += int(line.split()[1]) * 1024
+        with Path(f"/proc/{pid}/status").open("rb") as file:
+            total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith(b"VmPTE:"))
     except (OSError, ValueError, IndexError):
         return 0
     return total
+
+
+def files_of(pid: object) -> int:
+    """Open files of process ``pid``."""
+    folder = f"/proc/{pid}/fd"
+    try:
+        return os.stat(folder).st_size or len(os.listdir(folder))  # the size is their number since Linux 6.2
+    except OSError:
+        return 0
+
+
+def sockets() -> int:
+    """Sockets of the network namespace, those that wait in a message included."""
+    try:
+        first = Path("/proc/self/net/sockstat").read_text(encoding="ascii").split("\n", 1)[0]
+        return int(first.split()[2])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def free_memory() -> int:
+    """Bytes that the machine could still give."""
+    with Path("/proc/meminfo").open("rb") as file:
+        for line in file:
+            if line.startswith(b"MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return 1 << 62
 
 
 def is_full(path: str) -> bool:

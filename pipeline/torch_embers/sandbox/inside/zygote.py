@@ -1,24 +1,19 @@
-"""Imports torch once, then answers requests: each a fork with a supervisor and a run of its own.
+"""Imports torch once and forks a run for each order of the steward. It never sees a script, an argument or an output.
 
-Messages on the socket to the driver are JSON behind a length of four bytes; the first is the configuration (see
-``run.sandbox.Wall.configuration``), each further one a run (``run.runner``).
+So a fork starts without remains of the run before: what is asked for is read after the fork, by the run itself.
 """
 
 from __future__ import annotations
 
+import array
+import contextlib
 import gc
 import importlib
 import json
 import os
 import platform
-import select
-import shutil
 import signal
 import socket
-import sys
-import tempfile
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import confine, execute, kernel, supervisor
@@ -27,36 +22,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     Message = dict[str, Any]
+    Script = tuple[str, dict[str, Any], list[Any]]
+    """The path of the script, the request, and the finalizers that were taken over."""
+
+MOST_ORDER = 4096
+"""Bytes of an order: two numbers and a path."""
 
 
-HERE = __name__.partition(".")[0]
-"""The name under which this package was imported; a script shall not find it."""
-
-
-def receive(control: socket.socket) -> Message | None:
-    """The next message; None when the driver is gone."""
-    head = exactly(control, 4)
-    body = exactly(control, int.from_bytes(head, "big")) if head else b""
-    message: Message = json.loads(body.decode()) if body else {}
-    return message or None
-
-
-def exactly(control: socket.socket, count: int) -> bytes:
-    """Read ``count`` bytes; empty at the end of the stream."""
-    parts: list[bytes] = []
-    while count:
-        part = control.recv(min(count, 1 << 20))
-        if not part:
-            return b""
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
-
-
-def send(control: socket.socket, message: Message) -> None:
-    """Send one message."""
-    body = json.dumps(message).encode()
-    control.sendall(len(body).to_bytes(4, "big") + body)
+def own_version() -> dict[str, str]:
+    """Of the interpreter."""
+    return {"python": platform.python_version()}
 
 
 def preload(names: list[str]) -> tuple[dict[str, str], str]:
@@ -64,7 +39,7 @@ def preload(names: list[str]) -> tuple[dict[str, str], str]:
 
     A build without numpy is one (PyTorch works without it); a build without torch is none.
     """
-    versions = {"python": platform.python_version()}
+    versions = own_version()
     for name in names:
         try:
             module = importlib.import_module(name)
@@ -76,33 +51,31 @@ def preload(names: list[str]) -> tuple[dict[str, str], str]:
     return versions, ""
 
 
-def seal(config: Message) -> int:
-    """Make the zygote untouchable, and user namespaces impossible from here on; a descriptor of its pid namespace."""
-    if not kernel.LINUX:
-        return -1
-    if config["isolate"]:
-        # bubblewrap covers parts of /proc where the caller is root; the kernel lets us mount a /proc for each run
-        # only where ours is wholly visible. Runs get theirs read-only.
-        for name in ("sys", "sysrq-trigger", "irq", "bus"):
-            kernel.uncover(f"/proc/{name}")
-        Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
-    own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-    kernel.prctl(kernel.DUMPABLE, 0)
-    return own_pids
+def send_order(link: socket.socket, order: Message, descriptors: list[int]) -> None:
+    """Ask for a fork that gets these descriptors."""
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+    with contextlib.suppress(OSError):  # a zygote that is gone is told by its descriptors, which close with it
+        link.sendmsg([json.dumps(order).encode()], rights)
 
 
-def serve(control: socket.socket) -> tuple[execute.Work, list[Any]]:
-    """Answer requests until the driver goes away. Comes back only in the process of a run, with what to execute."""
-    config = receive(control)
-    if config is None:
-        os._exit(0)
-    own_pids = -1
-    versions: dict[str, str] = {}
-    try:
-        own_pids = seal(config)
-        versions, problem = preload(config["preload"])
-    except OSError as error:
-        problem = f"sandbox: {error}"
+def receive_order(link: socket.socket) -> tuple[Message, list[int]] | None:
+    """The next order with its descriptors; None when the steward is gone."""
+    text, rights, _, _ = link.recvmsg(MOST_ORDER, socket.CMSG_SPACE(5 * array.array("i").itemsize))
+    if not text:
+        return None
+    numbers = array.array("i")
+    for _, _, data in rights:
+        numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
+    order: Message = json.loads(text.decode())
+    return order, list(numbers)
+
+
+def serve(link: socket.socket, config: Message) -> Script:
+    """Fork runs until the steward goes away. Comes back only in the process of a run, with what to execute."""
+    if kernel.LINUX:
+        kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC) if config["isolate"] else -1
+    versions, problem = preload(config["preload"])
     finalizers = execute.take_over_finalizers()
     gc.collect()
     gc.freeze()  # a collection in a run would touch, and so copy, every object of torch
@@ -111,76 +84,54 @@ def serve(control: socket.socket) -> tuple[execute.Work, list[Any]]:
             kernel.gather_pages()
         # what a fork starts with; read once, because it is the same for every run
         config["data"], config["resident"] = confine.data_size(), supervisor.memory_of("self")[0]
-    send(control, {"ready": not problem, "error": problem, "versions": versions})
+    sizes = {name: config.get(name, 0) for name in ("data", "resident")}
+    body = json.dumps({"ready": not problem, "error": problem, "versions": versions, "sizes": sizes}).encode()
+    link.sendall(len(body).to_bytes(4, "big") + body)
     while True:
-        request = receive(control)
-        if request is None:
+        order = receive_order(link)
+        if order is None:
             os._exit(0)
-        work = attend(control, config, request, own_pids)
-        if work is not None:
-            return work, finalizers
+        script = fork_run(config, *order, own_pids)
+        if script is not None:
+            return (*script, finalizers)
 
 
-def attend(control: socket.socket, config: Message, request: Message, own_pids: int) -> execute.Work | None:
-    """One run, from request to reply; in the run's own process: what to execute."""
-    place = tempfile.mkdtemp(prefix="run-", dir=config["scratch"]) if config["scratch"] else ""
-    reader, writer = os.pipe()
+def fork_run(config: Message, order: Message, descriptors: list[int], own_pids: int) -> tuple[str, Message] | None:
+    """One run, from order to its end, which the supervisor is told. In the run's own process: what to execute."""
+    out, err, problem, go, ending = descriptors
+    namespaces = f"/proc/{order['supervisor']}/ns"
+    pid = -1
     try:
         if config["isolate"]:
-            kernel.call("unshare", kernel.NEW_PIDS)  # for the next child, not for us
-        first = os.fork()
-    except OSError as error:
-        send(control, supervisor.broken(f"cannot fork: {error}"))
-        os._exit(1)
-    if not first:
-        os.close(reader)
-        return supervisor.supervise(config, request, writer, place)
-    os.close(writer)
+            kernel.enter(namespaces, (("pid", kernel.NEW_PIDS),))  # for the next child, not for us
+        pid = os.fork()
+    except OSError:
+        pass  # the supervisor sees its descriptors close without a word
+    if not pid:
+        return begin(config, namespaces, (out, err, problem), go, order["place"])
     if config["isolate"]:
         kernel.call("setns", own_pids, kernel.NEW_PIDS)
-    text = collect(reader, control, time.monotonic() + request["timeout"] + config["limits"]["grace"])
-    os.close(reader)
-    send(control, settle(first, text))
-    if place:
-        shutil.rmtree(place, ignore_errors=True)
+    for number in (out, err, problem, go):
+        os.close(number)
+    with contextlib.suppress(OSError), os.fdopen(ending, "wb", buffering=0) as file:
+        if pid > 0:
+            file.write(b"%d\n" % pid)
+            _, status, usage = os.wait4(pid, 0)
+            file.write(json.dumps(supervisor.ending_of(status, usage)).encode())
     return None
 
 
-def collect(reader: int, control: socket.socket, deadline: float) -> bytes | None:
-    """What the supervisor wrote, until it ends; None when time is over. Ends with the driver."""
-    poll = select.poll()
-    poll.register(reader, select.POLLIN)
-    poll.register(control, select.POLLHUP)
-    parts: list[bytes] = []
-    while True:
-        left = deadline - time.monotonic()
-        events = dict(poll.poll(left * 1000)) if left > 0 else {}
-        if control.fileno() in events:
-            os._exit(0)
-        if not events:
-            return None
-        part = os.read(reader, 1 << 20)
-        if not part:
-            return b"".join(parts)
-        parts.append(part)
-
-
-def settle(first: int, text: bytes | None) -> Message:
-    """End the supervisor, and so all of its namespace, and turn its word into the reply."""
-    os.kill(first, signal.SIGKILL)
-    _, status = os.waitpid(first, 0)
-    if text is None:
-        return supervisor.broken("the supervisor of the run did not answer in time")
+def begin(config: Message, namespaces: str, ends: tuple[int, int, int], go: int, place: str) -> tuple[str, Message]:
+    """In the run's process: wait until the supervisor is ready, go where it is, give up every right."""
+    text = supervisor.read_all(go)
     if not text:
-        how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit {os.WEXITSTATUS(status)}"
-        return supervisor.broken(f"the supervisor of the run ended early ({how}), perhaps the host had no memory left")
-    reply: Message = json.loads(text.decode())
-    return reply
-
-
-def main(descriptor: int) -> int:
-    """Serve, and in a run's process, run; the run's exit status."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == HERE]:
-        del sys.modules[name]
-    (script, request), finalizers = serve(socket.socket(fileno=descriptor))
-    return execute.execute(script, request, finalizers)
+        os._exit(1)
+    request: Message = json.loads(text.decode())
+    if config["isolate"]:
+        try:
+            kernel.enter(namespaces, (("ipc", kernel.NEW_IPC), ("net", kernel.NEW_NETWORK), ("mnt", kernel.NEW_MOUNTS)))
+        except OSError as error:
+            os.write(ends[2], f"cannot enter the run's namespaces: {error}".encode())
+            os._exit(1)
+    confine.confine(config, request, ends, request["script"], place)
+    return request["script"], request

@@ -1,0 +1,26 @@
+"""Look for the text and the output of another run in the whole memory of this process (the test runs it several times).
+
+Ends: exited 0.
+"""
+
+import re
+import sys
+
+MARK = "".join(map(chr, (82, 69, 77, 65, 73, 78, 83, 45, 79, 70, 45, 65, 45, 82, 85, 78)))  # kept out of this text
+with open("/proc/self/maps") as file:
+    maps = [line.split() for line in file]
+wanted = re.compile(MARK.encode()[:-1] + b"[N]" + b"-[0-9]{6}")
+with open("/proc/self/mem", "rb", buffering=0) as memory:
+    for span, rights, *rest in maps:
+        if rights[0] != "r" or (rest[3:] and rest[3].startswith("[v")):
+            continue
+        start, end = (int(part, 16) for part in span.split("-"))
+        for place in range(start, end, 16 << 20):
+            memory.seek(place)
+            try:
+                found = wanted.search(memory.read(min(16 << 20, end - place)))
+            except OSError:
+                continue
+            if found:
+                sys.exit(f"{found[0].decode()} in {rest[3:] or span}")
+print("nothing")
