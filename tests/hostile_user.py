@@ -14,16 +14,22 @@ from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Attempt, Runner
 
 
+def tell(answer: object) -> None:
+    """One line of JSON."""
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     proof = doctor.prove()
-    print(json.dumps(proof.missing), flush=True)
+    tell(proof.missing)
     if not proof.complete:
         return
     with Runner(Path(sys.executable), "hostile", proof, preload=()) as runner:
         for line in sys.stdin:
             wanted = json.loads(line)
             [result] = runner.run([Attempt(**{**wanted, "arguments": tuple(wanted["arguments"])})])
-            print(json.dumps({**asdict(result), "left": runner.left_alive()}), flush=True)
+            tell({**asdict(result), "left": runner.left_alive()})
 
 
 if __name__ == "__main__":

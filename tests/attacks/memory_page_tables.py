@@ -19,7 +19,7 @@ for _ in range(4):
             start = LIBC.mmap(None, ctypes.c_size_t(1000 * STEP), READ, PRIVATE_ANONYMOUS_UNRESERVED, -1, 0)
             LIBC.madvise(ctypes.c_void_p(start), ctypes.c_size_t(1000 * STEP), 15)  # no huge pages
             for place in range(start, start + 1000 * STEP, STEP):
-                ctypes.c_char.from_address(place).value
+                ctypes.string_at(place, 1)
         time.sleep(50)
         os._exit(0)
 time.sleep(20)

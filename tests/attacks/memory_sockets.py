@@ -14,7 +14,7 @@ for _ in range(4):
         for _ in range(450):
             pair = socket.socketpair()
             for one in pair:
-                one.setblocking(False)
+                one.settimeout(0)
                 try:
                     while True:
                         one.send(bytes(65536))

@@ -46,8 +46,8 @@ CAPABILITIES = (
     *("SYS_ADMIN", "SYS_CHROOT", "SYS_RESOURCE", "SYS_PTRACE", "NET_ADMIN"),
     *("SETUID", "SETGID", "SETPCAP", "KILL", "DAC_OVERRIDE"),
 )
-"""What the steward, the zygote and the supervisors keep, in their own user namespace: mounts, a loopback, limits, changing
-to the run's user. A run itself has none."""
+"""What the steward, the zygote and the supervisors keep, in their own user namespace: mounts, a loopback, limits,
+changing to the run's user. A run itself has none."""
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 RUN_ID = 1000

@@ -248,7 +248,7 @@ def buffers(size: str) -> None:
         pair = socket.socketpair()
         kept.append(pair)
         for one in pair:
-            one.setblocking(False)
+            one.settimeout(0)
             try:
                 while True:
                     one.send(bytes(65536))
@@ -266,7 +266,7 @@ def tables(size: str) -> None:
         start = LIBC.mmap(None, length, mmap.PROT_READ, 0x4022, -1, 0)  # private, anonymous, not reserved
         LIBC.madvise(ctypes.c_void_p(start), length, 15)  # no huge pages
         for place in range(start, start + 1000 * step, step):
-            ctypes.c_char.from_address(place).value  # noqa: B018 - the read makes the table
+            ctypes.string_at(place, 1)
     time.sleep(5)
 
 

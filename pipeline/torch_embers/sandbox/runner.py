@@ -25,6 +25,7 @@ from torch_embers.sandbox.output import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
     from torch_embers.sandbox.proof import Proof
 
 PRELOAD = ("numpy", "torch")

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """Machine -> column in ``data/sandbox.toml`` and AUDIT_ARCH number."""
 
-NUMBERS = {"clone": (56, 220), "socket": (41, 198), "ioctl": (16, 29), "socketpair": (53, 199), "personality": (135, 92)}
+NUMBERS = {
+    "clone": (56, 220),
+    "socket": (41, 198),
+    "ioctl": (16, 29),
+    "socketpair": (53, 199),
+    "personality": (135, 92),
+}
 """Calls that are looked at by argument."""
 
 SUPERVISOR = 1

@@ -25,8 +25,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 def confine(config: Message, request: Message, ends: tuple[int, int, int], script: str, place: str) -> None:
     """Give up every right. Where a fresh process is asked for, become it; else come back to run the script here.
 
-    Args:
-        ends: where stdout, stderr and what goes wrong here are written.
+    ``ends`` are the descriptors for stdout, stderr, and what goes wrong here.
     """
     report = ends[2]
     try:

@@ -1,4 +1,4 @@
-"""A second wall where the kernel has Landlock: what mounts and users forbid, it forbids once more, by path and by domain.
+"""A second wall where the kernel has Landlock: what mounts and users forbid, it forbids once more.
 
 Numbers: Linux ``Documentation/userspace-api/landlock.rst``.
 """

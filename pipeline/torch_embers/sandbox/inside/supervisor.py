@@ -40,12 +40,10 @@ def finish(writer: int, message: Message) -> NoReturn:
 
 
 def supervise(config: Message, request: Message, writer: int, pipes: list[tuple[int, int]], place: str) -> NoReturn:
-    """One run from its namespaces to the written reply.
+    """One run from its namespaces to the reply, which goes into ``writer``.
 
-    Args:
-        writer: where the reply goes.
-        pipes: for stdout, stderr, what goes wrong before the script starts, the request, and how the run ended.
-        place: the run's folder where it has no namespace of its own.
+    The ``pipes`` are for stdout, stderr, what goes wrong before the script starts, the request, and how the run ended;
+    ``place`` is the run's folder where it has no namespace of its own.
     """
     # The kernel spares the first process of a namespace from signals of the others, but for those that it handles.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -339,9 +337,9 @@ def shared_out(pid: object) -> int:
 
 def files_of(pid: object) -> int:
     """Open files of process ``pid``."""
-    folder = f"/proc/{pid}/fd"
+    folder = Path(f"/proc/{pid}/fd")
     try:
-        return os.stat(folder).st_size or len(os.listdir(folder))  # the size is their number since Linux 6.2
+        return folder.stat().st_size or sum(1 for _ in folder.iterdir())  # the size is their number since Linux 6.2
     except OSError:
         return 0
 
