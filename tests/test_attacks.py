@@ -167,7 +167,9 @@ def cases() -> list[object]:
         assert ends is not None, f"{path.name} does not say how it ends"
         marks = [pytest.mark.slow] if ends["slow"] else []
         found += [
-            pytest.param(user, path, ends, fresh, id=f"{path.stem}-{'fresh' if fresh else 'zygote'}-{user}", marks=marks)
+            pytest.param(
+                user, path, ends, fresh, id=f"{path.stem}-{'fresh' if fresh else 'zygote'}-{user}", marks=marks
+            )
             for user in ("runner", "ordinary")
             for fresh in (False, True)
         ]
