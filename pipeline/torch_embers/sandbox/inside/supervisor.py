@@ -71,8 +71,8 @@ def forked(config: Message, request: Message, pipes: list[tuple[int, int]], scri
     out, err, problem, go, ending = pipes
     for number in (out[1], err[1], problem[1], go[0], ending[1]):
         os.close(number)
-    with os.fdopen(go[1], "wb") as file:
-        file.write(json.dumps({**request, "code": "", "script": script}).encode())
+    with os.fdopen(go[1], "wb") as request_file:
+        request_file.write(json.dumps({**request, "code": "", "script": script}).encode())
     file = os.fdopen(ending[0], "rb", buffering=0)
     pid = file.readline()
     if not pid:
@@ -268,9 +268,9 @@ class Watch:
 
     def held_by_kernel(self, files: int) -> int:
         """What the kernel may hold at most for so many open files, and for the sockets of the namespace."""
-        extra_files = max(0, files - self.limits["free_files"])
-        extra_sockets = max(0, sockets() - self.limits["free_sockets"])
-        return extra_files * self.limits["file_cost"] + extra_sockets * self.limits["socket_cost"]
+        held: int = max(0, files - self.limits["free_files"]) * self.limits["file_cost"]
+        held += max(0, sockets() - self.limits["free_sockets"]) * self.limits["socket_cost"]
+        return held
 
     def describe(self, duration: float, end: Message) -> Message:
         """The reply."""
