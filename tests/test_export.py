@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -12,7 +13,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from torch_embers.errors import InputError, StoreMissingError
+from torch_embers.errors import EmbersError, InputError, StoreMissingError
 from torch_embers.store.export import FORMATS, TABLES, export
 from torch_embers.store.records import Batch, Comment, Event, Item, Reject
 from torch_embers.store.store import Store
@@ -202,3 +203,31 @@ def test_an_export_beside_an_active_writer_holds_whole_batches(tmp_path: Path) -
             assert writer.poll() is None
         finally:
             writer.kill()
+
+
+def test_a_view_of_a_foreign_database_reads_no_file_of_this_machine(store: Store, tmp_path: Path) -> None:
+    """Whoever made the database wrote the view; it names a file of whoever exports it."""
+    foreign = Store(shutil.copy(store.path, tmp_path / "foreign.duckdb"))
+    secret = tmp_path / "secret"
+    secret.write_text("not to be exported", encoding="ascii")
+    with duckdb.connect(str(foreign.path)) as connection:
+        connection.execute("DROP VIEW funnel")
+        connection.execute(f"CREATE VIEW funnel AS SELECT content FROM read_text('{secret}')")
+    with pytest.raises(EmbersError, match="file system operations are disabled"):
+        export(foreign, tmp_path / "out", "csv", ("funnel",))
+    assert not list((tmp_path / "out").glob("*"))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "COPY (SELECT 1) TO '{}'",
+        "ATTACH '{}' AS other",
+        "SELECT * FROM read_csv('{}')",
+        "SET enable_external_access = true",
+    ],
+)
+def test_no_statement_reaches_another_file(store: Store, tmp_path: Path, statement: str) -> None:
+    with store.read() as connection, pytest.raises((duckdb.Error, EmbersError)):
+        connection.execute(statement.format(tmp_path / "other"))
+    assert not (tmp_path / "other").exists()

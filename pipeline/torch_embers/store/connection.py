@@ -10,13 +10,14 @@ import logging
 import os
 import re
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import duckdb
 
 from torch_embers.errors import StoreBusyError, StoreCorruptError, StoreError, StoreFullError, StoreVersionError
 from torch_embers.store import lock, schema
+from torch_embers.store.views import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,12 +122,30 @@ def _opened(
             time.sleep(RETRY_PAUSE)
 
 
+def _close_off(connection: duckdb.DuckDBPyConnection, folder: Path | None) -> None:
+    """Let the database reach no file but its own and those of ``folder``, nor change that.
+
+    It may come from somebody else: a view in it can name ``read_text('/home/...')``, and an export would carry that out.
+    """
+    if folder is not None:
+        with suppress(duckdb.InvalidInputException):  # another connection of this process has closed it already
+            connection.execute(f"SET allowed_directories = [{quoted(str(folder.absolute()))}]")
+    connection.execute("SET enable_external_access = false")
+
+
 def connect(
-    path: Path, *, read_only: bool, patience: float, bulk: bool = False, merge: bool = True
+    path: Path,
+    *,
+    read_only: bool,
+    patience: float,
+    bulk: bool = False,
+    merge: bool = True,
+    folder: Path | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """Open the file, trying again while somebody else has it, and check its schema version.
 
-    A reader lets a waiting writer go first; a writer that waits for long says for whom.
+    A reader lets a waiting writer go first; a writer that waits for long says for whom. No statement can read or write
+    other files, but those of ``folder``.
 
     Raises:
         StoreBusyError, StoreCorruptError, StoreVersionError
@@ -136,6 +155,7 @@ def connect(
     options = (BULK_OPTIONS if bulk else {}) | ({} if merge else UNMERGED_OPTIONS)
     connection = _opened(path, read_only=read_only, patience=patience, options=options)
     try:
+        _close_off(connection, folder)
         schema.check_version(connection, path)
     except (duckdb.Error, StoreVersionError, RuntimeError) as error:
         connection.close()

@@ -61,11 +61,14 @@ class Store:
         raise StoreMissingError(f"no database at {self.path}: {hint or 'run `embers mine` first'}")
 
     @contextmanager
-    def read(self, patience: float = READ_PATIENCE) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open for reading while the block runs; keep the block short while a mine is running."""
+    def read(self, patience: float = READ_PATIENCE, folder: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Open for reading while the block runs; keep the block short while a mine is running.
+
+        Statements reach no other file, but those of ``folder``.
+        """
         with ctrl_c():
             self.require()
-            connection = connect(self.path, read_only=True, patience=patience)
+            connection = connect(self.path, read_only=True, patience=patience, folder=folder)
             try:
                 yield connection
             except duckdb.Error as error:
