@@ -125,7 +125,7 @@ def _opened(
 def _close_off(connection: duckdb.DuckDBPyConnection, folder: Path | None) -> None:
     """Let the database reach no file but its own and those of ``folder``, nor change that.
 
-    It may come from somebody else: a view in it can name ``read_text('/home/...')``, and an export would carry that out.
+    It may come from somebody else: a view in it can name a file of this machine, and an export would carry that out.
     """
     if folder is not None:
         with suppress(duckdb.InvalidInputException):  # another connection of this process has closed it already
