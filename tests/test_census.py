@@ -14,6 +14,7 @@ from torch_embers.progress import Silent
 from torch_embers.store.records import Batch
 from torch_embers.store.store import Store
 from torch_embers.study import census, command
+from torch_embers.study.claims import definitions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,10 +85,43 @@ def test_the_time_to_a_revert_is_counted_by_year(history: Store) -> None:
     assert whole["year"] is None
 
 
+def later(tmp_path: Path, day: str) -> Store:
+    """Two merges of nested tensors and one each of distributed tensors and strides, the last on this day."""
+    batch = Batch()
+    merge(batch, 1, "Pad (#90100)", "2022-08-01", "torch/nested/__init__.py")
+    merge(batch, 2, "Copy (#90101)", "2022-09-02", "torch/nested/__init__.py")
+    merge(batch, 3, "Mesh (#90102)", "2022-10-01", "torch/distributed/tensor/api.py")
+    merge(batch, 4, "Strides (#90103)", "2022-06-30", "c10/core/TensorImpl.cpp")  # before the middle of the year
+    merge(batch, 5, "Strides (#90104)", day, "README.md")
+    store = Store(tmp_path / "later.duckdb")
+    with store.writer("test", create=True) as writer:
+        writer.commit(batch)
+    link_changed(store)
+    return store
+
+
+@pytest.mark.parametrize(("day", "verdict"), [("2023-01-25", "cannot_be_compared"), ("2024-08-01", "agrees")])
+def test_which_parts_lead_is_decided_only_by_a_history_of_the_whole_time(
+    tmp_path: Path, day: str, verdict: str
+) -> None:
+    found = census.of_store(later(tmp_path, day))
+    assert found is not None
+    [row] = [row for row in found.claims if row["claim"] == "figure_4_leaders"]
+    assert row["verdict"] == verdict
+    assert f"to {day}: nested 1, dtensor 2; first is nested" in row["ours"]
+
+
+def test_claims_that_a_history_decides_are_marked_in_the_data() -> None:
+    marked = {claim.id: claim.census for claim in definitions.load().claims if claim.census}
+    assert set(marked.values()) == {"patches", "lines", "majority", "leaders"}
+    assert {name for name, kind in marked.items() if kind == "majority"} == {"data_path_majority"}
+
+
 def test_a_census_is_written_into_a_folder_of_its_own(history: Store, tmp_path: Path) -> None:
     done = command.run(history, ["census"], tmp_path / "out", Silent())
     names = {path.relative_to(tmp_path / "out").as_posix() for path in done.paths}
-    assert names == {f"census/{n}" for n in ("numbers.csv", "figure_4.csv", "reverts.csv", "claims.csv", "census.json")}
+    files = ("numbers.csv", "figure_4.csv", "figure_4.svg", "figure_4.png", "reverts.csv", "claims.csv", "census.json")
+    assert names == {f"census/{name}" for name in files}
     with (tmp_path / "out/census/numbers.csv").open() as stream:
         assert next(csv.DictReader(stream))["population"] == "census"
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from support import example_count
 from torch_embers.classify import confusions
@@ -19,13 +18,11 @@ from torch_embers.classify.confusions import Confusion
 from torch_embers.errors import InputError
 from torch_embers.statistics import agreement, trend
 from torch_embers.statistics.corrections import holm
-from torch_embers.statistics.durations import Durations
 from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.intervals import newcombe, wilson
-from torch_embers.statistics.log_rank import LogRank, log_rank
 from torch_embers.statistics.metrics import Interval
-from torch_embers.statistics.survival import Survival, by_group, kaplan_meier
 from torch_embers.statistics.trend import ShareTrend
+from torch_embers.statistics.turnbull import Span, Turnbull, followed, turnbull
 from torch_embers.study import prevalence
 from torch_embers.study.prevalence import Prevalence
 
@@ -33,182 +30,109 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-# Remission of leukaemia in weeks, 6-MP and placebo (Freireich et al., Blood 21, 1963; Klein and Moeschberger 2003).
+# Remission of leukaemia in weeks with 6-MP (Freireich et al., Blood 21, 1963; Klein and Moeschberger 2003).
 TREATED = ([6, 6, 6, 7, 10, 13, 16, 22, 23, 6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35], [True] * 9 + [False] * 12)
-PLACEBO = ([1, 1, 2, 2, 3, 4, 4, 5, 5, 8, 8, 8, 8, 11, 11, 12, 12, 15, 17, 22, 23], [True] * 21)
-# Death of rats after three treatments, in days (Klein and Moeschberger 2003, exercise 7.7).
-RATS = {
-    "untreated": ([20, 21, 23, 24, 24, 26, 26, 27, 28, 30], [True] * 10),
-    "radiated": ([26, 28, 29, 29, 30, 30, 31, 31, 32, 35], [True] * 9 + [False]),
-    "radiated and BPA": ([31, 32, 34, 35, 36, 38, 38, 39, 42, 42], [True] * 8 + [False] * 2),
-}
+# Cosmetic deterioration of the breast after radiotherapy, in months (Finkelstein and Wolfe, Biometrics 41, 1985).
+RADIOTHERAPY = (
+    "45- 6,10 0,7 46- 46- 7,16 17- 7,14 37,44 0,8 4,11 15- 11,15 22- 46- 46- 25,37 46- 26,40 46- 27,34 36,44 46- 36,48 37- "
+    "40- 17,25 46- 11,18 38- 5,12 37- 0,5 18- 24- 36- 5,11 19,35 17,25 24- 32- 33- 19,26 37- 34- 36-"
+)
+# 12 made-up items; the shares between steps are those of lifelines 0.30.3, KaplanMeierFitter.fit_interval_censoring
+LIFELINES_ITEMS = (
+    "72.5,162.5 0,38.1 101.4,191.4 26.1,116.1 313.4- 85.6,175.6 0,61 410.2,500.2 15.2- 230,320 633.7- 45,135"
+)
+LIFELINES_SHARES = {20: 1, 40: 0.787879, 90: 0.787879, 150: 0.363636, 200: 0.363636, 330: 0.242424, 600: 0.121212}
 
-seen = st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=1, max_size=40)
+seen = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12), st.booleans()), min_size=1, max_size=25)
 
 
-def curve(days: list[float] | list[int], ended: list[bool], **options: Any) -> Survival:
-    found = kaplan_meier(days, ended, **options)
-    assert isinstance(found, Survival)
+def intervals_of(text: str) -> tuple[list[float], list[float | None]]:
+    """Ends as "low,high", or "low-" where none was seen."""
+    pairs = [word.rstrip("-").split(",") for word in text.split()]
+    return [float(pair[0]) for pair in pairs], [float(pair[1]) if len(pair) > 1 else None for pair in pairs]
+
+
+def estimated(low: Sequence[float], high: Sequence[float | None], **options: Any) -> Turnbull:
+    found = turnbull(low, high, **({"samples": 20} | options))
+    assert isinstance(found, Turnbull)
     return found
-
-
-def rows(groups: dict[str, tuple[list[int], list[bool]]]) -> tuple[list[float], list[bool], list[str]]:
-    days = [float(day) for own, _ in groups.values() for day in own]
-    ended = [end for _, own in groups.values() for end in own]
-    return days, ended, [name for name, (own, _) in groups.items() for _ in own]
-
-
-# ---- shares
-
-
-def test_newcombe_gives_the_published_interval() -> None:
-    # 56 / 70 against 48 / 80: Newcombe 1998, table II (a), method 10
-    assert newcombe(56, 70, 48, 80) == pytest.approx((0.0524, 0.3339), abs=5e-5)
-    # 0 / 10 against 0 / 10 and 10 / 10 against 0 / 10 in the same table
-    assert newcombe(0, 10, 0, 10) == pytest.approx((-0.2775, 0.2775), abs=5e-5)
-    assert newcombe(10, 10, 0, 10) == pytest.approx((0.6075, 1.0), abs=5e-5)
-
-
-@given(st.integers(1, 60), st.integers(1, 60), st.data())
-def test_newcombe_holds_the_difference_stays_in_range_and_mirrors(n: int, m: int, data: st.DataObject) -> None:
-    k, j = data.draw(st.integers(0, n)), data.draw(st.integers(0, m))
-    low, high = newcombe(k, n, j, m)
-    assert -1 <= low <= k / n - j / m <= high <= 1
-    assert newcombe(j, m, k, n) == pytest.approx((-high, -low))
-
-
-def test_newcombe_refuses_what_is_no_share() -> None:
-    with pytest.raises(ValueError, match="no interval"):
-        newcombe(1, 2, 3, 2)
 
 
 # ---- survival
 
 
-def test_the_curve_of_a_published_trial_is_reproduced() -> None:
-    found = curve(*TREATED)
-    at = dict(zip(found.days, zip(found.share, found.at_risk, strict=True), strict=True))
+def test_the_published_estimate_of_interval_censored_ends_is_reproduced() -> None:
+    found = estimated(*intervals_of(RADIOTHERAPY))
+    # as R's package `interval` prints it for this trial
+    printed = {(4, 5): 0.0463, (6, 7): 0.0334, (7, 8): 0.0887, (11, 12): 0.0708, (24, 25): 0.0926, (33, 34): 0.0818}
+    printed |= {(38, 40): 0.1209, (46, 48): 0.4656}
+    assert {(s.low, s.high): round(m, 4) for s, m in zip(found.spans, found.mass, strict=True)} == printed
+    assert (found.items, found.events, found.median) == (46, 21, Span(38, 40))
+    assert sum(found.mass) == pytest.approx(1)
+
+
+def test_between_the_steps_the_shares_are_those_of_lifelines() -> None:
+    found = estimated(*intervals_of(LIFELINES_ITEMS))
+    for day, share in LIFELINES_SHARES.items():
+        assert found.bounds(day) == pytest.approx((share, share), abs=1e-4)
+
+
+def test_exact_ends_with_right_censoring_give_the_kaplan_meier_curve() -> None:
+    days, ended = TREATED
+    found = estimated([float(day) for day in days], [float(d) if e else None for d, e in zip(days, ended, strict=True)])
     # Klein and Moeschberger, table 4.1A
     printed = {6: 0.857, 7: 0.807, 10: 0.753, 13: 0.690, 16: 0.627, 22: 0.538, 23: 0.448}
-    assert {day: round(at[day][0], 3) for day in printed} == pytest.approx(printed, abs=1e-3)
-    assert [at[day][1] for day in printed] == [21, 17, 15, 12, 11, 7, 6]
-    assert (found.items, found.events, found.days[0], found.share[0]) == (21, 9, 0, 1)
-    # the band at 10 weeks holds one half, at 13 weeks no longer; its upper limit never gets there
-    assert (found.median.value, found.median.low, found.median.high) == (23, 13, None)
+    assert {day: round(found.bounds(day + 0.5)[1], 3) for day in printed} == pytest.approx(printed, abs=1e-3)
+    assert found.median == Span(23, 23)
 
 
-def test_without_censoring_the_curve_ends_at_0() -> None:
-    found = curve(*PLACEBO)
-    assert found.median.value == 8
-    assert (found.share[-1], found.low[-1], found.high[-1]) == (0, 0, found.high[-2])
+def test_inside_an_innermost_interval_nothing_is_known() -> None:
+    found = estimated([10.0] * 8, [20.0] * 8)
+    assert [found.bounds(day) for day in (10, 15, 20)] == [(1, 1), (0, 1), (0, 0)]
+    assert (found.median, found.low, found.high) == (Span(10, 20), 10, 20)
 
 
+def test_a_median_that_is_never_reached_is_none_and_its_interval_open() -> None:
+    found = estimated([5.0] * 6 + [50.0] * 30, [9.0] * 6 + [None] * 30)
+    assert (found.median, found.high) == (None, None)
+    assert found.spans[-1] == Span(50, None)
+
+
+@settings(max_examples=example_count(60))
 @given(seen)
-@example([(0, True)])
-@example([(0, True), (0, False), (3, True)])
-def test_a_curve_falls_from_1_within_its_band(items: list[tuple[int, bool]]) -> None:
-    days, ended = [float(day) for day, _ in items], [end for _, end in items]
-    found = kaplan_meier(days, ended, least=1)
-    if not any(ended):
-        assert found == InsufficientData(f"0 of {len(items)} ended, 1 are needed")
+def test_no_shift_of_probability_makes_the_ends_more_likely(items: list[tuple[int, int, bool]]) -> None:
+    low = [float(day) for day, _, _ in items]
+    high = [float(day + width) if ended else None for day, width, ended in items]
+    found = turnbull(low, high, least=1, samples=1)
+    if not isinstance(found, Turnbull):
+        assert str(found) == f"0 of {len(items)} ended, 1 are needed"
         return
-    assert isinstance(found, Survival)
-    share = np.array(found.share)
-    assert found.days[0] == 0
-    assert (np.diff(share) <= 1e-12).all()
-    assert (np.array(found.low) <= share + 1e-12).all()
-    assert (share <= np.array(found.high) + 1e-12).all()
-    # the product over the ends, written out
-    product = 1.0
-    for day in sorted({day for day, end in items if end}):
-        risk, died = sum(d >= day for d in days), sum(d == day and e for d, e in items)
-        product *= 1 - died / risk
-    assert share[-1] == pytest.approx(product)
+    tops = [math.inf if end is None else end for end in high]
+    likely = [found.bounds(a)[1] - (found.bounds(b)[1] if b < math.inf else 0) for a, b in zip(low, tops, strict=True)]
+    assert min(likely) > 0
+    for moment in {*tops, *(end + 0.5 for end in low)}:  # probability moved there would gain less than it costs
+        gain = sum(1 / p for a, b, p in zip(low, tops, likely, strict=True) if a < moment <= b)
+        assert gain <= len(items) * (1 + 1e-5)
 
 
 def test_too_few_ends_are_refused_as_data() -> None:
-    found = kaplan_meier([5.0] * 40, [True] * 5 + [False] * 35)
-    assert isinstance(found, InsufficientData)
+    found = turnbull([5.0] * 40, [6.0] * 5 + [None] * 35)
     assert str(found) == "5 of 40 ended, 6 are needed"
-    assert isinstance(kaplan_meier([], [], least=0), InsufficientData)
+    assert isinstance(turnbull([], [], least=0), InsufficientData)
 
 
-@pytest.mark.parametrize(("days", "ended"), [([1.0], []), ([-1.0], [True]), ([math.nan], [True]), ([math.inf], [True])])
-def test_times_that_are_none_are_errors(days: list[float], ended: list[bool]) -> None:
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [([1.0], []), ([-1.0], [1.0]), ([math.nan], [1.0]), ([1.0], [math.nan]), ([math.inf], [None]), ([2.0], [1.0])],
+)
+def test_times_that_are_none_are_errors(low: list[float], high: list[float | None]) -> None:
     with pytest.raises(InputError):
-        kaplan_meier(days, ended)
+        turnbull(low, high)
 
 
-def test_each_group_has_its_curve_and_too_small_ones_have_none() -> None:
-    days, ended, groups = rows({"treated": TREATED, "placebo": PLACEBO, "few": ([1, 2], [True, False])})
-    found = by_group(days, ended, groups)
-    assert list(found) == ["few", "placebo", "treated"]
-    assert isinstance(found["few"], InsufficientData)
-    treated, placebo = found["treated"], found["placebo"]
-    assert isinstance(treated, Survival)
-    assert isinstance(placebo, Survival)
-    assert (treated, placebo) == (curve(*TREATED), curve(*PLACEBO))
-    with pytest.raises(InputError, match="lengths differ"):
-        by_group(days, ended, groups[1:])
-
-
-# ---- log-rank
-
-
-def test_the_published_test_of_two_groups_is_reproduced() -> None:
-    found = log_rank(*rows({"treated": TREATED, "placebo": PLACEBO}))
-    assert isinstance(found, LogRank)
-    # 16.79 and expected 10.75 and 19.25: Kleinbaum and Klein, Survival Analysis, 2012, chapter 2
-    assert found.statistic == pytest.approx(16.79294, abs=1e-4)
-    assert found.p == pytest.approx(4.168809e-05, rel=1e-5)
-    assert [(one.name, one.observed, round(one.expected, 2)) for one in found.groups] == [
-        ("placebo", 21, 10.75),
-        ("treated", 9, 19.25),
-    ]
-
-
-def test_the_published_test_of_three_groups_is_reproduced() -> None:
-    found = log_rank(*rows(RATS))
-    assert isinstance(found, LogRank)
-    # observed 10, 9, 8; expected and statistic as R's survdiff prints them for this exercise
-    assert {one.name: (one.observed, round(one.expected, 4)) for one in found.groups} == {
-        "untreated": (10, 2.6565),
-        "radiated": (9, 7.6001),
-        "radiated and BPA": (8, 16.7434),
-    }
-    assert (found.statistic, found.freedom) == pytest.approx((33.38033, 2), abs=1e-4)
-    assert found.p == pytest.approx(5.64e-08, rel=1e-2)
-
-
-@given(seen, seen)
-@example([(0, False), (0, True)], [(0, False)] * 5 + [(1, True), (2, False), (2, True)])
-def test_two_groups_are_tested_as_scipy_does(one: list[tuple[int, bool]], other: list[tuple[int, bool]]) -> None:
-    parts = {"a": ([d for d, _ in one], [e for _, e in one]), "b": ([d for d, _ in other], [e for _, e in other])}
-    found = log_rank(*rows(parts), least=1)
-    if not isinstance(found, LogRank):
-        return
-    censored = [stats.CensoredData.right_censored(days, ~np.array(ended)) for days, ended in parts.values()]
-    with np.errstate(all="ignore"):
-        expected = stats.logrank(*censored)
-    if math.isfinite(expected.statistic) and found.freedom:
-        assert found.statistic == pytest.approx(expected.statistic**2, abs=1e-8)
-        assert found.p == pytest.approx(expected.pvalue, abs=1e-8)
-    assert 0 <= found.p <= 1
-    assert sum(group.observed for group in found.groups) == pytest.approx(sum(group.expected for group in found.groups))
-
-
-def test_small_groups_are_left_out_by_name_and_one_group_is_no_test() -> None:
-    found = log_rank(*rows({**RATS, "two": ([3, 4], [True, True])}))
-    assert isinstance(found, LogRank)
-    assert found.left_out == ("two",)
-    assert found.statistic == pytest.approx(33.38033, abs=1e-4)
-    assert isinstance(log_rank(*rows({"two": ([3, 4], [True, True]), "treated": TREATED})), InsufficientData)
-
-
-def test_groups_whose_items_all_end_at_once_have_nothing_to_compare() -> None:
-    found = log_rank(*rows({"a": ([1] * 6, [True] * 6), "b": ([1] * 6, [True] * 6)}))
-    assert isinstance(found, LogRank)
-    assert (found.statistic, found.freedom, found.p) == (0, 0, 1)
+def test_items_are_followed_until_they_ended_or_were_lost() -> None:
+    low, high = [0.0, 5.0, 7.0], [3.0, None, 9.0]
+    assert [followed(low, high, day) for day in (0, 3, 4, 5, 6, 9, 10)] == [3, 3, 2, 2, 1, 1, 0]
 
 
 def test_holm_gives_the_known_values() -> None:
@@ -228,13 +152,6 @@ def test_holm_keeps_the_order_and_lies_between_the_value_and_bonferroni(values: 
         assert min(found) == pytest.approx(min(1, len(values) * min(values)))
     ranked = [found[at] for at in sorted(range(len(values)), key=lambda at: values[at])]
     assert ranked == sorted(ranked)
-
-
-def test_ends_and_items_at_risk_are_counted_at_each_time() -> None:
-    own = Durations.of([1, 2, 2, 3], [True, True, False, True])
-    steps = np.array([0.0, 1, 2, 2.5, 3, 4])
-    assert own.at_risk(steps).tolist() == [4, 4, 3, 1, 1, 0]
-    assert own.ends_at(steps).tolist() == [0, 1, 1, 0, 1, 0]
 
 
 # ---- prevalence

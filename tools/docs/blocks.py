@@ -124,7 +124,10 @@ def blocks() -> dict[str, Callable[[], str]]:
         # study.md
         "study-samples": study.samples,
         "study-frames": study.frames,
+        "study-lead": study.lead,
         "study-findings": study.findings,
+        "study-withdrawn": study.withdrawn,
+        "study-census": study.census,
         "study-paper": study.of_paper,
         "study-experiments": study.experiments,
         "study-executed": study.executed,

@@ -8,9 +8,11 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.statistics.intervals import wilson
 from torch_embers.study.figures import definitions
 from torch_embers.study.figures.display import display
 from torch_embers.study.figures.table import Table
+from torch_embers.study.findings import withdrawn as load_withdrawn
 from torch_embers.study.samples import load as load_plan
 
 from .markdown import cell, code, table
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
 RESULTS = ROOT / "analysis" / "results"
 DATASETS = "datasets"
 """The same tables and figures on published datasets of reports."""
-WIDER = ("funnel", "changed_since", "trends", "prevalence")
+WIDER = ("funnel", "changed_since", "trends", "prevalence", "known_patches")
 """Tables that the datasets say more about than the catalog."""
-WIDER_FIGURES = ("backends", "time_to_patch")
+WIDER_FIGURES = ("backends",)
 
 
 @cache
@@ -121,9 +123,23 @@ def wider() -> str:
     return "\n\n".join(_shown(definition, DATASETS) for definition in chosen)
 
 
+def lead() -> str:
+    """The finding that the data carry best, in plain words."""
+    row = _table(next(e for e in definitions.load() if e.id == "still_occurring"), "").of(
+        scheme="all", state="open", **{"class": "all"}
+    )[0]
+    gone = row["n"] - row["k"]
+    low, high = (100 * bound for bound in wilson(gone, row["n"]))
+    return (
+        f"**Of {row['n']} open issues that have a case and could be tested, {gone} are no longer seen on PyTorch {row['release']}: "
+        f"{100 * gone / row['n']:.0f} % (95 % interval {low:.0f} to {high:.0f}).**"
+    )
+
+
 def findings() -> str:
-    """Every finding, on the catalog and with the datasets."""
-    both = zip(_record("")["findings"], _record(DATASETS)["findings"], strict=True)
+    """Every finding, on the catalog and with the datasets; supported ones first."""
+    pairs = list(zip(_record("")["findings"], _record(DATASETS)["findings"], strict=True))
+    both = sorted(pairs, key=lambda pair: bool(pair[1]["insufficient_data"]))
     rows = [
         (
             cell(small["says"]),
@@ -135,6 +151,23 @@ def findings() -> str:
         for small, wide in both
     ]
     return table(("finding", "about", "catalog", "with datasets", "outcome"), rows)
+
+
+def withdrawn() -> str:
+    """Findings that were printed once and are no longer made."""
+    rows = [(cell(entry.says), cell(entry.was), cell(entry.reason)) for entry in load_withdrawn()]
+    return table(("no longer said", "was printed as", "why"), rows)
+
+
+def census() -> str:
+    """What the merged history decides, as it is a census: patches of each claim, and figure 4."""
+    with (RESULTS / "census" / "claims.csv").open(encoding="utf-8", newline="") as file:
+        rows = [
+            (code(row["claim"]), cell(row["printed"]), cell(row["ours"]), code(row["verdict"]), cell(row["why"]))
+            for row in csv.DictReader(file)
+        ]
+    picture = "![Patches by part of the data path, every merge](../analysis/results/census/figure_4.svg)"
+    return f"{table(('claim', 'printed:', 'on the census', 'verdict', 'why'), rows)}\n\n{picture}"
 
 
 def _outcome(reason: str) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from torch_embers import resources
+from torch_embers import packages, resources
 from torch_embers.link.components import Components
 from torch_embers.statistics.intervals import wilson
 from torch_embers.study import files, samples
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
 
 FOLDER = "census"
 TABLES = ("numbers", "figure_4", "reverts")
+SCOPES = ("data path", "strict data path")
 MARK = "census"
 """What the column ``population`` says in each row, so that no row is taken for one of the tracker's sample."""
 
-OF_HISTORY = frozenset({"bugs", "patched_bugs", "half_years_with_memory_bugs", "memory_bugs_of_half_year", "code_size"})
-"""Queries of claims whose counts come from patches, or from release tags, of the history."""
-MAJORITY = "data_path_majority"
+DIRECT = ("patches", "lines")
+"""Marks of claims (`census` in data/claims.toml) whose own query counts on the history: its patches, its release tags."""
+LEADING = ("nested", "dtensor")
+"""The parts that the paper says get the most patches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def count(connection: duckdb.DuckDBPyConnection) -> Census | None:
         "merges": merges,
     }
     tables = {name: [_with_share(row) for row in _rows(connection, name)] for name in TABLES}
-    return Census(population, tables, _claims(connection, tables["numbers"]))
+    return Census(population, tables, _claims(connection, tables["numbers"], ends))
 
 
 def _parts(connection: duckdb.DuckDBPyConnection) -> pa.Table:
@@ -104,22 +106,38 @@ def _with_share(row: dict[str, Any]) -> dict[str, Any]:
     return marked
 
 
-def _claims(connection: duckdb.DuckDBPyConnection, numbers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The claims that patches or lines of code of the history decide; labels and states are the tracker's."""
+def _claims(connection: duckdb.DuckDBPyConnection, numbers: list[dict[str, Any]], ends: str) -> list[dict[str, Any]]:
+    """The claims that data/claims.toml marks as `census`; labels and states are still the tracker's."""
     paper = definitions.load()
+    leaders = _rows(connection, "leaders")
     report = verdicts.evaluate(connection, paper)
     decided = [
         {"population": MARK, **dict(zip(claims_table.COLUMNS, row, strict=True))}
         for result, row in zip(report.results, claims_table.rows(report), strict=True)
-        if result.claim.query in OF_HISTORY and result.verdict != "cannot_be_compared"
+        if result.claim.census in DIRECT and result.verdict != "cannot_be_compared"
     ]
-    majority = next(result for result in report.results if result.claim.id == MAJORITY)
     counted = {row["measure"]: row for row in numbers}
-    for which in ("data path", "strict data path"):
-        row = counted[f"patches of the {which} among patches of either"]
-        if row["n"]:
-            decided.append(_majority(majority, row, which))
+    for result in report.results:
+        if result.claim.census == "majority":
+            rows = {which: counted[f"patches of the {which} among patches of either"] for which in SCOPES}
+            decided += [_majority(result, row, which) for which, row in rows.items() if row["n"]]
+        elif result.claim.census == "leaders" and leaders:
+            decided.append(_leaders(result, leaders, ends))
     return decided
+
+
+def _leaders(result: verdicts.Result, leaders: list[dict[str, Any]], ends: str) -> dict[str, Any]:
+    """The claim that two parts lead: their ranks, decided only where the history reaches the end of the paper's time."""
+    ranks = {row["subcomponent"]: row for row in leaders}
+    places = [ranks[part]["by_merges"] if part in ranks else len(leaders) + 1 for part in LEADING]
+    shown = ", ".join(f"{part} {place}" for part, place in zip(LEADING, places, strict=True))
+    shown = f"rank of {len(leaders)} parts by merges from July 2022 to {ends}: {shown}; first is {leaders[0]['subcomponent']}"
+    whole = ends >= samples.load().paper.last.isoformat()
+    agrees = max(places) <= result.claim.value
+    verdict = ("agrees" if agrees else "differs") if whole else "cannot_be_compared"
+    why = "ranks by merges" if whole else f"missing: {result.claim.missing}"
+    values = (claims_table.printed(result), shown, verdict, why, claims_table.consistency(result))
+    return {"population": MARK, **dict(zip(claims_table.COLUMNS, (result.claim.id, *values), strict=True))}
 
 
 def _majority(result: verdicts.Result, row: dict[str, Any], which: str) -> dict[str, Any]:
@@ -143,3 +161,15 @@ def write(census: Census, folder: Path) -> list[Path]:
     tables = census.tables | {"claims": census.claims}
     paths = [files.write(place / f"{name}.csv", files.as_csv(rows)) for name, rows in tables.items()]
     return [*paths, files.write(place / "census.json", files.as_json({"population": census.population}))]
+
+
+def draw(census: Census, folder: Path) -> list[Path]:
+    """Draw census/figure_4.svg and .png: patches of every merge by part of the data path and half year.
+
+    Raises:
+        InputError: Matplotlib is not installed, or the folder cannot be written to.
+    """
+    packages.require("study", "pictures need")
+    from torch_embers.study.figures.pictures import stacks
+
+    return list(stacks.write_census(census.tables["figure_4"], census.population, folder / FOLDER))

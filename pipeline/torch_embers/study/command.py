@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import packages
-from torch_embers.errors import InputError
+from torch_embers.errors import InputError, MissingPackageError
 from torch_embers.store import schema
 from torch_embers.study import census, findings, results, samples
 from torch_embers.study.claims import claims_table, definitions, verdicts
@@ -157,6 +158,8 @@ def _census(store: Store, what: Sequence[str], out: Path, made: dict[str, Any]) 
     found = census.of_store(store)
     if found is not None:
         made["paths"] += census.write(found, out)
+        with suppress(MissingPackageError):  # without Matplotlib there are the tables, as of the tracker's sample
+            made["paths"] += census.draw(found, out)
     elif "census" in what:
         raise InputError(
             "embers study census: this database holds no merged history; "

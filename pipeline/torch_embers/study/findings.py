@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 DEFINITIONS = "findings.toml"
 Z = 1.959964
 """Two-sided 95 %."""
-ALPHA = 0.05
 
 
 class Finding(toml_models.Entry):
@@ -42,8 +41,18 @@ class Finding(toml_models.Entry):
         return test
 
 
+class Withdrawn(toml_models.Entry):
+    """A finding that was printed once and is no longer made, with its number and why."""
+
+    id: str
+    says: str
+    was: str
+    reason: str
+
+
 class _File(toml_models.Entry):
     finding: tuple[Finding, ...]
+    withdrawn: tuple[Withdrawn, ...] = ()
     _distinct = toml_models.distinct("finding")
 
 
@@ -68,6 +77,15 @@ def load() -> tuple[Finding, ...]:
         InputError: an entry is malformed.
     """
     return toml_models.load(_File, DEFINITIONS).finding
+
+
+def withdrawn() -> tuple[Withdrawn, ...]:
+    """The findings that are no longer made.
+
+    Raises:
+        InputError: an entry is malformed.
+    """
+    return toml_models.load(_File, DEFINITIONS).withdrawn
 
 
 def decide(study: Study, findings: Sequence[Finding] | None = None) -> tuple[Outcome, ...]:
@@ -111,7 +129,7 @@ def _more(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, 
         return numbers, _few(min(row["n"], row["later_n"]), least)
     low, high = row["difference_low"], row["difference_high"]
     numbers += f": {row['difference']:+.1f} points [{low:+.1f}, {high:+.1f}]"
-    return numbers, "" if low > 0 else "the interval of the difference reaches 0 or below"
+    return numbers, "" if low > 0 else "no difference shown: its interval, adjusted for all of the table, holds 0 or less"
 
 
 def _share(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
@@ -122,24 +140,17 @@ def _share(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str,
 
 def _median(_: Finding, rows: Sequence[Row], table: Table, least: int) -> tuple[str, str]:
     row = rows[0]
-    if row["median_days"] is None:
+    if row["median_to"] is None:
         numbers = f"{row[table.definition.event]} of {row['n']} {table.definition.event}"
         return numbers, _few(int(row["n"]), least) or "half of them are not through"
-    high = "open" if row["high"] is None else f"{row['high']:.0f}"
-    low = "open" if row["low"] is None else f"{row['low']:.0f}"
-    return f"{row['median_days']:.0f} days [{low}, {high}], {row['n']} bugs", _few(int(row["n"]), least)
-
-
-def _differ(_: Finding, __: Sequence[Row], table: Table, ___: int) -> tuple[str, str]:
-    p = table.facts.get("p")
-    if p is None:
-        return "", next((note for note in table.notes if note.startswith("no test")), "no test of the groups")
-    return f"log-rank test, p = {p:.2g}", "" if p < ALPHA else "chance alone makes such differences"
+    between = f"between {row['median_from']:.0f} and {row['median_to']:.0f} days"
+    low, high = ("open" if row[end] is None else f"{row[end]:.0f}" for end in ("low", "high"))
+    return f"{between} [{low}, {high}], {row['n']} issues", _few(int(row["n"]), least)
 
 
 def _agree(finding: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
     row = min(rows, key=lambda r: float(r["low"]))
-    numbers = f"kappa {row['kappa']:.2f} [{row['low']:.2f}, {row['high']:.2f}] on {row['n']} items"
+    numbers = f"{row['same']} of {row['n']}, kappa {row['kappa']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
     low = "" if row["low"] >= finding.least else f"the lower limit is below {finding.least}"
     return numbers, _few(int(row["n"]), least) or low
 
@@ -149,7 +160,6 @@ TESTS: dict[str, Callable[[Finding, Sequence[Row], Table, int], tuple[str, str]]
     "more": _more,
     "share": _share,
     "median": _median,
-    "differ": _differ,
     "agree": _agree,
 }
 """Each returns the numbers in words, and why they do not suffice (empty where they do)."""

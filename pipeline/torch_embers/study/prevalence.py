@@ -54,6 +54,11 @@ LEAST_ITEMS = 30
 PRIOR = 1.0
 """Items that are added to each row of the matrix, spread evenly: a cell that was never seen is rare, not impossible."""
 SAMPLES = 2_000
+FIT_SAMPLES = 999
+"""Draws for the test of the fit; with the observed one they make a round number."""
+EXACT = 1e-6
+"""Chi-squared below which a fit is exact but for rounding."""
+ALPHA = 0.05
 REST = "rest"
 """Name of the merged classes."""
 
@@ -84,6 +89,13 @@ class Prevalence:
     """Condition number of the matrix that was inverted."""
     merged: tuple[tuple[str, str], ...]
     """Classes in ``rest``, each with the reason."""
+    misfit: str = ""
+    """Why the corrected shares are not to be used; empty where the model fits."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether some true shares give the predictions, up to chance."""
+        return not self.misfit
 
 
 def correct(
@@ -153,7 +165,44 @@ def correct(
         items=items,
         condition=table.condition,
         merged=table.merged,
+        misfit=_misfit(table, counts, shares, seed),
     )
+
+
+def _misfit(table: _Table, counts: Floats, shares: Floats, seed: int) -> str:
+    """Whether the predictions are too far from what the best shares on the simplex lead to: the reason, or nothing.
+
+    Without the bounds of the simplex any predictions have a solution, with negative shares. Pearson's chi-squared of
+    the bounded one is compared with that of predictions drawn from the model, whose error rates are drawn from the
+    gold, too: they are known no better.
+    """
+    smooth = table.smoothed
+    rates = smooth / smooth.sum(axis=1, keepdims=True)
+    items = int(counts.sum())
+    seen = _chi_squared(counts, rates, shares)
+    if seen < EXACT:
+        return ""
+    random = np.random.default_rng(seed)
+    drawn = random.standard_gamma(smooth, size=(FIT_SAMPLES, *smooth.shape))
+    drawn /= drawn.sum(axis=2, keepdims=True)
+    larger = 0
+    for sample in drawn:
+        found = random.multinomial(items, shares @ sample).astype(np.float64)
+        larger += _chi_squared(found, rates, solve(rates, found / items)) >= seen
+    p = (1 + larger) / (1 + FIT_SAMPLES)
+    if p >= ALPHA:
+        return ""
+    expected = items * shares @ rates
+    worst = int(np.argmax((counts - expected) ** 2 / expected))
+    return (
+        f"the model does not fit: chi-squared {seen:.0f}, p = {p:.2g}; `{table.names[worst]}` was predicted "
+        f"{counts[worst]:.0f} times, and {expected[worst]:.0f} times in the nearest fit"
+    )
+
+
+def _chi_squared(counts: Floats, rates: Floats, shares: Floats) -> float:
+    expected = counts.sum() * shares @ rates
+    return float(((counts - expected) ** 2 / expected).sum())
 
 
 def solve(rates: Floats, observed: Floats) -> Floats:

@@ -48,6 +48,14 @@ class Sample(toml_models.Entry):
     reason: str
 
 
+class Backend(toml_models.Entry):
+    """A backend that came within the study's time."""
+
+    name: str
+    since: date
+    source: str
+
+
 class Limits(toml_models.Entry):
     """How many items a share, a curve or a finding needs."""
 
@@ -55,6 +63,8 @@ class Limits(toml_models.Entry):
     least_share_reason: str = ""
     least_group: int
     least_group_reason: str = ""
+    least_at_risk: int = 10
+    least_at_risk_reason: str = ""
     least_finding: int
     least_finding_reason: str = ""
 
@@ -69,6 +79,7 @@ class _Days(toml_models.Entry):
 class _File(toml_models.Entry):
     time: _Days
     sample: tuple[Sample, ...]
+    backend: tuple[Backend, ...] = ()
     limits: Limits
 
 
@@ -80,6 +91,7 @@ class Plan:
     today: Time
     samples: tuple[Sample, ...]
     limits: Limits
+    backends: tuple[Backend, ...] = ()
 
     def sample(self, name: str) -> Sample:
         """The sample of this name.
@@ -112,7 +124,7 @@ def load(as_of: date | None = None) -> Plan:
         sample.model_copy(update={"label": sample.label.format(last=paper_last if sample.name == "paper" else last)})
         for sample in file.sample
     )
-    return Plan(Time(file.time.first, paper_last), Time(file.time.first, last), samples, file.limits)
+    return Plan(Time(file.time.first, paper_last), Time(file.time.first, last), samples, file.limits, file.backend)
 
 
 def _present() -> date:
@@ -192,6 +204,8 @@ def prepare(connection: duckdb.DuckDBPyConnection, plan: Plan) -> None:
             connection.execute(statement, {"sample": sample})
     where = views.load().candidate.where
     connection.execute(resources.analysis_text(FOLDER, "candidates.sql").replace("{where}", where))
+    since = [(backend.name, backend.since) for backend in plan.backends]
+    _fill(connection, "study_backend_since", "backend VARCHAR, since DATE", since)
     _fill(connection, "study_ends", "paper_before DATE", [(plan.paper.last + timedelta(days=1),)])
     connection.execute(resources.analysis_text(FOLDER, "verdicts.sql"))
 

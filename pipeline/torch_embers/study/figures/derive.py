@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 
 ALL = "all"
+PAPER = "paper"
+"""Kind of the annotator whose labels are those of the paper."""
+CONFIDENCE = 0.95
+KAPPA = {"kappa": "value", "low": "low", "high": "high"}
+ALPHA = {"alpha": "value", "alpha_low": "low", "alpha_high": "high"}
 
 
 def derive(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
@@ -72,24 +77,35 @@ def _shares(definition: FigureDefinition, queried: Sequence[Row], limits: Limits
 
 
 def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+    """Agreement with the paper's labels first, then that of programs with each other."""
     from torch_embers.statistics import agreement
+    from torch_embers.statistics.metrics import Interval
 
+    of_paper = {str(r["annotator"]) for r in queried if r["kind"] == PAPER}
     labelled = [(str(r["scheme"]), str(r["annotator"]), (r["repo"], r["number"]), str(r["value"])) for r in queried]
+    alphas = {
+        agreed.scheme: agreed.alpha
+        for agreed in agreement.by_scheme([row for row in labelled if row[1] not in of_paper], least=limits.least_finding)
+    }
     rows: list[Row] = []
     few = 0
     for agreed in agreement.by_scheme(labelled, least=limits.least_finding):
         few += comb(len(agreed.annotators), 2) - len(agreed.pairs)
-        whole = None if isinstance(agreed.alpha, InsufficientData) else agreed.alpha
+        alpha = alphas.get(agreed.scheme)
         for pair in agreed.pairs:
-            row: Row = {"scheme": agreed.scheme, "one": pair.one, "other": pair.other, "n": pair.items}
-            row |= {"same": pair.same, "kappa": pair.kappa.value, "low": pair.kappa.low, "high": pair.kappa.high}
-            row |= {
-                "alpha": whole and whole.value,
-                "alpha_low": whole and whole.low,
-                "alpha_high": whole and whole.high,
-            }
+            paper = bool(of_paper & {pair.one, pair.other})
+            one_class = len({r["value"] for r in queried if r["scheme"] == agreed.scheme and r["kind"] == PAPER}) < 2
+            kappa = None if paper and one_class else pair.kappa
+            whole = alpha if isinstance(alpha, Interval) and not paper else None
+            row: Row = {"with": PAPER if paper else "programs", "scheme": agreed.scheme, "one": pair.one}
+            row |= {"other": pair.other, "n": pair.items, "same": pair.same}
+            row |= {name: kappa and getattr(kappa, end) for name, end in KAPPA.items()}
+            row |= {name: whole and getattr(whole, end) for name, end in ALPHA.items()}
             rows.append(row)
-    notes = ["alpha: Krippendorff's, of all annotators of the scheme"] if rows else []
+    rows.sort(key=lambda row: row["with"] != PAPER)
+    notes = ["alpha: Krippendorff's, of all annotators of the scheme but the paper"] if rows else []
+    if any(row["kappa"] is None for row in rows):
+        notes.append("no kappa where the paper has only one class: there is no chance to correct for")
     notes += [f"{few} pairs of annotators share fewer than {limits.least_finding} items: no kappa"] if few else []
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
@@ -109,29 +125,37 @@ def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Li
             continue
         for share in done.shares:
             row: Row = {"scheme": scheme, "class": share.name, "predicted": share.predicted, "n": done.items}
-            for name, interval in (("raw", share.raw), ("corrected", share.corrected)):
-                row |= {name: 100 * interval.value, f"{name}_low": 100 * interval.low}
-                row |= {f"{name}_high": 100 * interval.high}
+            for name, interval in (("raw", share.raw), ("corrected", share.corrected if done.fits else None)):
+                row |= {name: interval and 100 * interval.value, f"{name}_low": interval and 100 * interval.low}
+                row |= {f"{name}_high": interval and 100 * interval.high}
             members = [share.name] if share.name in counted else [name for name, _ in done.merged]
             rows.append(row | {"labelled": sum(int(counted[name]["labelled"]) for name in members if name in counted)})
+        if not done.fits:
+            notes.append(f"{scheme}: not corrected: {done.misfit}")
         if done.merged:
             notes.append(f"{scheme}: in `rest`: {', '.join(name for name, _ in done.merged)}")
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
 
 def _differences(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+    """Differences of shares, with intervals that hold all together (Bonferroni: each at 1 - 0.05 / their number)."""
+    enough = [min(int(row["n"]), int(row["later_n"])) >= limits.least_finding for row in queried]
+    confidence = 1 - (1 - CONFIDENCE) / max(1, sum(enough))
     rows = []
-    for row in queried:
+    for row, large in zip(queried, enough, strict=True):
         k, n, later_k, later_n = (int(row[name]) for name in ("k", "n", "later_k", "later_n"))
         made = with_share(row, limits.least_share)
         made |= {"later_share": None, "difference": None, "difference_low": None, "difference_high": None}
-        if min(n, later_n) >= limits.least_finding:
-            low, high = intervals.newcombe(later_k, later_n, k, n)
+        if large:
+            low, high = intervals.newcombe(later_k, later_n, k, n, confidence)
             difference = 100 * (later_k / later_n - k / n)
             made |= {"later_share": 100 * later_k / later_n, "difference": difference}
             made |= {"difference_low": 100 * low, "difference_high": 100 * high}
         rows.append(made)
-    return Table(definition, tuple(rows))
+    notes = ()
+    if sum(enough):
+        notes = (f"intervals of {sum(enough)} differences that hold together at 95 % (Bonferroni: each at {confidence:.2%})",)
+    return Table(definition, tuple(rows), notes=notes)
 
 
 def _trends(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
@@ -164,40 +188,31 @@ def _trends(definition: FigureDefinition, queried: Sequence[Row], limits: Limits
 
 
 def _survival(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
-    from torch_embers.statistics import log_rank, survival
+    """Turnbull's estimate of all and of each group; groups are not tested against each other."""
+    from torch_embers.statistics import turnbull
 
-    def of(rows: Sequence[Row]) -> tuple[list[float], list[bool]]:
-        return [float(r["days"]) for r in rows], [bool(r[definition.event]) for r in rows]
-
-    grouped = [row for row in queried if row[definition.group] is not None]
-    names = [str(row[definition.group]) for row in grouped]
-    curves: dict[str, Any] = {ALL: survival.kaplan_meier(*of(queried))}
-    if grouped:
-        curves |= survival.by_group(*of(grouped), names)
-    notes: list[str] = []
-    facts: dict[str, float] = {}
+    group, event = definition.group, definition.event
+    members: dict[str, list[Row]] = {ALL: list(queried)}
+    for row in queried:
+        if row[group] is not None:
+            members.setdefault(str(row[group]), []).append(row)
     rows: list[Row] = []
-    for name, curve in curves.items():
-        members = queried if name == ALL else [row for row in grouped if row[definition.group] == name]
-        ended = sum(bool(row[definition.event]) for row in members)
-        row: Row = {definition.group: name, "n": len(members), definition.event: ended}
-        small = isinstance(curve, InsufficientData) or len(members) < limits.least_group
-        middle = None if small else curve.median
-        row |= {"median_days": middle and middle.value, "low": middle and middle.low, "high": middle and middle.high}
-        rows.append(row)
-    rows.sort(key=lambda r: (r[definition.group] != ALL, -r["n"], r[definition.group]))
-    test = log_rank.log_rank(*of(grouped), names) if grouped else InsufficientData("no groups")
-    if isinstance(test, InsufficientData):
-        notes.append(f"no test of the groups: {test}")
-    else:
-        compared = ", ".join(group.name for group in test.groups)
-        notes.append(
-            f"log-rank test of {compared}: chi-squared {test.statistic:.1f}, {test.freedom} degrees of freedom, "
-            f"p = {test.p:.2g}"
-        )
-        facts["p"] = test.p
-    drawn = {name: curve for name, curve in curves.items() if not isinstance(curve, InsufficientData)}
-    return Table(definition, tuple(rows), tuple(queried), tuple(notes), facts, drawn)
+    curves: dict[str, Any] = {}
+    for name, own in members.items():
+        made = turnbull.turnbull([float(r["low"]) for r in own], [r["high"] for r in own])
+        if not isinstance(made, InsufficientData) and len(own) >= limits.least_group:
+            curves[name] = made
+        curve = curves.get(name)
+        median = curve and curve.median
+        row = {group: name, "n": len(own), event: sum(bool(r[event]) for r in own)}
+        row |= {"median_from": median and median.low, "median_to": median and median.high}
+        rows.append(row | {"low": curve and curve.low, "high": curve and curve.high})
+    rows.sort(key=lambda r: (r[group] != ALL, -r["n"], r[group]))
+    notes = (
+        "median: between which two days half of them were gone (Turnbull), in brackets its 95 % bootstrap interval; "
+        "groups are not tested against each other",
+    )
+    return Table(definition, tuple(rows), tuple(queried), notes, curves)
 
 
 METHODS: dict[str, Callable[[FigureDefinition, Sequence[Row], Limits], Table]] = {

@@ -19,7 +19,7 @@ RANGES = {
     "share": ("low", "high"),
     "kappa": ("low", "high"),
     "alpha": ("alpha_low", "alpha_high"),
-    "median_days": ("low", "high"),
+    "median_to": ("low", "high"),
     "raw": ("raw_low", "raw_high"),
     "corrected": ("corrected_low", "corrected_high"),
     "difference": ("difference_low", "difference_high"),

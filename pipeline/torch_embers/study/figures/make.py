@@ -70,8 +70,21 @@ def make(connection: duckdb.DuckDBPyConnection, plan: Plan) -> Study:
     ).fetchall()
     made = Study(plan, sizes, known, items, (), (own, shipped))
     derived = [derive(definition, query(connection, definition), plan.limits) for definition in definitions.load()]
-    tables = [replace(table, notes=(*_selection(table.definition, made), *table.notes)) for table in derived]
+    tables = [
+        replace(table, notes=(*_selection(table.definition, made), *table.notes), source=_source(table.definition, made))
+        for table in derived
+    ]
     return replace(made, tables=tuple(tables))
+
+
+def _source(definition: FigureDefinition, study: Study) -> str:
+    """One short clause for the line under a picture: what was counted, how many, when."""
+    day = f"{study.plan.today.last:%d %B %Y}".lstrip("0")
+    if definition.counts == "nobody":
+        return f"lines of code by release, {day}"
+    if definition.counts == "cases":
+        return f"{sum(study.verdicts):,} verdicts of cases, {day}"
+    return f"{study.items:,} items{'' if study.frame.census else ', selected'}, {day}"
 
 
 def _selection(definition: FigureDefinition, study: Study) -> list[str]:

@@ -12,7 +12,7 @@ from torch_embers import resources
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
-    from torch_embers.statistics.survival import Survival
+    from torch_embers.statistics.turnbull import Turnbull
     from torch_embers.study.figures.definitions import FigureDefinition
 
 Row = dict[str, Any]
@@ -27,15 +27,15 @@ class Table:
         items: what it was computed from, where that is something else: one row per item or per pair of answers.
         notes: how many, which selection, what was left out.
         curves: what pictures of survival draw, by group; a group without one is too small.
-        facts: numbers about the whole that statements ask for, as ``p`` of a test.
+        source: who was counted and when, in a few words, for the line under a picture.
     """
 
     definition: FigureDefinition
     rows: tuple[Row, ...]
     items: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
-    facts: dict[str, float] = field(default_factory=dict)
-    curves: dict[str, Survival] = field(default_factory=dict)
+    curves: dict[str, Turnbull] = field(default_factory=dict)
+    source: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -1,21 +1,29 @@
-"""Bars: shares with intervals beside the printed ones, stacks by half year, types with their parts."""
+"""Bars of shares with intervals, beside the printed ones, and types with their sub-types."""
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
+
+from matplotlib.colors import to_rgb
 
 from torch_embers import drawing
 from torch_embers.study.figures.pictures import captions, marks
 
 if TYPE_CHECKING:
-    from datetime import date
+    from collections.abc import Mapping, Sequence
 
-    from torch_embers.study.figures.table import Table
+    from torch_embers.study.figures.table import Row, Table
     from torch_embers.study.samples import Plan
 
-MOST_CLASSES = 8
-"""Classes that a stack shows; the rarest of more are one grey part, the CSV has them all."""
 SAMPLE_LOOKS = {"paper": ("#0072B2", ""), "today": ("#56B4E9", "////"), "candidates": ("#bdbdbd", "")}
+HARD_SPACE = "\N{NO-BREAK SPACE}"
+LINE = 60
+"""Characters of a line beside a bar."""
+ROOM = 1.06
+"""Length of an axis, in that of the longest mark."""
+PALEST = 0.7
+"""How much white the last of several parts of a bar gets."""
 
 
 def _samples(table: Table, plan: Plan) -> list[str]:
@@ -24,12 +32,49 @@ def _samples(table: Table, plan: Plan) -> list[str]:
 
 
 def shares(table: Table, plan: Plan) -> Any:
-    """Shares of each class in each sample, with Wilson intervals and the printed shares as diamonds."""
-    rows = [row for row in table.rows if row.get("part", "all") == "all"]
+    """Shares of each class in each sample, with Wilson intervals and the printed shares as diamonds.
+
+    Where rows have parts, each part has a panel, and the printed shares stand in the one that the paper is about.
+    """
     names = _samples(table, plan)
-    group = table.definition.group
-    order = marks.order([r for r in rows if r["sample"] == names[-1]], group, list(table.definition.printed))
-    figure, axes = drawing.new(8.4, 1.3 + 0.42 * len(order) + 0.13 * len(table.notes))
+    group, printed = table.definition.group, table.definition.printed
+    parts = sorted({row.get("part", "") for row in table.rows}, key=lambda part: part == "all")
+    widest = [row for row in table.rows if row["sample"] == names[-1] and row.get("part", "") == parts[-1]]
+    order = marks.in_printed_order(widest, group, printed)
+    figure, grid = drawing.new(
+        7.6 if len(parts) == 1 else 8.6,
+        1.5 + 0.36 * len(order) + 0.8 * (len(parts) - 1),
+        columns=len(parts),
+        sharey=True,
+        squeeze=False,
+    )
+    for axes, part in zip(grid[0], parts, strict=True):
+        rows = [row for row in table.rows if row.get("part", "") == part]
+        _panel(axes, rows, names, order, group, plan)
+        if part == parts[0]:
+            marks.printed(axes, printed, order)
+        axes.set_xlim(0, _longest(rows, printed if part == parts[0] else {}))
+        axes.set_xlabel("share in percent")
+        axes.xaxis.grid(visible=True, color=drawing.PALE)
+        if len(parts) > 1:
+            axes.set_title("all" if part == "all" else part, fontsize=9)
+            marks.legend_below(axes)
+    grid[0][0].set_yticks(range(len(order)), [captions.name(c) for c in order])
+    grid[0][0].set_ylim(len(order) - 0.5, -0.5)
+    note = "Whiskers: 95 % intervals."
+    if len(parts) == 1:
+        return marks.finish(figure, grid[0][0], table, note)
+    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
+    drawing.note(figure, captions.under(table, f"{note} No bar: fewer than {plan.limits.least_share} items."))
+    return figure
+
+
+def _longest(rows: Sequence[Row], printed: Mapping[str, float]) -> float:
+    """The end of the axis: no share has to be compared with 100."""
+    return min(100.0, ROOM * max([row["high"] or 0 for row in rows] + list(printed.values()) + [5.0]))
+
+
+def _panel(axes: Any, rows: Sequence[Row], names: Sequence[str], order: Sequence[str], group: str, plan: Plan) -> None:
     height = 0.8 / len(names)
     for place, sample in enumerate(names):
         colour, hatch = SAMPLE_LOOKS.get(sample, (drawing.GREY, ""))
@@ -46,104 +91,52 @@ def shares(table: Table, plan: Plan) -> Any:
             spots, [r["share"] for r in drawn], height * 0.92, xerr=spread, color=colour, hatch=hatch, label=label,
             edgecolor="white", linewidth=0.4, error_kw={"elinewidth": 0.9, "ecolor": "#333333", "capsize": 1.5},
         )  # fmt: skip
-    marks.printed(axes, table.definition.printed, order)
-    axes.set_yticks(range(len(order)), [captions.name(c) for c in order])
-    axes.set_ylim(len(order) - 0.5, -0.5)
-    axes.set_xlim(0, 100)
-    axes.set_xlabel("share in percent")
-    axes.xaxis.grid(visible=True, color=drawing.PALE)
-    return marks.finish(figure, axes, table, "Whiskers: Wilson's 95 % intervals.")
-
-
-def stacked(table: Table, plan: Plan) -> Any:
-    """Counts by half year, one panel for patched bugs until today and one for all candidates."""
-    panels = [name for name in ("today", "candidates") if any(r["sample"] == name for r in table.rows)]
-    group = table.definition.group
-    order = marks.order([r for r in table.rows if r["sample"] == panels[-1]], group)
-    shown, rest = order[:MOST_CLASSES], set(order[MOST_CLASSES:])
-    halves = marks.half_years(table.rows)
-    unit, more = ("items", "") if group == "class" else ("patches by part", " A patch counts once for each part.")
-    figure, grid = drawing.new(7.2, 1.4 + 2.0 * len(panels) + 0.13 * len(table.notes), rows=len(panels), sharex=True)
-    every = list(grid) if len(panels) > 1 else [grid]
-    for axes, sample in zip(every, panels, strict=True):
-        rows = [row for row in table.rows if row["sample"] == sample]
-        bottom = [0] * len(halves)
-        for place, c in enumerate([*shown, *(["rest"] if rest else [])]):
-            members = rest if c == "rest" else {c}
-            counts = [
-                sum(r["k"] for r in rows if (r["year"], r["half"]) == moment and r[group] in members)
-                for moment in halves
-            ]
-            look = drawing.look(c, place) if group == "class" or c == "rest" else drawing.look("", place)
-            axes.bar(range(len(halves)), counts, 0.85, bottom, color=look.colour, hatch=look.hatch,
-                     label=captions.name(c), edgecolor="white", linewidth=0.3)  # fmt: skip
-            bottom = [b + k for b, k in zip(bottom, counts, strict=True)]
-        axes.yaxis.get_major_locator().set_params(integer=True)
-        marks.end_of_study(axes, _place(plan.paper.last, halves[0]), plan)
-        axes.set_ylabel(f"{unit.split()[0]} in half a year")
-        axes.set_title(f"{plan.sample(sample).label}: {sum(bottom):,} {unit}", fontsize=9)
-    every[-1].set_xticks(
-        [i for i, (_, half) in enumerate(halves) if half == 1], [str(y) for y, half in halves if half == 1]
-    )
-    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
-    every[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), title=None)
-    drawing.note(figure, captions.under(table, "Heights follow what was collected in each half year." + more))
-    return figure
-
-
-def _place(day: date, first: tuple[int, int]) -> float:
-    """Where the end of a month lies among bars of half years, the first of which stands around 0."""
-    return 2 * (day.year - first[0]) + day.month / 6 - (first[1] - 1) - 0.5
 
 
 def breakdown(table: Table, plan: Plan) -> Any:
-    """Each memory type as a bar made of its sub-types, for the widest sample; printed shares as diamonds."""
+    """Each memory type as a bar of its sub-types in shades of one colour, their names and counts beside it."""
     sample = _samples(table, plan)[-1]
     rows = [row for row in table.rows if row["sample"] == sample]
-    group = table.definition.group
+    group, printed = table.definition.group, table.definition.printed
     n = rows[0]["n"]
-    most = max([100 * row["type_k"] / n for row in rows] + [row["high"] or 0 for row in rows])
-    most = max([most, *table.definition.printed.values()])
-    order = marks.order([{group: r[group], "k": r["k"]} for r in rows], group, list(table.definition.printed))
-    figure, axes = drawing.new(7.6, 1.6 + 0.36 * len(order) + 0.13 * len(table.notes))
+    order = marks.in_printed_order([{group: r[group], "k": r["k"]} for r in rows], group, printed)
+    figure, axes = drawing.new(8.6, 1.5 + 0.4 * len(order))
+    named = []
     for place, c in enumerate(order):
-        left, look = 0.0, drawing.look(c, place)
-        parts = [row for row in rows if row[group] == c]
+        parts = sorted((row for row in rows if row[group] == c), key=lambda row: (row["part"] == "", -row["k"]))
+        left = 0.0
         for depth, row in enumerate(parts):
             width = 100 * row["k"] / n
-            shade = look.colour if row["part"] else drawing.PALE
-            axes.barh(place, width, 0.8, left, color=shade, alpha=1 - 0.55 * min(1.0, depth / 4), edgecolor="white",
-                      linewidth=0.8)  # fmt: skip
-            if width > 0.13 * most and row["part"]:
-                axes.text(left + width / 2, place, _short(captions.name(row["part"]), width / most), ha="center",
-                          va="center", fontsize=6.5, color=_readable(shade, depth))  # fmt: skip
+            shade = _shade(drawing.look(c, place).colour, depth, len(parts)) if row["part"] else drawing.PALE
+            axes.barh(place, width, 0.62, left, color=shade, edgecolor="white", linewidth=0.8)
             left += width
         if parts and parts[0]["low"] is not None:
             ends = [[left - parts[0]["low"]], [parts[0]["high"] - left]]
             axes.errorbar([left], [place], xerr=ends, color="#333333", elinewidth=0.9, capsize=1.5)
-            end = max(parts[0]["high"], table.definition.printed.get(c, 0))  # right of the diamond, too
-            axes.annotate(f"{parts[0]['type_k']}", (end, place), xytext=(6, 0),
-                          textcoords="offset points", va="center", fontsize=7)  # fmt: skip
-    if marks.printed(axes, table.definition.printed, order):
+        words = [f"{captions.name(row['part']) if row['part'] else 'none given'} {row['k']}" for row in parts]
+        named.append(textwrap.fill(", ".join(word.replace(" ", HARD_SPACE) for word in words), LINE))
+    if marks.printed(axes, printed, order):
         axes.legend(loc="lower right")
-    axes.set_yticks(range(len(order)), [captions.name(c) for c in order])
+    axes.set_yticks(range(len(order)), [f"{captions.name(c)} ({_all(rows, group, c)})" for c in order])
     axes.invert_yaxis()
     axes.set_xlabel(f"share of {n:,} memory bugs in percent ({plan.sample(sample).label})")
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, _longest(rows, printed))
+    beside = axes.secondary_yaxis("right")
+    beside.set_yticks(range(len(order)), named, fontsize=7.5)
+    beside.tick_params(length=0)
+    beside.spines[:].set_visible(False)
     axes.xaxis.grid(visible=True, color=drawing.PALE)
     axes.set_title(table.definition.heading)
-    note = "Parts of a bar: sub-types (grey: none given). Numbers: bugs of the type. Whiskers: Wilson's 95 % intervals."
+    note = "Shades: sub-types, in the order of the words (grey: none given). Whiskers: 95 % intervals."
     drawing.note(figure, captions.under(table, note))
     return figure
 
 
-def _readable(colour: str, depth: int) -> str:
-    """White on dark colours, black on bright or faded ones: by luminance, as of Rec. 709."""
-    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return "white" if depth < 2 and 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.5 else "black"
+def _all(rows: Sequence[Row], group: str, c: str) -> int:
+    return next((row["type_k"] for row in rows if row[group] == c), 0)
 
 
-def _short(text: str, width: float) -> str:
-    """The text, cut where its part of the bar is narrow; ``width`` is its share of the axis."""
-    fits = int(width * 62)
-    return text if len(text) <= fits else text[: max(3, fits - 1)].rstrip() + "."
+def _shade(colour: str, depth: int, count: int) -> tuple[float, ...]:
+    """One of several shades of a colour, the first the full one."""
+    white = PALEST * depth / max(1, count - 1)
+    return tuple(part + (1 - part) * white for part in to_rgb(colour))

@@ -50,7 +50,12 @@ def name(value: str) -> str:
     return known or " ".join(UPPER.get(part, part) for part in parts)
 
 
-def under(table: Table, *more: str) -> list[str]:
-    """The lines under a picture: who was counted and what the marks mean, wrapped."""
-    notes = ["".join(c if c.isprintable() else " " for c in text) for text in (*more, *table.notes)]
-    return [line for text in notes for line in textwrap.wrap(text, WIDTH)]
+def under(table: Table, note: str) -> list[str]:
+    """The lines under a picture: what the marks mean, and one clause on the source; the tables have all notes."""
+    text = " ".join(part for part in (note, f"Source: {table.source}." if table.source else "") if part)
+    return wrapped(text)
+
+
+def wrapped(text: str) -> list[str]:
+    """Foreign text in lines as wide as a picture, without control characters."""
+    return textwrap.wrap("".join(c if c.isprintable() else " " for c in text), WIDTH)

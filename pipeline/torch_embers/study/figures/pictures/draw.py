@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import drawing
 from torch_embers.errors import InputError
 from torch_embers.study.figures.definitions import DEFINITIONS
-from torch_embers.study.figures.pictures import bars, grids, lines, marks
+from torch_embers.study.figures.pictures import bars, grids, lines, marks, stacks, survival
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 PICTURES: dict[str, Callable[[Table, Plan], Any]] = {
     "shares": bars.shares,
-    "stacked": bars.stacked,
+    "stacked": stacks.stacked,
+    "parts": stacks.parts,
     "breakdown": bars.breakdown,
     "heat": grids.heat,
     "lines": lines.lines,
+    "multiples": lines.multiples,
     "sizes": lines.sizes,
-    "curves": lines.curves,
+    "curves": survival.curves,
 }
 """The pictures that `draw` in data/figures.toml names."""
 

@@ -1,25 +1,29 @@
-"""Lines over time: shares with bands, sizes of code, curves of survival."""
+"""Lines over time: shares with bands, one panel for each class where bands would overlap, sizes of code."""
 
 from __future__ import annotations
 
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
-from torch_embers.study.figures.derive import ALL, with_share
+from torch_embers.study.claims import definitions as claims
+from torch_embers.study.figures.derive import with_share
 from torch_embers.study.figures.pictures import captions, marks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torch_embers.study.figures.table import Table
     from torch_embers.study.samples import Plan
 
 MOST_LINES = 6
-YEAR = 365.25
-LEAST_STEP = 0.001
-"""Share by which a curve must have fallen for another step to be drawn: a third of a pixel."""
 GAP = dict.fromkeys(("share", "low", "high"), float("nan"))
 """A moment with too few items. Comparing it is always false."""
+PANELS = 3
+"""Small panels side by side."""
+DAYS = 365.25
+PRINTED = {"data_path": ("data_path_first", "data_path_last"), "computation": ("computation_first", "computation_last")}
+"""Claims with the sizes that the paper prints: in its first release, and on the main branch at the end of its time."""
+FIRST_RELEASE = date(2019, 10, 10)
+"""Day of 1.3.0, the paper's first release."""
 LABEL_GAP = 200
 """Days between two releases that are named under a line."""
 
@@ -74,7 +78,7 @@ def lines(table: Table, plan: Plan) -> Any:
         totals[row[group]] = totals.get(row[group], 0) + row["k"]
     order = sorted((c for c in totals if c != "other"), key=lambda c: (-totals[c], c))[:MOST_LINES]
     moments = _moments(table)
-    figure, axes = drawing.new(7.2, 3.4 + 0.13 * len(table.notes))
+    figure, axes = drawing.new(7.2, 3.7)
     for place, c in enumerate(order):
         rows = _series(table, c, plan.limits.least_share)
         if not any(r["share"] >= 0 for r in rows):
@@ -90,7 +94,38 @@ def lines(table: Table, plan: Plan) -> Any:
         axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(0, 100)
     axes.yaxis.grid(visible=True, color=drawing.PALE)
-    return marks.finish(figure, axes, table, "Bands: Wilson's 95 % intervals." + _sizes(table))
+    return marks.finish(figure, axes, table, "Bands: 95 % intervals." + _sizes(table))
+
+
+def multiples(table: Table, plan: Plan) -> Any:
+    """Shares of the classes over time, a small panel for each, so that no band covers another."""
+    if all(row["share"] is None for row in table.rows):
+        return marks.blank(table, "Nothing is drawn: too few items.")
+    group = table.definition.group
+    order = [c for c in marks.order(table.rows, group) if c != "other"][:MOST_LINES]
+    rows = -(-len(order) // PANELS)
+    figure, grid = drawing.new(7.8, 1.0 + 1.75 * rows, rows=rows, columns=PANELS, sharex=True, sharey=True, squeeze=False)
+    since = {backend.name: backend.since for backend in plan.backends}
+    for place, axes in enumerate(grid.flat):
+        if place >= len(order):
+            axes.set_axis_off()
+            continue
+        c = order[place]
+        series = _series(table, c, plan.limits.least_share)
+        _draw(axes, series, 0, color=drawing.look(c, place).colour, label=captions.name(c))
+        axes.set_title(captions.name(c), fontsize=9)
+        axes.yaxis.grid(visible=True, color=drawing.PALE)
+        axes.xaxis.get_major_locator().set_params(integer=True, nbins=5)
+        if c in since:
+            came = since[c].year + since[c].timetuple().tm_yday / DAYS
+            axes.axvline(came, color=drawing.GREY, linestyle=(0, (1, 1.5)), linewidth=0.9)
+            axes.annotate("comes", (came, 0.93), xycoords=("data", "axes fraction"), xytext=(-3, 0),
+                          textcoords="offset points", fontsize=7, color=drawing.GREY, ha="right")  # fmt: skip
+    grid[0][0].set_ylim(0, 100)
+    figure.supylabel("share of the half year's items, in percent", fontsize=8)
+    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
+    drawing.note(figure, captions.under(table, "Bands: 95 % intervals." + _sizes(table)))
+    return figure
 
 
 def _sizes(table: Table) -> str:
@@ -98,9 +133,9 @@ def _sizes(table: Table) -> str:
     return f" Each point stands for {min(sizes):,} to {max(sizes):,} items." if sizes else ""
 
 
-def sizes(table: Table, _plan: Plan) -> Any:
-    """Lines of code by release and component."""
-    figure, axes = drawing.new(8.4, 3.4 + 0.13 * len(table.notes))
+def sizes(table: Table, plan: Plan) -> Any:
+    """Lines of code by release and component, and the pairs of sizes that the paper prints."""
+    figure, axes = drawing.new(8.4, 3.7)
     basis = table.rows[0]["basis"]
     for place, component in enumerate(sorted({row["component"] for row in table.rows})):
         rows = [row for row in table.rows if row["component"] == component]
@@ -114,6 +149,12 @@ def sizes(table: Table, _plan: Plan) -> Any:
             markersize=4,
             label=captions.name(component),
         )
+    paper = claims.load()
+    for component, ends in PRINTED.items():
+        place = sorted({row["component"] for row in table.rows} | {component}).index(component)
+        values = [float(paper.value(name).value) / 1000 for name in ends]
+        axes.plot([FIRST_RELEASE, plan.paper.last], values, "D:", color=drawing.colours()[place], markersize=6,
+                  markerfacecolor="white", linewidth=0.8, label=f"{component.replace('_', ' ')}, printed")  # fmt: skip
     last = None
     for row in sorted({r["release"]: r for r in table.rows}.values(), key=lambda r: r["released"]):
         if last is None or (row["released"] - last).days > LABEL_GAP:
@@ -126,50 +167,5 @@ def sizes(table: Table, _plan: Plan) -> Any:
     axes.set_ylabel(f"thousand {'lines' if basis == 'clone' else basis.replace('python', 'Python')}")
     axes.set_ylim(bottom=0)
     axes.yaxis.grid(visible=True, color=drawing.PALE)
-    note = "" if basis == "clone" else "Python only: not to be compared with the paper's totals, which count C++ too. "
-    return marks.finish(figure, axes, table, f"Basis: {basis.replace('python', 'Python')}. {note}".strip())
-
-
-def curves(table: Table, plan: Plan) -> Any:
-    """Kaplan-Meier curves of all, with its band, and of each group that is large enough; with how many ended."""
-    group, event = table.definition.group, table.definition.event
-    shown = [row for row in table.rows if row["n"] >= plan.limits.least_group][: MOST_LINES + 1]
-    if not any(row[group] in table.curves for row in shown):
-        return marks.blank(table, "Nothing is drawn: too few items.")
-    figure, axes = drawing.new(7.6, 3.6 + 0.13 * len(table.notes))
-    place = 0
-    for row in shown:
-        name = row[group]
-        curve = table.curves.get(name)
-        if curve is None:
-            continue
-        kept = _visible(curve.share)
-        years = [curve.days[i] / YEAR for i in kept]
-        share, low, high = ([100 * band[i] for i in kept] for band in (curve.share, curve.low, curve.high))
-        colour = "black" if name == ALL else drawing.look(str(name), place).colour
-        look = {
-            "color": colour,
-            "linestyle": "solid" if name == ALL else drawing.DASHES[(place + 1) % len(drawing.DASHES)],
-            "linewidth": 1.8 if name == ALL else 1.3,
-            "label": f"{captions.name(str(name))} ({row[event]} of {row['n']})",
-        }
-        axes.step(years, share, where="post", **look)
-        if name == ALL:
-            axes.fill_between(years, low, high, step="post", color=colour, alpha=0.1, linewidth=0)
-        place += name != ALL
-    axes.set_ylim(0, 100)
-    axes.set_xlim(left=0)
-    axes.set_xlabel("years since the report")
-    axes.set_ylabel(f"percent not yet {event}")
-    axes.yaxis.grid(visible=True, color=drawing.PALE)
-    note = "Kaplan-Meier estimates; the band is the 95 % interval of all."
-    return marks.finish(figure, axes, table, note, title=f"{event} of all in the group")
-
-
-def _visible(share: Sequence[float]) -> list[int]:
-    """The steps of a curve that are visible in a picture, and its end: more would make files of megabytes."""
-    kept = [0]
-    for place, value in enumerate(share):
-        if share[kept[-1]] - value >= LEAST_STEP:
-            kept.append(place)
-    return kept if kept[-1] == len(share) - 1 else [*kept, len(share) - 1]
+    note = "" if basis == "clone" else " of Python alone: the printed totals count C++ too and are not to be compared"
+    return marks.finish(figure, axes, table, f"Diamonds: the pairs that the paper prints. Lines{note}.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def blank(table: Table, *why: str) -> Any:
     """A picture with text alone, where there is nothing to draw: the heading, the reasons, the notes."""
-    lines = captions.under(table, *why)
+    lines = [line for text in (*why, *table.notes) for line in captions.wrapped(text)]
     figure, axes = drawing.new(7.2, 0.5 + 0.17 * len(lines))
     axes.set_axis_off()
     axes.text(0, 1, "\n".join(lines), fontsize=8, color=drawing.GREY, transform=axes.transAxes, va="top")
@@ -25,11 +25,22 @@ def blank(table: Table, *why: str) -> Any:
 
 
 def finish(figure: Any, axes: Any, table: Table, note: str, **legend: Any) -> Any:
-    """The figure with its legend to the right, its heading, and its notes below."""
+    """The figure with its legend to the right, its heading, and one line below."""
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), **legend)
     axes.set_title(table.definition.heading)
     drawing.note(figure, captions.under(table, note))
     return figure
+
+
+def legend_below(axes: Any) -> None:
+    """A legend under one of several panels."""
+    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.3), fontsize=7.5)
+
+
+def in_printed_order(rows: Sequence[Row], column: str, printed: Mapping[str, float]) -> list[str]:
+    """Classes in the paper's order, those with the largest printed share first, then the others by their counts."""
+    ranked = sorted(printed, key=lambda c: -printed[c])
+    return [*ranked, *(c for c in order(rows, column, list(printed)) if c not in printed)]
 
 
 def order(rows: Sequence[Row], column: str, first: Sequence[str] = ()) -> list[str]:
