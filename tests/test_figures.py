@@ -465,7 +465,14 @@ def pairs(counts: dict[tuple[str, str], int], other: str = "two", start: int = 0
     """Answers of two annotators on items of their own, as agreement.sql gives them."""
     answers = [pair for pair, k in counts.items() for _ in range(k)]
     return [
-        {"scheme": "bug_type", "annotator": who, "kind": "paper" if who == "study" else "automated", "repo": mini_study.REPO, "number": number, "value": value}
+        {
+            "scheme": "bug_type",
+            "annotator": who,
+            "kind": "paper" if who == "study" else "automated",
+            "repo": mini_study.REPO,
+            "number": number,
+            "value": value,
+        }
         for number, pair in enumerate(answers, start)
         for who, value in zip(("one", other), pair, strict=True)
     ]
@@ -489,7 +496,10 @@ def test_kappa_of_two_annotators() -> None:
 def test_agreement_with_the_paper_comes_first_and_is_no_part_of_alpha() -> None:
     rows = pairs({("a", "a"): 10, ("b", "b"): 6, ("a", "b"): 4})
     made = computed("kappa", rows + pairs({("a", "a"): 12, ("b", "b"): 8}, "study", start=100))
-    assert [(row["with"], row["other"], row["same"]) for row in made.rows] == [("paper", "study", 20), ("programs", "two", 16)]
+    assert [(row["with"], row["other"], row["same"]) for row in made.rows] == [
+        ("paper", "study", 20),
+        ("programs", "two", 16),
+    ]
     assert [row["alpha"] is None for row in made.rows] == [True, False]
 
 

@@ -67,7 +67,13 @@ def many() -> dict[str, list[Row]]:
     ]
     ends = {"open": range(10, 700, 60), "closed as fixed": range(100, 1500, 100), "closed otherwise": range(5, 60, 4)}
     gone = [
-        {"number": place, "state": name, "low": float(day), "high": None if place % 4 == 3 else day + 40.0, "gone": True}
+        {
+            "number": place,
+            "state": name,
+            "low": float(day),
+            "high": None if place % 4 == 3 else day + 40.0,
+            "gone": True,
+        }
         for name, every in ends.items()
         for place, day in enumerate(every)
     ]
@@ -241,7 +247,9 @@ def hostile(kind: str) -> tuple[str, list[Row]]:
     base = {"sample": "candidates", "n": 50}
     if kind == "curves":
         rows = [
-            {"state": name, "low": float(day), "high": day + 1.0, "gone": True} for name in HOSTILE for day in range(1, 12)
+            {"state": name, "low": float(day), "high": day + 1.0, "gone": True}
+            for name in HOSTILE
+            for day in range(1, 12)
         ]
         return "first_fixed_release", rows
     if kind == "sizes":
@@ -265,11 +273,15 @@ def hostile(kind: str) -> tuple[str, list[Row]]:
     }
     name, more = named[kind]
     rows = [base | more | {"class": text, "k": 5} for text in HOSTILE]
-    return name, [row | {key: row["class"] for key in ("part", "consequence", "subcomponent") if key in row} for row in rows]
+    return name, [
+        row | {key: row["class"] for key in ("part", "consequence", "subcomponent") if key in row} for row in rows
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
-@pytest.mark.parametrize("kind", ["shares", "stacked", "parts", "lines", "breakdown", "heat", "curves", "sizes", "releases"])
+@pytest.mark.parametrize(
+    "kind", ["shares", "stacked", "parts", "lines", "breakdown", "heat", "curves", "sizes", "releases"]
+)
 def test_names_from_outside_stay_text(tmp_path: Path, kind: str) -> None:
     name, rows = hostile(kind)
     table = derive(EXHIBITS[name], rows, LIMITS)

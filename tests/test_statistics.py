@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import example_count
@@ -19,7 +19,7 @@ from torch_embers.errors import InputError
 from torch_embers.statistics import agreement, trend
 from torch_embers.statistics.corrections import holm
 from torch_embers.statistics.insufficient import InsufficientData
-from torch_embers.statistics.intervals import newcombe, wilson
+from torch_embers.statistics.intervals import wilson
 from torch_embers.statistics.metrics import Interval
 from torch_embers.statistics.trend import ShareTrend
 from torch_embers.statistics.turnbull import Span, Turnbull, followed, turnbull

@@ -508,7 +508,12 @@ AGREE: Row = {"kappa": 0.8, "low": 0.61, "high": 0.9, "n": 50, "same": 44}
     ("test", "row", "numbers", "insufficient"),
     [
         ("more", MORE, "10 of 40 before, 30 of 60 after: +25.0 points [+5.5, +41.0]", ""),
-        ("more", {**MORE, "difference_low": 0.0}, None, "no difference shown: its interval, adjusted for all of the table, holds 0 or less"),
+        (
+            "more",
+            {**MORE, "difference_low": 0.0},
+            None,
+            "no difference shown: its interval, adjusted for all of the table, holds 0 or less",
+        ),
         (
             "more",
             {**MORE, "later_n": 19, "difference": None},

@@ -131,8 +131,8 @@ def lead() -> str:
     gone = row["n"] - row["k"]
     low, high = (100 * bound for bound in wilson(gone, row["n"]))
     return (
-        f"**Of {row['n']} open issues that have a case and could be tested, {gone} are no longer seen on PyTorch {row['release']}: "
-        f"{100 * gone / row['n']:.0f} % (95 % interval {low:.0f} to {high:.0f}).**"
+        f"**Of {row['n']} open issues that have a case and could be tested, {gone} are no longer seen on "
+        f"PyTorch {row['release']}: {100 * gone / row['n']:.0f} % (95 % interval {low:.0f} to {high:.0f}).**"
     )
 
 

@@ -32,7 +32,7 @@ MARK = "census"
 """What the column ``population`` says in each row, so that no row is taken for one of the tracker's sample."""
 
 DIRECT = ("patches", "lines")
-"""Marks of claims (`census` in data/claims.toml) whose own query counts on the history: its patches, its release tags."""
+"""Marks of claims (`census` in data/claims.toml) whose own query counts on the history: its patches, its tags."""
 LEADING = ("nested", "dtensor")
 """The parts that the paper says get the most patches."""
 
@@ -127,11 +127,12 @@ def _claims(connection: duckdb.DuckDBPyConnection, numbers: list[dict[str, Any]]
 
 
 def _leaders(result: verdicts.Result, leaders: list[dict[str, Any]], ends: str) -> dict[str, Any]:
-    """The claim that two parts lead: their ranks, decided only where the history reaches the end of the paper's time."""
+    """The claim that two parts lead, by their ranks; decided only by a history of the paper's whole time."""
     ranks = {row["subcomponent"]: row for row in leaders}
     places = [ranks[part]["by_merges"] if part in ranks else len(leaders) + 1 for part in LEADING]
     shown = ", ".join(f"{part} {place}" for part, place in zip(LEADING, places, strict=True))
-    shown = f"rank of {len(leaders)} parts by merges from July 2022 to {ends}: {shown}; first is {leaders[0]['subcomponent']}"
+    first = leaders[0]["subcomponent"]
+    shown = f"rank of {len(leaders)} parts by merges from July 2022 to {ends}: {shown}; first is {first}"
     whole = ends >= samples.load().paper.last.isoformat()
     agrees = max(places) <= result.claim.value
     verdict = ("agrees" if agrees else "differs") if whole else "cannot_be_compared"

@@ -129,7 +129,10 @@ def _more(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, 
         return numbers, _few(min(row["n"], row["later_n"]), least)
     low, high = row["difference_low"], row["difference_high"]
     numbers += f": {row['difference']:+.1f} points [{low:+.1f}, {high:+.1f}]"
-    return numbers, "" if low > 0 else "no difference shown: its interval, adjusted for all of the table, holds 0 or less"
+    return (
+        numbers,
+        "" if low > 0 else "no difference shown: its interval, adjusted for all of the table, holds 0 or less",
+    )
 
 
 def _share(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:

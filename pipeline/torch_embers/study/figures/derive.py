@@ -85,7 +85,9 @@ def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: Limits)
     labelled = [(str(r["scheme"]), str(r["annotator"]), (r["repo"], r["number"]), str(r["value"])) for r in queried]
     alphas = {
         agreed.scheme: agreed.alpha
-        for agreed in agreement.by_scheme([row for row in labelled if row[1] not in of_paper], least=limits.least_finding)
+        for agreed in agreement.by_scheme(
+            [row for row in labelled if row[1] not in of_paper], least=limits.least_finding
+        )
     }
     rows: list[Row] = []
     few = 0
@@ -152,9 +154,11 @@ def _differences(definition: FigureDefinition, queried: Sequence[Row], limits: L
             made |= {"later_share": 100 * later_k / later_n, "difference": difference}
             made |= {"difference_low": 100 * low, "difference_high": 100 * high}
         rows.append(made)
-    notes = ()
+    notes: tuple[str, ...] = ()
     if sum(enough):
-        notes = (f"intervals of {sum(enough)} differences that hold together at 95 % (Bonferroni: each at {confidence:.2%})",)
+        notes = (
+            f"intervals of {sum(enough)} differences that hold together at 95 % (Bonferroni: each at {confidence:.2%})",
+        )
     return Table(definition, tuple(rows), notes=notes)
 
 

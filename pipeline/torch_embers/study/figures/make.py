@@ -71,7 +71,9 @@ def make(connection: duckdb.DuckDBPyConnection, plan: Plan) -> Study:
     made = Study(plan, sizes, known, items, (), (own, shipped))
     derived = [derive(definition, query(connection, definition), plan.limits) for definition in definitions.load()]
     tables = [
-        replace(table, notes=(*_selection(table.definition, made), *table.notes), source=_source(table.definition, made))
+        replace(
+            table, notes=(*_selection(table.definition, made), *table.notes), source=_source(table.definition, made)
+        )
         for table in derived
     ]
     return replace(made, tables=tuple(tables))

@@ -54,7 +54,7 @@ def heat(table: Table, plan: Plan) -> Any:
     grid[0][-1].set_title("printed in the paper's text", fontsize=9)
     figure.get_layout_engine().set(wspace=0.01, w_pad=0.02)
     figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
-    note = "Darker: more bugs, within a panel. The paper's text gives six counts and three shares; empty there: not printed."
+    note = "Darker: more bugs, within a panel. The paper's text gives six counts and three shares; empty: not printed."
     drawing.note(figure, captions.under(table, note))
     return figure
 
@@ -69,7 +69,9 @@ def _panel(
 ) -> None:
     matrix = [[counts.get((t, e), 0) for e in ends] for t in types]
     most = max(1, *(k for line in matrix for k in line))
-    axes.imshow([[(k / most) ** 0.5 for k in line] for line in matrix], cmap=drawing.shades(), vmin=0, vmax=1, aspect="auto")
+    axes.imshow(
+        [[(k / most) ** 0.5 for k in line] for line in matrix], cmap=drawing.shades(), vmin=0, vmax=1, aspect="auto"
+    )
     for y, line in enumerate(matrix):
         for x, k in enumerate(line):
             if k:
@@ -82,7 +84,9 @@ def _panel(
             axes.text(len(ends), y, str(sum(line)), ha="center", va="center", fontsize=8, fontweight="bold")
         for x, column in enumerate(zip(*matrix, strict=True)):
             axes.text(x, len(types), str(sum(column)), ha="center", va="center", fontsize=8, fontweight="bold")
-        axes.text(len(ends), len(types), str(sum(map(sum, matrix))), ha="center", va="center", fontsize=8, fontweight="bold")
+        axes.text(
+            len(ends), len(types), str(sum(map(sum, matrix))), ha="center", va="center", fontsize=8, fontweight="bold"
+        )
         ticks, names = [*ticks, len(ends)], [*names, ALL]
     axes.set_xlim(-0.5, len(ends) + (0.5 if totals else -0.5))
     axes.set_ylim(len(types) + 0.5, -0.5)

@@ -104,7 +104,9 @@ def multiples(table: Table, plan: Plan) -> Any:
     group = table.definition.group
     order = [c for c in marks.order(table.rows, group) if c != "other"][:MOST_LINES]
     rows = -(-len(order) // PANELS)
-    figure, grid = drawing.new(7.8, 1.0 + 1.75 * rows, rows=rows, columns=PANELS, sharex=True, sharey=True, squeeze=False)
+    figure, grid = drawing.new(
+        7.8, 1.0 + 1.75 * rows, rows=rows, columns=PANELS, sharex=True, sharey=True, squeeze=False
+    )
     since = {backend.name: backend.since for backend in plan.backends}
     for place, axes in enumerate(grid.flat):
         if place >= len(order):

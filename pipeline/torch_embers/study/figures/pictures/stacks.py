@@ -85,7 +85,7 @@ def write_census(rows: Sequence[Row], population: Mapping[str, Any], folder: Pat
             _years(axes, halves)
         axes.set_title("Figure 4 on the census: patches by part of the data path", fontsize=10)
         text = (
-            "Census: every merge that names an issue as repaired, by the folders that it changes; it counts once for each part. "
+            "Census: every merge that names an issue as repaired, by the folders it changes, once for each. "
             f"Source: {population['merges']:,} merges, {population['first']} to {population['last']}."
         )
         drawing.note(figure, captions.wrapped(text))
@@ -100,8 +100,12 @@ def draw_parts(axes: Any, rows: Sequence[Row], halves: Sequence[tuple[int, int]]
     ranked = [c for c in marks.order(rows, "subcomponent") if c not in NAMED][:MOST_PARTS]
     shown = [*NAMED, *ranked]
     colours = drawing.colours()
-    looks = {c: (colours[place % len(colours)], "////" if place >= len(colours) else "") for place, c in enumerate(shown)}
-    _stack(axes, rows, "subcomponent", shown, halves, looks, {c: f"{captions.name(c)} ({counts.get(c, 0)})" for c in shown})
+    looks = {
+        c: (colours[place % len(colours)], "////" if place >= len(colours) else "") for place, c in enumerate(shown)
+    }
+    _stack(
+        axes, rows, "subcomponent", shown, halves, looks, {c: f"{captions.name(c)} ({counts.get(c, 0)})" for c in shown}
+    )
     axes.set_ylabel("patches in half a year")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
 
