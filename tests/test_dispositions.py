@@ -139,6 +139,72 @@ def test_events_and_links_decide_where_nobody_read_the_thread(tmp_path: Path) ->
     }
 
 
+def said(number: int, what: str) -> tuple[str, ...]:
+    """An issue whose closer wrote a comment beside the closing."""
+    return (
+        closing(number, "closed", 3),
+        f"UPDATE events SET actor = 'bob' WHERE number = {number}",
+        comment(number, f"{number}00", "bob", "2024-01-03 00:00:01"),
+        f"UPDATE comments SET body = '{what}' WHERE number = {number}",
+    )
+
+
+def in_comment(number: int, relation: str, target: int, of: int) -> str:
+    return (
+        "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in, found_id) "
+        f"VALUES ('{REPO}', {number}, '{relation}', '{REPO}', {target}, 'text', 'comment', '{of}00')"
+    )
+
+
+def test_the_last_closing_decides_by_what_closed_it_and_by_its_comment(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    rows = put(
+        store,
+        item(1, reason="completed"),
+        closing(1, "closed", 1),
+        closing(1, "reopened", 2),
+        closing(1, "closed", 3),
+        f"UPDATE events SET other_repo = '{REPO}', other_number = 90 WHERE event_id = '1-3'",
+        item(2, reason="completed"),
+        closing(2, "closed", 3),
+        f"UPDATE events SET other_repo = '{REPO}', other_number = 21 WHERE number = 2",
+        item(21, kind="pull"),
+        item(3, reason="not_planned"),
+        *said(3, "Duplicate of #50"),
+        in_comment(3, "duplicates", 50, 3),
+        item(4, reason="completed"),
+        *said(4, "Superseded by #51"),
+        in_comment(51, "supersedes", 4, 4),
+        item(5, reason="completed"),
+        *said(5, "Fixed by #52"),
+        in_comment(52, "fixes", 5, 5),
+        item(6, reason="completed"),
+        *said(6, "Fixed by #21, which was closed unmerged"),
+        in_comment(21, "fixes", 6, 6),
+        item(7, reason="completed"),
+        *said(7, "of another comment"),
+        in_comment(53, "fixes", 7, 8),
+        item(9, reason="completed"),
+        *said(9, "Fixed by #22, which landed by a commit"),
+        in_comment(22, "fixes", 9, 9),
+        item(22, kind="pull"),
+        f"INSERT INTO commits (repo, sha, pull_number) VALUES ('{REPO}', 'abc', 22)",
+    )
+    comments = f"https://github.com/{REPO}/issues/%d#issuecomment-%d00"
+    assert rows == {
+        1: ("fixed", "closing_pr", "#90", "rule"),
+        2: ("unknown", None, None, "rule"),
+        3: ("duplicate", "comment", comments % (3, 3), "rule"),
+        4: ("superseded", "comment", comments % (4, 4), "rule"),
+        5: ("fixed", "comment", comments % (5, 5), "rule"),
+        6: ("unknown", None, None, "rule"),
+        7: ("unknown", None, None, "rule"),
+        9: ("fixed", "comment", comments % (9, 9), "rule"),
+    }
+    with store.read() as connection:
+        assert connection.execute("SELECT duplicate_of FROM item_dispositions WHERE number = 3").fetchall() == [(50,)]
+
+
 def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(tmp_path: Path) -> None:
     store = Store(tmp_path / "e.duckdb")
     read_as = (

@@ -587,6 +587,9 @@ def test_local_notes_on_history_do_not_redraw_it(repository: Repository) -> None
         ("Fix (#0)", "", None),
         ("Fix (#9999999999)", "", None),
         ("Merge pull request #7 from a/b", "", 7),
+        ("Fix", "ghstack-source-id: 9bc6\nPull-Request-resolved: https://github.com/pytorch/pytorch/pull/8", 8),
+        ("Fix", "ghstack-source-id: 9bc6\nPull-Request: https://github.com/pytorch/pytorch/pull/9", 9),
+        ("Fix", "Pull-Request: https://github.com/pytorch/glow/pull/9", None),
     ],
 )
 def test_the_pull_request_of_a_commit_is_read_from_its_message(subject: str, message: str, number: int | None) -> None:

@@ -67,6 +67,40 @@ def test_a_line_of_a_commit_file_becomes_a_commit_its_pull_request_and_the_issue
     assert not batch.rejects
 
 
+GHSTACK = """[inductor] Keep strides of views
+
+Fixes #55000.
+
+[ghstack-poisoned]
+
+ghstack-source-id: 9bc6dee0b427819f978bfabccb72727ba8be2f81
+Pull-Request-resolved: https://github.com/pytorch/pytorch/pull/56000
+
+Pull Request resolved: https://github.com/pytorch/pytorch/pull/56001
+Approved by: https://github.com/ann
+ghstack dependencies: #55998, #55999
+"""
+"""A stack is landed with no number in its subjects; a change that was submitted twice names both, the landed one last."""
+
+
+def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_path: Path) -> None:
+    batch = read(line(message=GHSTACK))
+    assert [commit.pull_number for commit in batch.commits] == [56001]
+    assert [(item.number, item.kind, item.title) for item in batch.items] == [
+        (56001, "pull", "[inductor] Keep strides of views"),
+        (55000, "issue", None),
+    ]
+    store = stored(tmp_path / "e.duckdb", batch)
+    link_changed(store)
+    found = rows(store, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
+    assert found == [
+        ("fixes", 55000),
+        ("lands", 56001),
+        ("stacked_with", 55998),
+        ("stacked_with", 55999),
+    ]
+
+
 @pytest.mark.parametrize("values", [{"sha": "no hash"}, {"sha": None}, {"message": 3}])
 def test_a_commit_that_is_none_is_a_reject(values: dict[str, Any]) -> None:
     batch = read(line(**values))

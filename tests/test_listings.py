@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from servers.tracker import Tracker, empty, filled, refused, without_link
+from servers.tracker import Answered, Tracker, empty, filled, refused, without_link
 from support import rest, rows
 from torch_embers.errors import ShortListingError, SourceError
 from torch_embers.mine import runner
@@ -323,3 +323,96 @@ def test_a_milestone_and_an_author_that_went_are_gone_in_the_tables(tracker: Tra
     [(milestone, author)] = rows(database, "SELECT milestone, author FROM items WHERE number = 2")
     assert not milestone
     assert not author
+
+
+# ---- the list of pull requests, which alone has requested reviewers and head commits
+
+
+def reviewers(database: Path) -> list[tuple[Any, ...]]:
+    return rows(database, "SELECT number, login FROM item_people WHERE role = 'reviewer' ORDER BY ALL")
+
+
+def test_reviewers_and_head_commits_come_from_one_listing_and_not_from_a_request_an_item(
+    tracker: Tracker, database: Path
+) -> None:
+    repository = filled(tracker, 10, pulls=3 * SIZE)
+    asked_to = {"requested_reviewers": [{"login": "ann"}], "requested_teams": [{"slug": "core"}]}
+    repository.items[15] |= asked_to
+    mined(tracker, database, "t")
+    heads = rows(database, "SELECT number, head_sha, base_ref FROM items WHERE kind = 'pull' ORDER BY number")
+    assert heads == [(number, f"{number:040x}", "main") for number in range(11, 41)]
+    assert reviewers(database) == [(15, "alice/core"), (15, "ann")]
+    assert len(tracker.requests("/pulls")) <= 3 + 1 + 3, "its pages, one more for what they overlap, and the top again"
+    assert not [asked for asked in tracker.asked if "/pulls/" in asked.path and not asked.path.endswith("/comments")]
+    repository.touch(15, requested_reviewers=[])
+    before = len(tracker.requests("/pulls"))
+    mined(tracker, database, "t")
+    assert reviewers(database) == [(15, "alice/core")], "a request that was withdrawn or answered is gone"
+    assert len(tracker.requests("/pulls")) == before + 1
+
+
+def test_no_pull_request_lacks_its_head_commit_when_others_leave_the_list(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 0, pulls=4 * SIZE)
+
+    def close() -> None:
+        for number in range(35, 41):
+            repository.touch(number, state="closed")
+            repository.items[number]["updated_at"] = repository.items[1]["created_at"]
+
+    tracker.before(close, "/pulls", page="2")
+    mined(tracker, database, "t", state="open")
+    lacking = rows(database, "SELECT number FROM items WHERE head_sha IS NULL ORDER BY number")
+    assert [number for (number,) in lacking if repository.items[number]["state"] == "open"] == []
+
+
+def test_a_label_costs_no_list_of_pull_requests(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 2, pulls=4)
+    repository.label(5, "hot")
+    report = mined(tracker, database, "t", labels=("hot",))
+    assert not tracker.requests("/pulls")
+    assert any("requested reviewers" in note for note in report.notes)
+
+
+# ---- a count confirms the end of a narrowed mine, too
+
+
+@pytest.mark.parametrize("tokens", [("t",), ()])
+def test_a_narrowed_mine_that_lacks_items_is_noticed_by_the_count(
+    tracker: Tracker, database: Path, tokens: tuple[str, ...]
+) -> None:
+    repository = filled(tracker, 40)
+    for number in range(1, 31):
+        repository.label(number, "hot")
+
+    def shortened(answered: Answered) -> Answered:
+        return Answered(answered.body[:4], answered.status)
+
+    tracker.fault(shortened, "/issues", times=10_000, labels="hot")
+    with pytest.raises(ShortListingError, match="issues missing of 30"):
+        mined(tracker, database, *tokens, labels=("hot",))
+
+
+def test_a_narrowed_mine_counts_only_what_its_bounds_hold(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 12, pulls=4)
+    repository.touch(3, state="closed")
+    repository.label(5, "Hot")
+    report = mined(tracker, database, "t", state="open", labels=("hot",))
+    assert report.items == 1
+    report = mined(tracker, database, "t", state="open")
+    assert report.items == 15
+    report = mined(tracker, database, "t", since="2024-01-01T00:10:00Z")
+    assert not [note for note in report.notes if "counts" in note]
+
+
+def test_a_mine_with_an_upper_bound_is_not_counted(tracker: Tracker, database: Path) -> None:
+    filled(tracker, 12)
+    mined(tracker, database, "t", until="2024-01-01T00:05:00Z")
+    assert not tracker.requests("/search/issues")
+
+
+def test_items_that_two_pages_share_are_counted_once(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 5 * SIZE, pulls=SIZE)
+    for tokens in ((), ("t",)):
+        report = mined(tracker, database.with_name(f"{len(tokens)}.duckdb"), *tokens)
+        assert report.items == len(repository.items)
+        assert (report.comments, report.events) == ((20, 30) if tokens else (0, 0))

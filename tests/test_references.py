@@ -390,3 +390,21 @@ def test_a_bad_pattern_is_refused_with_its_name(pattern: str, complaint: str) ->
     with pytest.raises(InputError, match=complaint) as caught:
         toml_models.validate(relations.Rulebook, data, relations.FILE)
     assert str(caught.value).startswith('data/relations.toml: rule "mine": pattern: ')
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Addresses #1201.", {"fixes #1201"}),
+        ("This PR addresses issues #1201 and #1202", {"fixes #1201", "fixes #1202"}),
+        ("This addresses the missing feature indicated in #1201", {"fixes #1201"}),
+        ("Addressing an issue seen in GitHub #1201", {"fixes #1201"}),
+        ("Addresses the comments in #1201", {"mentions #1201"}),
+        ("Addresses the problem that was introduced in #1201", {"mentions #1201"}),
+        ("It does not address #1201", {"mentions #1201"}),
+        ("A later change should address #1201", {"mentions #1201"}),
+    ],
+)
+def test_a_change_that_addresses_an_issue_fixes_it(text: str, found: set[str]) -> None:
+    assert said(text, number=None, kind="commit") == found
+    assert said(text, kind="comment") == {f"mentions {name.split()[1]}" for name in found}

@@ -1,8 +1,8 @@
 """A small GitHub REST tracker in this process, for the listings and faults that no server written by others has.
 
-Repository-wide comments and events, pull requests inside the issue list, search counts, Link headers by page number,
-renamed repositories and transferred items; and GitHub's silent failures: a page without its Link, an empty page, a
-limit of pages. It answers what docs.github.com describes, and no more than the miner asks for.
+Repository-wide comments and events, pull requests inside the issue list and in their own, search counts, Link headers
+by page number, renamed repositories and transferred items; and GitHub's silent failures: a page without its Link, an
+empty page, a limit of pages. It answers what docs.github.com describes, and no more than the miner asks for.
 """
 
 from __future__ import annotations
@@ -250,6 +250,8 @@ class Tracker:
             return Answered({"id": repository.repo_id, "full_name": repository.name})
         if rest == "/issues":
             return self._page(asked, _filtered(repository, asked.query))
+        if rest == "/pulls":
+            return self._page(asked, [_as_pull(item) for item in _filtered(repository, asked.query) if _is_pull(item)])
         if rest == "/issues/comments":
             return self._page(asked, _ordered(self._comments(repository, repository.comments), asked.query))
         if rest == "/pulls/comments":
@@ -355,13 +357,24 @@ def _matches(path: str, query: dict[str, str | None]) -> Callable[[Asked], bool]
     return matches
 
 
+def _is_pull(item: Json) -> bool:
+    return "pull_request" in item
+
+
+def _as_pull(item: Json) -> Json:
+    """A pull request as its own list has it: without counts, with its branches and requested reviewers."""
+    kept = {k: v for k, v in item.items() if k not in ("pull_request", "comments", "reactions", "state_reason")}
+    branches = {"head": {"ref": "topic", "sha": f"{item['number']:040x}"}, "base": {"ref": "main"}}
+    return branches | {"requested_reviewers": [], "requested_teams": [], "merged_at": None} | kept
+
+
 def _filtered(repository: Repository, query: dict[str, str]) -> list[Json]:
-    wanted = {name for name in query.get("labels", "").split(",") if name}
+    wanted = {name.lower() for name in query.get("labels", "").split(",") if name}
     kept = [
         item
         for item in repository.items.values()
         if query.get("state", "open") in ("all", item["state"])
-        and wanted <= {label["name"] for label in item["labels"]}
+        and wanted <= {label["name"].lower() for label in item["labels"]}
     ]
     return _ordered(kept, query)
 
@@ -380,11 +393,11 @@ def _found(item: Json, words: list[str]) -> bool:
 def _meets(item: Json, name: str, value: str) -> bool:
     value = value.strip('"')
     if name == "is":
-        return ("pull_request" in item) == (value == "pr")
+        return _is_pull(item) == (value == "pr")
     if name == "state":
         return bool(item["state"] == value)
     if name == "label":
-        return value in {label["name"] for label in item["labels"]}
+        return value.lower() in {label["name"].lower() for label in item["labels"]}
     if name in ("updated", "created"):
         return _in_range(str(item[f"{name}_at"]), value)
     return name == "repo"

@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from torch_embers.errors import EmbersError, ShortListingError, StoreMissingError
 from torch_embers.link.stage import LinkCounts, link_changed
 from torch_embers.mine import readers
@@ -20,11 +22,15 @@ from torch_embers.mine.github.live import LiveSource, Totals
 from torch_embers.mine.github.numbers import NumbersSource, waiting_batches
 from torch_embers.mine.github.presence import PresenceSource
 from torch_embers.mine.github.rest import RestSource
+from torch_embers.mine.scope import Scope
 from torch_embers.progress import Silent
 from torch_embers.store.records import Batch
+from torch_embers.store.tables import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
 
     from torch_embers.mine.source import Source
     from torch_embers.progress import Progress
@@ -45,6 +51,8 @@ COUNT_TOLERANCE = 0.001
 """Share of items that may be missing at the end of a full listing: the search index lags behind by minutes."""
 COUNT_SLACK = 2
 END_TRIES = 3
+LISTED_AGAIN = ("items", "comments", "events")
+"""What a run may meet twice: pages of a listing overlap, and its top is read again."""
 
 
 @dataclass(slots=True)
@@ -66,12 +74,26 @@ class Report:
     links: LinkCounts | None = None
     waiting: list[Waiting] = field(default_factory=list)
     """Items of which a part could not be read; each run reads them again."""
+    _met: dict[str, list[np.ndarray]] = field(default_factory=lambda: {name: [] for name in LISTED_AGAIN}, repr=False)
+    """Hashes of the keys of what came, 8 bytes a record."""
 
     def add(self, batch: Prepared) -> None:
-        """Count a committed batch."""
-        for name in ("items", "comments", "events", "commits", "rejects"):
+        """Note a committed batch."""
+        for name in ("commits", "rejects"):
             setattr(self, name, getattr(self, name) + batch.count(name))
+        for name, hashes in self._met.items():
+            hashes += [_hashes(part, KEYS[name]) for part in batch.tables.get(name, ())]
         self.pages += batch.count("raw_pages")
+
+    def count(self) -> None:
+        """Count what came, each record once."""
+        for name, hashes in self._met.items():
+            setattr(self, name, len(np.unique(np.concatenate(hashes))) if hashes else 0)
+
+
+def _hashes(part: pa.Table, key: tuple[str, ...]) -> np.ndarray:
+    columns = [part.column(name).to_pylist() for name in key]
+    return np.fromiter(map(hash, zip(*columns, strict=True)), np.int64, part.num_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +171,28 @@ def _drain(writer: Writer, batches: Iterator[Batch], report: Report, progress: P
         progress.advanced(batch.count("items") + batch.count("commits"))
 
 
-def stored(store: Store, repo: str) -> Totals:
-    """Issues and pull requests of a repository in the database."""
+_HELD = """
+SELECT kind, count(*) FROM items
+WHERE lower(repo) = lower($repo) AND deleted_at IS NULL AND $state IN ('all', state)
+  AND ($since IS NULL OR updated_at >= $since::TIMESTAMP)
+  AND (len($labels) = 0 OR list_has_any([lower(label) for label in labels], $labels))
+GROUP BY kind
+"""
+
+
+def stored(store: Store, repo: str, bounds: Scope | None = None) -> Totals:
+    """Issues and pull requests of a repository in the database.
+
+    Args:
+        store: the database.
+        repo: ``owner/name``.
+        bounds: count only what lies in them; of several labels any is enough, because trackers differ in that.
+    """
+    bounds = bounds or Scope(repo)
+    labels = [label.lower() for label in bounds.labels]
+    given = {"repo": repo, "state": bounds.state, "since": bounds.since, "labels": labels}
     with store.read() as connection:
-        rows = connection.execute(
-            "SELECT kind, count(*) FROM items WHERE lower(repo) = lower(?) AND deleted_at IS NULL GROUP BY kind", [repo]
-        ).fetchall()
-    counts = dict(rows)
+        counts = dict(connection.execute(_HELD, given).fetchall())
     return Totals(counts.get("issue", 0), counts.get("pull", 0))
 
 
@@ -191,7 +228,7 @@ def _mine_and_check(
         if not isinstance(source, RestSource | GraphqlSource) or not _checkable(source):
             return
         expected = source.expected()
-        held = stored(store, source.repo)
+        held = stored(store, source.repo, source.scope)
         lacking = missing(expected, held)
         if not lacking.all:
             _note_few(report, missing(expected, held, exact=True))
@@ -235,7 +272,8 @@ def _asking(source: Source) -> GraphqlSource | None:
 
 
 def _checkable(source: RestSource | GraphqlSource) -> bool:
-    return source.complete and not source.scope.narrowed
+    """Whether GitHub counts what was listed: it does up to now, not up to a time in the past."""
+    return source.complete and not source.scope.until
 
 
 def mine(
@@ -265,6 +303,7 @@ def mine(
             raise
         finally:
             report.seconds = time.monotonic() - started
+        report.count()
         report.notes += getattr(source, "notes", [])
         report.waiting = _waiting(store, source)
         if link:
@@ -303,6 +342,7 @@ def replay(store: Store, *, progress: Progress | None = None, link: bool = True)
         writer.clear_derived()
         _drain(writer, batches(), report, progress)
         report.seconds = time.monotonic() - started
+        report.count()
         if link:
             report.links = link_changed(store, writer)
     return report

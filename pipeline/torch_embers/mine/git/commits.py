@@ -48,7 +48,7 @@ _TWO_NUMBERS = re.compile(r"\(#\d{1,10}\)\s{0,3}\(#\d{1,10}\)\s*$", re.ASCII)
 _PICKED = re.compile(r"\[[^\]\n]{0,40}(?:cherry[- ]?pick|release|v?\d{1,2}\.\d{1,2})", re.ASCII | re.IGNORECASE)
 _MERGE_SUBJECT = re.compile(r"Merge pull request #(\d{1,10}) from ", re.ASCII)
 _RESOLVED = re.compile(
-    r"^Pull Request resolved:\s*https?://github\.com/([\w.-]{1,100}/[\w.-]{1,100})/pull/(\d{1,10})\b",
+    r"^(?:Pull Request resolved|Pull-Request(?:-resolved)?):\s*https?://github\.com/([\w.-]{1,100}/[\w.-]{1,100})/pull/(\d{1,10})\b",
     re.ASCII | re.IGNORECASE | re.MULTILINE,
 )
 _FIXING = re.compile(r"\b(?:fix|clos|resolv)", re.IGNORECASE)
@@ -128,9 +128,9 @@ def pull_number(
         line: where the commit stands in the history; a commit inside a branch landed nothing.
 
     Returns:
-        The number of "Pull Request resolved:" of this repository: the one that also ends the subject, else the last.
-        Without such a line the number that ends the subject, or that of "Merge pull request #n". The number within
-        a quoted title ('Revert "x (#1)"') is another commit's.
+        The number of "Pull Request resolved:" (ghstack: "Pull-Request:") of this repository: the one that also ends the
+        subject, else the last. Without such a line the number that ends the subject, or that of "Merge pull request
+        #n". The number within a quoted title ('Revert "x (#1)"') is another commit's.
     """
     if line in (BRANCH, FOREIGN):
         return None

@@ -73,17 +73,31 @@ class GraphqlSource(LiveSource):
 
     def _look_up(self) -> tuple[str, Totals]:
         owner, name = self.scope.repo.split("/", 1)
-        variables = {"owner": owner, "name": name}
+        bounds = self._issue_bounds(self.scope.since)
+        variables = {"owner": owner, "name": name, "filter": bounds, **self._pull_bounds()}
         check = graphql_answers.counted("issues", "pullRequests")
         answer = self.client.graphql(graphql_records.query("repository"), variables, check=check)
         repository = answer.data["data"]["repository"]
         self.repo_id = repository.get("databaseId")
-        totals = Totals(repository["issues"]["totalCount"], repository["pullRequests"]["totalCount"])
+        pulls = repository["pullRequests"]["totalCount"]  # GitHub counts none since a time
+        totals = Totals(repository["issues"]["totalCount"], None if self.scope.since else pulls)
         return str(repository["nameWithOwner"]), totals
 
     def expected(self) -> Totals:
-        """How many items the tracker has now."""
-        return Totals() if self.scope.narrowed else self._repository()[1]
+        """How many items the tracker has now in these bounds."""
+        return self._repository()[1]
+
+    def _issue_bounds(self, since: str | None) -> dict[str, Any]:
+        bounds: dict[str, Any] = {"since": since}
+        if self.scope.state != "all":
+            bounds["states"] = [self.scope.state.upper()]
+        if self.scope.labels:
+            bounds["labels"] = list(self.scope.labels)
+        return {k: v for k, v in bounds.items() if v}
+
+    def _pull_bounds(self) -> dict[str, Any]:
+        states = {"open": ["OPEN"], "closed": ["CLOSED", "MERGED"]}.get(self.scope.state)
+        return {"states": states, "labels": list(self.scope.labels) or None}
 
     def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Yield one batch per page of items, each with everything that belongs to its items."""
@@ -98,13 +112,8 @@ class GraphqlSource(LiveSource):
         saved = load_forward(state.get(stream))
 
         def fetch(since: str | None, link: str | None) -> Listed[list[Page]]:
-            bounds: dict[str, Any] = {"since": since or self.scope.since}
-            if self.scope.state != "all":
-                bounds["states"] = [self.scope.state.upper()]
-            if self.scope.labels:
-                bounds["labels"] = list(self.scope.labels)
-            variables = {"filter": {k: v for k, v in bounds.items() if v}, "after": link}
-            return self._list("issues", variables)
+            bounds = self._issue_bounds(since or self.scope.since)
+            return self._list("issues", {"filter": bounds, "after": link})
 
         for listed, cursor in keyset(fetch, saved if saved.at else Forward(self.scope.since), steady=True):
             yield finish(listed.payload[0], listed.payload[1:], self, stream, dump(cursor))
@@ -114,12 +123,10 @@ class GraphqlSource(LiveSource):
     def _pulls(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Pull requests have no `since`: newest first, down to what is known."""
         stream = self.scope.stream("pulls")
-        states = {"open": ["OPEN"], "closed": ["CLOSED", "MERGED"]}.get(self.scope.state)
 
         def fetch(link: str | None) -> Listed[list[Page]]:
-            variables = {"after": link, "states": states, "labels": list(self.scope.labels) or None}
             try:
-                return self._list("pulls", variables)
+                return self._list("pulls", {"after": link, **self._pull_bounds()})
             except CursorRefusedError as error:
                 if link is None:
                     raise

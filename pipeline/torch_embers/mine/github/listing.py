@@ -78,6 +78,10 @@ class Listing:
         earlier = _numbered(address, -1) if self.overlapping and _page(address) > 1 else None
         return Listed([str(o[self.time_key]) for o in dated], onward, answer, keys, earlier=earlier)
 
+    def overlaps(self, link: str) -> bool:
+        """Whether the page behind a link begins with a record of the page before it."""
+        return self.overlapping and _counted(link)
+
     def count(self, bound: str = "") -> int | None:
         """How many records GitHub's search counts; ``None`` where it does not know or does not answer."""
         if not self.search:

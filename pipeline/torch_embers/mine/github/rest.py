@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.errors import SourceError
 from torch_embers.mine.github.client import Answer, DeepPageError, GoneError, MovedError, NotFoundError
 from torch_embers.mine.github.cursor import (
+    RESTARTS,
     Forward,
     LinkExpiredError,
     Listed,
     Sweep,
     Trail,
+    UnsteadyListingError,
     dump,
     keyset,
     load_forward,
@@ -26,7 +28,7 @@ from torch_embers.mine.pages import make_page
 from torch_embers.mine.records.rest_records import number_of, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
     from torch_embers.store.records import Batch, Page
 
@@ -64,6 +66,8 @@ class RestSource(LiveSource):
         else:
             yield from self._items_newest_first(state)
         self.complete = True
+        if self.client.authenticated:
+            yield from self._pulls(state)
         if self._item_by_item:
             self.notes.append("comments and events were read of the items in these bounds alone, item by item")
             if self._without_parts:
@@ -77,11 +81,10 @@ class RestSource(LiveSource):
             yield from self._events(state)
 
     def expected(self) -> Totals:
-        """Ask the search how many issues and pull requests there are; unknown where it does not answer."""
-        if self.scope.narrowed:
-            return Totals()
+        """Ask the search how many items there are in these bounds; unknown where it does not answer."""
         listing = self._items_listing()
-        return Totals(issues=listing.count("is:issue"), pulls=listing.count("is:pr"))
+        bound = f" updated:>={self.scope.since}" if self.scope.since else ""
+        return Totals(issues=listing.count(f"is:issue{bound}"), pulls=listing.count(f"is:pr{bound}"))
 
     def counted(self, words: str) -> int | None:
         """How many items of the repository GitHub's search finds for these words; ``None`` where it does not answer."""
@@ -154,29 +157,56 @@ class RestSource(LiveSource):
             self.notes.append(f"this server has no repository-wide list of {words}: none were read")
 
     def _events(self, state: Mapping[str, str]) -> Iterator[Batch]:
-        """Repository-wide events, newest first, down to the lower bound of the run; GitHub limits how far they go."""
-        stream = self.scope.stream("events")
+        """Repository-wide events, down to the lower bound of the run; GitHub limits how far they go."""
+        listing = self._listing("issues/events", time_key="created_at")
+        limited = yield from self._newest_first("events", listing, state)
+        if limited:
+            self.notes.append(
+                f"GitHub's list of events ended at its limit of pages: events before {limited} may be missing; "
+                "`--source graphql` reads those of all items, `--numbers FILE` those of single items"
+            )
+
+    def _pulls(self, state: Mapping[str, str]) -> Iterator[Batch]:
+        """What the list of items lacks of pull requests: branches, head commits, requested reviewers."""
+        if self.scope.labels:
+            self.notes.append(
+                "requested reviewers and head commits were not read: GitHub's list of pull requests knows no labels; "
+                "`--source graphql` reads them"
+            )
+            return
+        listing = self._listing("pulls", state=self.scope.state, sort="updated", direction="desc")
+        limited = yield from self._newest_first("pulls", listing, state)
+        if limited:
+            self.notes.append(
+                f"GitHub's list of pull requests ended at its limit of pages: requested reviewers and head commits of "
+                f"those last changed before {limited} may be missing; `--source graphql` reads them"
+            )
+
+    def _newest_first(
+        self, name: str, listing: Listing, state: Mapping[str, str]
+    ) -> Generator[Batch, None, str | None]:
+        """Read a listing newest change first; a server that does not have it is noted, not an error.
+
+        Returns:
+            The time before which records may be missing, because GitHub listed no further; else ``None``.
+        """
+        stream = self.scope.stream(name)
         known = load_sweep(state.get(stream))
-        saved = known if known.high else Sweep(high=self.scope.since)
-        listing = replace(self._listing("issues/events", time_key="created_at"), overlapping=True)
+        cursor = saved = known if known.high else Sweep(high=self.scope.since)
+        listing = replace(listing, overlapping=True)
 
         def fetch(link: str | None) -> Listed[Answer]:
             return listing.page(link, filled=known.high is not None)
 
-        cursor = saved
         try:
             for listed, cursor in sweep(_limited(fetch), saved):
-                yield self._batch("rest.events", listed, stream, dump(cursor))
+                yield self._batch(f"rest.{name}", listed, stream, dump(cursor))
         except NotFoundError:
-            self.notes.append("this server has no repository-wide list of events: none were read")
-        if cursor.limited:
-            self.notes.append(
-                f"GitHub's list of events ended at its limit of pages: events before {cursor.limited} may be missing; "
-                "`--source graphql` reads those of all items, `--numbers FILE` those of single items"
-            )
+            self.notes.append(f"this server has no repository-wide list of {name}: none were read")
+        return cursor.limited
 
     def _listing(self, path: str, time_key: str = "updated_at", search: str = "", **query: Any) -> Listing:
-        size = min(self.page_size, ITEMS_WITH_PARTS) if self._item_by_item else self.page_size
+        size = min(self.page_size, ITEMS_WITH_PARTS) if self._item_by_item and path == "issues" else self.page_size
         return Listing(self.client, f"/repos/{self.repo}/{path}", query | {"per_page": size}, time_key, search)
 
     def _items_listing(self, direction: str = "asc") -> Listing:
@@ -218,19 +248,43 @@ class RestSource(LiveSource):
 def timeline(source: LiveSource, number: int) -> list[Page]:
     """Comments and events of one item, all pages of them; asked for beyond the budget, to complete the item.
 
+    A record that leaves the list while it is read moves all behind it up. So each page begins with the last record of
+    the page before it; where it does not, the list is read again from its beginning.
+
     Raises:
         NotFoundError, GoneError, MovedError: the item is not there, or not any more.
+        UnsteadyListingError: records left it each time it was read.
     """
     path = f"/repos/{source.repo}/issues/{number}/timeline"
-    listing = Listing(source.client, path, {"per_page": REST_PAGE}, "created_at", within_budget=False)
-    pages: list[Page] = []
-    link: str | None = None
+    listing = Listing(source.client, path, {"per_page": REST_PAGE}, "created_at", within_budget=False, overlapping=True)
+    for _ in range(RESTARTS):
+        if (answers := _joined(listing)) is not None:
+            return [make_page(source.repo, source.name, "rest.timeline", path, one.text.encode()) for one in answers]
+    raise UnsteadyListingError(
+        f"{path} changes faster than its pages can be read. The cursor is kept: run the same command again later"
+    )
+
+
+def _joined(listing: Listing) -> list[Answer] | None:
+    """All pages of a listing, oldest record first; ``None`` where two of them leave a gap."""
+    listed = listing.page()
+    answers = [listed.payload]
     trail = Trail()
-    while not pages or link is not None:
-        listed = listing.page(link and trail.follow(link))
-        pages.append(make_page(source.repo, source.name, "rest.timeline", path, listed.payload.text.encode()))
-        link = listed.next
-    return pages
+    while (link := listed.next) is not None:
+        last = _mark(answers[-1].data[-1]) if listing.overlaps(link) else None
+        listed = listing.page(trail.follow(link))
+        answers.append(listed.payload)
+        if last is not None and last not in map(_mark, listed.payload.data):
+            return None
+    return answers
+
+
+def _mark(record: object) -> tuple[object, ...]:
+    """What tells a record of a timeline from others; not all kinds have an id."""
+    if not isinstance(record, dict):
+        return (repr(record),)
+    names = ("node_id", "id", "sha", "created_at")
+    return record.get("event"), next((record[name] for name in names if record.get(name)), None)
 
 
 def _expiring(fetch: Callable[[str | None], Listed[Answer]]) -> Callable[[str | None], Listed[Answer]]:
