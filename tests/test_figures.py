@@ -300,23 +300,18 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
         ("2.10.0", date(2026, 1, 21), "memory", 3, 6, date(2021, 5, 1)),  # 40 50 80, not 10 30 100
         ("2.10.0", date(2026, 1, 21), "rest", 0, 1, date(2025, 3, 1)),  # not 110
     ],
-    # on 2.10.0: 40 50 80 occur, 10 30 100 110 do not; open are 30 and 110; the database does not hold 999
+    # on 2.10.0: 40 50 80 occur, 10 30 100 110 do not; open are 30 and 110, both `not_seen`, so their own case decides nothing
     # a pull request (80) is left out; closed as fixed: 40 50 100, of which the sibling case of 40 does not speak
     "still_occurring": [
         ("2.10.0", "all", "all", FIXED, 1, 3),
         ("2.10.0", "all", "all", OTHERWISE, 0, 1),  # 10
-        ("2.10.0", "all", "all", "open", 0, 2),
-        ("2.10.0", "bug_type", "logical", "open", 0, 1),
         ("2.10.0", "bug_type", "memory", FIXED, 1, 3),
         ("2.10.0", "bug_type", "memory", OTHERWISE, 0, 1),
-        ("2.10.0", "bug_type", "memory", "open", 0, 1),
         ("2.10.0", "consequence", "crash", FIXED, 1, 2),  # 50, not 100
         ("2.10.0", "consequence", "crash", OTHERWISE, 0, 1),  # 10
-        ("2.10.0", "consequence", "crash", "open", 0, 1),
         ("2.10.0", "consequence", SILENT, FIXED, 0, 1),  # 40
         ("2.10.0", "memory_type", NC, FIXED, 0, 1),  # 40
         ("2.10.0", "memory_type", NC, OTHERWISE, 0, 1),  # 10
-        ("2.10.0", "memory_type", NC, "open", 0, 1),
         ("2.10.0", "memory_type", SF, FIXED, 1, 2),  # 50, not 100
     ],
     # 40 50 100 were closed as fixed, 80 is a pull request; counted from the first release after the report on
@@ -331,7 +326,6 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
         ("2.9.1", date(2025, 11, 12), "open", 1, 1),  # 110
         ("2.10.0", date(2026, 1, 21), FIXED, 1, 3),  # 50; of 40 only the sibling case occurs
         ("2.10.0", date(2026, 1, 21), OTHERWISE, 0, 1),  # 10
-        ("2.10.0", date(2026, 1, 21), "open", 0, 2),  # 30 110
     ],
     # reported after 1.13.1 came out, 15 December 2022; 80 is a pull request, 120 was gone before its report
     "first_fixed_release": [

@@ -500,7 +500,7 @@ MORE: Row = {
     "difference_high": 41.0,
 }
 SHARE: Row = {"k": 5, "n": 20, "share": 25.0, "low": 11.2, "high": 46.9, "release": "2.10.0"}
-MEDIAN: Row = {"class": "all", "n": 30, "fixed": 20, "median_from": 90.4, "median_to": 100.4, "low": 80.2, "high": None}
+MEDIAN: Row = {"class": "all", "n": 30, "fixed": 20, "median_from": 90.4, "median_to": 100.4, "low": 80.2, "high": 200}
 AGREE: Row = {"kappa": 0.8, "low": 0.61, "high": 0.9, "n": 50, "same": 44}
 
 
@@ -523,7 +523,8 @@ AGREE: Row = {"kappa": 0.8, "low": 0.61, "high": 0.9, "n": 50, "same": 44}
         ("share", SHARE, "5 of 20 (25 % [11, 47]), on 2.10.0", ""),
         ("share", {**SHARE, "n": 19}, None, "19 items, 20 are needed"),
         ("share", {**SHARE, "n": 4, "share": None}, "5 of 4, on 2.10.0", "4 items, 20 are needed"),
-        ("median", MEDIAN, "between 90 and 100 days [80, open], 30 issues", ""),
+        ("median", MEDIAN, "between 90 and 100 days [80, 200], 30 issues", ""),
+        ("median", {**MEDIAN, "high": None}, "between 90 and 100 days [80, open], 30 issues", "its interval is open"),
         ("median", {**MEDIAN, "n": 19}, None, "19 items, 20 are needed"),
         ("median", {**MEDIAN, "median_to": None}, "20 of 30 fixed", "half of them are not through"),
         ("median", {**MEDIAN, "median_to": None, "n": 5, "fixed": 5}, "5 of 5 fixed", "5 items, 20 are needed"),
@@ -579,7 +580,11 @@ def test_a_withdrawn_finding_keeps_its_number_and_says_why() -> None:
         assert entry.id not in names
         assert any(letter.isdigit() for letter in entry.was), entry.id
         assert len(entry.reason) > 100, entry.id
-    assert {entry.id for entry in findings.withdrawn()} == {"patch_time_differs", "fix_time_differs"}
+    assert {entry.id for entry in findings.withdrawn()} == {
+        "patch_time_differs",
+        "fix_time_differs",
+        "half_fixed_after",
+    }
 
 
 # ---- the command ---------------------------------------------------------------------------------------------------------

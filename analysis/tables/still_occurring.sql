@@ -1,12 +1,13 @@
 -- Of the issues with a case, how many occur on the newest release that it ran on, by class and by what the tracker decided? `n` counts
--- the issues of that group that could be tested there. Closed as fixed: the thread shows a fix, and there is a case with the report's own
--- input; that case alone decides, and the issue is left out where it did not. A pull request is no bug and is left out.
+-- the issues of that group that could be tested there. Closed as fixed: the thread shows a fix. Of these and of open issues only a case with
+-- the report's own input decides, with a control, and the issue is left out where it did not. A pull request is no bug and is left out.
 WITH newest AS (
     FROM study_verdicts QUALIFY place = max(place) OVER ()
 ), tested AS (
     SELECT v.repo, v.number, v.version, c.scheme, c.value AS class,
-           CASE WHEN k.closing = 'closed as fixed' AND NOT v.is_report THEN 'closed otherwise' ELSE k.closing END AS closing,
-           CASE WHEN k.closing = 'closed as fixed' AND v.is_report THEN v.report_occurs ELSE v.occurs END AS occurs
+           CASE WHEN k.closing = 'closed as fixed' AND NOT v.is_report THEN 'closed otherwise'
+                WHEN k.closing = 'open' AND NOT v.is_report THEN 'open, case of another input' ELSE k.closing END AS closing,
+           CASE WHEN k.closing IN ('closed as fixed', 'open') AND v.is_report THEN v.report_occurs ELSE v.occurs END AS occurs
     FROM newest v
     JOIN study_closings k USING (repo, number)
     JOIN (SELECT repo, number, scheme, value FROM study_labels WHERE scheme IN ('bug_type', 'memory_type', 'consequence')

@@ -116,6 +116,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "still-fixed": still_occurring.fixed_and_there,
         "still-declined": still_occurring.declined,
         "still-undecided": still_occurring.undecided,
+        "still-gone": still_occurring.open_and_gone,
         "still-open": still_occurring.still_open,
         "still-without-report": still_occurring.without_report,
         # store.md
@@ -125,6 +126,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "study-samples": study.samples,
         "study-frames": study.frames,
         "study-lead": study.lead,
+        "study-claims": study.claims,
         "study-findings": study.findings,
         "study-withdrawn": study.withdrawn,
         "study-census": study.census,

@@ -177,6 +177,33 @@ def undecided() -> str:
     return f"{_issue_count(there)} items.\n\n{_closed(there)}"
 
 
+def open_and_gone() -> str:
+    """Open issues whose own cases are all absent from the newest build."""
+    own: dict[tuple[str, int], list[_Pair]] = {}
+    for pair in _pairs():
+        if pair.group == "open" and pair.relation == "same" and pair.row["verdict"] in ("occurs", "absent"):
+            own.setdefault((pair.repo, pair.number), []).append(pair)
+    gone = [pair for pairs in own.values() if all(p.row["verdict"] == "absent" for p in pairs) for pair in pairs]
+    rows = [
+        (issue_link(p.repo, p.number), f"`{p.row['case']}`", *_verdict_cells(p.row, _absent_from(p.row["case"]))[:3])
+        for p in sorted(gone, key=lambda pair: (pair.number, pair.row["case"]))
+    ]
+    text = f"{_issue_count(gone)} of {len(own)} open issues whose own case (`same`) is decided on {releases()[-1]}."
+    return f"{text}\n\n" + table(("issue", "case", "absent from", "k/n:", "control"), rows)
+
+
+def _absent_from(case: str) -> str:
+    """The first tested build from which on a case is absent."""
+    seen = _verdicts()[case]
+    decided = [build for build in releases() if seen.get(build, {}).get("verdict") in ("occurs", "absent")]
+    start = decided[-1]
+    for build in reversed(decided):
+        if seen[build]["verdict"] != "absent":
+            break
+        start = build
+    return start
+
+
 def still_open() -> str:
     """Open issues that occur on the newest build."""
     there = _there("open")
@@ -189,7 +216,9 @@ def still_open() -> str:
         )
         for p in there
     ]
-    return f"{_issue_count(there)} issues.\n\n" + table(("issue", "case", "relation", *_VERDICT_HEADINGS), rows)
+    own = _issue_count(p for p in there if p.relation == "same")
+    text = f"{_issue_count(there)} issues, {own} of them by a case of their own input (`same`)."
+    return f"{text}\n\n" + table(("issue", "case", "relation", *_VERDICT_HEADINGS), rows)
 
 
 def without_report() -> str:

@@ -9,12 +9,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.statistics.intervals import wilson
+from torch_embers.study.claims import claims_table
 from torch_embers.study.figures import definitions
 from torch_embers.study.figures.display import display
 from torch_embers.study.figures.table import Table
 from torch_embers.study.findings import withdrawn as load_withdrawn
 from torch_embers.study.samples import load as load_plan
 
+from .claims import report_on_catalog
 from .markdown import cell, code, table
 from .places import ROOT
 
@@ -131,9 +133,14 @@ def lead() -> str:
     gone = row["n"] - row["k"]
     low, high = (100 * bound for bound in wilson(gone, row["n"]))
     return (
-        f"**Of {row['n']} open issues that have a case and could be tested, {gone} are no longer seen on "
+        f"**Of {row['n']} open issues whose own case could be tested, {gone} no longer occur on "
         f"PyTorch {row['release']}: {100 * gone / row['n']:.0f} % (95 % interval {low:.0f} to {high:.0f}).**"
     )
+
+
+def claims() -> str:
+    """What the claims that agree rest on, in one sentence."""
+    return claims_table.replicated(report_on_catalog())
 
 
 def findings() -> str:

@@ -148,7 +148,8 @@ def _median(_: Finding, rows: Sequence[Row], table: Table, least: int) -> tuple[
         return numbers, _few(int(row["n"]), least) or "half of them are not through"
     between = f"between {row['median_from']:.0f} and {row['median_to']:.0f} days"
     low, high = ("open" if row[end] is None else f"{row[end]:.0f}" for end in ("low", "high"))
-    return f"{between} [{low}, {high}], {row['n']} issues", _few(int(row["n"]), least)
+    wide = "its interval is open" if "open" in (low, high) else ""
+    return f"{between} [{low}, {high}], {row['n']} issues", _few(int(row["n"]), least) or wide
 
 
 def _agree(finding: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from torch_embers import drawing
 from torch_embers.errors import InputError
-from torch_embers.study.experiments import orders, sentences
-from torch_embers.study.experiments.measured import AWARE, CHAIN, DEFAULT, FRESH
+from torch_embers.study.experiments import orders, plan, sentences
+from torch_embers.study.experiments.measured import AWARE, DEFAULT, FRESH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from torch_embers.study.experiments.results import Results
     from torch_embers.study.experiments.summary import Compared, OrderTime, StepTime
 
-ARMS = (DEFAULT, AWARE)
-CUT = 1.6
-"""Times beyond this many medians are drawn at the edge: a disturbed pass would flatten all the others."""
-SPREAD = 0.16
-"""Half the width over which points of one column are spread."""
 PLACES = ("last", "2nd last", "3rd last", "4th last", "5th last")
 
 
@@ -38,7 +33,7 @@ def write(out: Path, measured: Sequence[Measured], results: Results, facts: Fact
     for device in dict.fromkeys(one.device for one in measured):
         tail = "" if device == "cpu" else f"_{device}"
         if arms := [one for one in results.compared if one.device == device]:
-            paths += _save(_figure_8(arms, measured, results, facts), out, f"figure_8{tail}")
+            paths += _save(_figure_8(arms, results, facts), out, f"figure_8{tail}")
         if times := [one for one in results.orders if one.device == device]:
             paths += _save(_figure_9(times, results, facts), out, f"figure_9{tail}")
     return tuple(paths)
@@ -55,49 +50,48 @@ def _save(figure: Any, out: Path, name: str) -> list[Path]:
         raise InputError(f"{out}: cannot write there: {error.strerror}; choose another folder with --out") from error
 
 
-def _figure_8(arms: Sequence[Compared], measured: Sequence[Measured], results: Results, facts: Facts) -> Any:
-    figure, axes = drawing.new(
-        1.6 + 2.2 * len(arms), 5.6, rows=2, columns=len(arms), squeeze=False, gridspec_kw={"height_ratios": [2, 3]}
-    )
-    for place, one in enumerate(arms):
-        _draw_passes(axes[0][place], one, measured)
+def _figure_8(arms: Sequence[Compared], results: Results, facts: Facts) -> Any:
+    """Above the ratios of all series beside the printed one; below the operations, of one series for each batch."""
+    stepped = list({one.series.partition(",")[0]: one for one in reversed(arms)}.values())[::-1]
+    figure = drawing.new(7.6, 2.6 + 0.24 * len(arms) + 2.6)[0]
+    figure.clear()
+    above, below = figure.subfigures(2, 1, height_ratios=[0.9 + 0.24 * len(arms), 3])
+    _draw_ratios(above.subplots(), arms)
+    panels = below.subplots(1, len(stepped), squeeze=False)[0]
+    for place, one in enumerate(stepped):
         steps = [s for s in results.steps if (s.device, s.series) == (one.device, one.series)]
-        _draw_steps(axes[1][place], steps, named=place == 0)
-    axes[0][0].set_ylabel("time per image (µs)")
-    figure.legend(*axes[1][0].get_legend_handles_labels(), loc="outside upper left", ncols=3, frameon=False)
+        _draw_steps(panels[place], steps, named=place == 0)
+        panels[place].set_title(one.series, fontsize=9.5)
+    below.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=3, fontsize=8.5)
     worst = max((d for (device, _), d in facts.differences.items() if device == arms[0].device), default=0.0)
-    counts = sorted({one.pairs for one in arms})
-    pairs = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
     lines = (
-        f"{facts.images}. Above: each point is one pass, bars are medians, triangles lie further up;",
-        f"the numbers are the ratio default : contiguity-aware with its interval of at least "
-        f"{facts.settings.confidence:.0%}, from {pairs} pairs of passes.",
-        f"Below: each operation by itself, least of its times. The arms' results differ by at most {worst:.1g}.",
+        f"{facts.images}. Above: intervals of at least {facts.settings.confidence:.0%} from pairs of passes; times of",
+        f"each pass are in figure_8_raw.csv. Below: least times. The arms' results differ by at most {worst:.1g}.",
         _on(arms[0].device, facts),
     )
-    drawing.note(figure, lines)
+    drawing.note(below, lines)
     return figure
 
 
-def _draw_passes(axes: Any, one: Compared, measured: Sequence[Measured]) -> None:
-    limit = CUT * 1e6 * max(one.default.value, one.aware.value)
-    for place, (arm, median) in enumerate(zip(ARMS, (one.default, one.aware), strict=True)):
-        times = [
-            1e6 * row.seconds / row.amount
-            for row in measured
-            if (row.device, row.series, row.variant, row.step) == (one.device, one.series, arm, CHAIN)
-        ]
-        across = place + np.linspace(-SPREAD, SPREAD, len(times))
-        for shape, shown in ((drawing.SHAPES[place], True), ("^", False)):
-            chosen = [(x, min(y, limit)) for x, y in zip(across, times, strict=True) if (y <= limit) == shown]
-            if chosen:
-                axes.plot(*zip(*chosen, strict=True), shape, color=drawing.look(arm).colour, alpha=0.6, markersize=3)
-        axes.hlines(1e6 * median.value, place - 0.3, place + 0.3, color="black", linewidth=1.2)
-    ratio = one.ratio
-    axes.set_title(f"{one.series}\n{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]", fontsize=8.5)
-    axes.set_xticks(range(len(ARMS)), [arm.replace("-", "-\n") for arm in ARMS])
-    axes.set_xlim(-0.5, len(ARMS) - 0.5)
-    axes.set_ylim(0, limit * 1.03)
+def _draw_ratios(axes: Any, arms: Sequence[Compared]) -> None:
+    """One line for each series: the ratio of the default's time to that of the other arm, with its interval."""
+    for place, one in enumerate(arms):
+        ratio = one.ratio
+        ends = [[ratio.value - ratio.low], [ratio.high - ratio.value]]
+        axes.errorbar([ratio.value], [place], xerr=ends, fmt="o", color="black", capsize=3, markersize=5)
+        text = f"{ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+        axes.annotate(text, (ratio.high, place), xytext=(8, 0), textcoords="offset points", va="center", fontsize=8.5)
+    printed = plan.printed()
+    theirs = printed.default_seconds / printed.aware_seconds
+    axes.plot([theirs], [(len(arms) - 1) / 2], "D", color="black", markersize=7, markerfacecolor="white")
+    axes.annotate(f"printed: {theirs:.2f}", (theirs, (len(arms) - 1) / 2), xytext=(0, -16), textcoords="offset points",
+                  ha="center", fontsize=8.5)  # fmt: skip
+    axes.axvline(1, color=drawing.GREY, linewidth=0.9, linestyle="--")
+    axes.set_yticks(range(len(arms)), [one.series for one in arms], fontsize=9.5)
+    axes.set_ylim(len(arms) - 0.4, -0.6)
+    axes.set_xlim(min(0.85, *(one.ratio.low for one in arms)), 1.08 * theirs)
+    axes.set_xlabel("time of the default by time of the contiguity-aware arm (1: no difference)")
+    axes.set_title("Figure 8: what staying contiguous is worth", fontsize=10)
 
 
 def _draw_steps(axes: Any, steps: Sequence[StepTime], *, named: bool) -> None:

@@ -213,8 +213,8 @@ def _survival(definition: FigureDefinition, queried: Sequence[Row], limits: Limi
         rows.append(row | {"low": curve and curve.low, "high": curve and curve.high})
     rows.sort(key=lambda r: (r[group] != ALL, -r["n"], r[group]))
     notes = (
-        "median: between which two days half of them were gone (Turnbull), in brackets its 95 % bootstrap interval; "
-        "groups are not tested against each other",
+        "median: between which two days half of them were gone by Turnbull's estimate (where it steps, not how sure it "
+        "is), in brackets its 95 % bootstrap interval; groups are not tested against each other",
     )
     return Table(definition, tuple(rows), tuple(queried), notes, curves)
 
