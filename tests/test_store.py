@@ -434,6 +434,27 @@ def test_small_transactions_leave_the_items_alone_and_their_row_groups_are_merge
     assert row_groups(store) == 1, "merged at the end"
 
 
+def test_small_row_groups_of_earlier_writers_are_merged_once_they_are_many(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "MERGE_LEAST", 3)
+    counts = []
+    for number in range(1, 5):
+        commit(store, Batch(items=[Item(REPO, number)]))
+        counts.append(row_groups(store))
+    assert counts == [1, 2, 1, 2]
+
+
+def test_the_next_writer_leaves_the_row_groups_of_a_load_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "MERGE_LEAST", 1)
+    size = writing.BULK_RECORDS
+    for start in (1, 1 + size):
+        commit(store, Batch(items=[Item(REPO, number) for number in range(start, start + size)]))
+    with store.writer("test"):
+        pass
+    assert row_groups(store) == 2
+
+
 # ---- lock and readers -------------------------------------------------------------------------------------------
 
 HOLD_LOCK = """

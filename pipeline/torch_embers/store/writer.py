@@ -37,7 +37,10 @@ MERGE_EVERY = 200
 """Small transactions after which row groups are merged with their neighbours. To do it at every closing of the file
 rewrote up to 100,000 items for each page, two thirds of the time of a commit. Unmerged, a page takes 0.3 MB more."""
 MERGE_LEAST = 10
-"""Small transactions that are worth merging when the writer is done; fewer wait for the next writer."""
+"""Small transactions that are worth merging when the writer is done; fewer wait for a later one. Those that earlier
+writers left count, too. What a load leaves is no such row group: to merge that rewrote the whole file for nothing."""
+MERGED_TABLES = ("items", "comments", "events")
+"""Tables whose row groups show what small transactions left: every source writes to one of them."""
 MERGE_PATIENCE = 1.0
 """Seconds to wait for a reader before row groups are left as they are at the end; the next writer merges them."""
 PAGE_LEVEL = 1
@@ -74,6 +77,11 @@ class Writer:
                 raise explain(error, self.path) from error
             finally:
                 self._close(connection)
+
+    def count_unmerged(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Count the small row groups that earlier writers left."""
+        counts = (connection.execute(_SMALL_GROUPS.format(table=table)).fetchall()[0][0] for table in MERGED_TABLES)
+        self._unmerged = max(counts)
 
     def merge_next(self) -> None:
         """Let the next transaction merge row groups."""
@@ -154,6 +162,10 @@ class Prepared:
         self.readings.extend(other.readings)
 
 
+_SMALL_GROUPS = f"""
+SELECT count(*) FROM (SELECT max(count) AS size FROM pragma_storage_info('{{table}}') GROUP BY row_group_id)
+WHERE size < {BULK_RECORDS}
+"""
 _PAGE_INSERT = """
 INSERT INTO raw_pages (seq, batch, page_id, repo, source, kind, request, fetched_at, size, body)
 SELECT coalesce((SELECT max(seq) FROM raw_pages), 0) + row_number() OVER (ORDER BY position),
@@ -200,9 +212,9 @@ def writer(path: Path, purpose: str) -> Iterator[Writer]:
         if not path.exists():
             _create(path)
         made = Writer(path)
-        made.merge_next()
         with made.transaction() as connection:
             schema.upgrade(connection, now_utc(), __version__)
             views.refresh(connection)
+            made.count_unmerged(connection)
         yield made
         made.merge()
