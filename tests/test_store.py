@@ -372,11 +372,7 @@ def test_an_exception_in_a_transaction_leaves_neither_page_nor_cursor(store: Sto
 def test_a_batch_whose_last_table_fails_leaves_nothing_of_the_others(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from torch_embers.store import sql
-
-    genuine = sql.append_rows
-    broken = {"sync_state": ["SELECT no_such_function()"]}
-    monkeypatch.setattr(sql, "append_rows", lambda table: broken.get(table) or genuine(table))
+    monkeypatch.setattr(writing, "_CURSOR_INSERT", "SELECT no_such_function(?, ?, ?, ?, ?)")
     batch = Batch(pages=[page()], items=[Item(REPO, 1)], cursors=[cursor()])
     with store.writer("test", create=True) as writer, pytest.raises(StoreError):
         writer.commit(batch)

@@ -11,7 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, mod
 
 from torch_embers import toml_models
 from torch_embers.link import relations
-from torch_embers.link.relations import bounded_pattern, contains_any
+from torch_embers.link.needs import Needs
+from torch_embers.link.relations import bounded_pattern
 from torch_embers.toml_models import Entry
 
 FILE = "components.toml"
@@ -118,6 +119,13 @@ class Components(Entry):
         return [(rule, self._component(rule)) for rule in self.text]
 
     @cached_property
+    def _needs(self) -> tuple[Needs, Needs]:
+        """Words that the rules for titles and those for whole texts need."""
+        in_title = {at: rule.needs for at, rule in enumerate(self.text) if rule.place == "title"}
+        anywhere = {at: rule.needs for at, rule in enumerate(self.text) if rule.place == "any"}
+        return Needs(in_title), Needs(anywhere)
+
+    @cached_property
     def _stems(self) -> dict[str, list[str]]:
         """Beginnings of names (entries with a trailing ``*``) by folder, the longest first."""
         stems: dict[str, list[str]] = {}
@@ -156,9 +164,11 @@ class Components(Entry):
         longest = relations.load().limits.text_chars
         lower_title = (title or "")[:longest].lower()
         whole = f"{lower_title}\n{body[:longest].lower()}" if body else lower_title
+        in_title, anywhere = self._needs
         evidence: dict[Component, Evidence] = {}
-        for rule, component in self._words:
+        for place in sorted([*in_title.met(lower_title), *anywhere.met(whole)]):
+            rule, component = self._words[place]
             text = lower_title if rule.place == "title" else whole
-            if component not in evidence and contains_any(text, rule.needs) and (match := rule.pattern.search(text)):
+            if component not in evidence and (match := rule.pattern.search(text)):
                 evidence[component] = Evidence(component, "text", match[0][:MAX_DETAIL])
         return list(evidence.values())

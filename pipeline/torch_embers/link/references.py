@@ -46,7 +46,6 @@ _REPO_BEFORE = re.compile(r"(?<![\w./-])([\w-][\w.-]{0,99}/[\w.-]{1,100})$")
 _GLUED = re.compile(r"(?<!\w)(?:pr|prs|pull|issue|issues|bug|gh)$")
 _SHA = re.compile(r"(?<![\w/#.@-])(?!d\d{5,}\b)([0-9a-f]{7,40})(?![\w-])")
 _BAD_NEIGHBOURS = "&#"
-_SPACES = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ def _kinds(kind: Kind | None, number: int | None) -> frozenset[Kind]:
 
 
 def _may_refer(lower: str) -> bool:
-    if "github.com/" in lower or "gh-" in lower or _PLAIN.search(lower):
+    if "github.com/" in lower or "gh-" in lower or ("#" in lower and _PLAIN.search(lower)):
         return True
     return contains_any(lower, _HASH_WORDS)
 
@@ -269,9 +268,8 @@ class _Reading:
             self._drop(ignore)
         for block in book.blocks:
             yield from self._block(block)
-        for rule in book.rules:
-            if rule.applies(self._text, kinds, title=title):
-                yield from self._rule(rule)
+        for place in book.needs(kinds, title=title).met(self._text):
+            yield from self._rule(book.rules[place])
         for at, token in enumerate(self._tokens):
             if at not in self._silent and (token.number or token.end - token.start > len(token.sha or "")):
                 yield _Finding(token, MENTIONS, "mention", inverse=False)
@@ -370,4 +368,4 @@ def _merge(findings: Iterator[_Finding], text: str, repo: str, number: int | Non
 def _snippet(text: str, token: _Token) -> str:
     start = max(0, token.start - SNIPPET_BEFORE)
     around = text[start : start + 2 * SNIPPET]
-    return _SPACES.sub(" ", around).strip()[:SNIPPET].rstrip()
+    return " ".join(around.split())[:SNIPPET].rstrip()

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from torch_embers import toml_models
+from torch_embers.link.needs import Needs
 from torch_embers.toml_models import Entry
 
 FILE = "relations.toml"
@@ -137,11 +138,9 @@ class Rule(Entry):
     unless: tuple[Guard, ...] = ()
     reason: str
 
-    def applies(self, text: str, kinds: frozenset[Kind], *, title: bool) -> bool:
-        """Whether the pattern is worth running on this text (a cheap test)."""
-        if self.where == ("body" if title else "title") or self.kinds.isdisjoint(kinds):
-            return False
-        return contains_any(text, self.needs)
+    def applies(self, kinds: frozenset[Kind], *, title: bool) -> bool:
+        """Whether the rule is for texts of these kinds and of this place."""
+        return self.where != ("body" if title else "title") and not self.kinds.isdisjoint(kinds)
 
 
 class Ignore(Entry):
@@ -188,6 +187,17 @@ class Rulebook(Entry):
     def relations(self) -> dict[str, Relation]:
         """Relations by name, in the order of the file."""
         return {relation.name: relation for relation in self.relation}
+
+    @cached_property
+    def _needs(self) -> dict[tuple[frozenset[Kind], bool], Needs]:
+        return {}
+
+    def needs(self, kinds: frozenset[Kind], *, title: bool) -> Needs:
+        """The words that the rules for such texts need, by the place of the rule."""
+        if (kinds, title) not in self._needs:
+            places = {at: rule.needs for at, rule in enumerate(self.rules) if rule.applies(kinds, title=title)}
+            self._needs[kinds, title] = Needs(places)
+        return self._needs[kinds, title]
 
 
 @cache
