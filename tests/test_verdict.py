@@ -143,6 +143,12 @@ def test_a_script_whose_expected_outcome_needs_review_is_evidence_for_nothing(ru
     assert observe(told_in_words, Ended(0, stdout="1\n")).detail.startswith("needs review: no values")
 
 
+def test_a_package_that_a_backend_of_the_compiler_misses_is_the_scripts_own_trouble() -> None:
+    said = traceback("torch.BackendCompilerFailed: backend='tvm' raised:\nImportError: Please install apache-tvm")
+    seen = observe(Declared("exception", parse_family("RuntimeError: no such operator")), Ended(1, stderr=said))
+    assert (seen.outcome, seen.detail) == ("cannot_run", "ImportError: Please install apache-tvm")
+
+
 def test_a_limit_is_no_reviewed_failure_either() -> None:
     waiting = Declared("exception", parse_family("hang"), review="it may only be slow")
     assert observe(waiting, Ended(None, None, "timeout")).outcome == "cannot_run"

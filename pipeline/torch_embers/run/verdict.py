@@ -163,10 +163,11 @@ def _by_signature(case: Case, run: RunResult) -> Observation:
             case _:
                 return Observation("not_reproduced", None, last)
     outer = from_traceback(run.stderr)
-    for seen in (unwrapped(outer, run.stderr), outer):
+    inner = unwrapped(outer, run.stderr)
+    for seen in (inner, outer):
         if seen is not None and shows(expected, seen, run.stdout):
             return Observation("reproduced", seen, str(seen))
-    return _failed(run, outer)
+    return _failed(run, inner)
 
 
 def _failed(run: RunResult, seen: Signature | None) -> Observation:
