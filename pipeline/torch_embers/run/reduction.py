@@ -2,9 +2,9 @@
 
 What must stay is what the whole script showed here: the declared signature, and of an exception its class, its message
 and the frame of torch it came from; the operator that fails, with its arguments as far as the script tells how they
-are made (``repro/failing.py``); the functions that the report's title names are still called. Verbatim, runnable and
-minimal text are run together afterwards: where runnable and minimal disagree, nothing is kept; where the text as
-reported shows something else, that is an alarm.
+are made (``repro/failing.py``) and what they hold (``repro/arguments.py``); the functions that the report's title names
+are still called. Verbatim, runnable and minimal text are run together afterwards: where runnable and minimal disagree,
+nothing is kept; where the text as reported shows something else, that is an alarm.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.normalize import now_utc
+from torch_embers.repro.arguments import described, names_in, with_hook
 from torch_embers.repro.failing import failing, keeps, place_of
 from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
 from torch_embers.repro.shortcuts import called, subjects
@@ -78,12 +79,13 @@ class Trial:
         self._timeout = case.timeout
         self._subjects = subjects(case.summary, script)
         self._count = 0
-        self.wanted, result = self.run(script)
+        self.wanted, result = self._told(script)
         self._printed = last_line(result.stdout)
         self._failing = self._failing_call(script, result)
+        self._values = self._values_of(script, result)
         self._timeout = min(max(TIMEOUT_FACTOR * result.duration, LEAST_TIMEOUT), MOST_TIMEOUT)
         for _ in range(BASELINE_RUNS - 1):
-            again, _unused = self.run(script)
+            again, _unused = self._told(script)
             if not is_same(self.wanted, again):
                 raise MinimizeError(f"{case.name} does not show the same thing twice on {build.name}: {again.detail}")
         if self.wanted.outcome != "reproduced":
@@ -98,6 +100,10 @@ class Trial:
         [result] = self._runner.run([attempt])
         return observe(self._case, result), result
 
+    def _told(self, code: str) -> tuple[Observation, RunResult]:
+        """Run a text below an empty line, which takes the hook that tells what variables hold."""
+        return self.run(with_hook(f"\n{code}"))
+
     def outcome(self, code: str) -> str:
         """Outcome of several runs of a text; ``flaky`` where they differ."""
         outcomes = {self.run(code)[0].outcome for _ in range(BASELINE_RUNS)}
@@ -107,19 +113,27 @@ class Trial:
         """Whether a text shows the very failure of the whole script."""
         if not self._subjects <= called(candidate):
             return False
-        seen, result = self.run(candidate)
+        seen, result = self._told(candidate)
         if not is_same(self.wanted, seen):
             return False
         if self._case.oracle == "output" and last_line(result.stdout) != self._printed:
             return False
-        return self._failing is None or keeps(self._failing, self._failing_call(candidate, result))
+        if self._failing is not None and not keeps(self._failing, self._failing_call(candidate, result)):
+            return False
+        return self._values.items() <= self._values_of(candidate, result).items()
+
+    def _values_of(self, code: str, result: RunResult) -> dict[str, str]:
+        """What the variables of the failing line hold."""
+        place = place_of(result.stderr, f"{self._case.name}.py")
+        used = names_in(f"\n{code}", place.line) if place is not None else frozenset()
+        return {name: told for name, told in described(result.stderr).items() if name in used}
 
     def _failing_call(self, code: str, result: RunResult) -> Shape | None:
         """The call that failed, or printed what is wrong, with its arguments."""
         if self._case.oracle == "output":
             return failing(code, None)
         place = place_of(result.stderr, f"{self._case.name}.py")
-        return failing(code, place) if place is not None else None
+        return failing(f"\n{code}", place) if place is not None else None
 
 
 def reduce_case(
