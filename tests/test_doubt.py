@@ -82,6 +82,30 @@ def test_where_the_words_of_an_error_are_wrong_its_coming_is_not_the_bug() -> No
     assert doubt("Lists fail", session) == "the text shows 2 different errors"
 
 
+def test_an_error_that_lacks_words_and_an_error_in_a_wish_are_meant() -> None:
+    # 32988, 33298
+    assert doubt("The error of flip doesn't say which axis", SCRIPT + ERROR) == (
+        "the title complains of the words of an error"
+    )
+    for title in ("[feature request] flip of a view", "Support flip of views", "[debatable] flip of a view"):
+        assert doubt(title, SCRIPT + ERROR) == "the title makes a wish: the error that is shown may be meant"
+
+
+def test_an_error_in_a_report_about_a_hang_may_be_that_of_an_interruption() -> None:
+    # 3001: the error is seen once somebody pressed Ctrl-C
+    assert doubt("flip of a view hangs", SCRIPT + ERROR) == (
+        "the title says that it hangs, the text shows an error: it may have been interrupted"
+    )
+
+
+def test_lines_of_the_template_are_no_output() -> None:
+    # 17699
+    template = (
+        "wget https://example.org/collect_env.py\n# For security purposes, please check it\npython collect_env.py"
+    )
+    assert infer([PrintedOutput(template)], "print(x)", "", "flip is broken for half").actual == ()
+
+
 def test_an_error_in_a_report_about_a_value_or_about_time_may_be_another_story() -> None:
     assert doubt("flip gives wrong values", SCRIPT + ERROR) == (
         "the title complains of a value, the text shows an error"

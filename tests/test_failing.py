@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers.repro.failing import Place, failing, keeps, place_of
+from torch_embers.repro.failing import Place, calls_of, failing, keeps, keeps_calls, place_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,6 +107,16 @@ def test_a_reduction_that_slides_to_another_operator_or_argument_is_refused(orig
 )
 def test_smaller_numbers_shorter_lists_and_names_put_in_their_place_are_kept(original: str, reduced: str) -> None:
     assert is_kept(original, reduced)
+
+
+def test_of_the_functions_of_the_title_one_call_is_kept_with_its_arguments() -> None:
+    # 28347: the range of a fractional step became a range of one number
+    wanted = calls_of("for n in range(9):\n    torch.arange(-1, 1, 2 / n, out=line)\n    torch.arange(n)\n", {"arange"})
+    assert keeps_calls(wanted, calls_of("torch.arange(-1, 1, 2 / n, out=line)", {"arange"}))
+    assert keeps_calls(wanted, calls_of("for n in f():\n    torch.arange(n)", {"arange"}))
+    assert not keeps_calls(wanted, calls_of("torch.arange(1, out=line)", {"arange"}))
+    assert not keeps_calls(wanted, calls_of("torch.ones(1)", {"arange"}))
+    assert keeps_calls({}, {})
 
 
 def test_layers_of_a_module_are_followed_to_where_they_are_made() -> None:

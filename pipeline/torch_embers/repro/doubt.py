@@ -84,8 +84,12 @@ def _of_title(claim: Claim) -> str:
     is_failure = bool(own.about_failure.search(title))
     if own.asks_for_error.search(title):
         return "the title asks for an error: the one that is shown may be right"
+    if own.about_wish.search(title):
+        return "the title makes a wish: the error that is shown may be meant"
     if own.about_message.search(title):
         return "the title complains of the words of an error"
+    if own.hangs.search(title):
+        return "the title says that it hangs, the text shows an error: it may have been interrupted"
     if own.about_cost.search(title) and not is_failure:
         return "the title complains of time or memory, the text shows an error"
     if own.about_value.search(title) and not is_failure and claim.signature.kind != "assertion":

@@ -11,7 +11,10 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
 
 _FRAME = re.compile(r'^ {2,8}File "(?:[^"\n]{0,300}/)?([^"/\n]{1,200})", line (\d{1,9})')
 _MARKS = re.compile(r"^ {4}( *)([~^]{1,400})$")
@@ -84,6 +87,33 @@ def failing(code: str, place: Place | None) -> Shape | None:
         return None if node is None else _Describer(tree).shape(node, _scope(tree, node), _DEPTH)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def calls_of(code: str, names: Collection[str]) -> dict[str, tuple[Shape, ...]]:
+    """Describe the calls of some functions, by the last part of the function's name.
+
+    Args:
+        code: the script.
+        names: of functions.
+    """
+    try:
+        tree = ast.parse(code)
+        describer = _Describer(tree)
+        found: dict[str, tuple[Shape, ...]] = {}
+        for node in ast.walk(tree):
+            name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
+            if name in names:
+                found[name] = (*found.get(name, ()), describer.shape(node, _scope(tree, node), _DEPTH))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    return found
+
+
+def keeps_calls(wanted: Mapping[str, Sequence[Shape]], seen: Mapping[str, Sequence[Shape]]) -> bool:
+    """Whether of each function at least one call is kept with its arguments."""
+    return all(
+        any(keeps(one, other) for one in calls for other in seen.get(name, ())) for name, calls in wanted.items()
+    )
 
 
 def keeps(wanted: Shape, seen: Shape) -> bool:

@@ -2,9 +2,9 @@
 
 What must stay is what the whole script showed here: the declared signature, and of an exception its class, its message
 and the frame of torch it came from; the operator that fails, with its arguments as far as the script tells how they
-are made (``repro/failing.py``) and what they hold (``repro/arguments.py``); the functions that the report's title names
-are still called. Verbatim, runnable and minimal text are run together afterwards: where runnable and minimal disagree,
-nothing is kept; where the text as reported shows something else, that is an alarm.
+are made (``repro/failing.py``) and what they hold (``repro/arguments.py``); of the functions that the report's title
+names one call each, with its arguments. Verbatim, runnable and minimal text are run together afterwards: where
+runnable and minimal disagree, nothing is kept; where the text as reported shows something else, that is an alarm.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.normalize import now_utc
 from torch_embers.repro.arguments import described, names_in, with_hook
-from torch_embers.repro.failing import failing, keeps, place_of
+from torch_embers.repro.failing import calls_of, failing, keeps, keeps_calls, place_of
 from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
-from torch_embers.repro.shortcuts import called, subjects
+from torch_embers.repro.shortcuts import subjects
 from torch_embers.run.verdict import USABLE, Observation, last_line, observe
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Attempt, Runner
@@ -77,7 +77,7 @@ class Trial:
         self._case = case
         self._runner = runner
         self._timeout = case.timeout
-        self._subjects = subjects(case.summary, script)
+        self._subjects = calls_of(script, subjects(case.summary, script))
         self._count = 0
         self.wanted, result = self._told(script)
         self._printed = last_line(result.stdout)
@@ -111,7 +111,7 @@ class Trial:
 
     def is_interesting(self, candidate: str) -> bool:
         """Whether a text shows the very failure of the whole script."""
-        if not self._subjects <= called(candidate):
+        if not keeps_calls(self._subjects, calls_of(candidate, self._subjects.keys())):
             return False
         seen, result = self._told(candidate)
         if not is_same(self.wanted, seen):
