@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from torch_embers import resources
-from torch_embers.sandbox import doctor, policy
+from torch_embers.sandbox import doctor, program
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ ORDINARY = 65534
 """User and group that own nothing."""
 
 pytestmark = [
-    pytest.mark.skipif(not policy.bubblewrap(), reason="bubblewrap is not installed"),
+    pytest.mark.skipif(program.find() is None, reason="bubblewrap is not installed"),
     pytest.mark.serial,
     pytest.mark.slow,  # every attack runs in a sandbox of its own, twice
 ]

@@ -63,7 +63,7 @@ def test_one_line_warns_of_cases_that_run_without_the_sandbox(monkeypatch: pytes
     progress = Recorded()
     command.warn_without_sandbox([case_of()], progress)
     [line] = progress.lines
-    assert line.startswith("WARNING: 1 cases run without the complete sandbox (bubblewrap is not installed)")
+    assert line.startswith("WARNING: 1 cases run with all your rights (bubblewrap is not installed)")
 
 
 def test_guarantees_that_lack_the_same_thing_share_a_line() -> None:

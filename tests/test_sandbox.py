@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import struct
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.sandbox import doctor, layout, policy, rules, seccomp
+from torch_embers.sandbox import doctor, layout, policy, program, rules, seccomp
 from torch_embers.sandbox.output import harmless
 from torch_embers.sandbox.runner import Runner
 
@@ -112,8 +113,14 @@ def sandbox_policy(**changes: object) -> policy.SandboxPolicy:
     return policy.SandboxPolicy(**{**values, **changes})  # type: ignore[arg-type]
 
 
-def test_the_command_binds_the_build_read_only_and_nothing_of_the_home() -> None:
-    command = policy.bubblewrap_command(sandbox_policy(), {"/etc/passwd": 9}, 7)
+def test_the_command_binds_the_build_read_only_and_nothing_of_the_home(tmp_path: Path) -> None:
+    base, project = tmp_path / "base", tmp_path / "project"
+    python = environment(project, installation(base))
+    (project / "lib" / "python3.11").mkdir(parents=True)
+    (project / "lib64").symlink_to("lib")
+    for name in (".env", ".git", "lib/own", "embers.duckdb"):
+        (project / name).touch()
+    command = policy.bubblewrap_command(sandbox_policy(layout=layout.find(python)), {"/etc/passwd": 9}, 7)
     text = " ".join(command)
     for wanted in (
         "--unshare-user",
@@ -124,8 +131,11 @@ def test_the_command_binds_the_build_read_only_and_nothing_of_the_home() -> None
         "--die-with-parent",
     ):
         assert wanted in command
-    assert "--ro-bind /builds/a /builds/a" in text
-    assert "--ro-bind /home/u/py /home/u/py" in text
+    for part in (base / "bin", base / "lib", project / "bin", project / "pyvenv.cfg", project / "lib/python3.11"):
+        assert f"--ro-bind {part} {part} " in text
+    assert f"--symlink lib {project}/lib64 " in text
+    for name in ("", "/.env", "/.git", "/lib", "/lib/own", "/embers.duckdb"):
+        assert f"--ro-bind {project}{name} " not in text
     assert "--ro-bind-data 9 /etc/passwd" in text
     assert "--remount-ro / " in text
     assert "--bind " not in text
@@ -141,12 +151,16 @@ def test_the_environment_is_only_what_the_rules_name(monkeypatch: pytest.MonkeyP
     }  # fmt: skip
 
 
-def test_a_build_below_tmp_is_mounted_again_over_the_private_tmp() -> None:
-    inside = layout.Layout(Path("/tmp/env/bin/python"), (Path("/tmp/env"),))
-    one = sandbox_policy(layout=inside)
+def test_a_build_below_tmp_is_mounted_again_over_the_private_tmp(tmp_path: Path) -> None:
+    python = (
+        installation(Path("/tmp") / tmp_path.relative_to("/tmp") / "env") if tmp_path.is_relative_to("/tmp") else None
+    )
+    if python is None:
+        pytest.skip("the tests' folder is not below /tmp")
+    one = sandbox_policy(layout=layout.find(python))
     [(source, target)] = one.configuration()["rebinds"]
-    assert target == "/tmp/env"
-    assert f"--ro-bind /tmp/env {source}" in " ".join(policy.bubblewrap_command(one, {}, 7))
+    assert target == str(tmp_path / "env")
+    assert f"--ro-bind {target}/bin {source}/bin " in " ".join(policy.bubblewrap_command(one, {}, 7))
 
 
 def test_devices_of_a_gpu_are_only_for_reviewed_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +179,7 @@ def test_every_private_folder_is_bounded() -> None:
 
 
 def test_the_profile_for_macos_allows_the_build_and_the_scratch_folder_and_no_network() -> None:
-    text = policy.macos_profile(sandbox_policy(scratch='/private/var/x"y'))
+    text = policy.macos_profile(sandbox_policy(scratch='/private/var/x"y', read_only=(Path("/builds/a"),)))
     assert text.startswith("(version 1)\n(deny default)\n")
     assert "(deny network*)" in text
     assert '(subpath "/builds/a")' in text
@@ -177,7 +191,12 @@ def test_the_profile_for_macos_allows_the_build_and_the_scratch_folder_and_no_ne
 
 
 def missing(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    proof = doctor.Proof({name: "because" if name in names else "" for name in doctor.GUARANTEES}, "host")
+    found = program.find()
+    proof = doctor.Proof(
+        {name: "because" if name in names else "" for name in doctor.GUARANTEES},
+        "host",
+        found.identity if found else "",
+    )
     monkeypatch.setattr(doctor, "prove", lambda **_: proof)
 
 
@@ -190,8 +209,22 @@ def test_hostile_scripts_are_refused_where_one_guarantee_is_missing(monkeypatch:
 def test_reviewed_scripts_run_with_what_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     missing(monkeypatch, "no_network")
     with Runner(Path(sys.executable), "reviewed", doctor.prove(), preload=()) as runner:
-        assert "no_network" not in runner.guarantees
-        assert "time_cap" in runner.guarantees
+        assert set(runner.guarantees) == set(doctor.GUARANTEES) - {"no_network"}
+
+
+def test_reviewed_scripts_run_without_a_sandbox_only_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing(monkeypatch, *doctor.GUARANTEES)
+    with pytest.raises(SandboxError, match="--unsandboxed") as caught:
+        Runner(Path(sys.executable), "reviewed", doctor.prove())
+    assert caught.value.exit_code == 6
+    with Runner(Path(sys.executable), "reviewed", doctor.prove(), unsandboxed=True) as runner:
+        assert runner.guarantees == ()
+
+
+def test_hostile_scripts_never_run_without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing(monkeypatch, *doctor.GUARANTEES)
+    with pytest.raises(SandboxError, match="are not run here"):
+        Runner(Path(sys.executable), "hostile", doctor.prove(), unsandboxed=True)
 
 
 def test_an_unknown_profile_is_refused() -> None:
@@ -212,6 +245,91 @@ def test_the_report_says_what_is_missing_and_what_to_do(monkeypatch: pytest.Monk
 
 def test_a_proof_with_fewer_guarantees_is_not_complete() -> None:
     assert not doctor.Proof({"no_network": ""}, "host").complete
+
+
+# --- the proof and its program ----------------------------------------------------------------------------------------
+
+needs_bubblewrap = pytest.mark.skipif(program.find() is None, reason="bubblewrap is not installed")
+
+
+def wrapper(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program named bwrap, first on PATH, that drops an option and says that it is the real version."""
+    real = program.find()
+    assert real is not None
+    folder.mkdir()
+    path = folder / "bwrap"
+    words = 'for word in "$@"; do [ "$word" = --unshare-net ] || set -- "$@" "$word"; shift; done'
+    path.write_text(f'#!/bin/sh\n{words}\nexec {real.path} "$@"\n', encoding="ascii")
+    path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return path
+
+
+@needs_bubblewrap
+def test_a_proof_does_not_hold_for_another_program_of_the_same_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = program.find()
+    proof = doctor.Proof(dict.fromkeys(doctor.GUARANTEES, ""), "host", real.identity if real else "")
+    path = wrapper(tmp_path / "bin", monkeypatch)
+    found = program.find()
+    assert real
+    assert found
+    assert found.path == str(path)
+    assert found.version == real.version
+    for profile in ("hostile", "reviewed"):
+        with pytest.raises(SandboxError, match="another program"):
+            Runner(Path(sys.executable), profile, proof)
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+def test_a_wrapper_that_drops_the_network_namespace_proves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its loopback is the host's: the probe reaches the server that was put out."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert doctor.prove(again=True).complete
+    wrapper(tmp_path / "bin", monkeypatch)
+    assert "no_network" in doctor.prove().missing
+
+
+@needs_bubblewrap
+def test_a_bubblewrap_that_others_can_write_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = wrapper(tmp_path / "bin", monkeypatch)
+    path.chmod(0o777)
+    assert set(doctor.prove(again=True).missing.values()) == {f"{path} can be written by others"}
+    path.chmod(0o755)
+    path.parent.chmod(0o777)
+    assert set(doctor.prove(again=True).missing.values()) == {f"{path.parent} can be written by others"}
+
+
+@pytest.mark.parametrize("forged", ["owner", "writable", "folder", "link"])
+def test_a_proof_that_somebody_else_could_have_written_is_not_taken(
+    forged: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(doctor, "_memory", doctor._Memory())
+    monkeypatch.setattr(doctor, "_tried", lambda: dict.fromkeys(doctor.GUARANTEES, ""))
+    if program.find() is None:
+        pytest.skip("bubblewrap is not installed")
+    assert doctor.prove().complete
+    file = doctor._cache_file()
+    monkeypatch.setattr(doctor, "_memory", doctor._Memory())
+    assert doctor._kept() is not None
+    if forged == "owner":
+        if os.geteuid() != 0:
+            pytest.skip("needs root")
+        os.chown(file, 65534, 65534)
+    elif forged == "writable":
+        file.chmod(0o666)
+    elif forged == "folder":
+        file.parent.chmod(0o777)
+    else:
+        file.rename(tmp_path / "other.json")
+        file.symlink_to(tmp_path / "other.json")
+    monkeypatch.setattr(doctor, "_memory", doctor._Memory())
+    assert doctor._kept() is None
 
 
 # --- the filter -------------------------------------------------------------------------------------------------------

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_embers import resources
-from torch_embers.sandbox import doctor, policy, rules
+from torch_embers.sandbox import doctor, policy, program, rules
+from torch_embers.sandbox import runner as runner_module
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 INSIDE = sorted(policy.own_code().glob("*.py"))
-needs_bubblewrap = pytest.mark.skipif(not policy.bubblewrap(), reason="bubblewrap is not installed")
+needs_bubblewrap = pytest.mark.skipif(program.find() is None, reason="bubblewrap is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +38,9 @@ def any_runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "plain":
             patch.setattr(doctor, "prove", lambda **_: doctor.Proof(dict.fromkeys(doctor.GUARANTEES, "no"), "host"))
-        elif not policy.bubblewrap():
+        elif program.find() is None:
             pytest.skip("bubblewrap is not installed")
-        runner = Runner(Path(sys.executable), "reviewed", doctor.prove(), preload=())
+        runner = Runner(Path(sys.executable), "reviewed", doctor.prove(), preload=(), unsandboxed=True)
     with runner:
         yield runner
 
@@ -306,6 +307,71 @@ for family in (socket.AF_INET, socket.AF_INET6):
 """
     result = one(runner, code)
     assert (result.stdout, result.stderr) == ("embers /home/embers embers\n", "")
+
+
+@needs_bubblewrap
+def test_of_an_environment_at_a_project_s_root_only_the_interpreter_is_visible(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--symlinks", str(project)], check=True)
+    tmp_path.chmod(0o755)
+    for name in (".env", ".git/config", "data/embers.duckdb", "src/own.py", "lib/own.py"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("secret", encoding="ascii")
+    code = f"""
+import sys
+from pathlib import Path
+project = Path({str(project)!r})
+assert sys.prefix == str(project)
+print(sorted(path.name for path in project.iterdir()), sorted(path.name for path in (project / "lib").iterdir()))
+"""
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    links = ["lib64"] if (project / "lib64").exists() else []
+    for fresh in (False, True):
+        with Runner(project / "bin" / "python", "hostile", doctor.prove(), preload=()) as inside:
+            result = one(inside, code, fresh=fresh)
+        assert result.stdout == f"{['bin', 'lib', *links, 'pyvenv.cfg']} {[version]}\n", result
+
+
+@needs_bubblewrap
+@pytest.mark.serial
+@pytest.mark.parametrize("kind", ["isolated", "plain"])
+def test_a_driver_that_is_killed_right_after_the_start_leaves_no_process(kind: str) -> None:
+    """Also while the zygote still imports: nothing asks whether the driver lives but the kernel and the steward."""
+    mark = f"MARK{os.getpid()}{kind}"
+    code = f"""
+import sys
+from pathlib import Path
+from torch_embers.sandbox import doctor, proof
+from torch_embers.sandbox import runner as runner_module
+from torch_embers.sandbox.runner import Attempt, Runner
+known = doctor.prove() if {kind == "isolated"} else None
+with Runner(Path(sys.executable), "reviewed", known, preload=("json", "this", "{mark}"), unsandboxed=True) as runner:
+    print("starting", flush=True)
+    list(runner.run([Attempt("long", "import time; time.sleep(600)  # {mark}", "x.py", timeout=900)]))
+"""
+    doctor.prove()
+    for wait in (0.0, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4):
+        driver = subprocess.Popen([sys.executable, "-c", code, mark], stdout=subprocess.PIPE, text=True)
+        assert driver.stdout is not None
+        assert driver.stdout.readline() == "starting\n"
+        time.sleep(wait)
+        below = {pid: started(pid) for pid in runner_module.descendants(driver.pid)}
+        driver.kill()
+        driver.wait()
+        driver.stdout.close()
+        end = time.monotonic() + 20
+        while left := [pid for pid, when in below.items() if when and started(pid) == when]:
+            assert time.monotonic() < end, left
+            time.sleep(0.02)
+
+
+def started(pid: int) -> str:
+    """When a process began; empty where it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] == "Z" else fields[19]
 
 
 @needs_bubblewrap

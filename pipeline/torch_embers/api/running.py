@@ -39,12 +39,13 @@ class CaseRun:
     detail: str
 
 
-def run_case(case: str | os.PathLike[str], *, build: str | None = None) -> CaseRun:
+def run_case(case: str | os.PathLike[str], *, build: str | None = None, unsandboxed: bool = False) -> CaseRun:
     """Run a case until its verdict is reached; known-bad builds that are installed serve as its control.
 
     Args:
         case: a case file, or the name of a case that ships with embers.
         build: name or version of an installed build (`embers builds list`); without it the torch of this environment.
+        unsandboxed: let a reviewed case run with all your rights where no sandbox can be had.
 
     Raises:
         CaseError, InputError: no such case, or the file is no case.
@@ -56,9 +57,9 @@ def run_case(case: str | os.PathLike[str], *, build: str | None = None) -> CaseR
 
     path, builds = Path(case), (build,) if build else ()
     if path.suffix == ".py":
-        request = command.RunRequest(folder=path, builds=builds)
+        request = command.RunRequest(folder=path, builds=builds, unsandboxed=unsandboxed)
     else:
-        request = command.RunRequest(cases=(str(case),), builds=builds)
+        request = command.RunRequest(cases=(str(case),), builds=builds, unsandboxed=unsandboxed)
     with command.database_for(None) as store:
         [reached] = command.run_cases(store, settings.load(), request, Silent())
     cell, decision = reached.cell, reached.cell.decision

@@ -25,6 +25,11 @@ BuildOption = Annotated[
 ]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Runs at a time.")]
 
+UnsandboxedOption = Annotated[
+    bool,
+    typer.Option("--unsandboxed", help="Where no sandbox can be had: run reviewed cases with all your rights."),
+]
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead; its keys are explained in docs/json.md.")]
 
 

@@ -13,6 +13,7 @@ from torch_embers.cli.options import (
     JsonOption,
     NumberArgument,
     RepoOption,
+    UnsandboxedOption,
     store_at,
 )
 from torch_embers.errors import SandboxError
@@ -64,6 +65,7 @@ def run(
         ),
     ] = None,
     repo: RepoOption = None,
+    unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
@@ -75,7 +77,7 @@ def run(
     from torch_embers.run import command, show
 
     wanted = settings.load(database=database, repo=repo)
-    request = command.RunRequest(cases or (), build or (), folder, jobs, force)
+    request = command.RunRequest(cases or (), build or (), folder, jobs, force, unsandboxed)
     cells = []
     with ExitStack() as stack:
         store = store_at(wanted.database) if folder is None else stack.enter_context(command.database_for(database))
@@ -139,6 +141,7 @@ def recheck(
     every: Annotated[float, typer.Option(min=0, help="Days after which a verdict is due again.")] = 7,
     jobs: JobsOption = 2,
     out: Annotated[Path | None, typer.Option(help="Folder for recheck.json, recheck.md and recheck.xml.")] = None,
+    unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
@@ -153,7 +156,15 @@ def recheck(
     wanted = settings.load(database=database)
     with ProgressBar("re-checking") as progress:
         found = command.run_recheck(
-            store_at(wanted.database), wanted, progress, only=only, names=build or (), every=every, jobs=jobs, out=out
+            store_at(wanted.database),
+            wanted,
+            progress,
+            only=only,
+            names=build or (),
+            every=every,
+            jobs=jobs,
+            out=out,
+            unsandboxed=unsandboxed,
         )
     if json:
         print_json(reports.as_table(found))

@@ -42,6 +42,7 @@ class RunRequest:
         folder: a folder of case files that are run instead of the cases of the database.
         jobs: runs at a time.
         force: start new batches of runs although verdicts are known.
+        unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
     """
 
     cases: Sequence[str] = ()
@@ -49,6 +50,7 @@ class RunRequest:
     folder: Path | None = None
     jobs: int = 1
     force: bool = False
+    unsandboxed: bool = False
 
 
 class Reached(NamedTuple):
@@ -104,15 +106,13 @@ def runnable_here(cases: Sequence[Case], progress: Progress) -> list[Case]:
 
 
 def warn_without_sandbox(cases: Sequence[Case], progress: Progress) -> None:
-    """Say in one line that cases run with the rights of this user, where that is so."""
+    """Say in one line that cases run with less than the whole sandbox, where that is so."""
     open_here = [case for case in cases if PROFILES[case.origin] != HOSTILE]
     if not open_here or (proof := doctor.prove()).complete:
         return
     reason = next(iter(proof.missing.values()))
-    progress.said(
-        f"WARNING: {len(open_here)} cases run without the complete sandbox ({reason}): they can read and write what "
-        "you can; see `embers doctor`"
-    )
+    how = f"without {', '.join(proof.missing)}" if proof.held else "with all your rights"
+    progress.said(f"WARNING: {len(open_here)} cases run {how} ({reason}); see `embers doctor`")
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def run_cases(store: Store, settings: Settings, request: RunRequest, progress: P
         shipped.load(writer)
         cases, refused = _cases(store, writer, settings, request, progress)
         warn_without_sandbox(cases, progress)
-        executor = Executor(store, writer, builds, progress)
+        executor = Executor(store, writer, builds, progress, unsandboxed=request.unsandboxed)
         sweep = SweepRequest(cases, targets, builds.installed(), request.jobs)
         if request.force:
             sweep = executor.afresh(sweep)
@@ -205,6 +205,7 @@ def run_recheck(
     every: float,
     jobs: int,
     out: Path | None,
+    unsandboxed: bool = False,
 ) -> Recheck:
     """Re-check what is due, and save the reports.
 
@@ -217,7 +218,7 @@ def run_recheck(
         shipped.load(writer)
         cases = runnable_here(bank.load(store), progress)
         warn_without_sandbox(cases, progress)
-        request = RecheckRequest(only, targets[-1], targets, every, jobs)
+        request = RecheckRequest(only, targets[-1], targets, every, jobs, unsandboxed)
         result = recheck(store, writer, builds, cases, request, progress)
     if out is not None:
         reports.save(out, result, matrix.entries(store))

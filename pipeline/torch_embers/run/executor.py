@@ -63,15 +63,24 @@ class Executor:
         registry: the installed builds.
         progress: counts runs; those that an early hit makes needless count as done.
         rules: numbers of data/verdicts.toml.
+        unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
     """
 
     def __init__(
-        self, store: Store, writer: Writer, registry: Registry, progress: Progress, rules: Rules | None = None
+        self,
+        store: Store,
+        writer: Writer,
+        registry: Registry,
+        progress: Progress,
+        rules: Rules | None = None,
+        *,
+        unsandboxed: bool = False,
     ) -> None:
         self.ledger = Ledger(store, writer)
         self._registry = registry
         self._progress = progress
         self._rules = rules or Rules.load()
+        self._unsandboxed = unsandboxed
         self._total = 0
 
     def afresh(self, request: SweepRequest) -> SweepRequest:
@@ -210,7 +219,9 @@ class Executor:
         with ExitStack() as stack:
             stack.enter_context(self._registry.using(build))
             for profile, members in by_profile.items():
-                runner = stack.enter_context(Runner(build.python, profile, doctor.prove()))
+                runner = stack.enter_context(
+                    Runner(build.python, profile, doctor.prove(), unsandboxed=self._unsandboxed)
+                )
                 yield from self._turns(runner, members, request.jobs)
         self.ledger.commit()
 

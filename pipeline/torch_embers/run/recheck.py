@@ -44,6 +44,7 @@ class RecheckRequest:
         builds: all builds to have verdicts on, oldest first; the reference among them.
         every: days after which a verdict on the reference build is due again.
         jobs: runs at a time.
+        unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
     """
 
     only: str
@@ -51,6 +52,7 @@ class RecheckRequest:
     builds: Sequence[Build]
     every: float
     jobs: int = 1
+    unsandboxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ def recheck(
     with store.read() as connection:
         items = tracked_items(connection)
     chosen = [c for c in cases if any(_is_wanted(items.get(key), request.only) for key in c.issues)]
-    executor = Executor(store, writer, registry, progress, rules)
+    executor = Executor(store, writer, registry, progress, rules, unsandboxed=request.unsandboxed)
     cells = _sweep(executor, chosen, request)
     statuses = _statuses(chosen, items, cells, request.reference)
     statuses = _confirmed(executor, chosen, items, cells, statuses, _previous(store), request)

@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import socket
+import stat
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -22,17 +23,32 @@ import platformdirs
 
 from torch_embers import resources
 from torch_embers.errors import EmbersError
-from torch_embers.sandbox import policy, rules
+from torch_embers.sandbox import layout, policy, program, rules, seccomp
+from torch_embers.sandbox.inside import landlock
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+MEMORY_COUNTED_BY = "supervisor"
+"""Looks at all processes of a run every few milliseconds: weaker than a cgroup, which counts each page at once."""
+
 MEMORY = 96 << 20
 """Bytes that a probe may take: small, so that the proof is quick."""
 
-SOURCES = ("layout.py", "policy.py", "runner.py", "rules.py", "seccomp.py", "probes.py", "doctor.py")
+SOURCES = (
+    "layout.py",
+    "policy.py",
+    "program.py",
+    "guard.py",
+    "proof.py",
+    "runner.py",
+    "rules.py",
+    "seccomp.py",
+    "probes.py",
+    "doctor.py",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +83,11 @@ def prove(*, again: bool = False) -> Proof:
     """
     if not again and (kept := _kept()) is not None:
         return kept
-    if not policy.bubblewrap():
-        why = "bubblewrap is not installed" if sys.platform.startswith("linux") else "bubblewrap needs Linux"
-        return Proof(dict.fromkeys(GUARANTEES, why), policy.machine())
-    proof = Proof(_tried(), policy.machine())
+    found = program.find()
+    if found is None or found.distrust:
+        missing = "bubblewrap is not installed" if sys.platform.startswith("linux") else "bubblewrap needs Linux"
+        return Proof(dict.fromkeys(GUARANTEES, found.distrust if found else missing), policy.machine())
+    proof = Proof(_tried(), policy.machine(), found.identity)
     _keep(proof)
     return proof
 
@@ -80,7 +97,7 @@ def report(proof: Proof) -> list[str]:
 
     Guarantees that are missing for the same reason share a line.
     """
-    lines = [proof.host, *(f"held    {name}" for name in proof.held)]
+    lines = [proof.host, *walls(), *(f"held    {name}" for name in proof.held)]
     by_reason: dict[str, list[str]] = {}
     for name, why in proof.missing.items():
         by_reason.setdefault(why, []).append(name)
@@ -89,7 +106,7 @@ def report(proof: Proof) -> list[str]:
     if proof.complete:
         lines.append("Scripts from issues can run here (profile hostile).")
     else:
-        lines.append("Scripts from issues are refused here; reviewed cases run with what holds.")
+        lines.append("Scripts from issues are refused here; reviewed cases run with what holds, or by --unsandboxed.")
         lines += [f"hint: {hint}" for hint in hints()]
     return lines
 
@@ -99,6 +116,10 @@ def as_table(proof: Proof) -> dict[str, Any]:
     return {
         "host": proof.host,
         "complete": proof.complete,
+        "bubblewrap": proof.program or None,
+        "landlock": landlock.version(),
+        "system_call_filter": sys.platform.startswith("linux") and seccomp.supported(),
+        "memory_counted_by": MEMORY_COUNTED_BY,
         "guarantees": [
             {"name": name, "held": not why, "reason": why or None} for name, why in proof.guarantees.items()
         ],
@@ -106,10 +127,22 @@ def as_table(proof: Proof) -> dict[str, Any]:
     }
 
 
+def walls() -> list[str]:
+    """What the guarantees rest on here, beside namespaces."""
+    if not sys.platform.startswith("linux"):
+        return []
+    found = landlock.version()
+    return [
+        f"memory  counted by the {MEMORY_COUNTED_BY}, kernel memory by its bounds (no cgroup is used)",
+        f"walls   namespaces, {'a' if seccomp.supported() else 'no'} filter of system calls, "
+        f"{f'Landlock {found}' if found else 'no Landlock'}",
+    ]
+
+
 def hints() -> list[str]:
     """What on this host may stand in the way, and how to change it."""
     advice = []
-    if sys.platform.startswith("linux") and not policy.bubblewrap():
+    if sys.platform.startswith("linux") and program.find() is None:
         advice.append("install bubblewrap: apt install bubblewrap, dnf install bubblewrap")
     for name, wanted in (("apparmor_restrict_unprivileged_userns", "0"), ("unprivileged_userns_clone", "1")):
         with contextlib.suppress(OSError):
@@ -213,13 +246,16 @@ def _bait() -> Iterator[Bait]:
     cache = _cache_file().parent
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="embers-bait-")))
-        places = [folder / "secret"]
+        places: list[Path] = []
         with contextlib.suppress(OSError):
-            cache.mkdir(parents=True, exist_ok=True)
-            places.append(cache / f"secret-{value[:8]}")
-        for place in places:
-            place.write_text(value, encoding="ascii")
-            stack.callback(place.unlink, missing_ok=True)
+            cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        prefixes = layout.find(Path(sys.executable)).prefixes  # a project's own folder may be one
+        wanted = [folder / "secret", *(place / f".embers-secret-{value[:8]}" for place in (cache, *prefixes))]
+        for place in wanted:
+            with contextlib.suppress(OSError):
+                place.write_text(value, encoding="ascii")
+                stack.callback(place.unlink, missing_ok=True)
+                places.append(place)
         tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         stack.enter_context(_listening("\0embers-" + value))
         stack.enter_context(_listening(str(folder / "socket")))
@@ -256,6 +292,7 @@ def _identity() -> str:
     parts: list[Callable[[], str]] = [
         lambda: Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"),
         policy.machine,
+        lambda: found.identity if (found := program.find()) else "",
         lambda: f"{os.geteuid()} {sys.executable}",
         lambda: resources.data_file(rules.FILE).read_text(encoding="utf-8"),
         *(file.read_text for file in sorted(policy.own_code().glob("*.py"))),
@@ -284,10 +321,12 @@ def _kept() -> Proof | None:
     if _memory.identity == identity and _memory.proof is not None:
         return _memory.proof
     try:
-        text = json.loads(_cache_file().read_text(encoding="utf-8"))
+        text = json.loads(_own_text(_cache_file()))
         if text["identity"] != identity:
             return None
-        proof = Proof({name: str(text["guarantees"][name]) for name in GUARANTEES}, str(text["host"]))
+        proof = Proof(
+            {name: str(text["guarantees"][name]) for name in GUARANTEES}, str(text["host"]), str(text["program"])
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if not proof.complete:  # what stood in the way may be gone by now
@@ -298,10 +337,40 @@ def _kept() -> Proof | None:
 
 def _keep(proof: Proof) -> None:
     _memory.identity, _memory.proof = _identity(), proof
-    text: dict[str, Any] = {"identity": _memory.identity, "host": proof.host, "guarantees": dict(proof.guarantees)}
+    text: dict[str, Any] = {
+        "identity": _memory.identity,
+        "host": proof.host,
+        "program": proof.program,
+        "guarantees": dict(proof.guarantees),
+    }
     file = _cache_file()
     with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        new = file.with_suffix(f".{os.getpid()}")
-        new.write_text(json.dumps(text, indent=1), encoding="utf-8")
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_own(file.parent):
+            return
+        new = file.with_suffix(f".{secrets.token_hex(8)}")
+        number = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8") as into:
+            json.dump(text, into, indent=1)
         new.replace(file)
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether a folder belongs to this user, and nobody else may write there."""
+    state = folder.lstat()
+    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & 0o022
+
+
+def _own_text(file: Path) -> str:
+    """A file's content, where nobody but this user can have written it: root may run with another user's cache.
+
+    Raises:
+        OSError: it is not there, or somebody else could have written it.
+    """
+    if not _is_own(file.parent):
+        raise PermissionError(f"{file.parent} is not this user's own")
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as opened:
+        state = os.fstat(opened.fileno())
+        if not stat.S_ISREG(state.st_mode) or state.st_uid != os.geteuid() or state.st_mode & 0o022:
+            raise PermissionError(f"{file} is not this user's own")
+        return opened.read()

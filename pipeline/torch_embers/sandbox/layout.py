@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torch_embers.errors import SandboxError
+from torch_embers.sandbox import rules
 
 OPEN = 0o005
 """Others may list a folder and enter it."""
@@ -18,6 +19,16 @@ class Layout:
 
     python: Path
     prefixes: tuple[Path, ...]
+
+    def parts(self) -> dict[Path, tuple[str, ...]]:
+        """Of each folder what an interpreter needs: it may be the root of a project, with ``.env`` and ``.git``."""
+        return {prefix: _parts(prefix) for prefix in self.prefixes}
+
+
+def _parts(prefix: Path) -> tuple[str, ...]:
+    binds = rules.load().binds
+    patterns = binds.environment if (prefix / "pyvenv.cfg").is_file() else binds.installation
+    return tuple(str(found.relative_to(prefix)) for pattern in patterns for found in sorted(prefix.glob(pattern)))
 
 
 def find(python: Path) -> Layout:

@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.errors import SandboxError
-from torch_embers.sandbox import rules, seccomp
+from torch_embers.sandbox import program, rules, seccomp
 from torch_embers.sandbox.layout import is_below
 
 if TYPE_CHECKING:
@@ -56,15 +56,6 @@ FIRST_HOST_ID = 0x70000000
 unused, because the kernel counts no processes of root (RLIMIT_NPROC)."""
 
 
-def bubblewrap() -> str:
-    """The version of bubblewrap; empty where there is none."""
-    program = shutil.which("bwrap")
-    if program is None or not sys.platform.startswith("linux"):
-        return ""
-    answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=10)
-    return answer.stdout.strip().removeprefix("bubblewrap ")
-
-
 @dataclass(frozen=True, slots=True)
 class SandboxPolicy:
     """Everything that decides a sandbox: pure data, from which command line and configuration follow."""
@@ -76,6 +67,7 @@ class SandboxPolicy:
     read_only: tuple[Path, ...] = ()
     own_id: bool = False
     zygote: bool = True
+    bubblewrap: str = "bwrap"
     scratch: str = ""
 
     @property
@@ -85,15 +77,16 @@ class SandboxPolicy:
         return [("/tmp", 0o1777), (home, 0o700), ("/dev/shm", 0o1777)]  # noqa: S108 - inside the sandbox
 
     @property
-    def bound(self) -> tuple[Path, ...]:
-        """Folders beside the system's that are visible, read-only; the outer ones first."""
-        folders = {Path.cwd() / path: None for path in (*self.layout.prefixes, *self.read_only)}
-        return tuple(sorted(folders, key=lambda path: len(path.parts)))
+    def bound(self) -> tuple[tuple[Path, tuple[str, ...]], ...]:
+        """Folders beside the system's that are visible, read-only, with the parts that are; the outer ones first."""
+        whole = dict.fromkeys((Path.cwd() / path for path in self.read_only), ("",))
+        folders = {Path.cwd() / prefix: parts for prefix, parts in self.layout.parts().items()} | whole
+        return tuple(sorted(folders.items(), key=lambda found: len(found[0].parts)))
 
-    def covered(self) -> list[tuple[str, Path]]:
+    def covered(self) -> list[tuple[str, Path, tuple[str, ...]]]:
         """Bound folders that a private folder of the run would hide, with the place of their second mount."""
-        hidden = [path for path in self.bound if any(is_below(path, Path(cover)) for cover, _ in self.covers)]
-        return [(f"{INSIDE}/bound/{place}", path) for place, path in enumerate(hidden)]
+        hidden = [found for found in self.bound if any(is_below(found[0], Path(cover)) for cover, _ in self.covers)]
+        return [(f"{INSIDE}/bound/{place}", folder, parts) for place, (folder, parts) in enumerate(hidden)]
 
     def configuration(self) -> dict[str, Any]:
         """What the zygote is told."""
@@ -104,7 +97,7 @@ class SandboxPolicy:
         return {
             "isolate": self.isolate,
             "covers": [(path, f"{options},mode={mode:o}") for path, mode in self.covers],
-            "rebinds": [(source, str(target)) for source, target in self.covered()],
+            "rebinds": [(source, str(target)) for source, target, _ in self.covered()],
             "uid": owner,
             "seccomp": base64.b64encode(seccomp.program(rules.load().seccomp)).decode() if use_filter else "",
             "limits": limits.model_dump(),
@@ -141,21 +134,25 @@ def bubblewrap_command(
     for name, value in policy.environment().items():
         words += ["--setenv", name, value]
     optional = [Path(path) for path in rules.load().binds.optional]
-    words += _folders([*map(Path, files), *optional, *policy.bound, *(Path(path, "x") for path, _ in policy.covers)])
+    bound = [(folder, folder, part) for folder, parts in policy.bound for part in parts]
+    bound += [(folder, Path(place), part) for place, folder, parts in policy.covered() for part in parts]
+    places = [target / part for _, target, part in bound]
+    words += _folders([*map(Path, files), *optional, *places, *(Path(path, "x") for path, _ in policy.covers)])
     words += _system_binds()
     words += ["--proc", "/proc", "--dev", "/dev"]
     if policy.profile == REVIEWED:
         words += _device_binds()
     words += ["--perms", "0755", "--dir", "/dev/shm"]  # noqa: S108 - inside the sandbox
-    for path in policy.bound:
-        words += ["--ro-bind", str(path), str(path)]
-    for place, path in policy.covered():
-        words += ["--ro-bind", str(path), place]
+    for folder, target, part in bound:
+        if part and (folder / part).is_symlink() and not (link := (folder / part).readlink()).is_absolute():
+            words += ["--symlink", str(link), str(target / part)]
+        else:
+            words += ["--ro-bind", str(folder / part), str(target / part)]
     for inside, number in files.items():
         words += ["--perms", "0644", "--ro-bind-data", str(number), inside]
     words += ["--ro-bind", str(own_code()), f"{INSIDE}/inside"]
     words += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--"]
-    return ["bwrap", *words, *zygote_command(policy, INSIDE, descriptor)]
+    return [policy.bubblewrap, *words, *zygote_command(policy, INSIDE, descriptor)]
 
 
 def own_code() -> Path:
@@ -167,6 +164,11 @@ def zygote_command(policy: SandboxPolicy, above: str, descriptor: int) -> list[s
     """The zygote itself: no user site, no bytecode, and our folder on the path only while it is imported."""
     steps = f"sys.path[0] = ''; sys.path.append({above!r}); from inside import steward; del sys.path[-1], sys.path[0]"
     return [str(policy.layout.python), "-s", "-B", "-c", f"import sys; {steps}; sys.exit(steward.main({descriptor}))"]
+
+
+def guard_command(lifeline: int) -> list[str]:
+    """What stands before bubblewrap's command, so that nothing of it outlives the driver."""
+    return [sys.executable, "-I", "-S", str(resources.package_file("sandbox", "guard.py")), str(lifeline)]
 
 
 def _folders(paths: Sequence[Path]) -> list[str]:
@@ -218,7 +220,16 @@ def identity_files() -> dict[str, str]:
 
 def macos_profile(policy: SandboxPolicy) -> str:
     """The text for ``sandbox-exec -p``: reads of the system and the build, writes to the scratch folder, no network."""
-    reads = ["/usr", "/bin", "/sbin", "/System", "/Library", "/private/var/db", "/dev", *map(str, policy.bound)]
+    reads = [
+        "/usr",
+        "/bin",
+        "/sbin",
+        "/System",
+        "/Library",
+        "/private/var/db",
+        "/dev",
+        *(str(folder / part) for folder, parts in policy.bound for part in parts),
+    ]
     reads.append(str(own_code()))
     quoted = " ".join(f"(subpath {json.dumps(path)})" for path in reads)
     return "\n".join(
@@ -244,6 +255,8 @@ class Sandbox:
     log: IO[bytes]
     scratch: str = ""
     first_pid: int = 0
+    lifeline: int = -1
+    """While it is open, the guard lets bubblewrap live."""
     ended: bool = field(default=False)
 
     def stop(self) -> None:
@@ -253,9 +266,9 @@ class Sandbox:
         self.ended = True
         self.control.close()
         # The first process of the pid namespace: with it the kernel ends all others, then bubblewrap sees its end.
-        for pid in (self.first_pid, 0 if self.first_pid else self.process.pid):
-            if pid:
-                _kill(pid)
+        _kill(self.first_pid or self.process.pid)
+        if self.lifeline >= 0:
+            os.close(self.lifeline)
         try:
             self.process.wait(timeout=10)
         except subprocess.TimeoutExpired:
@@ -327,12 +340,13 @@ def _start_bubblewrap(policy: SandboxPolicy, ours: socket.socket, theirs: socket
     files = {path: _holding(text) for path, text in identity_files().items()}
     info_out, info_in = os.pipe()
     go_out, go_in = os.pipe()
-    inherited = [theirs.fileno(), info_in, go_out, *files.values()]
+    lifeline_out, lifeline = os.pipe()
+    inherited = [theirs.fileno(), info_in, go_out, lifeline_out, *files.values()]
     extra = ["--info-fd", str(info_in)]
     extra += ["--userns-block-fd", str(go_out)] if policy.own_id else []
     try:
         process = subprocess.Popen(
-            bubblewrap_command(policy, files, theirs.fileno(), extra),
+            [*guard_command(lifeline_out), *bubblewrap_command(policy, files, theirs.fileno(), extra)],
             env={"PATH": os.environ.get("PATH", os.defpath)},
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -349,13 +363,13 @@ def _start_bubblewrap(policy: SandboxPolicy, ours: socket.socket, theirs: socket
             os.write(go_in, b"1")
         send(ours, policy.configuration())
     except OSError:
-        process.kill()
+        os.close(lifeline)
         process.wait()
         raise
     finally:
         os.close(info_out)
         os.close(go_in)
-    return Sandbox(process, ours, log, first_pid=first)
+    return Sandbox(process, ours, log, first_pid=first, lifeline=lifeline)
 
 
 def _holding(text: str) -> int:
@@ -405,4 +419,6 @@ def send(control: socket.socket, message: Mapping[str, Any]) -> None:
 
 def machine() -> str:
     """One line that names the host as far as the sandbox depends on it."""
-    return f"{platform.system()} {platform.release()} {platform.machine()}, bubblewrap {bubblewrap() or 'none'}"
+    found = program.find()
+    name = f"bubblewrap {found.version or 'of unknown version'}" if found else "no bubblewrap"
+    return f"{platform.system()} {platform.release()} {platform.machine()}, {name}"

@@ -35,6 +35,8 @@ class Proof:
     guarantees: Mapping[str, str]
     host: str
     """One line naming the machine's system."""
+    program: str = ""
+    """Identity of the bubblewrap that it was tried with."""
 
     @property
     def held(self) -> tuple[str, ...]:

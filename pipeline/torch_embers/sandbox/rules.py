@@ -41,6 +41,8 @@ class Binds(Entry):
     system: tuple[str, ...]
     links: tuple[str, ...]
     optional: tuple[str, ...]
+    environment: tuple[str, ...]
+    installation: tuple[str, ...]
     devices: tuple[str, ...]
     device_binds: tuple[str, ...]
 

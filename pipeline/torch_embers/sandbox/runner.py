@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.sandbox import layout, policy, rules
+from torch_embers.sandbox import layout, policy, program, rules
 from torch_embers.sandbox.output import harmless
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from torch_embers.sandbox.proof import Proof
 
 PRELOAD = ("numpy", "torch")
-
-PLAIN_GUARANTEES = ("clean_environment", "output_cap", "time_cap")
-"""What holds for reviewed scripts on a host without bubblewrap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +239,7 @@ class _Worker:
         """Processes below the stewards, but for the zygote that belongs to one of them."""
         found = []
         for server in self.servers.values():
-            below = _descendants(server.sandbox.first_pid)
+            below = descendants(server.sandbox.first_pid)
             found += below[1:] if server.has_zygote else below
         return found
 
@@ -272,10 +269,13 @@ class Runner:
         zygote: whether to fork runs from a preloaded process; else each run starts Python anew.
         read_only: further folders that the scripts may read.
         preload: modules that the zygote imports.
+        unsandboxed: let reviewed scripts run with this user's rights where no sandbox can be had; nothing is then
+            stored as held.
 
     Raises:
         InputError: no such profile.
-        SandboxError: no interpreter there; or profile ``hostile`` and a guarantee does not hold on this host.
+        SandboxError: no interpreter there; or profile ``hostile`` and a guarantee does not hold on this host; or no
+            sandbox can be had at all.
     """
 
     def __init__(
@@ -287,6 +287,7 @@ class Runner:
         zygote: bool = True,
         read_only: Sequence[Path] = (),
         preload: Sequence[str] = PRELOAD,
+        unsandboxed: bool = False,
     ) -> None:
         if profile not in policy.PROFILES:
             raise InputError(f"no profile {profile!r}: use hostile or reviewed")
@@ -294,7 +295,8 @@ class Runner:
         # macOS: a fork of a process that has loaded Metal and Accelerate is not to be relied on
         self.zygote = zygote and sys.platform != "darwin"
         place = layout.find(python)
-        isolate, self.guarantees = _guarantees(profile, proof)
+        found = program.find()
+        isolate, self.guarantees = _guarantees(profile, proof, found, unsandboxed=unsandboxed)
         own_id = isolate and os.geteuid() == 0
         if own_id and (folder := layout.closed_to_others(place)) is not None:
             raise SandboxError(f"root runs scripts as another user, who cannot read {folder}: chmod -R go+rX {folder}")
@@ -305,6 +307,7 @@ class Runner:
             preload=tuple(preload),
             read_only=tuple(read_only),
             own_id=own_id,
+            bubblewrap=found.path if found else "",
         )
         limits = rules.load().limits
         self.allowance = int(limits.preload if preload else limits.interpreter)
@@ -401,33 +404,41 @@ def _request(attempt: Attempt, *, fresh: bool, allowance: int) -> dict[str, Any]
     }
 
 
-def _guarantees(profile: str, proof: Proof | None) -> tuple[bool, tuple[str, ...]]:
-    """Whether runs are isolated by bubblewrap here, and which guarantees hold.
+def _guarantees(
+    profile: str, proof: Proof | None, found: program.Program | None, *, unsandboxed: bool
+) -> tuple[bool, tuple[str, ...]]:
+    """Whether runs are isolated by bubblewrap here, and which guarantees are proven.
 
     Raises:
-        SandboxError: profile ``hostile`` and not all of them do.
+        SandboxError: profile ``hostile`` and not all of them are; or none, and nobody asked to run without.
     """
     if profile == policy.PROVING:
         return True, ()
-    if proof is not None and proof.complete:
+    if proof is not None and proof.held and (found is None or found.identity != proof.program):
+        raise SandboxError("bubblewrap is another program than the one that was tried: ask embers doctor")
+    if proof is not None and (proof.complete or (profile == policy.REVIEWED and proof.held)):
         return True, proof.held
+    name, why = next(iter(proof.missing.items())) if proof else ("the sandbox", "no proof was given")
     if profile == policy.HOSTILE:
-        name, why = next(iter(proof.missing.items())) if proof else ("the sandbox", "no proof was given")
         raise SandboxError(
             f"scripts from issues are not run here: {name} does not hold ({why}); see embers doctor, "
             "or run reviewed cases only"
         )
-    linux = ("no_new_privileges",) if sys.platform.startswith("linux") else ()
-    return False, (*PLAIN_GUARANTEES, *linux)
+    if not unsandboxed:
+        raise SandboxError(
+            f"no sandbox here ({why}): mend what `embers doctor` names, or let reviewed cases run with all your rights "
+            "by --unsandboxed"
+        )
+    return False, ()
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
     """All processes below one, the oldest first."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for child in sorted(map(int, task.read_text(encoding="ascii").split())):
-                found += [child, *_descendants(child)]
+                found += [child, *descendants(child)]
     return found
 
 
