@@ -203,6 +203,37 @@ def test_a_bug_that_was_not_seen_is_decided_anew_once_a_build_shows_it(tmp_path:
     assert not any(cell.fresh for cell in sweep(store, registry, [case], [NEW]).values())
 
 
+CRASHING = """
+import os
+import sys
+import torch
+
+bad = torch.__version__ == {bad!r} or os.environ.get("EMBERS_PLANT") == "1"
+print("died of SIGSEGV" if bad else "returned")
+sys.exit(1 if bad else 0)
+"""
+
+
+def test_a_failure_that_depends_on_memory_is_decided_by_fresh_starts_alone(tmp_path: Path, registry: Registry) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    case = case_of(CRASHING.format(bad=BAD), known_bad=[BAD], signature=["SIGSEGV", "SIGABRT"])
+    cells = sweep(store, registry, [case], [NEW])
+    made = cells["pt1_example", NEW].decision
+    assert (made.verdict, made.runs, made.control.hits, made.control.runs) == ("absent", 4, 10, 10)
+    count = "SELECT count(DISTINCT zygote), count(*) FROM runs WHERE build LIKE '{}%'"
+    assert rows(store.path, count.format(NEW)) == [(4, 4)]
+    assert rows(store.path, count.format(BAD)) == [(10, 10)]
+    # a verdict from before this rule counts forks of one start as runs: it is reached again, by the starts alone
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE runs SET zygote = 'one' WHERE attempt < 2")
+    again = sweep(store, registry, [case], [NEW])
+    assert again["pt1_example", NEW].fresh
+    assert rows(store.path, count.format(NEW)) == [(4, 5)]
+    assert rows(store.path, count.format(BAD)) == [(10, 11)]
+    assert rows(store.path, "SELECT max(attempt) FROM runs WHERE build LIKE '2.2.2%'") == [(4,)]
+    assert not sweep(store, registry, [case], [NEW])["pt1_example", NEW].fresh
+
+
 def test_a_changed_case_is_run_anew_and_its_old_verdicts_stay(tmp_path: Path, registry: Registry) -> None:
     store = Store(tmp_path / "e.duckdb")
     sweep(store, registry, [fixed_case((BAD, GOOD, NEW))], [NEW])

@@ -76,7 +76,7 @@ def traceback(line: str) -> str:
         (Ended(1, stdout="", stderr=""), "different_failure"),
         (Ended(1, stdout="x", stderr=traceback("RuntimeError: boom")), "different_failure"),
         (Ended(1, stdout="x", stderr=traceback("ModuleNotFoundError: No module named 'scipy'")), "cannot_run"),
-        (Ended(1, stdout="x", stderr=traceback("MemoryError")), "out_of_memory"),
+        (Ended(1, stdout="x", stderr=traceback("MemoryError")), "cannot_run"),
         (Ended(2, stdout="usage"), "different_failure"),
         (Ended(None, 11, "signalled"), "different_failure"),
         (Ended(None, 9, "timeout"), "timeout"),
@@ -280,7 +280,7 @@ BUILD = Build("2.0.1", "2.0.1+cpu", "abc", "release", "linux-x86_64", Path("pyth
 def play(one: Batch, outcome: Any, rules: Rules = RULES) -> int:
     """Run a batch to its end; return how many zygotes it used."""
     used = 0
-    for turn in range(rules.zygotes):
+    for turn in range(one.turns(rules)):
         one.begin_turn()
         before = len(one.seen)
         while one.wants(turn, rules):
@@ -307,6 +307,24 @@ def test_clean_runs_are_as_many_as_planned_and_spread_over_three_zygotes() -> No
         one = new_batch(control=control)
         assert play(one, lambda: "not_reproduced") == 3
         assert len(one.seen) == planned(control, RULES)
+
+
+@pytest.mark.parametrize(("hits", "starts"), [(10, 4), (9, 5), (5, 19), (2, RULES.layout_most)])
+def test_each_start_counts_once_where_a_failure_depends_on_the_layout_of_memory(hits: int, starts: int) -> None:
+    one = new_batch(case_of(signature=["SIGSEGV", "SIGABRT"]), Control("build", "old", hits, 10))
+    assert play(one, lambda: "not_reproduced") == starts
+    made = one.decide(RULES)
+    assert made.runs == starts
+    assert made.detectable_rate == detectable_rate(starts, RULES)
+    assert made.verdict == ("absent" if starts < RULES.layout_most else "not_seen")
+
+
+def test_a_control_of_such_a_failure_takes_as_many_starts_as_runs_and_a_hit_three() -> None:
+    control = Batch(case_of(signature="SIGSEGV"), BUILD, "env", 0)
+    control.plan_control(RULES)
+    assert play(control, lambda: "reproduced") == RULES.control_batch == len(control.seen)
+    one = new_batch(case_of(signature="SIGSEGV"))
+    assert play(one, lambda: "reproduced") == 3 == len(one.seen)
 
 
 def test_what_cannot_run_is_asked_once_per_zygote() -> None:

@@ -2,6 +2,7 @@
 
 The runs of a batch are spread over several freshly started zygotes (turns). A hit is confirmed in another zygote, so
 that one odd process does not make a verdict; clean runs go on until there are as many as were planned before the first.
+Where a failure depends on the layout of memory, each turn makes one run.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Batch:
         is_control: whether it measures the hit rate, rather than looking for a hit.
         seen: what the runs showed, in order.
         injected: what the runs with an injected fault showed.
+        uncounted: stored runs of this batch that do not count: further forks of a start where each start counts once.
     """
 
     case: Case
@@ -45,6 +47,7 @@ class Batch:
     planned: int = 0
     seen: list[Observation] = field(default_factory=list)
     injected: list[Observation] = field(default_factory=list)
+    uncounted: int = 0
     _turn_start: int = 0
 
     @property
@@ -54,12 +57,16 @@ class Batch:
 
     def plan(self, control: Control, rules: Rules) -> None:
         """Fix the number of runs, before the first."""
-        self.control, self.planned = control, planned(control, rules)
+        self.control, self.planned = control, planned(control, rules, by_start=rules.by_start(self.case))
 
     def plan_control(self, rules: Rules) -> None:
         """Fix the size of a control batch: it does not depend on hits; time limits without any hit end it early."""
         self.is_control = True
         self.planned = rules.slow_control_batch if self.case.timeout > rules.slow_after else rules.control_batch
+
+    def turns(self, rules: Rules) -> int:
+        """Fresh zygotes that its runs may take."""
+        return self.planned + rules.confirmations if rules.by_start(self.case) else rules.zygotes
 
     def begin_turn(self) -> None:
         """A fresh zygote takes over."""
@@ -82,10 +89,12 @@ class Batch:
         """Whether zygote number ``turn`` should make one more run."""
         if self.is_settled(rules):
             return False
-        is_last = turn == rules.zygotes - 1
+        own = self.seen[self._turn_start :]
+        if rules.by_start(self.case):
+            return not own
+        is_last = turn >= rules.zygotes - 1
         if not is_last and len(self.seen) >= sum(shares(self.planned, rules.zygotes)[: turn + 1]):
             return False
-        own = self.seen[self._turn_start :]
         if self.is_control or not own:
             return True
         # what was seen here is seen again in the next zygote; the last one makes what is still lacking

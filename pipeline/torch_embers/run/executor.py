@@ -138,7 +138,15 @@ class Executor:
     def _without_outdated(
         self, request: SweepRequest, known: Mapping[tuple[str, str], Cell]
     ) -> dict[tuple[str, str], Cell]:
-        """The known verdicts, but for bugs that were not seen when no build was known to show them, and now one is."""
+        """The known verdicts, but for those that count forks of one start where each start counts once, and for bugs
+        that were not seen when no build was known to show them, and now one is.
+        """
+        starts = self.ledger.starts(known)
+        known = {
+            key: cell
+            for key, cell in known.items()
+            if not self._rules.by_start(cell.case) or cell.decision.runs <= starts.get(key, cell.decision.runs)
+        }
         unseen = {cell.case.hash: cell.case for cell in known.values() if lacks_control(cell)}
         served = control_builds(list(unseen.values()), request.controls, self.ledger.seen_bad(unseen))
         return {key: cell for key, cell in known.items() if cell.case.hash not in served or not lacks_control(cell)}
@@ -206,7 +214,7 @@ class Executor:
 
     def _run(self, build: Build, batches: Sequence[Batch], request: SweepRequest) -> Iterator[Batch]:
         """Make the runs that these batches lack, in fresh zygotes; each batch when no further run of it is wanted."""
-        self.ledger.recall(build, batches, request.since)
+        self.ledger.recall(build, batches, request.since, self._rules)
         by_profile: dict[str, list[Batch]] = defaultdict(list)
         for batch in batches:
             self._progress.advanced(min(len(batch.seen), batch.planned))
@@ -227,7 +235,7 @@ class Executor:
 
     def _turns(self, runner: Runner, members: Sequence[Batch], jobs: int) -> Iterator[Batch]:
         """Let one zygote after the other make its share, in waves of one run per case, so that a hit stops its case."""
-        for turn in range(self._rules.zygotes):
+        for turn in range(max(batch.turns(self._rules) for batch in members)):
             members = [batch for batch in members if not batch.is_settled(self._rules)]
             if not members:
                 return
@@ -251,7 +259,8 @@ class Executor:
             observation = observe(batch.case, result)
             kept = batch.injected if inject else batch.seen
             kept.append(observation)
-            self.ledger.keep(batch, attempts[result.key], result, observation, len(kept) - 1)
+            number = len(kept) - 1 + (0 if inject else batch.uncounted)
+            self.ledger.keep(batch, attempts[result.key], result, observation, number)
             if not inject and len(batch.seen) <= batch.planned:
                 self._progress.advanced(1)
             yield batch

@@ -14,12 +14,13 @@ from torch_embers.run.verdict import Control, Decision, Observation
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from torch_embers.builds.registry import Build
     from torch_embers.repro.case import Case
     from torch_embers.run.batch import Batch
+    from torch_embers.run.verdict import Rules
     from torch_embers.sandbox.runner import Attempt, RunResult
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -37,9 +38,14 @@ SELECT case_hash, build, environment, profile, batch, verdict, flaky, k, n, dete
 FROM latest_verdicts WHERE provenance = 'own' AND ($since IS NULL OR decided_at >= $since)
 """
 _RUNS = """
-SELECT case_hash, environment, planted, outcome, signature, detail FROM runs
+SELECT case_hash, environment, planted, outcome, signature, detail, zygote FROM runs
 WHERE build = $build AND batch = $batch AND ($since IS NULL OR ran_at >= $since) ORDER BY attempt
 """
+_STARTS = """
+SELECT case_hash, build, environment, batch, count(DISTINCT zygote) FILTER (zygote <> '') + count_if(zygote = '')
+FROM runs WHERE NOT planted GROUP BY ALL
+"""
+"""Fresh starts of a batch; a run without a zygote was one of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,19 +157,36 @@ class Ledger:
             ).fetchall()
         return self.last_batch() + 1 if batch is None else int(batch)
 
-    def recall(self, build: Build, batches: Sequence[Batch], since: datetime | None) -> None:
-        """Give the batches of one build the runs that an interrupted sweep has stored, none from before ``since``."""
+    def starts(self, cells: Mapping[tuple[str, str], Cell]) -> dict[tuple[str, str], int]:
+        """Fresh starts that verdicts rest on, by case hash and build identity; those without stored runs are left out.
+
+        Args:
+            cells: the verdicts, by case hash and build identity.
+        """
+        with self._store.read() as connection:
+            counted = {tuple(row[:4]): int(row[4]) for row in connection.execute(_STARTS).fetchall()}
+        found = {key: counted.get((*key, cell.environment, cell.batch)) for key, cell in cells.items()}
+        return {key: starts for key, starts in found.items() if starts is not None}
+
+    def recall(self, build: Build, batches: Sequence[Batch], since: datetime | None, rules: Rules) -> None:
+        """Give the batches of one build the runs that an interrupted sweep has stored, none from before ``since``.
+
+        Where each start counts once, further runs of the same zygote are left out.
+        """
         for number in {batch.number for batch in batches}:
             with self._store.read() as connection:
                 parameters = {"build": build.identity, "batch": number, "since": since}
                 runs = connection.execute(_RUNS, parameters).fetchall()
-            stored: dict[tuple[str, str, bool], list[Observation]] = defaultdict(list)
-            for case_hash, environment, is_injected, outcome, seen, detail in runs:
-                stored[case_hash, environment, is_injected].append(Observation(outcome, _signature(seen), detail))
+            stored: dict[tuple[str, str, bool], list[tuple[str, Observation]]] = defaultdict(list)
+            for case_hash, environment, is_injected, outcome, seen, detail, zygote in runs:
+                observation = Observation(outcome, _signature(seen), detail)
+                stored[case_hash, environment, is_injected].append((zygote, observation))
             for batch in batches:
                 if batch.number == number:
-                    batch.seen = stored[batch.case.hash, batch.environment, False]
-                    batch.injected = stored[batch.case.hash, batch.environment, True]
+                    own = stored[batch.case.hash, batch.environment, False]
+                    batch.seen = _one_of_each_start(own) if rules.by_start(batch.case) else [seen for _, seen in own]
+                    batch.uncounted = len(own) - len(batch.seen)
+                    batch.injected = [seen for _, seen in stored[batch.case.hash, batch.environment, True]]
 
     def keep(self, batch: Batch, attempt: Attempt, result: RunResult, seen: Observation, number: int) -> None:
         """Queue a finished run; it is written within ``COMMIT_SECONDS`` of the last ones, or at the end of its build.
@@ -213,6 +236,17 @@ class Ledger:
                 rows.append(connection, "verdicts", self._verdicts)
             self._runs, self._verdicts = [], []
         self._committed = time.monotonic()
+
+
+def _one_of_each_start(runs: Iterable[tuple[str, Observation]]) -> list[Observation]:
+    """The first run of each zygote; a run without one was a start of its own."""
+    seen: set[str] = set()
+    kept = []
+    for zygote, observation in runs:
+        if not zygote or zygote not in seen:
+            kept.append(observation)
+        seen.add(zygote)
+    return kept
 
 
 def _signature(text: str | None) -> Signature | None:

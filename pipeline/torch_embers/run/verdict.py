@@ -71,6 +71,15 @@ class Rules(Explained):
     zygotes: int = Field(gt=0)
     most_timeouts: int = Field(gt=0)
     confirmations: int = Field(ge=0)
+    layout_kinds: tuple[str, ...]
+    layout_most: int = Field(gt=0)
+
+    def by_start(self, case: Case) -> bool:
+        """Whether a failure of the case depends on what lies where in memory.
+
+        Forks of one zygote share that, so only one run of each fresh start counts.
+        """
+        return any(signature.kind in self.layout_kinds for signature in case.signature)
 
     @staticmethod
     def load() -> Rules:
@@ -175,7 +184,7 @@ def _failed(run: RunResult, seen: Signature | None) -> Observation:
     if seen is None:
         return Observation("different_failure", None, f"exit {run.exit_code}: {last_line(run.stderr) or 'no message'}")
     if seen.kind == "memory":
-        return Observation("out_of_memory", seen, str(seen))
+        return Observation("cannot_run", seen, f"memory was refused: {seen}")
     for excuse in _file().cannot_run:
         known = of_exception(excuse.type, excuse.message)
         if seen.type == known.type and known.message.lower() in seen.message.lower():
@@ -256,11 +265,17 @@ class Decision:
     signature: Signature | None
 
 
-def planned(control: Control, rules: Rules) -> int:
-    """Runs that a target needs, fixed before the first of them."""
+def planned(control: Control, rules: Rules, *, by_start: bool = False) -> int:
+    """Runs that a target needs, fixed before the first of them.
+
+    Args:
+        control: what it showed.
+        rules: the numbers.
+        by_start: whether each of these runs needs a fresh start.
+    """
     if control.kind == "build":
         needed = runs_needed(control.hits, control.runs, rules)
-        return rules.without_control if needed is None else min(needed, rules.most)
+        return rules.without_control if needed is None else min(needed, rules.layout_most if by_start else rules.most)
     return rules.without_control
 
 

@@ -1,0 +1,195 @@
+"""Measure how alike the runs of one zygote are: `python bench/starts.py BUILDS [CASE ...] [--starts 20] [--forks 5]`.
+
+BUILDS holds a folder with bin/python for each release. Every case is run in many freshly started zygotes, with several
+forks in each; the ways of preparing a fork's heap (ARMS) take turns within each start. From the hits of each start
+follow the intra-start correlation (statistics/clusters.py), the design effect, and what a fork is worth. Written to
+bench/starts.csv (a row per case, build, way and start) and bench/starts.json (what follows from it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import random
+import statistics
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+
+from torch_embers.repro import case as cases
+from torch_embers.repro import shipped_matrix
+from torch_embers.run.verdict import USABLE, observe
+from torch_embers.sandbox import doctor
+from torch_embers.sandbox.runner import Attempt, Runner
+from torch_embers.statistics.clusters import design_effect, intraclass_correlation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch_embers.repro.case import Case
+
+OUT = Path(__file__).parent / "starts"
+COLUMNS = ("case", "build", "way", "start", "forks", "hits", "seen")
+MEMORY = 4 << 30
+RESAMPLES = 2_000
+"""Bootstrap samples of starts for the interval of a correlation."""
+
+_SEEDED = "import ctypes, os, random\n_r = random.Random(os.environ['EMBERS_SEED'])\n_c = ctypes.CDLL(None)\n"
+_FILLED = "_c.mallopt(-6, _r.randrange(1, 256))\n"
+_BLOCKS = (
+    "_c.malloc.restype = ctypes.c_void_p\n_c.free.argtypes = [ctypes.c_void_p]\n"
+    "_b = [_c.malloc(ctypes.c_size_t(int(2 ** _r.uniform(4, 23)))) for _ in range(300)]\n"
+    "[_c.free(b) for b in _b if _r.random() < 0.5]\n"
+)
+ARMS = {
+    "plain": "",
+    "M_PERTURB": _SEEDED + _FILLED,
+    "blocks": _SEEDED + _BLOCKS,
+    "M_PERTURB and blocks": _SEEDED + _FILLED + _BLOCKS,
+}
+"""What a fork does to its heap before the script: fill freed memory by a random byte (M_PERTURB is -6 in glibc);
+300 blocks of 16 bytes to 8 MiB of which half are freed; both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Runs of one case in one zygote, prepared in one way."""
+
+    case: str
+    build: str
+    way: str
+    start: int
+    forks: int
+    hits: int
+    seen: str
+
+
+def prepared(case: Case, way: str) -> str:
+    """The case with what its fork does first, in one line, so that line numbers stay nearly the same."""
+    return f"exec({ARMS[way]!r}, {{}})\n{case.code}" if ARMS[way] else case.code
+
+
+def start_of(runner: Runner, build: str, chosen: Sequence[Case], ways: Sequence[str], start: int, forks: int) -> list[Row]:
+    """Runs of all cases in the runner's present zygote."""
+    attempts, meant = [], {}
+    for fork in range(forks):
+        for case in chosen:
+            for way in ways:
+                key = str(len(attempts))
+                meant[key] = (case, way)
+                seed = 1_000_000 * (1 + ways.index(way)) + 1_000 * start + fork
+                attempts.append(
+                    Attempt(key, prepared(case, way), f"{case.name}.py", seed=seed, timeout=case.timeout,
+                            memory=max(MEMORY, case.memory), threads=case.threads, finalise=case.finalise)
+                )
+    seen: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for result in runner.run(attempts):
+        case, way = meant[result.key]
+        observation = observe(case, result)
+        seen[case.name, way].append((observation.outcome, observation.detail))
+    rows = []
+    for (name, way), outcomes in seen.items():
+        usable = [outcome for outcome, _ in outcomes if outcome in USABLE]
+        kinds = " | ".join(sorted({detail[-60:] for _, detail in outcomes}))
+        rows.append(Row(name, build, way, start, len(usable), usable.count("reproduced"), kinds[:200]))
+    return rows
+
+
+def measure(python: Path, build: str, chosen: Sequence[Case], ways: Sequence[str], starts: int, forks: int) -> Iterator[Row]:
+    """All starts on one build."""
+    with Runner(python, "reviewed", doctor.prove()) as runner:
+        for start in range(starts):
+            yield from start_of(runner, build, chosen, ways, start, forks)
+            runner.restart()
+
+
+def interval(hits: Sequence[int], size: int) -> tuple[float, float] | None:
+    """95 % percentile interval of the correlation, by drawing starts with replacement."""
+    draw = random.Random(0)
+    drawn = [intraclass_correlation(draw.choices(hits, k=len(hits)), size) for _ in range(RESAMPLES)]
+    known = sorted(value for value in drawn if value is not None)
+    return (known[int(0.025 * len(known))], known[int(0.975 * len(known)) - 1]) if len(known) > 100 else None
+
+
+def figures(rows: Sequence[Row]) -> list[dict[str, object]]:
+    """What follows for each case, build and way: rate, correlation, design effect."""
+    groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[row.case, row.build, row.way].append(row)
+    made = []
+    for (case, build, way), members in sorted(groups.items()):
+        size = min(row.forks for row in members)
+        whole = [row.hits for row in members if row.forks == size]
+        runs, hits = sum(row.forks for row in members), sum(row.hits for row in members)
+        if not runs:
+            continue
+        correlation = intraclass_correlation(whole, size)
+        between = interval(whole, size) if correlation is not None else None
+        made.append({
+            "case": case, "build": build, "way": way, "starts": len(members), "forks": size,
+            "hits": hits, "runs": runs, "rate": round(hits / runs, 4),
+            "starts_with_a_hit": sum(row.hits > 0 for row in members),
+            "starts_all_hits": sum(row.hits == row.forks for row in members),
+            "correlation": None if correlation is None else round(correlation, 3),
+            "interval": None if between is None else [round(value, 3) for value in between],
+            "design_effect": None if correlation is None else round(design_effect(correlation, size), 2),
+        })
+    return made
+
+
+def occurring() -> set[tuple[str, str]]:
+    """Cases and releases with a shipped verdict ``occurs``: a clean case says nothing about how hits come in clusters."""
+    return {(row["case"], row["build"]) for row in shipped_matrix.matrix() if row["verdict"] == "occurs"}
+
+
+def chosen_cases(names: Sequence[str], kinds: Sequence[str]) -> list[Case]:
+    """Cases by name, else all on the CPU whose signature has one of these kinds."""
+    shipped = [case for case in cases.shipped() if case.device == "cpu"]
+    if names:
+        return [case for case in shipped if case.name in names]
+    return [case for case in shipped if any(signature.kind in kinds for signature in case.signature)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("builds", type=Path)
+    parser.add_argument("cases", nargs="*")
+    parser.add_argument("--starts", type=int, default=20)
+    parser.add_argument("--forks", type=int, default=5)
+    parser.add_argument("--release", action="append", default=[])
+    parser.add_argument("--way", action="append", choices=list(ARMS), default=[])
+    parser.add_argument("--kind", action="append", default=[], help="of signature; signal where left out")
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args()
+    chosen = chosen_cases(options.cases, options.kind or ["signal"])
+    ways = options.way or list(ARMS)
+    releases = sorted((p for p in options.builds.glob("[0-9]*") if (p / "bin/python").exists()), key=lambda p: Version(p.name))
+    began, load, rows, bad = time.monotonic(), [], [], occurring()
+    for folder in releases:
+        if options.release and folder.name not in options.release:
+            continue
+        fitting = [case for case in chosen if (case.name, folder.name) in bad]
+        rows += list(measure(folder / "bin/python", folder.name, fitting, ways, options.starts, options.forks))
+        load.append(os.getloadavg()[0])
+        print(f"{folder.name}: {len(rows):,} rows, load {load[-1]:.1f}", flush=True)
+        with options.out.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+            writer.writerows([getattr(row, name) for name in COLUMNS] for row in rows)
+    report = {
+        "date": datetime.now(UTC).date().isoformat(), "cores": os.cpu_count(), "load": round(statistics.mean(load), 1),
+        "minutes": round((time.monotonic() - began) / 60, 1), "starts": options.starts, "forks": options.forks,
+        "cases": figures(rows),
+    }
+    options.out.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
