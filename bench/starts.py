@@ -15,8 +15,9 @@ import os
 import random
 import statistics
 import time
+import tomllib
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from torch_embers.repro.case import Case
 
 OUT = Path(__file__).parent / "starts"
-COLUMNS = ("case", "build", "way", "start", "forks", "hits", "seen")
+VARIANTS = Path(__file__).parent / "starts.toml"
+COLUMNS = ("case", "build", "way", "start", "forks", "hits", "order", "seen")
 MEMORY = 4 << 30
 RESAMPLES = 2_000
 """Bootstrap samples of starts for the interval of a correlation."""
@@ -68,6 +70,8 @@ class Row:
     start: int
     forks: int
     hits: int
+    order: str
+    """One letter for each fork in turn: X for a hit, a dot for a clean run, a question mark for no evidence."""
     seen: str
 
 
@@ -97,8 +101,9 @@ def start_of(runner: Runner, build: str, chosen: Sequence[Case], ways: Sequence[
     rows = []
     for (name, way), outcomes in seen.items():
         usable = [outcome for outcome, _ in outcomes if outcome in USABLE]
+        order = "".join({"reproduced": "X", "not_reproduced": "."}.get(outcome, "?") for outcome, _ in outcomes)
         kinds = " | ".join(sorted({detail[-60:] for _, detail in outcomes}))
-        rows.append(Row(name, build, way, start, len(usable), usable.count("reproduced"), kinds[:200]))
+        rows.append(Row(name, build, way, start, len(usable), usable.count("reproduced"), order, kinds[:200]))
     return rows
 
 
@@ -149,6 +154,23 @@ def occurring() -> set[tuple[str, str]]:
     return {(row["case"], row["build"]) for row in shipped_matrix.matrix() if row["verdict"] == "occurs"}
 
 
+def variants() -> list[Case]:
+    """Cases with smaller damage, of bench/starts.toml.
+
+    Raises:
+        SystemExit: a case does not hold the text that is to be replaced.
+    """
+    by_name = {case.name: case for case in cases.shipped()}
+    made = []
+    for entry in tomllib.loads(VARIANTS.read_text(encoding="utf-8"))["variant"]:
+        case = by_name[entry["case"]]
+        if entry["text"] not in case.code:
+            raise SystemExit(f"{VARIANTS.name}: {case.name} does not hold {entry['text']!r}")
+        code = case.code.replace(entry["text"], entry["by"])
+        made.append(replace(case, name=f"{case.name}, {entry['text']} -> {entry['by']}", code=code))
+    return made
+
+
 def chosen_cases(names: Sequence[str], kinds: Sequence[str]) -> list[Case]:
     """Cases by name, else all on the CPU whose signature has one of these kinds."""
     shipped = [case for case in cases.shipped() if case.device == "cpu"]
@@ -166,16 +188,17 @@ def main() -> None:
     parser.add_argument("--release", action="append", default=[])
     parser.add_argument("--way", action="append", choices=list(ARMS), default=[])
     parser.add_argument("--kind", action="append", default=[], help="of signature; signal where left out")
+    parser.add_argument("--variants", action="store_true", help="the cases of bench/starts.toml")
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
-    chosen = chosen_cases(options.cases, options.kind or ["signal"])
+    chosen = variants() if options.variants else chosen_cases(options.cases, options.kind or ["signal"])
     ways = options.way or list(ARMS)
     releases = sorted((p for p in options.builds.glob("[0-9]*") if (p / "bin/python").exists()), key=lambda p: Version(p.name))
     began, load, rows, bad = time.monotonic(), [], [], occurring()
     for folder in releases:
         if options.release and folder.name not in options.release:
             continue
-        fitting = [case for case in chosen if (case.name, folder.name) in bad]
+        fitting = [case for case in chosen if (case.name.partition(",")[0], folder.name) in bad]
         rows += list(measure(folder / "bin/python", folder.name, fitting, ways, options.starts, options.forks))
         load.append(os.getloadavg()[0])
         print(f"{folder.name}: {len(rows):,} rows, load {load[-1]:.1f}", flush=True)
