@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,8 +17,9 @@ import pytest
 from support import FAKE_TORCH, fake_python
 from torch_embers import settings as settings_room
 from torch_embers.builds import install
-from torch_embers.builds.registry import CURRENT, PARTIAL, Build, BuildError, Registry, ask, look
+from torch_embers.builds.registry import CURRENT, PARTIAL, Build, BuildError, Registry, ask, look, processor_of
 from torch_embers.progress import Silent
+from torch_embers.sandbox.inside.facts import _capability
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -299,3 +301,24 @@ def test_what_a_killed_installation_left_is_swept_up(tmp_path: Path) -> None:
 )
 def test_companions_fit_the_release(version: str, packages: list[str]) -> None:
     assert install.companions_of(version) == packages
+
+
+@pytest.mark.parametrize(
+    ("facts", "named"),
+    [
+        ("vendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\n", "AMD EPYC"),
+        ("vendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) Platinum 8481C CPU\n", "Intel(R) Xeon(R) Platinum 8481C CPU"),
+        ("vendor_id\t: AuthenticAMD\nmodel name\t: QEMU Virtual CPU version 2.5+\n", "AMD QEMU Virtual CPU version 2.5+"),
+        ("vendor_id\t: GenuineIntel\n", "Intel"),
+        ("processor\t: 0\nBogoMIPS\t: 243.75\n", ""),
+    ],
+)  # fmt: skip
+def test_the_vendor_of_the_processor_is_always_named(facts: str, named: str) -> None:
+    assert processor_of(facts) == named
+
+
+def test_a_release_before_2_1_names_its_cpu_capability_too() -> None:
+    settings = "PyTorch built with:\n  - GCC 9.3\n  - CPU capability usage: AVX2\n  - Build settings: ...\n"
+    torch = SimpleNamespace(__config__=SimpleNamespace(show=lambda: settings))
+    assert _capability(torch) == "AVX2"
+    assert _capability(SimpleNamespace(__config__=SimpleNamespace(show=lambda: "nothing"))) == ""

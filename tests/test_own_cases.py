@@ -80,7 +80,23 @@ def entry(build: str, verdict: str) -> Entry:
     moment = datetime.fromisoformat("2026-01-01")
     hits = 3 if verdict == "occurs" else 0
     flaky = False
-    return Entry("pt1", "", build, "cpu", verdict, flaky, hits, 4, None, "build", "2.0.1", 3, 3, "", moment)
+    return Entry(
+        "pt1",
+        "",
+        build,
+        "cpu, AMD EPYC, AVX2, Linux 6",
+        verdict,
+        flaky,
+        hits,
+        4,
+        None,
+        "build",
+        "2.0.1",
+        3,
+        3,
+        "",
+        moment,
+    )
 
 
 def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
@@ -93,11 +109,11 @@ def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
 @pytest.mark.parametrize(
     ("verdicts", "line"),
     [
-        (["occurs", "absent", "absent"], "The bug is gone on torch 2.2.2 (0/4 runs of pt1), last seen on 2.0.1, gone since 2.1.2"),
-        (["absent", "occurs", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1), since 2.1.2"),
-        (["occurs", "occurs", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1), on every tested build from 2.0.1"),
-        (["not_seen"] * 3, "The bug was not seen on torch 2.2.2 (0/4 runs of pt1), as on every tested build: nothing here shows that it ever occurred"),
-        (["occurs", "absent", "untestable"], "Cannot be tested on torch 2.2.2 (0/4 runs of pt1)"),
+        (["occurs", "absent", "absent"], "The bug is gone on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2), last seen on 2.0.1, gone since 2.1.2"),
+        (["absent", "occurs", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1 on cpu, AMD EPYC, AVX2), since 2.1.2"),
+        (["occurs", "occurs", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1 on cpu, AMD EPYC, AVX2), on every tested build from 2.0.1"),
+        (["not_seen"] * 3, "The bug was not seen on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2), as on every tested build: nothing here shows that it ever occurred"),
+        (["occurs", "absent", "untestable"], "Cannot be tested on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2)"),
         ([], "Not run yet: `embers run 1`"),
     ],
 )  # fmt: skip

@@ -284,7 +284,7 @@ def play(one: Batch, outcome: Any, rules: Rules = RULES) -> int:
         one.begin_turn()
         before = len(one.seen)
         while one.wants(turn, rules):
-            one.seen.append(Observation(outcome(), None, ""))
+            one.take(Observation(outcome(), None, ""), rules)
         used += len(one.seen) > before
     return used
 
@@ -310,21 +310,40 @@ def test_clean_runs_are_as_many_as_planned_and_spread_over_three_zygotes() -> No
 
 
 @pytest.mark.parametrize(("hits", "starts"), [(10, 4), (9, 5), (5, 19), (2, RULES.layout_most)])
-def test_each_start_counts_once_where_a_failure_depends_on_the_layout_of_memory(hits: int, starts: int) -> None:
+def test_fresh_starts_are_counted_where_a_failure_depends_on_the_layout_of_memory(hits: int, starts: int) -> None:
     one = new_batch(case_of(signature=["SIGSEGV", "SIGABRT"]), Control("build", "old", hits, 10))
     assert play(one, lambda: "not_reproduced") == starts
+    assert one.made == starts * RULES.layout_forks
     made = one.decide(RULES)
     assert made.runs == starts
     assert made.detectable_rate == detectable_rate(starts, RULES)
     assert made.verdict == ("absent" if starts < RULES.layout_most else "not_seen")
 
 
-def test_a_control_of_such_a_failure_takes_as_many_starts_as_runs_and_a_hit_three() -> None:
+def test_a_start_is_a_hit_where_one_of_its_forks_hits() -> None:
+    outcomes = iter(["not_reproduced", "not_reproduced", "reproduced", "reproduced", "not_reproduced", "reproduced"])
+    one = new_batch(case_of(signature="SIGSEGV"))
+    assert play(one, lambda: next(outcomes)) == 3
+    assert (one.decide(RULES).hits, one.decide(RULES).runs, one.made) == (3, 3, 6)
+
+
+def test_a_control_of_such_a_failure_takes_as_many_starts_as_runs() -> None:
     control = Batch(case_of(signature="SIGSEGV"), BUILD, "env", 0)
     control.plan_control(RULES)
-    assert play(control, lambda: "reproduced") == RULES.control_batch == len(control.seen)
+    assert play(control, lambda: "reproduced") == RULES.control_batch == len(control.seen) == control.made
+
+
+def test_starts_that_were_cut_short_do_not_count_when_a_batch_goes_on() -> None:
     one = new_batch(case_of(signature="SIGSEGV"))
-    assert play(one, lambda: "reproduced") == 3 == len(one.seen)
+    clean, hit = Observation("not_reproduced", None, ""), Observation("reproduced", None, "")
+    one.recall([("a", clean), ("b", clean), ("a", clean), ("c", hit), ("a", clean), ("", clean)], RULES)
+    assert one.made == 6
+    assert [seen.outcome for seen in one.seen] == ["not_reproduced", "reproduced"]
+    one.recall([("", clean)] * 7, RULES)
+    assert len(one.seen) == 2
+    other = new_batch()
+    other.recall([("a", clean), ("a", hit)], RULES)
+    assert len(other.seen) == 2
 
 
 def test_what_cannot_run_is_asked_once_per_zygote() -> None:

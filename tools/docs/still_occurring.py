@@ -126,10 +126,11 @@ def _verdict_cells(row: Mapping[str, str], since: str) -> tuple[str, ...]:
         "build": f"{row['control_k']}/{row['control_n']} on {row['control_build']}",
         "planted": "injected fault: shows only that the check can fail",
     }
-    return since, f"{row['k']}/{row['n']}", controls.get(row["control"], "none"), cell(row["detail"])
+    machine = row["environment"].partition(", ")[2].rpartition(", ")[0]
+    return since, f"{row['k']}/{row['n']}", machine, controls.get(row["control"], "none"), cell(row["detail"])
 
 
-_VERDICT_HEADINGS = ("since", "k/n:", "control", "what was seen")
+_VERDICT_HEADINGS = ("since", "k/n:", "processor", "control", "what was seen")
 
 
 def _closed(pairs: Sequence[_Pair]) -> str:

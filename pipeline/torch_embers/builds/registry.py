@@ -395,10 +395,25 @@ def environment_key(columns: Iterable[tuple[str, object]]) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+def environment_text(columns: Mapping[str, object]) -> str:
+    """An environment in one line: device, processor with its vendor, CPU capability, system; as run/matrix.sql has it."""
+    return ", ".join(str(columns[name]) for name in ("device", "processor", "capability", "system") if columns[name])
+
+
+def processor_of(facts: str) -> str:
+    """Model of the processor from the text of /proc/cpuinfo, with its vendor; empty where it names none.
+
+    Another vendor's kernels may round otherwise or take other paths; virtual machines often hide the model.
+    """
+    named = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in facts.splitlines())}
+    model, vendor = named.get("model name", ""), named.get("vendor_id", "")
+    vendor = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}.get(vendor, vendor)
+    return model if vendor.lower() in model.lower() else f"{vendor} {model}".strip()
+
+
 def _processor() -> str:
-    """Model of the processor."""
+    """Model of the processor of this machine."""
     with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
+        if found := processor_of(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")):
+            return found
     return platform.processor() or platform.machine()

@@ -2,7 +2,8 @@
 
 The runs of a batch are spread over several freshly started zygotes (turns). A hit is confirmed in another zygote, so
 that one odd process does not make a verdict; clean runs go on until there are as many as were planned before the first.
-Where a failure depends on the layout of memory, each turn makes one run.
+Where a failure depends on the layout of memory, a fresh start is the unit: its forks count as one run, a hit where one
+of them hits.
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from torch_embers.run.verdict import Control, Decision, Observation, Rules, decide, planned, shares
+from torch_embers.run.verdict import (
+    Control,
+    Decision,
+    Observation,
+    Rules,
+    decide,
+    of_start,
+    planned,
+    shares,
+    start_is_over,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -33,9 +44,9 @@ class Batch:
     Attributes:
         number: of the batch; a new one starts from nothing.
         is_control: whether it measures the hit rate, rather than looking for a hit.
-        seen: what the runs showed, in order.
+        seen: what the runs showed, in order; where fresh starts are counted, what each start showed.
         injected: what the runs with an injected fault showed.
-        uncounted: stored runs of this batch that do not count: further forks of a start where each start counts once.
+        made: runs of this batch that were made, those of earlier sessions with them.
     """
 
     case: Case
@@ -47,8 +58,9 @@ class Batch:
     planned: int = 0
     seen: list[Observation] = field(default_factory=list)
     injected: list[Observation] = field(default_factory=list)
-    uncounted: int = 0
+    made: int = 0
     _turn_start: int = 0
+    _forks: list[Observation] = field(default_factory=list)
 
     @property
     def profile(self) -> str:
@@ -71,9 +83,33 @@ class Batch:
     def begin_turn(self) -> None:
         """A fresh zygote takes over."""
         self._turn_start = len(self.seen)
+        self._forks = []
+
+    def take(self, observation: Observation, rules: Rules) -> None:
+        """Add what a run showed."""
+        self.made += 1
+        self._forks.append(observation)
+        if rules.by_start(self.case) and len(self._forks) > 1:
+            self.seen[-1] = of_start(self._forks)
+        else:
+            self.seen.append(observation)
+
+    def recall(self, runs: Sequence[tuple[str, Observation]], rules: Rules) -> None:
+        """Take over runs of an earlier session, each with its zygote; starts that were cut short do not count."""
+        self.made = len(runs)
+        if not rules.by_start(self.case):
+            self.seen = [observation for _, observation in runs]
+            return
+        starts: dict[str, list[Observation]] = {}
+        for place, (zygote, observation) in enumerate(runs):
+            # without a zygote each run was a start of its own; as many of them are taken together
+            starts.setdefault(zygote or f"{place // rules.layout_forks}", []).append(observation)
+        self.seen = [of_start(forks) for forks in starts.values() if start_is_over(forks, rules)]
 
     def is_settled(self, rules: Rules) -> bool:
         """Whether no further run is wanted."""
+        if self._is_amid_start(rules):
+            return False
         hits = self._hits()
         if not hits and sum(o.outcome == "timeout" for o in self.seen) >= rules.most_timeouts:
             return True
@@ -91,7 +127,7 @@ class Batch:
             return False
         own = self.seen[self._turn_start :]
         if rules.by_start(self.case):
-            return not own
+            return not own or self._is_amid_start(rules)
         is_last = turn >= rules.zygotes - 1
         if not is_last and len(self.seen) >= sum(shares(self.planned, rules.zygotes)[: turn + 1]):
             return False
@@ -115,6 +151,9 @@ class Batch:
     def as_control(self) -> Control:
         """What a control batch showed."""
         return Control("build", self.build.identity, self._hits(), len(self.seen))
+
+    def _is_amid_start(self, rules: Rules) -> bool:
+        return rules.by_start(self.case) and bool(self._forks) and not start_is_over(self._forks, rules)
 
     def _hits(self) -> int:
         return _count(self.seen)

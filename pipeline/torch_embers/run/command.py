@@ -70,12 +70,14 @@ class RunSummary:
         gone: open items of which no case occurs on the newest of these builds, though one did on an older build.
         alive: issues closed as fixed of which the report's own case occurs on the newest of these builds.
         closed: other closed items of which a case occurs there: declined, for an unknown reason, by a sibling only.
+        places: where the verdicts were reached: device, processor, CPU capability and system.
     """
 
     counts: dict[str, int]
     gone: Sequence[str]
     alive: Sequence[str]
     closed: Sequence[str]
+    places: Sequence[str] = ()
 
 
 def chosen_builds(builds: Registry, names: Sequence[str]) -> list[Build]:
@@ -192,7 +194,8 @@ def summary(store: Store, cells: Sequence[Cell]) -> RunSummary:
     alive = {key for key in same if key in items and items[key].was_fixed}
     closed = {key for key in occurs - alive if key in items and items[key].state == "closed"}
     gone = {key for key in absent if key in items and items[key].state == "open"}
-    return RunSummary(dict(counts), *([f"{repo}#{n}" for repo, n in sorted(keys)] for keys in (gone, alive, closed)))
+    named = ([f"{repo}#{n}" for repo, n in sorted(keys)] for keys in (gone, alive, closed))
+    return RunSummary(dict(counts), *named, sorted({cell.place for cell in cells}))
 
 
 def run_recheck(

@@ -138,10 +138,11 @@ class Executor:
     def _without_outdated(
         self, request: SweepRequest, known: Mapping[tuple[str, str], Cell]
     ) -> dict[tuple[str, str], Cell]:
-        """The known verdicts, but for those that count forks of one start where each start counts once, and for bugs
-        that were not seen when no build was known to show them, and now one is.
+        """The known verdicts that still hold.
+
+        Others count forks where fresh starts count, or did not see a bug before a build was known that shows it.
         """
-        starts = self.ledger.starts(known)
+        starts = self.ledger.starts(known, self._rules)
         known = {
             key: cell
             for key, cell in known.items()
@@ -257,9 +258,11 @@ class Executor:
         for result in runner.run(attempts.values(), jobs):
             batch = wave[int(result.key)]
             observation = observe(batch.case, result)
-            kept = batch.injected if inject else batch.seen
-            kept.append(observation)
-            number = len(kept) - 1 + (0 if inject else batch.uncounted)
+            if inject:
+                batch.injected.append(observation)
+            else:
+                batch.take(observation, self._rules)
+            number = (len(batch.injected) if inject else batch.made) - 1
             self.ledger.keep(batch, attempts[result.key], result, observation, number)
             if not inject and len(batch.seen) <= batch.planned:
                 self._progress.advanced(1)
@@ -290,7 +293,7 @@ def _attempt(key: str, batch: Batch, turn: int, *, inject: bool) -> Attempt:
         key=key,
         code=case.code,
         name=f"{case.name}.py",
-        seed=1_000_000 * batch.number + 1_000 * turn + len(batch.seen),
+        seed=1_000_000 * batch.number + 1_000 * turn + (len(batch.injected) if inject else batch.made),
         timeout=case.timeout,
         memory=max(LEAST_MEMORY, case.memory),
         threads=case.threads,

@@ -165,8 +165,8 @@ def headline(report: ItemReport) -> str:
     newest = builds_of(verdicts)[-1]
     order = list(_WORDS)
     entry = min((e for e in verdicts if e.build == newest), key=lambda e: order.index(e.verdict))
-    line = f"{_WORDS[entry.verdict]} on torch {newest} ({entry.k}/{entry.n} runs of {entry.case})"
-    if entry.provenance != OWN:  # old builds do not name the capability, so one machine has two environments
+    line = f"{_WORDS[entry.verdict]} on torch {newest} ({entry.k}/{entry.n} runs of {entry.case} on {entry.machine})"
+    if entry.provenance != OWN:  # old builds use a lower capability, so one machine has two environments
         history = [e for e in report.verdicts if e.case == entry.case and e.provenance == entry.provenance]
         return f"{line}{_since(history)}; {entry.provenance} verdict"
     return line + _since([e for e in verdicts if e.case == entry.case and e.environment == entry.environment])

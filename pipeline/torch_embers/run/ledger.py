@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.builds.registry import environment_key, environment_of
+from torch_embers.builds.registry import environment_key, environment_of, environment_text
 from torch_embers.normalize import now_utc
 from torch_embers.oracles.signature import Signature
 from torch_embers.run.verdict import Control, Decision, Observation
@@ -42,10 +42,14 @@ SELECT case_hash, environment, planted, outcome, signature, detail, zygote FROM 
 WHERE build = $build AND batch = $batch AND ($since IS NULL OR ran_at >= $since) ORDER BY attempt
 """
 _STARTS = """
-SELECT case_hash, build, environment, batch, count(DISTINCT zygote) FILTER (zygote <> '') + count_if(zygote = '')
-FROM runs WHERE NOT planted GROUP BY ALL
+SELECT case_hash, build, environment, batch, sum(CASE WHEN zygote = '' THEN forks // $forks ELSE 1 END)
+FROM (
+    SELECT case_hash, build, environment, batch, zygote, count(*) AS forks FROM runs WHERE NOT planted GROUP BY ALL
+    HAVING count(*) >= $forks OR bool_or(outcome <> 'not_reproduced')
+)
+GROUP BY ALL
 """
-"""Fresh starts of a batch; a run without a zygote was one of its own."""
+"""Fresh starts of a batch that were not cut short; runs without a zygote were starts of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +75,15 @@ class Cell:
             "items": [f"{repo}#{number}" for repo, number in self.case.issues],
             "build": self.build.name,
             "version": self.build.version,
+            "environment": self.place,
             **self.decided(),
             "fresh": self.fresh,
         }
+
+    @property
+    def place(self) -> str:
+        """Device, processor, CPU capability and system on which it was reached."""
+        return environment_text(environment_of(self.build, self.case.threads))
 
     def decided(self) -> dict[str, Any]:
         """What the verdict says, by the names of the columns of ``verdicts``."""
@@ -157,21 +167,23 @@ class Ledger:
             ).fetchall()
         return self.last_batch() + 1 if batch is None else int(batch)
 
-    def starts(self, cells: Mapping[tuple[str, str], Cell]) -> dict[tuple[str, str], int]:
+    def starts(self, cells: Mapping[tuple[str, str], Cell], rules: Rules) -> dict[tuple[str, str], int]:
         """Fresh starts that verdicts rest on, by case hash and build identity; those without stored runs are left out.
 
         Args:
             cells: the verdicts, by case hash and build identity.
+            rules: say how many forks make a start.
         """
         with self._store.read() as connection:
-            counted = {tuple(row[:4]): int(row[4]) for row in connection.execute(_STARTS).fetchall()}
-        found = {key: counted.get((*key, cell.environment, cell.batch)) for key, cell in cells.items()}
-        return {key: starts for key, starts in found.items() if starts is not None}
+            found = connection.execute(_STARTS, {"forks": rules.layout_forks}).fetchall()
+        counted = {tuple(row[:4]): int(row[4]) for row in found}
+        own = {key: counted.get((*key, cell.environment, cell.batch)) for key, cell in cells.items()}
+        return {key: starts for key, starts in own.items() if starts is not None}
 
     def recall(self, build: Build, batches: Sequence[Batch], since: datetime | None, rules: Rules) -> None:
         """Give the batches of one build the runs that an interrupted sweep has stored, none from before ``since``.
 
-        Where each start counts once, further runs of the same zygote are left out.
+        Where fresh starts are counted, those that were cut short are left out.
         """
         for number in {batch.number for batch in batches}:
             with self._store.read() as connection:
@@ -184,8 +196,7 @@ class Ledger:
             for batch in batches:
                 if batch.number == number:
                     own = stored[batch.case.hash, batch.environment, False]
-                    batch.seen = _one_of_each_start(own) if rules.by_start(batch.case) else [seen for _, seen in own]
-                    batch.uncounted = len(own) - len(batch.seen)
+                    batch.recall(own, rules)
                     batch.injected = [seen for _, seen in stored[batch.case.hash, batch.environment, True]]
 
     def keep(self, batch: Batch, attempt: Attempt, result: RunResult, seen: Observation, number: int) -> None:
@@ -236,17 +247,6 @@ class Ledger:
                 rows.append(connection, "verdicts", self._verdicts)
             self._runs, self._verdicts = [], []
         self._committed = time.monotonic()
-
-
-def _one_of_each_start(runs: Iterable[tuple[str, Observation]]) -> list[Observation]:
-    """The first run of each zygote; a run without one was a start of its own."""
-    seen: set[str] = set()
-    kept = []
-    for zygote, observation in runs:
-        if not zygote or zygote not in seen:
-            kept.append(observation)
-        seen.add(zygote)
-    return kept
 
 
 def _signature(text: str | None) -> Signature | None:

@@ -70,6 +70,11 @@ class Entry:
         return noticed if self.control == "planted" else "none"
 
     @property
+    def machine(self) -> str:
+        """Device, processor and its capability: the environment without its system, which stands last."""
+        return self.environment.rpartition(", ")[0] or self.environment
+
+    @property
     def place(self) -> str:
         """Where it was reached, as people read it."""
         return self.environment if self.provenance == OWN else f"{self.provenance}, on {self.environment}"
@@ -158,7 +163,7 @@ def as_junit(verdicts: Sequence[Entry], name: str = "embers") -> bytes:
         )
         for entry in own:
             case = ET.SubElement(suite, "testcase", classname=_xml(entry.issue), name=_xml(entry.case))
-            said = f"{entry.verdict} {entry.k}/{entry.n}, control {entry.shown_control}"
+            said = f"{entry.verdict} {entry.k}/{entry.n}, control {entry.shown_control}, on {entry.place}"
             if entry in failed:
                 ET.SubElement(case, "failure", message=_xml(said)).text = _xml(entry.detail)
             elif entry in skipped:

@@ -60,7 +60,7 @@ class Change:
     """A status that is not what it was.
 
     Attributes:
-        evidence: one line per case: verdict, k/n, control, detectable rate.
+        evidence: one line per case: verdict, k/n, control, detectable rate, processor and its capability.
     """
 
     repo: str
@@ -209,7 +209,7 @@ def _changes(
     for cell in cells:
         if cell.build.identity == reference.identity:
             for repo, number in cell.case.issues:
-                evidence[repo, number, cell.case.device].append(evidence_line(cell))
+                evidence[repo, number, cell.case.device].append(f"{evidence_line(cell)}, on {cell.place}")
     unknown = Tracked(None)
     return [
         Change(*key[:2], items.get(key[:2], unknown).title, key[2], status, previous.get(key), tuple(evidence[key]))

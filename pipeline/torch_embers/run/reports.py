@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from torch_embers.builds.registry import environment_of, environment_text
 from torch_embers.errors import InputError
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
@@ -67,6 +68,7 @@ def as_table(result: Recheck) -> dict[str, Any]:
     return {
         "made_at": result.made_at,
         "reference": result.reference.identity,
+        "environment": _place(result),
         "counts": dict(sorted(result.counts.items())),
         "verdicts_reached": result.fresh,
         "false_absences_expected_at_most": result.false_expected,
@@ -90,7 +92,7 @@ def markdown(result: Recheck) -> str:
     lines = [
         f"# Re-check against PyTorch {escaped(result.reference.version)}",
         "",
-        f"{result.made_at}, {escaped(result.reference.identity)}",
+        f"{result.made_at}, {escaped(result.reference.identity)}, on {escaped(_place(result))}",
     ]
     for status in ANNOUNCED:
         own = [change for change in result.news if change.status == status]
@@ -104,6 +106,11 @@ def markdown(result: Recheck) -> str:
     lines += ["", "| status | items |", "| --- | --- |"]
     lines += [f"| {status} | {count} |" for status, count in sorted(result.counts.items())]
     return "\n".join(lines) + "\n"
+
+
+def _place(result: Recheck) -> str:
+    """Device, processor, CPU capability and system: another processor may give other verdicts."""
+    return environment_text(environment_of(result.reference, 1))
 
 
 def _entry(change: Change) -> list[str]:

@@ -108,6 +108,8 @@ def print_summary(done: RunSummary) -> None:
     out = stdout()
     counted = ", ".join(f"{count} {verdict}" for verdict, count in sorted(done.counts.items()))
     out.print(f"\n{sum(done.counts.values())} verdicts: {counted or 'none'}")
+    for place in done.places:
+        out.print(f"measured on {plain(place)}")
     if done.gone:
         out.print(f"open items that do not occur any more ({len(done.gone)}): {plain(' '.join(done.gone))}")
     if done.alive:

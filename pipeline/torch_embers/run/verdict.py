@@ -72,12 +72,13 @@ class Rules(Explained):
     most_timeouts: int = Field(gt=0)
     confirmations: int = Field(ge=0)
     layout_kinds: tuple[str, ...]
+    layout_forks: int = Field(gt=0)
     layout_most: int = Field(gt=0)
 
     def by_start(self, case: Case) -> bool:
         """Whether a failure of the case depends on what lies where in memory.
 
-        Forks of one zygote share that, so only one run of each fresh start counts.
+        Forks of one zygote share that, so a fresh start with all its forks counts as one run.
         """
         return any(signature.kind in self.layout_kinds for signature in case.signature)
 
@@ -232,6 +233,16 @@ def shares(runs: int, rounds: int) -> list[int]:
     return [runs // rounds + (place < runs % rounds) for place in range(rounds)]
 
 
+def start_is_over(runs: Sequence[Observation], rules: Rules) -> bool:
+    """Whether a fresh start has shown what it can: a run that was not clean, or as many clean ones as it makes."""
+    return len(runs) >= rules.layout_forks or any(run.outcome != "not_reproduced" for run in runs)
+
+
+def of_start(runs: Sequence[Observation]) -> Observation:
+    """What a fresh start says as a whole: the first run that was not clean, else the first."""
+    return next((run for run in runs if run.outcome != "not_reproduced"), runs[0])
+
+
 # ---- many runs -----------------------------------------------------------------------------------------------------
 
 
@@ -271,7 +282,7 @@ def planned(control: Control, rules: Rules, *, by_start: bool = False) -> int:
     Args:
         control: what it showed.
         rules: the numbers.
-        by_start: whether each of these runs needs a fresh start.
+        by_start: whether fresh starts are counted.
     """
     if control.kind == "build":
         needed = runs_needed(control.hits, control.runs, rules)

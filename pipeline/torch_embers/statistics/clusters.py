@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
 
 def intraclass_correlation(hits: Sequence[int], size: int) -> float | None:
-    """How alike the outcomes within a cluster are: 1 where each cluster is all hits or none, about 0 where they differ
-    no less than outcomes of different clusters; below 0 where they differ more.
+    """How alike the outcomes within a cluster are, at most 1.
+
+    It is 1 where each cluster is all hits or none, about 0 where outcomes of one cluster differ as much as those of
+    different ones, and below 0 where they differ more.
 
     Args:
         hits: hits of each cluster.

@@ -25,7 +25,7 @@ def identity() -> Dict[str, object]:
         "compiled_for": "cuda " + str(cuda) if cuda else ("rocm " + str(hip) if hip else "cpu"),
         "python": platform.python_version(),
         "platform": sys.platform + "-" + platform.machine(),
-        "capability": str(cpu.get_cpu_capability()) if hasattr(cpu, "get_cpu_capability") else "",
+        "capability": str(cpu.get_cpu_capability()) if hasattr(cpu, "get_cpu_capability") else _capability(torch),
         "devices": devices,
         "device_name": "",
         "driver": "",
@@ -45,6 +45,15 @@ def identity() -> Dict[str, object]:
     except Exception as error:
         found["numpy"] = "unusable: " + type(error).__name__
     return found
+
+
+def _capability(torch: Any) -> str:
+    """CPU capability of a release before 2.1, which names it among its settings only."""
+    config: Any = getattr(torch, "__config__", None)
+    for line in str(config.show()).splitlines() if config is not None else ():
+        if "CPU capability usage:" in line:
+            return line.partition("usage:")[2].strip()
+    return ""
 
 
 def _matmul(torch: Any, device: str) -> None:
