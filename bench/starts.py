@@ -13,7 +13,6 @@ import csv
 import json
 import os
 import random
-import statistics
 import time
 import tomllib
 from collections import defaultdict
@@ -29,7 +28,7 @@ from torch_embers.repro import shipped_matrix
 from torch_embers.run.verdict import USABLE, observe
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Attempt, Runner
-from torch_embers.statistics.clusters import design_effect, intraclass_correlation
+from torch_embers.statistics.clusters import design_effect, effective_runs, intraclass_correlation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -80,7 +79,9 @@ def prepared(case: Case, way: str) -> str:
     return f"exec({ARMS[way]!r}, {{}})\n{case.code}" if ARMS[way] else case.code
 
 
-def start_of(runner: Runner, build: str, chosen: Sequence[Case], ways: Sequence[str], start: int, forks: int) -> list[Row]:
+def start_of(
+    runner: Runner, build: str, chosen: Sequence[Case], ways: Sequence[str], start: int, forks: int
+) -> list[Row]:
     """Runs of all cases in the runner's present zygote."""
     attempts, meant = [], {}
     for fork in range(forks):
@@ -90,8 +91,16 @@ def start_of(runner: Runner, build: str, chosen: Sequence[Case], ways: Sequence[
                 meant[key] = (case, way)
                 seed = 1_000_000 * (1 + ways.index(way)) + 1_000 * start + fork
                 attempts.append(
-                    Attempt(key, prepared(case, way), f"{case.name}.py", seed=seed, timeout=case.timeout,
-                            memory=max(MEMORY, case.memory), threads=case.threads, finalise=case.finalise)
+                    Attempt(
+                        key,
+                        prepared(case, way),
+                        f"{case.name}.py",
+                        seed=seed,
+                        timeout=case.timeout,
+                        memory=max(MEMORY, case.memory),
+                        threads=case.threads,
+                        finalise=case.finalise,
+                    )
                 )
     seen: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for result in runner.run(attempts):
@@ -107,7 +116,9 @@ def start_of(runner: Runner, build: str, chosen: Sequence[Case], ways: Sequence[
     return rows
 
 
-def measure(python: Path, build: str, chosen: Sequence[Case], ways: Sequence[str], starts: int, forks: int) -> Iterator[Row]:
+def measure(
+    python: Path, build: str, chosen: Sequence[Case], ways: Sequence[str], starts: int, forks: int
+) -> Iterator[Row]:
     """All starts on one build."""
     with Runner(python, "reviewed", doctor.prove()) as runner:
         for start in range(starts):
@@ -123,8 +134,17 @@ def interval(hits: Sequence[int], size: int) -> tuple[float, float] | None:
     return (known[int(0.025 * len(known))], known[int(0.975 * len(known)) - 1]) if len(known) > 100 else None
 
 
+def rounded(value: float | None) -> float | None:
+    """Three places."""
+    return None if value is None else round(value, 3)
+
+
 def figures(rows: Sequence[Row]) -> list[dict[str, object]]:
-    """What follows for each case, build and way: rate, correlation, design effect."""
+    """What follows for each case, build and way.
+
+    The correlation within starts says what forks of one start are worth. The one by fork (all first forks, all second
+    ones, ...) says how alike the starts are: what one fork of each start would be worth.
+    """
     groups: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in rows:
         groups[row.case, row.build, row.way].append(row)
@@ -135,17 +155,31 @@ def figures(rows: Sequence[Row]) -> list[dict[str, object]]:
         runs, hits = sum(row.forks for row in members), sum(row.hits for row in members)
         if not runs:
             continue
-        correlation = intraclass_correlation(whole, size)
-        between = interval(whole, size) if correlation is not None else None
-        made.append({
-            "case": case, "build": build, "way": way, "starts": len(members), "forks": size,
-            "hits": hits, "runs": runs, "rate": round(hits / runs, 4),
-            "starts_with_a_hit": sum(row.hits > 0 for row in members),
-            "starts_all_hits": sum(row.hits == row.forks for row in members),
-            "correlation": None if correlation is None else round(correlation, 3),
-            "interval": None if between is None else [round(value, 3) for value in between],
-            "design_effect": None if correlation is None else round(design_effect(correlation, size), 2),
-        })
+        orders = [row.order for row in members if row.forks == size == len(row.order)]
+        by_fork = [sum(order[fork] == "X" for order in orders) for fork in range(size)]
+        alike = intraclass_correlation(whole, size)
+        alike_by_fork = intraclass_correlation(by_fork, len(orders)) if orders else None
+        between = interval(whole, size) if alike is not None else None
+        made.append(
+            {
+                "case": case,
+                "build": build,
+                "way": way,
+                "starts": len(members),
+                "forks": size,
+                "hits": hits,
+                "runs": runs,
+                "correlation": rounded(alike),
+                "interval": None if between is None else [rounded(value) for value in between],
+                "design_effect": None if alike is None else round(design_effect(alike, size), 2),
+                "worth": None if alike is None else round(effective_runs(runs, alike, size), 1),
+                "hits_by_fork": by_fork,
+                "correlation_by_fork": rounded(alike_by_fork),
+                "starts_with_a_hit_in_the_first": [
+                    sum("X" in order[: fork + 1] for order in orders) for fork in range(size)
+                ],
+            }
+        )
     return made
 
 
@@ -189,29 +223,53 @@ def main() -> None:
     parser.add_argument("--way", action="append", choices=list(ARMS), default=[])
     parser.add_argument("--kind", action="append", default=[], help="of signature; signal where left out")
     parser.add_argument("--variants", action="store_true", help="the cases of bench/starts.toml")
+    parser.add_argument("--again", action="store_true", help="only compute the figures of the rows in --out anew")
     parser.add_argument("--out", type=Path, default=OUT)
     options = parser.parse_args()
     chosen = variants() if options.variants else chosen_cases(options.cases, options.kind or ["signal"])
     ways = options.way or list(ARMS)
-    releases = sorted((p for p in options.builds.glob("[0-9]*") if (p / "bin/python").exists()), key=lambda p: Version(p.name))
-    began, load, rows, bad = time.monotonic(), [], [], occurring()
+    rows, conditions = earlier(options.out)
+    places = (path for path in options.builds.glob("[0-9]*") if (path / "bin/python").exists())
+    releases = [] if options.again else sorted(places, key=lambda path: Version(path.name))
+    bad = occurring()
     for folder in releases:
         if options.release and folder.name not in options.release:
             continue
+        began = time.monotonic()
         fitting = [case for case in chosen if (case.name.partition(",")[0], folder.name) in bad]
-        rows += list(measure(folder / "bin/python", folder.name, fitting, ways, options.starts, options.forks))
-        load.append(os.getloadavg()[0])
-        print(f"{folder.name}: {len(rows):,} rows, load {load[-1]:.1f}", flush=True)
-        with options.out.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            writer.writerows([getattr(row, name) for name in COLUMNS] for row in rows)
-    report = {
-        "date": datetime.now(UTC).date().isoformat(), "cores": os.cpu_count(), "load": round(statistics.mean(load), 1),
-        "minutes": round((time.monotonic() - began) / 60, 1), "starts": options.starts, "forks": options.forks,
-        "cases": figures(rows),
-    }
-    options.out.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        made = list(measure(folder / "bin/python", folder.name, fitting, ways, options.starts, options.forks))
+        rows = [row for row in rows if row.build != folder.name] + made
+        conditions[folder.name] = {
+            "date": datetime.now(UTC).date().isoformat(),
+            "cores": os.cpu_count(),
+            "load": round(os.getloadavg()[2], 1),
+            "minutes": round((time.monotonic() - began) / 60, 1),
+        }
+        print(f"{folder.name}: {len(made):,} rows, {conditions[folder.name]}", flush=True)
+        save(options.out, rows, conditions)
+    save(options.out, rows, conditions)
+
+
+def earlier(out: Path) -> tuple[list[Row], dict[str, object]]:
+    """Rows and conditions of an earlier call: a build that is measured now replaces its rows."""
+    if not out.with_suffix(".csv").exists():
+        return [], {}
+    with out.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+        rows = [
+            Row(**{**row, "start": int(row["start"]), "forks": int(row["forks"]), "hits": int(row["hits"])})
+            for row in csv.DictReader(file)
+        ]
+    return rows, json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))["builds"]
+
+
+def save(out: Path, rows: Sequence[Row], conditions: dict[str, object]) -> None:
+    """Write the rows, and what follows from them."""
+    with out.with_suffix(".csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows([getattr(row, name) for name in COLUMNS] for row in rows)
+    report = {"builds": conditions, "cases": figures(rows)}
+    out.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -105,6 +105,8 @@ def blocks() -> dict[str, Callable[[], str]]:
         # running.md, commands/builds.md
         "verdict-numbers": running.verdict_numbers,
         "verdict-runs": running.verdict_runs,
+        "starts": running.starts,
+        "starts-ways": running.starts_ways,
         "excuses": running.excuses,
         "sandbox-limits": running.sandbox_limits,
         "sandbox-environment": running.sandbox_environment,

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
 from torch_embers import resources
 from torch_embers.run import verdict
 
 from .markdown import cell, code, table
+from .places import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def verdict_numbers() -> str:
@@ -16,7 +24,8 @@ def verdict_numbers() -> str:
     for key, value in runs.items():
         if not key.endswith("_reason"):
             stem = max((s for s in reasons if key == s or key.startswith(f"{s}_")), key=len)
-            rows.append((code(key), f"{value:g}", cell(reasons[stem])))
+            shown = ", ".join(value) if isinstance(value, list) else f"{value:g}"
+            rows.append((code(key), shown, cell(reasons[stem])))
     return table(("number", "value:", "why"), rows)
 
 
@@ -38,6 +47,61 @@ def verdict_runs() -> str:
             )
         )
     return table(("control", "rate at least:", "clean runs asked for:", "they would show:", "all of them clean"), rows)
+
+
+def _starts() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((ROOT / "bench" / "starts.json").read_text(encoding="utf-8"))["cases"]
+    return found
+
+
+def starts() -> str:
+    """How alike forks of one start are, and starts: each case with smaller damage, as it is."""
+    rows = [
+        (
+            code(entry["case"]),
+            entry["build"],
+            f"{entry['hits']}/{entry['runs']}",
+            _correlation(entry["correlation"], entry["interval"]),
+            f"{entry['design_effect']:.2f}",
+            f"{entry['worth']:g}",
+            " ".join(str(hits) for hits in entry["hits_by_fork"]),
+            _correlation(entry["correlation_by_fork"]),
+        )
+        for entry in _starts()
+        if entry["way"] == "plain" and entry["correlation"] is not None
+    ]
+    headings = ("case, what is replaced", "build", "hits:", "correlation in a start", "design effect:", "worth:")
+    return table((*headings, "starts with a hit, by fork", "correlation by fork:"), rows)
+
+
+def _correlation(value: float | None, interval: Sequence[float] | None = None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2f}" + (f" ({interval[0]:.2f} to {interval[1]:.2f})" if interval else "")
+
+
+def starts_ways() -> str:
+    """What preparing the heap of a fork does: mean and range over the cases and builds."""
+    by_way: dict[str, list[dict[str, Any]]] = {}
+    for entry in _starts():
+        by_way.setdefault(entry["way"], []).append(entry)
+    rows = []
+    for way, entries in sorted(by_way.items(), key=lambda item: item[0] != "plain"):
+        shares = [entry["hits"] / entry["runs"] for entry in entries]
+        rows.append(
+            (
+                way,
+                str(len(entries)),
+                f"{mean(shares):.2f} ({min(shares):.2f} to {max(shares):.2f})",
+                *(_spread(entries, key) for key in ("correlation", "correlation_by_fork")),
+            )
+        )
+    return table(("way", "cells:", "hit rate", "correlation in a start", "correlation by fork"), rows)
+
+
+def _spread(entries: Sequence[dict[str, Any]], key: str) -> str:
+    known = [entry[key] for entry in entries if entry[key] is not None]
+    return f"{mean(known):.2f} ({min(known):.2f} to {max(known):.2f})"
 
 
 def excuses() -> str:

@@ -396,7 +396,7 @@ def environment_key(columns: Iterable[tuple[str, object]]) -> str:
 
 
 def environment_text(columns: Mapping[str, object]) -> str:
-    """An environment in one line: device, processor with its vendor, CPU capability, system; as run/matrix.sql has it."""
+    """An environment in one line, as run/matrix.sql has it: device, processor with its vendor, capability, system."""
     return ", ".join(str(columns[name]) for name in ("device", "processor", "capability", "system") if columns[name])
 
 

@@ -37,6 +37,10 @@ PROFILES = {"curated": "reviewed", "own": "reviewed", "extracted": "hostile", "s
 """Profile of the sandbox by the origin of a case: only what somebody has read may run without every guarantee."""
 
 
+SEEDS = 1_000
+"""Seeds of a turn."""
+
+
 @dataclass(slots=True)
 class Batch:
     """Runs of one case on one build in one environment.
@@ -94,16 +98,19 @@ class Batch:
         else:
             self.seen.append(observation)
 
-    def recall(self, runs: Sequence[tuple[str, Observation]], rules: Rules) -> None:
-        """Take over runs of an earlier session, each with its zygote; starts that were cut short do not count."""
+    def seed(self, turn: int, place: int) -> int:
+        """Seed of a run: another one for each run, from which its turn can be read."""
+        return 1_000 * SEEDS * self.number + SEEDS * turn + place
+
+    def recall(self, runs: Sequence[tuple[int, Observation]], rules: Rules) -> None:
+        """Take over runs of an earlier session, each with its seed; starts that were cut short do not count."""
         self.made = len(runs)
         if not rules.by_start(self.case):
             self.seen = [observation for _, observation in runs]
             return
-        starts: dict[str, list[Observation]] = {}
-        for place, (zygote, observation) in enumerate(runs):
-            # without a zygote each run was a start of its own; as many of them are taken together
-            starts.setdefault(zygote or f"{place // rules.layout_forks}", []).append(observation)
+        starts: dict[int, list[Observation]] = {}
+        for seed, observation in runs:
+            starts.setdefault(seed // SEEDS, []).append(observation)
         self.seen = [of_start(forks) for forks in starts.values() if start_is_over(forks, rules)]
 
     def is_settled(self, rules: Rules) -> bool:

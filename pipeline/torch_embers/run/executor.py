@@ -142,12 +142,9 @@ class Executor:
 
         Others count forks where fresh starts count, or did not see a bug before a build was known that shows it.
         """
-        starts = self.ledger.starts(known, self._rules)
-        known = {
-            key: cell
-            for key, cell in known.items()
-            if not self._rules.by_start(cell.case) or cell.decision.runs <= starts.get(key, cell.decision.runs)
-        }
+        by_start = {key: cell for key, cell in known.items() if self._rules.by_start(cell.case)}
+        outdated = self.ledger.without_starts(by_start, self._rules)
+        known = {key: cell for key, cell in known.items() if key not in outdated}
         unseen = {cell.case.hash: cell.case for cell in known.values() if lacks_control(cell)}
         served = control_builds(list(unseen.values()), request.controls, self.ledger.seen_bad(unseen))
         return {key: cell for key, cell in known.items() if cell.case.hash not in served or not lacks_control(cell)}
@@ -293,7 +290,7 @@ def _attempt(key: str, batch: Batch, turn: int, *, inject: bool) -> Attempt:
         key=key,
         code=case.code,
         name=f"{case.name}.py",
-        seed=1_000_000 * batch.number + 1_000 * turn + (len(batch.injected) if inject else batch.made),
+        seed=batch.seed(turn, len(batch.injected) if inject else batch.made),
         timeout=case.timeout,
         memory=max(LEAST_MEMORY, case.memory),
         threads=case.threads,

@@ -38,18 +38,15 @@ SELECT case_hash, build, environment, profile, batch, verdict, flaky, k, n, dete
 FROM latest_verdicts WHERE provenance = 'own' AND ($since IS NULL OR decided_at >= $since)
 """
 _RUNS = """
-SELECT case_hash, environment, planted, outcome, signature, detail, zygote FROM runs
+SELECT case_hash, environment, planted, outcome, signature, detail, seed FROM runs
 WHERE build = $build AND batch = $batch AND ($since IS NULL OR ran_at >= $since) ORDER BY attempt
 """
 _STARTS = """
-SELECT case_hash, build, environment, batch, sum(CASE WHEN zygote = '' THEN forks // $forks ELSE 1 END)
-FROM (
-    SELECT case_hash, build, environment, batch, zygote, count(*) AS forks FROM runs WHERE NOT planted GROUP BY ALL
-    HAVING count(*) >= $forks OR bool_or(outcome <> 'not_reproduced')
-)
-GROUP BY ALL
+SELECT case_hash, build, environment, batch, count(DISTINCT CASE WHEN zygote = '' THEN seed::VARCHAR ELSE zygote END),
+       count(*)
+FROM runs WHERE NOT planted GROUP BY ALL
 """
-"""Fresh starts of a batch that were not cut short; runs without a zygote were starts of their own."""
+"""Fresh processes of a batch, and its runs; without a zygote each run is a process of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,18 +164,22 @@ class Ledger:
             ).fetchall()
         return self.last_batch() + 1 if batch is None else int(batch)
 
-    def starts(self, cells: Mapping[tuple[str, str], Cell], rules: Rules) -> dict[tuple[str, str], int]:
-        """Fresh starts that verdicts rest on, by case hash and build identity; those without stored runs are left out.
+    def without_starts(self, cells: Mapping[tuple[str, str], Cell], rules: Rules) -> set[tuple[str, str]]:
+        """Verdicts that count forks although they should count fresh starts, by case hash and build identity.
 
         Args:
-            cells: the verdicts, by case hash and build identity.
-            rules: say how many forks make a start.
+            cells: verdicts that should count starts.
+            rules: say how many forks make a clean start.
         """
         with self._store.read() as connection:
-            found = connection.execute(_STARTS, {"forks": rules.layout_forks}).fetchall()
-        counted = {tuple(row[:4]): int(row[4]) for row in found}
-        own = {key: counted.get((*key, cell.environment, cell.batch)) for key, cell in cells.items()}
-        return {key: starts for key, starts in own.items() if starts is not None}
+            made = {tuple(row[:4]): row[4:] for row in connection.execute(_STARTS).fetchall()}
+        lacking = set()
+        for key, cell in cells.items():
+            processes, runs = made.get((*key, cell.environment, cell.batch), (0, 0))
+            hits, starts = cell.decision.hits, cell.decision.runs
+            if processes < starts or runs < hits + (starts - hits) * rules.layout_forks:
+                lacking.add(key)
+        return lacking
 
     def recall(self, build: Build, batches: Sequence[Batch], since: datetime | None, rules: Rules) -> None:
         """Give the batches of one build the runs that an interrupted sweep has stored, none from before ``since``.
@@ -189,10 +190,10 @@ class Ledger:
             with self._store.read() as connection:
                 parameters = {"build": build.identity, "batch": number, "since": since}
                 runs = connection.execute(_RUNS, parameters).fetchall()
-            stored: dict[tuple[str, str, bool], list[tuple[str, Observation]]] = defaultdict(list)
-            for case_hash, environment, is_injected, outcome, seen, detail, zygote in runs:
+            stored: dict[tuple[str, str, bool], list[tuple[int, Observation]]] = defaultdict(list)
+            for case_hash, environment, is_injected, outcome, seen, detail, seed in runs:
                 observation = Observation(outcome, _signature(seen), detail)
-                stored[case_hash, environment, is_injected].append((zygote, observation))
+                stored[case_hash, environment, is_injected].append((int(seed), observation))
             for batch in batches:
                 if batch.number == number:
                     own = stored[batch.case.hash, batch.environment, False]
