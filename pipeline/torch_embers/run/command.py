@@ -194,8 +194,8 @@ def summary(store: Store, cells: Sequence[Cell]) -> RunSummary:
     alive = {key for key in same if key in items and items[key].was_fixed}
     closed = {key for key in occurs - alive if key in items and items[key].state == "closed"}
     gone = {key for key in absent if key in items and items[key].state == "open"}
-    named = ([f"{repo}#{n}" for repo, n in sorted(keys)] for keys in (gone, alive, closed))
-    return RunSummary(dict(counts), *named, sorted({cell.place for cell in cells}))
+    named = [[f"{repo}#{n}" for repo, n in sorted(keys)] for keys in (gone, alive, closed)]
+    return RunSummary(dict(counts), named[0], named[1], named[2], sorted({cell.place for cell in cells}))
 
 
 def run_recheck(
