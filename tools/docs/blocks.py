@@ -80,8 +80,9 @@ def blocks() -> dict[str, Callable[[], str]]:
         "evaluation-labelled": protocols.labelled,
         "evaluation-chosen": protocols.chosen,
         "evaluation-mhnurf": protocols.mhnurf_protocol,
-        # extraction.md, commands/link-repros.md
+        # extraction.md, fix-tests.md, commands/link-repros.md
         "extraction-reasons": extraction.reasons,
+        "fix-test-reasons": extraction.fix_test_reasons,
         "extraction-edits": extraction.edits,
         "extraction-shares": extraction.shares,
         "extraction-measured": extraction.reasons_counted,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from torch_embers.cli import builds, classify, listing, runs, study, tracker
+from torch_embers.cli import builds, classify, fix_tests, listing, runs, study, tracker
 from torch_embers.version import __version__
 
 
@@ -62,6 +62,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "search": classify.search,
     "doctor": runs.doctor,
     "link-repros": runs.link_repros,
+    "fix-tests": fix_tests.fix_tests,
     "run": runs.run,
     "minimize": runs.minimize,
     "matrix": runs.matrix,

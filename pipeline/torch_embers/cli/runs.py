@@ -37,13 +37,39 @@ def doctor(json: JsonOption = False) -> None:
 
 def link_repros(
     repo: Annotated[str | None, typer.Option(help="Only this repository, as owner/name.", show_default="all")] = None,
+    fix_tests: Annotated[
+        Path | None,
+        typer.Option(help="Read the tests of merged fixes from this clone instead.", metavar="CLONE"),
+    ] = None,
+    revision: Annotated[str, typer.Option(help="With --fix-tests: the branch, tag or hash to read up to.")] = "HEAD",
+    since: Annotated[str | None, typer.Option(help="With --fix-tests: commits from this day on.")] = None,
+    jobs: JobsOption = 2,
     database: DatabaseOption = None,
 ) -> None:
     """Give every candidate its one row: a case by hand, a script extracted from its text, or the reason why not."""
+    from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.repro import link
     from torch_embers.run import show
 
+    if fix_tests is not None:
+        from torch_embers.run.fix_tests import command as fix_test_command
+        from torch_embers.run.fix_tests import show as fix_test_show
+        from torch_embers.run.fix_tests.link import link_fix_tests
+
+        wanted = settings.load(database=database, repo=repo)
+        with ProgressBar("reading commits") as progress:
+            read = link_fix_tests(
+                store_at(wanted.database),
+                wanted.repo,
+                fix_tests,
+                progress,
+                revision=revision,
+                since=fix_test_command.day(since),
+                jobs=jobs,
+            )
+        fix_test_show.print_linked(read)
+        return
     with ProgressBar("linking") as progress:
         done = link.link_repros(store_at(database), repo, progress)
     show.print_linked(done)

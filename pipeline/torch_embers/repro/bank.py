@@ -126,14 +126,27 @@ def case_row(case: Case) -> dict[str, Any]:
     }
 
 
+_CURRENT = """
+SELECT name, origin, code FROM cases c WHERE current AND (origin <> 'fix_test'
+    OR name IN (SELECT name FROM fix_test_classes WHERE validated_before IS NOT NULL AND NOT $chosen)
+    OR ($chosen AND (list_contains($names, name) OR EXISTS (
+        FROM case_items i WHERE i.case_hash = c.case_hash AND list_contains($names, i.number::VARCHAR)))))
+ORDER BY name
+"""
+"""Tests of fixes number thousands: those that are validated, or of those that are named."""
+
+
 def load(store: Store, names: Sequence[str] = (), repo: str = "") -> list[Case]:
     """Current cases by name, all or those that ``names`` means (see ``chosen``).
+
+    Of the fix tests only those count that are validated, unless they are named.
 
     Raises:
         InputError: one of the names is unknown.
     """
+    keys = [text.removesuffix(".py").rpartition("/")[2].rpartition("#")[2] for text in names]
     with store.read() as connection:
-        rows_ = connection.execute("SELECT name, origin, code FROM cases WHERE current ORDER BY name").fetchall()
+        rows_ = connection.execute(_CURRENT, {"chosen": bool(names), "names": keys}).fetchall()
     cases = [parse(code, name, origin) for name, origin, code in rows_]
     return chosen(cases, names, repo) if names else cases
 

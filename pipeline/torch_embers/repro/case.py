@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-Origin = Literal["curated", "extracted", "synthesized", "own"]
+Origin = Literal["curated", "fix_test", "extracted", "synthesized", "own"]
 """``own``: of a user's folder, see `embers run --cases`."""
 
-ORACLES = ("self", "exception", "signal", "output")
+ORACLES = ("self", "exception", "signal", "output", "test")
 DEVICES = ("cpu", "cuda", "mps")
 SCHEMES = ("bug_type", "memory_type", "memory_subtype", "consequence")
 KEYS = frozenset(

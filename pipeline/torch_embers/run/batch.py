@@ -26,6 +26,7 @@ from torch_embers.run.verdict import (
     shares,
     start_is_over,
 )
+from torch_embers.sandbox.runner import PRELOAD
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -33,8 +34,19 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build
     from torch_embers.repro.case import Case
 
-PROFILES = {"curated": "reviewed", "own": "reviewed", "extracted": "hostile", "synthesized": "hostile"}
+PROFILES = {
+    "curated": "reviewed",
+    "own": "reviewed",
+    "fix_test": "hostile",
+    "extracted": "hostile",
+    "synthesized": "hostile",
+}
 """Profile of the sandbox by the origin of a case: only what somebody has read may run without every guarantee."""
+PRELOADS: dict[str, tuple[str, ...]] = {"fix_test": (*PRELOAD, "torch.testing._internal.common_utils")}
+"""Modules that a zygote imports for cases of an origin, where they are others than numpy and torch.
+
+The other modules of the testing package ask for a folder for temporary files on some releases; a zygote has none.
+"""
 
 
 SEEDS = 1_000
@@ -70,6 +82,11 @@ class Batch:
     def profile(self) -> str:
         """Profile of the sandbox."""
         return PROFILES[self.case.origin]
+
+    @property
+    def preload(self) -> tuple[str, ...]:
+        """Modules that its zygotes import."""
+        return PRELOADS.get(self.case.origin, PRELOAD)
 
     def plan(self, control: Control, rules: Rules) -> None:
         """Fix the number of runs, before the first."""

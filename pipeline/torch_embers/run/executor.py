@@ -213,20 +213,20 @@ class Executor:
     def _run(self, build: Build, batches: Sequence[Batch], request: SweepRequest) -> Iterator[Batch]:
         """Make the runs that these batches lack, in fresh zygotes; each batch when no further run of it is wanted."""
         self.ledger.recall(build, batches, request.since, self._rules)
-        by_profile: dict[str, list[Batch]] = defaultdict(list)
+        by_kind: dict[tuple[str, tuple[str, ...]], list[Batch]] = defaultdict(list)
         for batch in batches:
             self._progress.advanced(min(len(batch.seen), batch.planned))
             if batch.is_settled(self._rules):
                 yield self._settled(batch)
             else:
-                by_profile[batch.profile].append(batch)
-        if not by_profile:
+                by_kind[batch.profile, batch.preload].append(batch)
+        if not by_kind:
             return
         with ExitStack() as stack:
             stack.enter_context(self._registry.using(build))
-            for profile, members in by_profile.items():
+            for (profile, preload), members in by_kind.items():
                 runner = stack.enter_context(
-                    Runner(build.python, profile, doctor.prove(), unsandboxed=self._unsandboxed)
+                    Runner(build.python, profile, doctor.prove(), preload=preload, unsandboxed=self._unsandboxed)
                 )
                 yield from self._turns(runner, members, request.jobs)
         self.ledger.commit()

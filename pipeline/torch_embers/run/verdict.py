@@ -18,6 +18,7 @@ from pydantic import Field
 
 from torch_embers.oracles.signature import Signature, any_matches, from_traceback, of_exception, signal_name
 from torch_embers.repro.expectation import Expectation, shows, unwrapped
+from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.toml_models import Entry, Explained, load
 
 if TYPE_CHECKING:
@@ -143,7 +144,13 @@ def _observe(case: Case, run: RunResult) -> Observation:
     if run.signal is not None:
         seen = Signature("signal", signal_name(run.signal))
         return Observation("reproduced" if any_matches(family, seen) else "different_failure", seen, f"ended by {seen}")
-    return _self(case, run) if case.oracle == "self" else _by_signature(case, run)
+    match case.oracle:
+        case "self":
+            return _self(case, run)
+        case "test":
+            return _test(case, run)
+        case _:
+            return _by_signature(case, run)
 
 
 def _self(case: Case, run: RunResult) -> Observation:
@@ -158,6 +165,24 @@ def _self(case: Case, run: RunResult) -> Observation:
     if not last:
         return Observation("different_failure", None, "exit 1 without a line that says what was seen")
     return Observation("reproduced", case.signature[0], last)
+
+
+def _test(case: Case, run: RunResult) -> Observation:
+    """A fix test: it passes, fails in its own body, or says nothing; rules tell a failure from one of the harness."""
+    last = last_line(run.stdout)
+    if run.exit_code == RIGHT:
+        return Observation("not_reproduced", None, last or "exit 0")
+    seen = from_traceback(run.stderr)
+    if run.exit_code != BUG or seen is None:
+        return Observation("cannot_run", seen, f"not_loaded: {seen}" if seen else last or f"exit {run.exit_code}")
+    for rule in fix_test_rules.load().harness:
+        known = of_exception(rule.type, rule.message)
+        fits = seen.type == known.type and known.message.lower() in seen.message.lower()
+        if fits and (rule.place is None or rule.place.fullmatch(seen.place)):
+            return Observation("cannot_run", seen, f"{rule.id}: {seen}")
+    if any_matches(case.signature, seen):
+        return Observation("reproduced", seen, str(seen))
+    return Observation("different_failure", seen, str(seen))
 
 
 def _by_signature(case: Case, run: RunResult) -> Observation:

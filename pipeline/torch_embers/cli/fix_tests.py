@@ -1,0 +1,42 @@
+"""The command that runs tests of merged fixes and says what they are good for."""
+
+from typing import Annotated
+
+import typer
+
+from torch_embers.cli.options import DatabaseOption, JobsOption, JsonOption, RepoOption, store_at
+from torch_embers.json_output import print_json
+
+
+def fix_tests(
+    build: Annotated[
+        list[str] | None,
+        typer.Option("--build", "-b", help="Run on this build, or `all`; repeat for more.", show_default="run nothing"),
+    ] = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="Run this many tests, drawn at random.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+    since: Annotated[str | None, typer.Option(help="Run only tests of commits from this day on.")] = None,
+    until: Annotated[str | None, typer.Option(help="Run only tests of commits before this day.")] = None,
+    jobs: JobsOption = 2,
+    repo: RepoOption = None,
+    json: JsonOption = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Run the tests of merged fixes once per build, class them, and print the yield."""
+    from dataclasses import asdict
+
+    from torch_embers import settings
+    from torch_embers.progress_bar import ProgressBar
+    from torch_embers.run.fix_tests import command, report, show
+
+    wanted = settings.load(database=database, repo=repo)
+    store = store_at(wanted.database)
+    if build:
+        asked = command.TrialOptions(build, jobs, sample, seed, since, until)
+        with ProgressBar("running", unit="runs") as progress:
+            command.run(store, wanted, asked, progress)
+    found = report.yield_of(store, wanted.repo)
+    if json:
+        print_json(asdict(found))
+    else:
+        show.print_yield(found)

@@ -1,0 +1,95 @@
+"""The first release that contains a commit: from release tags, else from the version that the tree names.
+
+A tag is exact. The file version.txt names the release that the main line leads to; it is raised days to weeks after
+the branch of the release before was cut, so that a commit in between is one release too early.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from packaging.version import Version
+
+from torch_embers.mine.git.git_records import moment
+
+if TYPE_CHECKING:
+    from torch_embers.mine.git.gitrepo import Clone
+
+_TAG = re.compile(r"refs/tags/v(\d{1,4}\.\d{1,6}\.\d{1,6})")
+_RAISED = re.compile(rb"^\+(\d{1,4}\.\d{1,6}\.\d{1,6})", re.MULTILINE)
+VERSION_FILE = "version.txt"
+
+Evidence = Literal["tag", "version_txt", "release_date", "unknown"]
+
+
+class FirstRelease(NamedTuple):
+    """A release and what says that it is the first with a commit; None where nothing does."""
+
+    version: str | None
+    evidence: Evidence
+
+
+class FirstReleases:
+    """Answers for the commits of one history.
+
+    Args:
+        clone: the clone.
+        revision: the end of the history.
+        cut_days: for releases, the day (ISO) before which a commit is taken to be in it; used where nothing else says.
+
+    Raises:
+        InputError: git failed.
+    """
+
+    def __init__(self, clone: Clone, revision: str, cut_days: dict[str, str]) -> None:
+        self._tagged = _tagged(clone)
+        self._raised = _raised(clone, revision)
+        self._cuts = sorted((day, version) for version, day in cut_days.items())
+
+    def of(self, sha: str, committed_at: str) -> FirstRelease:
+        """The first release with a commit of the history.
+
+        Args:
+            sha: the commit.
+            committed_at: its time, as ISO text in UTC.
+        """
+        if sha in self._tagged:
+            return FirstRelease(self._tagged[sha], "tag")
+        place = bisect_right([when for when, _ in self._raised], committed_at) - 1
+        if place >= 0:
+            return FirstRelease(self._raised[place][1], "version_txt")
+        if self._cuts and committed_at[:10] >= self._cuts[0][0]:
+            later = [version for day, version in self._cuts if committed_at[:10] < day]
+            if later:
+                return FirstRelease(later[0], "release_date")
+        return FirstRelease(None, "unknown")
+
+
+def _tagged(clone: Clone) -> dict[str, str]:
+    """For each commit within a release tag the oldest such release."""
+    listing = clone.ask("for-each-ref", "--format=%(refname)", "refs/tags/v[0-9]*").decode("utf-8", "replace").split()
+    versions = sorted({found[1] for name in listing if (found := _TAG.fullmatch(name))}, key=Version)
+    first: dict[str, str] = {}
+    done: list[str] = []
+    for version in versions:
+        tip = clone.ask("rev-parse", f"refs/tags/v{version}^{{commit}}").decode("ascii", "replace").strip()
+        shas = clone.run("rev-list", "--stdin", lines=[tip, *(f"^{sha}" for sha in done)])
+        for sha in shas.decode("ascii", "replace").split():
+            first.setdefault(sha, version)
+        done.append(tip)
+    return first
+
+
+def _raised(clone: Clone, revision: str) -> list[tuple[str, str]]:
+    """When the version of the tree was raised, in order of time: (time, version)."""
+    log = ("log", "--stdin", "-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--format=tformat:%x01%ct")
+    output = clone.run(*log, "--", VERSION_FILE, lines=[revision])
+    found = []
+    for record in output.split(b"\x01")[1:]:
+        seconds, _, patch = record.partition(b"\n")
+        when, raised = moment(seconds), _RAISED.search(patch)
+        if when and raised:
+            found.append((when, raised[1].decode("ascii")))
+    return sorted(found)

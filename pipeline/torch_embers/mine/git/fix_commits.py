@@ -1,0 +1,162 @@
+"""Commits of a clone that fix issues, with the test files that each changes; no process is started per commit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch_embers.errors import InputError
+from torch_embers.mine.git.commits import fixed_numbers, pull_number
+from torch_embers.mine.git.git_records import moment
+from torch_embers.mine.git.gitrepo import MissingObjectError, path_text
+from torch_embers.normalize import clean_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from torch_embers.mine.git.gitrepo import Clone
+
+_MESSAGES = ("--no-merges", "-z", "--no-notes", "--no-show-signature", "--no-color", "--encoding=UTF-8")
+_FIXING = re.compile(rb"fix|clos|resolv", re.IGNORECASE)
+_REVERTS = re.compile(rb"^This reverts commit ([0-9a-f]{40,64})\b", re.MULTILINE)
+_FORMAT = "--format=tformat:%x01%H%x00%ct%x00%s%x00%B"
+_TREES = ("--raw", "--no-abbrev", "-l400", "--find-renames", "--submodule=short", "--no-ext-diff", "--no-textconv")
+_ENTRY = re.compile(rb"\n?:\d{6} (\d{6}) ([0-9a-f]{40,64}) ([0-9a-f]{40,64}) ([A-Z])\d{0,3}")
+_SHA = re.compile(r"\n?([0-9a-f]{40}(?:[0-9a-f]{24})?)")
+_REGULAR = (b"100644", b"100755")
+_TWO_PATHS = (b"R", b"C")
+
+
+class TestFile(NamedTuple):
+    """A file of tests that a commit adds or changes: its path and contents, now and before (None: it is new)."""
+
+    path: str
+    blob: str
+    old_path: str | None
+    old_blob: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FixCommit:
+    """A commit that names issues as fixed.
+
+    Attributes:
+        issues: their numbers.
+        pull: the pull request that it landed, where the message says it.
+        is_reverted: whether a later commit of the history takes it back.
+        files: test files that it adds or changes; None where a tree is missing in the clone.
+    """
+
+    sha: str
+    committed_at: str
+    subject: str
+    issues: tuple[int, ...]
+    pull: int | None
+    is_reverted: bool
+    files: tuple[TestFile, ...] | None = ()
+
+
+def revision_of(clone: Clone, name: str) -> str:
+    """The commit that a branch, tag or hash means.
+
+    Raises:
+        InputError: there is none of this name.
+    """
+    try:
+        found = clone.ask("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
+    except InputError as error:
+        raise InputError(f"{clone.path} has no commit {name!r}: `git branch -a` there lists what it has") from error
+    return found.decode("ascii", "replace").strip()
+
+
+def fix_commits(clone: Clone, repo: str, revision: str, roots: Sequence[str]) -> list[FixCommit]:
+    """The commits of a history that fix issues of a repository, newest first.
+
+    Args:
+        clone: the clone.
+        repo: the repository whose numbers count.
+        revision: its commits are read, merges left out.
+        roots: folders of tests, as ``test/``.
+
+    Raises:
+        InputError: git failed, or a commit itself is missing.
+    """
+    found = list(_named(clone, repo, revision))
+    files = dict(_changed_files(clone, [commit.sha for commit in found], roots))
+    return [replace(commit, files=files.get(commit.sha)) for commit in found]
+
+
+def contents(clone: Clone, blobs: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
+    """The contents of objects, in the order asked for; None for one that the clone lacks."""
+    wanted = list(blobs)
+    if not wanted:
+        return
+    with clone.stream("cat-file", "--batch", "--buffer", lines=wanted) as output:
+        for blob in wanted:
+            head = output.readline().split()
+            if len(head) != 3 or not head[2].isdigit():
+                yield blob, None
+                continue
+            body = output.read(int(head[2]))
+            output.read(1)
+            yield blob, body
+
+
+def _named(clone: Clone, repo: str, revision: str) -> Iterator[FixCommit]:
+    """Commits whose message names a fixed issue, without their files."""
+    reverted: set[str] = set()
+    kept: list[tuple[str, bytes, str, str]] = []
+    with clone.stream("log", "--stdin", *_MESSAGES, _FORMAT, lines=[revision]) as output:
+        for record in output.read().split(b"\x01")[1:]:
+            reverted.update(sha.decode("ascii") for sha in _REVERTS.findall(record))
+            sha, seconds, subject, message = record.removesuffix(b"\0").split(b"\0", 3)
+            if _FIXING.search(message):
+                kept.append((sha.decode("ascii"), seconds, _prose(subject), _prose(message)))
+    for sha_, seconds, subject_, message_ in kept:
+        committed = moment(seconds) or ""
+        pull = pull_number(repo, subject_, message_, committed)
+        if issues := tuple(number for number in fixed_numbers(repo, subject_, message_) if number != pull):
+            yield FixCommit(sha_, committed, subject_, issues, pull, sha_ in reverted)
+
+
+def _changed_files(
+    clone: Clone, shas: Sequence[str], roots: Sequence[str]
+) -> Iterator[tuple[str, tuple[TestFile, ...]]]:
+    """The test files of each commit; a commit whose trees cannot be compared is left out."""
+    if not shas:
+        return
+    options = ("log", "--stdin", "--no-walk=unsorted", "-z", "--format=tformat:%H", *_TREES)
+    try:
+        output = clone.run(*options, "--", *roots, lines=shas)
+    except MissingObjectError:
+        if len(shas) > 1:  # halves, until the commits that git cannot compare stand alone
+            middle = len(shas) // 2
+            yield from _changed_files(clone, shas[:middle], roots)
+            yield from _changed_files(clone, shas[middle:], roots)
+        return
+    listed: dict[str, list[TestFile]] = {sha: [] for sha in shas}
+    sha = ""
+    tokens = iter(output.split(b"\0"))
+    for token in tokens:
+        if entry := _ENTRY.match(token):
+            mode, old, new, letter = entry.groups()
+            first = next(tokens, b"")
+            path = next(tokens, b"") if letter in _TWO_PATHS else first
+            if mode in _REGULAR and path.endswith(b".py"):
+                is_new = not old.strip(b"0")
+                listed[sha].append(
+                    TestFile(
+                        path_text(path),
+                        new.decode("ascii"),
+                        None if is_new else path_text(first),
+                        None if is_new else old.decode("ascii"),
+                    )
+                )
+        elif found := _SHA.fullmatch(token.decode("ascii", "replace")):
+            sha = found[1]
+    yield from ((name, tuple(files)) for name, files in listed.items())
+
+
+def _prose(raw: bytes) -> str:
+    return clean_text(raw.decode("utf-8", "replace"))

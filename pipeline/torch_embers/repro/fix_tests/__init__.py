@@ -1,0 +1,1 @@
+"""Tests of merged fixes as scripts: which tests a commit adds or changes, and what of their file they need."""

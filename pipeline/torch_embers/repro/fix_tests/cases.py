@@ -1,0 +1,135 @@
+"""A script of a fix test as a case, and a file of a commit as its scripts. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from torch_embers.repro.case import Case, metadata_lines, parse
+from torch_embers.repro.fix_tests.changed import changed_tests, read_or_none
+from torch_embers.repro.fix_tests.closure import RefusedError
+from torch_embers.repro.fix_tests.outline import read
+from torch_embers.repro.fix_tests.script import TestScript, make_script
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_embers.repro.fix_tests.rules import Rules
+
+ANY_FAILURE = ("assertion", "exception", "signal")
+"""The signature of a test that was not validated yet."""
+_NAME = 150
+
+
+@dataclass(frozen=True, slots=True)
+class FileOfTests:
+    """A test file of a commit: its text there, and in the parent (None where it is new)."""
+
+    path: str
+    after: bytes | None
+    before: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class TestFound:
+    """What became of one test, or of a file that gave none.
+
+    Attributes:
+        owner: class of the test; None where the row is about the file.
+        script: the script, or None with a reason.
+        reason: of data/fix_tests.toml.
+        detail: the exact obstacle.
+    """
+
+    path: str
+    owner: str | None = None
+    test: str | None = None
+    change: str | None = None
+    script: TestScript | None = None
+    reason: str | None = None
+    detail: str = ""
+
+
+def scripts_of_file(file: FileOfTests, rules: Rules) -> list[TestFound]:
+    """The tests that a commit adds or changes in one file, each with its script or a reason."""
+    if file.after is None:
+        return [TestFound(file.path, reason="not_readable")]
+    if len(file.after) > rules.limits.file_chars:
+        return [TestFound(file.path, reason="too_large", detail=f"{len(file.after):,} bytes")]
+    try:
+        after = read(file.after.decode("utf-8"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return [TestFound(file.path, reason="not_parsed", detail=_one_line(error))]
+    before = read_or_none(file.before.decode("utf-8", "replace") if file.before is not None else None)
+    found = []
+    for owner, test, change in changed_tests(before, after):
+        try:
+            script = make_script(after, owner, test, rules)
+        except RefusedError as refused:
+            found.append(TestFound(file.path, owner, test, change, None, refused.reason, refused.detail))
+        else:
+            found.append(TestFound(file.path, owner, test, change, script))
+    return found or [TestFound(file.path, reason="no_test_changed")]
+
+
+def case_of(
+    found: TestFound,
+    repo: str,
+    issues: Sequence[int],
+    commit: str,
+    timeout: float,
+    signature: Sequence[str] = ANY_FAILURE,
+) -> Case:
+    """The case of a fix test.
+
+    A test shows the bug of its issue (relation ``same``) where the commit names one issue, or the test names it itself.
+
+    Args:
+        found: a test with its script.
+        repo: the repository.
+        issues: the issues that the commit fixes.
+        commit: its hash.
+        timeout: seconds of a run.
+        signature: failures that count.
+
+    Raises:
+        CaseError: the script makes none.
+    """
+    if found.script is None:
+        raise AssertionError("a test without a script")
+    text = found.script.verbatim
+    named = [number for number in issues if re.search(rf"(?<!\d){number}(?!\d)", text)]
+    same = named or (issues if len(issues) == 1 else [])
+    entries: dict[str, object] = {
+        "issues": [f"{repo}#{number}" for number in issues],
+        "requires": ["cpu"],
+        "known_bad": [],
+        "signature": list(signature),
+        "oracle": "test",
+        "timeout": timeout,
+        "evidence": f"commit {commit}: {found.path} {found.owner}.{found.test}",
+        "relation": "same" if len(same) == len(issues) else "sibling",
+    }
+    items = ", ".join(f"{repo}#{number}" for number in issues)
+    summary = (
+        f"Test {found.owner}.{found.test} of {found.path}, {found.change} by commit {commit[:10]}, "
+        f"which fixes {items}; in a clone: git checkout {commit[:10]}, python {found.path} {found.owner}.{found.test}"
+    )
+    lines = [*metadata_lines(entries), f'"""{_printable(summary)}"""', "", found.script.code]
+    return parse("\n".join(lines), case_name(found, issues, commit), "fix_test")
+
+
+def case_name(found: TestFound, issues: Sequence[int], commit: str) -> str:
+    """Name of the case of a fix test; the path decides where two files have the same test."""
+    place = blake2b(found.path.encode(), digest_size=2).hexdigest()
+    return f"fix{issues[0]}_{commit[:8]}_{place}_{found.owner}_{found.test}"[:_NAME]
+
+
+def _printable(text: str) -> str:
+    return "".join(c for c in text if c.isprintable()).replace("\\", "/").replace('"', "'")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]

@@ -1,0 +1,132 @@
+"""``data/fix_tests.toml``: limits, reasons, moved modules, and what a standalone test cannot have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date, timedelta
+from functools import cache
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from torch_embers import toml_models
+from torch_embers.toml_models import Entry, Explained
+
+FILE = "fix_tests.toml"
+
+
+class Limits(Explained):
+    """Sizes above which something is refused or cut."""
+
+    file_chars: int = Field(gt=0)
+    script_chars: int = Field(gt=0)
+    tests_of_a_commit: int = Field(gt=0)
+    issues_of_a_commit: int = Field(gt=0)
+    variants: int = Field(gt=0)
+    timeout: float = Field(gt=0)
+
+
+class _Paths(Explained):
+    tests: tuple[str, ...]
+
+
+class Reason(Entry):
+    """Why there is no script."""
+
+    id: str
+    text: str
+    reason: str
+
+
+class Refusal(Entry):
+    """What a test must not use; ``id`` is a reason."""
+
+    id: str
+    decorators: frozenset[str] = frozenset()
+    calls: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    reason: str
+
+
+class Moved(Entry):
+    """A module that stands elsewhere now; with ``names``, only these of its names."""
+
+    source: str = Field(alias="from")
+    target: str = Field(alias="to")
+    names: frozenset[str] = frozenset()
+    reason: str
+
+
+class _Imports(Explained):
+    available: frozenset[str]
+    packages: frozenset[str]
+
+
+class StandIn(Entry):
+    """Names of the testing package that a release may lack without loss."""
+
+    names: re.Pattern[str]
+    module: re.Pattern[str]
+    value: Literal["decorator", "false", "object"]
+    reason: str
+
+
+class _Statements(Explained):
+    keep: frozenset[str]
+    instantiate: frozenset[str]
+    numeric_tolerance: frozenset[str]
+
+
+class _Releases(Entry):
+    branch_days: int
+    branch_days_reason: str
+    days: Mapping[str, date]
+
+
+class Harness(Entry):
+    """A failure in the body of a test that speaks of the harness."""
+
+    id: str
+    type: str
+    message: str = ""
+    place: re.Pattern[str] | None = None
+    reason: str
+
+
+class Rules(Entry):
+    """The whole file."""
+
+    version: int
+    limits: Limits
+    paths: _Paths
+    reason: tuple[Reason, ...]
+    refuse: tuple[Refusal, ...]
+    moved: tuple[Moved, ...]
+    imports: _Imports
+    stand_in: tuple[StandIn, ...]
+    statements: _Statements
+    releases: _Releases
+    harness: tuple[Harness, ...]
+
+    def cut_days(self) -> dict[str, str]:
+        """For each release the day before which a commit is taken to be in it, as ISO text."""
+        early = timedelta(days=self.releases.branch_days)
+        return {version: (day - early).isoformat() for version, day in self.releases.days.items()}
+
+    @model_validator(mode="after")
+    def _known_reasons(self) -> Rules:
+        known = {reason.id for reason in self.reason}
+        if unknown := sorted(({rule.id for rule in self.refuse} | {rule.id for rule in self.harness}) - known):
+            raise ValueError(f"{unknown[0]} is no reason")
+        return self
+
+
+@cache
+def load() -> Rules:
+    """Read the file.
+
+    Raises:
+        InputError: it is missing or an entry is wrong.
+    """
+    return toml_models.load(Rules, FILE)

@@ -1,0 +1,127 @@
+"""What the trial runs of a fix test say. Pure: outcomes by release go in, a class comes out.
+
+A trial is one run per release. It decides what a test is good for, not whether a bug is there: a validated test becomes
+a case with the signature of its failure, and its verdicts are made with controls as those of every case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from packaging.version import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Said = Literal["failed", "passed", "nothing"]
+Class = Literal["validated", "never_seen", "fails_after", "unusable"]
+
+_SAID: dict[str, Said] = {"reproduced": "failed", "not_reproduced": "passed"}
+_EXACT = "tag"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of a test on a release.
+
+    Attributes:
+        version: of the release, without its local part.
+        outcome: as of any run.
+        detail: what was seen; of a run that says nothing, a reason of data/fix_tests.toml and a colon first.
+        signature: the failure, as text; None where it passed.
+    """
+
+    version: str
+    outcome: str
+    detail: str
+    signature: str | None
+
+    @property
+    def said(self) -> Said:
+        """What it says about the bug."""
+        return _SAID.get(self.outcome, "nothing")
+
+
+@dataclass(frozen=True, slots=True)
+class TestClass:
+    """What a test is good for; the columns of ``fix_test_classes``."""
+
+    kind: Class
+    reason: str | None = None
+    detail: str | None = None
+    validated_before: str | None = None
+    validated_after: str | None = None
+    fails_on_newest: bool | None = None
+    signature: str | None = None
+
+
+def classify(trials: Sequence[Trial], first_release: str | None, evidence: str) -> TestClass:
+    """The class of a test.
+
+    Args:
+        trials: its runs, at most one per release.
+        first_release: the first release with the fix; None where it is unknown.
+        evidence: what says so. Only a tag is exact: else the fix may have come one release later.
+    """
+    ordered = sorted(trials, key=lambda trial: Version(trial.version))
+    first = Version(first_release) if first_release else None
+    before = [trial for trial in ordered if first is not None and Version(trial.version) < first]
+    after = [trial for trial in ordered if first is None or Version(trial.version) >= first]
+    failing = before[-1] if before and before[-1].said == "failed" else None
+    decided = [trial for trial in after if trial.said != "nothing"]
+    if late := _came_late(failing, decided, after, evidence):
+        failing, decided = late, decided[1:]
+    newest = _on_newest(after)
+    if not decided:
+        return _silent(failing, ordered)
+    wrong = [trial for trial in decided if trial.said == "failed"]
+    if len(wrong) == len(decided):
+        return TestClass("unusable", "fails_everywhere", wrong[0].detail, None, None, newest, wrong[0].signature)
+    held = failing is not None and decided[0].said == "passed"
+    old = failing.version if held and failing is not None else None
+    new = decided[0].version if held else None
+    if wrong:
+        seen = failing.signature if held and failing is not None else wrong[0].signature
+        return TestClass("fails_after", None, wrong[-1].detail, old, new, newest, seen)
+    if failing is not None:
+        return TestClass("validated", None, failing.detail, old, new, newest, failing.signature)
+    if before and before[-1].said == "nothing":
+        return TestClass("unusable", reason_of(before[-1].detail), before[-1].detail, None, None, newest)
+    return TestClass("never_seen", fails_on_newest=newest)
+
+
+def _came_late(failing: Trial | None, decided: Sequence[Trial], after: Sequence[Trial], evidence: str) -> Trial | None:
+    """The failing run on what was taken for the first release with the fix, where the next one has it."""
+    if evidence == _EXACT or failing is None or len(decided) < 2 or decided[0] is not after[0]:
+        return None
+    return decided[0] if decided[0].said == "failed" and decided[1].said == "passed" else None
+
+
+def _on_newest(after: Sequence[Trial]) -> bool | None:
+    if not after or after[-1].said == "nothing":
+        return None
+    return after[-1].said == "failed"
+
+
+def _silent(failing: Trial | None, ordered: Sequence[Trial]) -> TestClass:
+    """No release with the fix says anything."""
+    if not ordered:
+        return TestClass("unusable", "not_run")
+    if failing is not None:
+        return TestClass("unusable", "unclear", ordered[-1].detail, signature=failing.signature)
+    last = ordered[-1]
+    return TestClass("unusable", reason_of(last.detail), last.detail)
+
+
+def reason_of(detail: str) -> str:
+    """The reason of a run that says nothing, from its detail."""
+    head = detail.partition(":")[0]
+    if head == "skipped":
+        return "needs_device" if any(word in detail for word in ("CUDA", "GPU", "MPS", "cuda")) else "skipped"
+    if head.startswith("no variant"):
+        return "no_variant"
+    if head == "not_loaded":
+        lacking = ("ModuleNotFoundError", "ImportError", "AttributeError", "NameError", "unexpected keyword")
+        return "lacks_interface" if any(word in detail for word in lacking) else "not_loaded"
+    return head if head and " " not in head and head.islower() else "stopped"

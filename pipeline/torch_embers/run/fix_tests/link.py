@@ -1,0 +1,230 @@
+"""`embers link-repros --fix-tests CLONE`: every commit of a clone that fixes an issue, with what became of its tests.
+
+Work is done and written commit by commit in batches, so that an interrupted run goes on where it was. Nothing of the
+clone is executed; scripts are kept in the user's database only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.mine.git.first_release import FirstReleases
+from torch_embers.mine.git.fix_commits import contents, fix_commits, revision_of
+from torch_embers.mine.git.gitrepo import Clone
+from torch_embers.normalize import now_utc
+from torch_embers.repro import bank
+from torch_embers.repro.case import Case, CaseError
+from torch_embers.repro.fix_tests import rules as fix_test_rules
+from torch_embers.repro.fix_tests.cases import FileOfTests, TestFound, case_of, scripts_of_file
+from torch_embers.store import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from torch_embers.mine.git.first_release import FirstRelease
+    from torch_embers.mine.git.fix_commits import FixCommit
+    from torch_embers.progress import Progress
+    from torch_embers.repro.fix_tests.rules import Rules
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
+
+BATCH = 40
+"""Commits whose files are held at a time: a test file has up to a megabyte, and each comes with its parent."""
+SCRIPT, NOT_POSSIBLE = "script", "not_possible"
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedTests:
+    """What became of the commits.
+
+    Attributes:
+        commits: that fix issues.
+        read: of them, those that were read now.
+        tests: rows of tests by status.
+        reasons: rows without a script by reason.
+    """
+
+    commits: int
+    read: int
+    tests: Mapping[str, int]
+    reasons: Mapping[str, int]
+
+
+def link_fix_tests(
+    store: Store,
+    repo: str,
+    folder: Path,
+    progress: Progress,
+    *,
+    revision: str = "HEAD",
+    since: str | None = None,
+    jobs: int = 2,
+) -> LinkedTests:
+    """Bring ``fix_tests`` up to date with a clone, and store a case for each test that makes a script.
+
+    Args:
+        store: the database.
+        repo: the repository whose issues the messages name.
+        folder: the clone.
+        progress: counts commits.
+        revision: branch, tag or hash at the end of the history.
+        since: only commits from this day on (ISO text, UTC).
+        jobs: processes that parse.
+
+    Raises:
+        InputError: no clone there, no such revision, or git failed.
+        StoreError: the database cannot be used.
+    """
+    rules = fix_test_rules.load()
+    clone = Clone(folder)
+    tip = revision_of(clone, revision)
+    commits = fix_commits(clone, repo, tip, rules.paths.tests)
+    releases = FirstReleases(clone, tip, rules.cut_days())
+    with store.writer("link-repros") as writer:
+        known = _known(store, repo, rules)
+        todo = [commit for commit in commits if commit.sha not in known and commit.committed_at >= (since or "")]
+        progress.expects(len(todo))
+        with ProcessPoolExecutor(jobs) as pool:
+            for start in range(0, len(todo), BATCH):
+                batch = todo[start : start + BATCH]
+                found = _tests(clone, batch, rules, pool)
+                _write(writer, repo, [(commit, found[commit.sha]) for commit in batch], releases, rules)
+                progress.advanced(len(batch))
+    return _counted(store, repo, len(commits), len(todo))
+
+
+def _known(store: Store, repo: str, rules: Rules) -> frozenset[str]:
+    with store.read() as connection:
+        query = "SELECT DISTINCT commit_sha FROM fix_tests WHERE repo = ? AND rules = ?"
+        return frozenset(sha for (sha,) in connection.execute(query, [repo, str(rules.version)]).fetchall())
+
+
+def _tests(
+    clone: Clone, batch: Iterable[FixCommit], rules: Rules, pool: ProcessPoolExecutor
+) -> dict[str, list[TestFound]]:
+    """What became of the tests of some commits, by hash."""
+    found: dict[str, list[TestFound]] = {}
+    files: list[tuple[str, FileOfTests]] = []
+    for commit in batch:
+        if (refused := _refused(commit, rules)) is not None:
+            found[commit.sha] = [refused]
+            continue
+        wanted = {blob for file in commit.files or () for blob in (file.blob, file.old_blob) if blob}
+        texts = dict(contents(clone, wanted))
+        files += [
+            (commit.sha, FileOfTests(file.path, texts[file.blob], texts.get(file.old_blob or "")))
+            for file in commit.files or ()
+        ]
+    results = pool.map(partial(scripts_of_file, rules=rules), [file for _, file in files])
+    for (sha, _), tests in zip(files, results, strict=True):
+        found.setdefault(sha, []).extend(tests)
+    return {sha: _summed(tests, rules) for sha, tests in found.items()}
+
+
+def _refused(commit: FixCommit, rules: Rules) -> TestFound | None:
+    """Why a commit need not be read."""
+    if len(commit.issues) > rules.limits.issues_of_a_commit:
+        return TestFound("", reason="many_issues", detail=f"{len(commit.issues)} issues")
+    if commit.is_reverted:
+        return TestFound("", reason="reverted")
+    if commit.files is None:
+        return TestFound("", reason="not_readable", detail="a tree is missing")
+    return None if commit.files else TestFound("", reason="no_test_file")
+
+
+def _summed(tests: Sequence[TestFound], rules: Rules) -> list[TestFound]:
+    """The tests of a commit; files without a changed test count only where no other file has one."""
+    own = [test for test in tests if test.test is not None]
+    if len(own) > rules.limits.tests_of_a_commit:
+        return [TestFound(test.path, test.owner, test.test, test.change, None, "many_tests") for test in own]
+    return own + [test for test in tests if test.test is None and (test.reason != "no_test_changed" or not own)]
+
+
+def _write(
+    writer: Writer,
+    repo: str,
+    found: Sequence[tuple[FixCommit, Sequence[TestFound]]],
+    releases: FirstReleases,
+    rules: Rules,
+) -> None:
+    moment = now_utc()
+    cases: list[tuple[Case, TestFound]] = []
+    written: list[dict[str, Any]] = []
+    for commit, tests in found:
+        shared = _shared(repo, commit, releases.of(commit.sha, commit.committed_at), rules, moment)
+        for test in tests:
+            case, row = _decided(repo, commit, test, rules)
+            written.append(shared | row)
+            if case is not None:
+                cases.append((case, test))
+    with writer.transaction() as connection:
+        bank.save(connection, [case for case, _ in cases])
+        names = {"names": [case.name for case, _ in cases]}
+        for table in ("artifacts", "edits"):
+            connection.execute(f"DELETE FROM {table} WHERE list_contains($names, name)", names)
+        rows.append(connection, "artifacts", [row for case, test in cases for row in _artifacts(case, test, moment)])
+        rows.append(connection, "edits", [row for case, test in cases for row in _edits(case, test)])
+        shas = [commit.sha for commit, _ in found]
+        connection.execute(
+            "DELETE FROM fix_tests WHERE repo = ? AND list_contains(?::VARCHAR[], commit_sha)", [repo, shas]
+        )
+        rows.append(connection, "fix_tests", written)
+
+
+def _shared(repo: str, commit: FixCommit, first: FirstRelease, rules: Rules, moment: str) -> dict[str, Any]:
+    """The columns that all tests of a commit share."""
+    return {
+        "repo": repo,
+        "commit_sha": commit.sha,
+        "issues": [str(number) for number in commit.issues],
+        "pull_number": commit.pull,
+        "committed_at": commit.committed_at or None,
+        "first_release": first.version,
+        "first_release_by": first.evidence,
+        "rules": str(rules.version),
+        "decided_at": moment,
+    }
+
+
+def _decided(repo: str, commit: FixCommit, test: TestFound, rules: Rules) -> tuple[Case | None, dict[str, Any]]:
+    """The case of a test, where it makes one, and its own columns."""
+    row: dict[str, Any] = {
+        "path": test.path or None,
+        "owner": test.owner,
+        "test": test.test,
+        "change": test.change,
+        "status": NOT_POSSIBLE,
+        "reason": test.reason,
+        "detail": test.detail or None,
+    }
+    if test.script is None:
+        return None, row
+    try:
+        case = case_of(test, repo, commit.issues, commit.sha, rules.limits.timeout)
+    except CaseError as error:
+        return None, row | {"reason": "not_parsed", "detail": str(error)[:300]}
+    return case, row | {"status": SCRIPT, "name": case.name, "case_hash": case.hash}
+
+
+def _artifacts(case: Case, test: TestFound, moment: str) -> Iterator[dict[str, Any]]:
+    if test.script is not None:
+        for kind, code in (("verbatim", test.script.verbatim), ("runnable", test.script.code)):
+            yield {"name": case.name, "kind": kind, "code": code, "made_at": moment}
+
+
+def _edits(case: Case, test: TestFound) -> Iterator[dict[str, Any]]:
+    for position, edit in enumerate(test.script.edits if test.script else ()):
+        yield {"name": case.name, "kind": "runnable", "position": position, **asdict(edit)}
+
+
+def _counted(store: Store, repo: str, commits: int, read: int) -> LinkedTests:
+    with store.read() as connection:
+        found = connection.execute("SELECT status, reason FROM fix_tests WHERE repo = ?", [repo]).fetchall()
+    statuses = Counter(status for status, _ in found)
+    reasons = Counter(reason for _, reason in found if reason)
+    return LinkedTests(commits, read, dict(statuses), dict(reasons.most_common()))

@@ -1,0 +1,112 @@
+"""The yield of fix tests: what became of the commits, by year, folder, class and reason; and the share alive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.statistics.intervals import wilson
+from torch_embers.store import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_embers.store.store import Store
+
+_YIELD = """
+SELECT year(t.committed_at) AS year,
+       CASE WHEN t.path IS NULL THEN NULL
+            WHEN len(string_split(t.path, '/')) > 2 THEN array_to_string(string_split(t.path, '/')[1:2], '/')
+            ELSE string_split(t.path, '/')[1] END AS folder,
+       CASE WHEN t.status <> 'script' THEN 'no_script' ELSE coalesce(k.class, 'not_run') END AS class,
+       CASE WHEN t.status <> 'script' THEN t.reason ELSE k.reason END AS reason,
+       count(*) AS tests,
+       count(DISTINCT t.commit_sha) AS commits
+FROM fix_tests t LEFT JOIN fix_test_classes k USING (name)
+WHERE t.repo = $repo GROUP BY ALL ORDER BY year, folder, class, tests DESC, reason
+"""
+_COMMITS = """
+SELECT count(DISTINCT commit_sha) AS commits,
+       count(DISTINCT commit_sha) FILTER (WHERE test IS NOT NULL) AS with_tests,
+       count(DISTINCT commit_sha) FILTER (WHERE t.status = 'script') AS with_script,
+       count(DISTINCT commit_sha) FILTER (WHERE k.name IS NOT NULL) AS ran,
+       count(DISTINCT commit_sha) FILTER (WHERE k.class IN ('validated', 'never_seen', 'fails_after')) AS decided
+FROM fix_tests t LEFT JOIN fix_test_classes k USING (name) WHERE t.repo = $repo
+"""
+_VALIDATED = """
+SELECT n.issue, bool_or(k.fails_on_newest) AS fails
+FROM fix_tests t JOIN fix_test_classes k USING (name), unnest(t.issues) AS n(issue)
+WHERE t.repo = $repo AND k.validated_before IS NOT NULL AND k.fails_on_newest IS NOT NULL GROUP BY n.issue
+"""
+_FAILING = """
+SELECT k.name, t.issues, t.path, t.owner || '.' || t.test AS test, k.validated_before, k.validated_after,
+       k.failed, k.passed, k.unusable, t.later, k.detail
+FROM fix_tests t JOIN fix_test_classes k USING (name)
+WHERE t.repo = $repo AND k.class = 'fails_after' ORDER BY t.committed_at, k.name
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """What became of the commits that fix issues.
+
+    Attributes:
+        rows: year, folder, class, reason, tests, commits.
+        commits: counts of commits: all, with a changed test, with a script, with a run, with a decided test.
+        issues: issues with a validated test that says something on the newest release.
+        fails: of them, those of which one fails there.
+        interval: 95 % Wilson interval of the share; None without issues.
+        failing: the tests that fail after the fix, to be read by a person.
+    """
+
+    rows: Sequence[dict[str, Any]]
+    commits: dict[str, int]
+    issues: int
+    fails: int
+    interval: tuple[float, float] | None
+    failing: Sequence[dict[str, Any]]
+
+    def counted(self, *columns: str) -> list[tuple[Any, ...]]:
+        """Tests by these columns, most first."""
+        counts: dict[tuple[Any, ...], int] = {}
+        for row in self.rows:
+            key = tuple(row[column] for column in columns)
+            counts[key] = counts.get(key, 0) + int(row["tests"])
+        return [(*key, count) for key, count in sorted(counts.items(), key=lambda entry: (-entry[1], str(entry[0])))]
+
+    def sentence(self) -> str:
+        """What may be said of the bugs that are closed with a merged fix."""
+        c = self.commits
+        text = (
+            f"{c['commits']:,} commits that fix issues were read; {c['with_tests']:,} add or change a test, "
+            f"{c['with_script']:,} gave a script, tests of {c['ran']:,} were run and of {c['decided']:,} decided. "
+        )
+        if self.interval is None:
+            return text + "No test is validated yet, so no share can be given."
+        low, high = self.interval
+        return text + (
+            f"Of {self.issues:,} issues whose own test fails before the fix and passes with it, {self.fails:,} "
+            f"({100 * self.fails / self.issues:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %) have one "
+            "that fails on the newest release. A failure there can also be a deliberate change of behaviour, or drift "
+            "of the test: each must be read."
+        )
+
+
+def yield_of(store: Store, repo: str) -> Yield:
+    """Read the tables.
+
+    Raises:
+        StoreError: the database cannot be used.
+    """
+    with store.read() as connection:
+        schema.require_latest(connection, store.path)
+
+        def ask(query: str) -> list[dict[str, Any]]:
+            result = connection.execute(query, {"repo": repo})
+            names = [column[0] for column in result.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+        rows, [commits], issues, failing = ask(_YIELD), ask(_COMMITS), ask(_VALIDATED), ask(_FAILING)
+    fails = sum(bool(issue["fails"]) for issue in issues)
+    interval = wilson(fails, len(issues)) if issues else None
+    return Yield(rows, commits, len(issues), fails, interval, failing)

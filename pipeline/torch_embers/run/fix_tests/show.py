@@ -1,0 +1,38 @@
+"""What `embers link-repros --fix-tests` and `embers fix-tests` print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_embers.console import plain, stdout, table
+
+if TYPE_CHECKING:
+    from torch_embers.run.fix_tests.link import LinkedTests
+    from torch_embers.run.fix_tests.report import Yield
+
+
+def print_linked(done: LinkedTests) -> None:
+    """Print what became of the commits of a clone."""
+    out = stdout()
+    scripts = done.tests.get("script", 0)
+    out.print(f"{done.commits:,} commits fix issues; {done.read:,} read now; {scripts:,} tests make a script")
+    if done.reasons:
+        out.print(table("", [("no script because", False), ("rows", True)], done.reasons.items()))
+
+
+def print_yield(found: Yield) -> None:
+    """Print the yield by class, year and folder, the tests that fail after their fix, and the share alive."""
+    out = stdout()
+    for columns in (("class", "reason"), ("year", "class"), ("folder", "class")):
+        rows = [(*("" if cell is None else str(cell) for cell in row[:-1]), row[-1]) for row in found.counted(*columns)]
+        out.print(table("", [*((name, False) for name in columns), ("tests", True)], rows))
+        out.print()
+    if found.failing:
+        failing = [
+            (row["name"], " ".join(row["issues"]), row["test"], ", ".join(row["passed"]), ", ".join(row["failed"]))
+            for row in found.failing
+        ]
+        columns_ = [(name, False) for name in ("fails after its fix", "issues", "test", "passes on", "fails on")]
+        out.print(table("", columns_, failing))
+        out.print()
+    out.print(plain(found.sentence()))

@@ -1,0 +1,240 @@
+"""Trial runs: each fix test once on each release that decides its class, in the sandbox, resumable.
+
+The releases around the fix come first, then the newest for tests that say something there, then the others for tests
+that fail on one release and pass on another. One zygote per release preloads the testing package: a run costs a fork.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+
+from torch_embers.normalize import now_utc
+from torch_embers.repro import bank
+from torch_embers.repro.case import Case, CaseError, parse
+from torch_embers.repro.fix_tests import rules as fix_test_rules
+from torch_embers.run.batch import PRELOADS, PROFILES, Batch
+from torch_embers.run.fix_tests.classes import TestClass, Trial, classify
+from torch_embers.run.ledger import Ledger
+from torch_embers.run.verdict import observe
+from torch_embers.sandbox import doctor
+from torch_embers.sandbox.runner import Attempt, Runner
+from torch_embers.store import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch_embers.builds.registry import Build, Registry
+    from torch_embers.progress import Progress
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
+
+MEMORY = 4 << 30
+"""Bytes that a test may take."""
+LONGEST_SIGNATURE = 60
+"""Characters of a failure's message that its signature keeps: the rest holds values."""
+_TESTS = """
+SELECT t.name, t.case_hash, c.code, t.first_release, t.first_release_by
+FROM fix_tests t JOIN cases c ON c.case_hash = t.case_hash AND c.name = t.name
+WHERE t.status = 'script' AND t.repo = $repo
+AND ($since IS NULL OR t.committed_at >= $since::TIMESTAMP) AND ($until IS NULL OR t.committed_at < $until::TIMESTAMP)
+"""
+_RUNS = """
+SELECT r.case_hash, b.version, r.outcome, r.detail, r.signature
+FROM runs r JOIN builds b USING (build) JOIN fix_tests t USING (case_hash)
+WHERE r.batch = 0 AND r.attempt = 0 AND NOT r.planted AND t.repo = ?
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTest:
+    """A fix test that can run."""
+
+    case: Case
+    first_release: str | None
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRequest:
+    """What to run.
+
+    Attributes:
+        repo: the repository.
+        builds: releases, in order.
+        jobs: runs at a time.
+        sample: how many tests, drawn at random; None for all.
+        seed: of the draw. The order of the tests depends on the seed and their names alone, so that a larger sample
+            holds the smaller one.
+        since: only tests of commits from this day on (ISO text).
+        until: only tests of commits before this day.
+    """
+
+    repo: str
+    builds: Sequence[Build]
+    jobs: int = 1
+    sample: int | None = None
+    seed: int = 0
+    since: str | None = None
+    until: str | None = None
+
+
+def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialRequest, progress: Progress) -> int:
+    """Make the trial runs that are missing, and class every test; return how many runs were made.
+
+    Raises:
+        BuildError, SandboxError, StoreError: as of their makers.
+    """
+    tests = drawn(_tests(store, request), request)
+    ledger = Ledger(store, writer)
+    environments = ledger.note_builds(request.builds)
+    made = 0
+    for wanted in (_around, _newest, _following):
+        known = _trials(store, request.repo)
+        todo: dict[str, list[TrialTest]] = defaultdict(list)
+        for test in tests:
+            have = {trial.version for trial in known.get(test.case.hash, ())}
+            for build in wanted(test, request.builds, known.get(test.case.hash, ())):
+                if build.public_version not in have:
+                    todo[build.identity].append(test)
+        progress.expects(made + sum(map(len, todo.values())))
+        for build in request.builds:
+            if members := todo[build.identity]:
+                progress.said(f"{build.name}: {len(members)} tests")
+                made += _run(ledger, registry, build, members, environments[build.identity], request.jobs, progress)
+    class_tests(store, writer, request.repo)
+    return made
+
+
+def drawn(tests: Sequence[TrialTest], request: TrialRequest) -> list[TrialTest]:
+    """The sample, in the order of the draw."""
+    ordered = sorted(tests, key=lambda test: blake2b(f"{request.seed}:{test.case.name}".encode()).digest())
+    return ordered[: request.sample]
+
+
+def class_tests(store: Store, writer: Writer, repo: str) -> int:
+    """Class every test of which there are runs; give validated ones the signature of their failure.
+
+    Returns:
+        How many tests have a class.
+    """
+    known = _trials(store, repo)
+    moment, rules = now_utc(), str(fix_test_rules.load().version)
+    written, cases = [], []
+    for test in _tests(store, TrialRequest(repo, ())):
+        if not (trials := known.get(test.case.hash)):
+            continue
+        found = classify(trials, test.first_release, test.evidence)
+        written.append(_row(test, trials, found) | {"rules": rules, "decided_at": moment})
+        if found.validated_before is not None and (case := _with_signature(test.case, found)) is not None:
+            cases.append(case)
+    with writer.transaction() as connection:
+        rows.replace(connection, "fix_test_classes", ("name",), written)
+        bank.save(connection, cases)
+    return len(written)
+
+
+def _tests(store: Store, request: TrialRequest) -> list[TrialTest]:
+    asked = {"repo": request.repo, "since": request.since, "until": request.until}
+    with store.read() as connection:
+        found = connection.execute(_TESTS, asked).fetchall()
+    tests = []
+    for name, _, code, first, evidence in found:
+        tests.append(TrialTest(parse(code, name, "fix_test"), first, evidence))
+    return tests
+
+
+def _trials(store: Store, repo: str) -> dict[str, list[Trial]]:
+    with store.read() as connection:
+        found = connection.execute(_RUNS, [repo]).fetchall()
+    trials: dict[str, dict[str, Trial]] = defaultdict(dict)
+    for case_hash, version, outcome, detail, signature in found:
+        public = version.partition("+")[0]
+        trials[case_hash][public] = Trial(public, outcome, detail or "", signature)
+    return {case_hash: list(by_version.values()) for case_hash, by_version in trials.items()}
+
+
+def _around(test: TrialTest, builds: Sequence[Build], _known: Sequence[Trial]) -> Iterator[Build]:
+    """The releases around the fix."""
+    first = Version(test.first_release) if test.first_release else None
+    before = [build for build in builds if first is not None and Version(build.public_version) < first]
+    after = [build for build in builds if first is None or Version(build.public_version) >= first]
+    yield from (*before[-1:], *after[:1])
+
+
+def _newest(_test: TrialTest, builds: Sequence[Build], known: Sequence[Trial]) -> Iterator[Build]:
+    """The newest release, for a test that says something on one around the fix."""
+    if {"failed", "passed"} & {trial.said for trial in known}:
+        yield from builds[-1:]
+
+
+def _following(_test: TrialTest, builds: Sequence[Build], known: Sequence[Trial]) -> Iterator[Build]:
+    """All releases, for a test that fails on one of those that decide and passes on another."""
+    if {"failed", "passed"} <= {trial.said for trial in known}:
+        yield from builds
+
+
+def _run(
+    ledger: Ledger,
+    registry: Registry,
+    build: Build,
+    tests: Sequence[TrialTest],
+    environment: str,
+    jobs: int,
+    progress: Progress,
+) -> int:
+    """One run of each test on one build."""
+    batches = {str(place): Batch(test.case, build, environment, 0) for place, test in enumerate(tests)}
+    attempts = {key: _attempt(key, batch.case) for key, batch in batches.items()}
+    with (
+        registry.using(build),
+        Runner(build.python, PROFILES["fix_test"], doctor.prove(), preload=PRELOADS["fix_test"]) as runner,
+    ):
+        for result in runner.run(attempts.values(), jobs):
+            batch = batches[result.key]
+            ledger.keep(batch, attempts[result.key], result, observe(batch.case, result), 0)
+            progress.advanced(1)
+    ledger.commit()
+    return len(tests)
+
+
+def _attempt(key: str, case: Case) -> Attempt:
+    return Attempt(key=key, code=case.code, name=f"{case.name}.py", timeout=case.timeout, memory=MEMORY)
+
+
+def _row(test: TrialTest, trials: Sequence[Trial], found: TestClass) -> dict[str, object]:
+    ordered = sorted(trials, key=lambda trial: Version(trial.version))
+    columns = asdict(found)
+    return {
+        "name": test.case.name,
+        "class": columns.pop("kind"),
+        **columns,
+        **{
+            column: [trial.version for trial in ordered if trial.said == said]
+            for column, said in (("failed", "failed"), ("passed", "passed"), ("unusable", "nothing"))
+        },
+    }
+
+
+def _with_signature(case: Case, found: TestClass) -> Case | None:
+    """The case with the failure before the fix as the one that counts."""
+    if found.signature is None:
+        return None
+    head, _, message = found.signature.partition(": ")
+    declared = f"{head}: {message[:LONGEST_SIGNATURE].rstrip()}" if message else head
+    text = _with_entry(_with_entry(case.code, "signature", declared), "known_bad", found.validated_before or "")
+    try:
+        return parse(text, case.name, "fix_test")
+    except CaseError:
+        return None
+
+
+def _with_entry(text: str, key: str, value: str) -> str:
+    """A case with one text as the entry ``key`` of its metadata."""
+    shown = "".join(c for c in value if c.isprintable()).replace("\\", "\\\\").replace('"', '\\"')
+    head, found, rest = text.partition(f"\n# {key} = ")
+    return f'{head}{found}["{shown}"]\n{rest.partition(chr(10))[2]}' if found else text

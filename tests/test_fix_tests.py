@@ -1,0 +1,461 @@
+"""Tests of merged fixes: which tests a commit brings, what of their file a script needs, and what their runs say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support import rows
+from test_gitlog import Repository
+from torch_embers.errors import InputError
+from torch_embers.mine.git.first_release import FirstReleases
+from torch_embers.mine.git.fix_commits import fix_commits, revision_of
+from torch_embers.mine.git.gitrepo import Clone
+from torch_embers.progress import Silent
+from torch_embers.repro.fix_tests import rules as fix_test_rules
+from torch_embers.repro.fix_tests.cases import FileOfTests, scripts_of_file
+from torch_embers.repro.fix_tests.changed import changed_tests
+from torch_embers.repro.fix_tests.closure import RefusedError
+from torch_embers.repro.fix_tests.outline import read
+from torch_embers.repro.fix_tests.script import make_script
+from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
+from torch_embers.run.fix_tests.link import link_fix_tests
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch_embers.run.fix_tests.link import LinkedTests
+
+REPO = "pytorch/pytorch"
+FILE = """
+import os
+import torch
+import unittest
+from unittest import TestCase
+
+SIZE = 3
+UNUSED = 4
+
+
+def helper(x):
+    return x + SIZE
+
+
+def unused():
+    return UNUSED
+
+
+class Base(TestCase):
+    def setUp(self):
+        self.one = 1
+
+    def _compare(self, a, b):
+        self.assertEqual(a, b)
+
+    def test_of_the_base(self):
+        pass
+
+
+class TestThing(Base):
+    exact = True
+
+    def _own(self):
+        return helper(0)
+
+    def test_old(self):
+        pass
+
+    def test_new(self):
+        self._compare(self._own(), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
+"""
+
+
+def script(text: str, owner: str = "TestThing", test: str = "test_new") -> str:
+    return make_script(read(textwrap.dedent(text)), owner, test, fix_test_rules.load()).code
+
+
+def refused(text: str, test: str = "test_new", owner: str = "TestThing") -> str:
+    with pytest.raises(RefusedError) as error:
+        script(text, owner, test)
+    return error.value.reason
+
+
+def runs(code: str) -> tuple[int, str, str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+# ---- which tests ---------------------------------------------------------------------------------------------------
+
+
+def changed(before: str | None, after: str) -> list[tuple[str, str, str]]:
+    return [tuple(found) for found in changed_tests(read(before) if before is not None else None, read(after))]
+
+
+def test_of_a_new_file_every_test_is_added() -> None:
+    assert changed(None, FILE) == [
+        ("Base", "test_of_the_base", "added"),
+        ("TestThing", "test_old", "added"),
+        ("TestThing", "test_new", "added"),
+    ]
+
+
+def test_a_changed_body_or_decorator_counts_and_white_space_and_comments_do_not() -> None:
+    other = FILE.replace("self._compare(self._own(), 3)", "self._compare(self._own(),   3)  # why")
+    assert changed(FILE, other) == []
+    assert changed(FILE, FILE.replace("self._own(), 3)", "self._own(), 4)")) == [("TestThing", "test_new", "changed")]
+    skipped = FILE.replace("    def test_new", "    @unittest.skip('x')\n    def test_new")
+    assert changed(FILE, skipped) == [("TestThing", "test_new", "changed")]
+
+
+def test_a_test_that_was_renamed_or_moved_is_no_new_one() -> None:
+    assert changed(FILE, FILE.replace("test_new", "test_newer")) == []
+    assert changed(FILE, FILE.replace("TestThing", "TestOther")) == []
+
+
+def test_a_helper_that_changes_makes_no_test_a_changed_one() -> None:
+    assert changed(FILE, FILE.replace("x + SIZE", "SIZE + x")) == []
+
+
+# ---- what a script needs -------------------------------------------------------------------------------------------
+
+
+def test_a_script_has_what_the_test_needs_and_no_more() -> None:
+    code = script(FILE)
+    assert "SIZE = 3" in code
+    assert "def helper" in code
+    assert "def setUp" in code
+    assert "exact = True" in code
+    assert "UNUSED" not in code
+    assert "test_old" not in code
+    assert "test_of_the_base" not in code
+    assert "import os\n" not in code.partition("def _embers_run")[0].partition("_embers_cannot_run\n")[2]
+    assert runs(code) == (0, "1 of 1 variants pass\n", "")
+
+
+def test_a_failing_test_exits_1_with_its_traceback() -> None:
+    code, out, err = runs(script(FILE.replace("return helper(0)", "return helper(1)")))
+    assert (code, out) == (1, "TestThing.test_new fails\n")
+    assert "AssertionError: 4 != 3" in err
+
+
+def test_what_does_not_load_or_fails_before_the_test_exits_125() -> None:
+    code, _, err = runs(
+        script(
+            FILE.replace("import torch\n", "import torch\nfrom unittest import nothing\n").replace(
+                "return x + SIZE", "return x + SIZE + nothing"
+            )
+        )
+    )
+    assert code == 125
+    assert "ImportError" in err
+    code, out, _ = runs(script(FILE.replace("self.one = 1", "raise ValueError")))
+    assert (code, out) == (125, "TestThing.test_new fails\n")
+
+
+def test_a_skipped_or_expected_failure_says_nothing() -> None:
+    marked = FILE.replace("    def test_new", "    @unittest.{}\n    def test_new")
+    assert runs(script(marked.replace("{}", "skip('no GPU')")))[:2] == (125, "skipped: no GPU\n")
+    assert runs(script(marked.replace("{}", "expectedFailure")))[0] == 125
+
+
+def test_types_in_comments_stay_because_the_text_is_cut_by_lines() -> None:
+    text = FILE.replace("def helper(x):\n", "def helper(x):\n    # type: (int) -> int\n")
+    assert "# type: (int) -> int" in script(text)
+
+
+def test_imports_of_helpers_that_moved_are_written_as_builds_have_them() -> None:
+    text = FILE.replace("from unittest import TestCase", "from common_utils import TestCase, slowTest")
+    text = text.replace("    def test_new", "    @slowTest\n    def test_new")
+    code = script(text)
+    assert "from torch.testing._internal.common_utils import TestCase\n" in code
+    assert "except ImportError:\n    slowTest = _embers_mark" in code
+
+
+def test_a_tolerance_in_the_old_words_is_written_in_the_new_ones() -> None:
+    text = FILE.replace("self.assertEqual(a, b)", "self.assertEqual(a, b, 1e-5)")
+    assert "self.assertEqual(a, b, rtol=0, atol=1e-5)" in script(text)
+    text = FILE.replace("self.assertEqual(a, b)", "self.assertEqual(a, b, prec=1e-5, message='é')")
+    assert "self.assertEqual(a, b, rtol=0, atol=1e-5, msg='é')" in script(text)
+    text = FILE.replace("self.assertEqual(a, b)", "self.assertEqual(a, b, 'said')")
+    assert "self.assertEqual(a, b, 'said')" in script(text)
+
+
+def test_the_call_that_makes_variants_is_kept() -> None:
+    text = FILE.replace(
+        "if __name__",
+        "instantiate_device_type_tests(TestThing, globals())\ninstantiate_device_type_tests(Base, globals())\nif __name__",
+    )
+    text = "from torch.testing._internal.common_device_type import instantiate_device_type_tests\n" + text
+    code = script(text)
+    assert "instantiate_device_type_tests(TestThing, globals())" in code
+    assert "(Base, globals())" not in code
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("os.chdir('/')", "changes_directory"),
+        ("open(__file__)", "needs_data"),
+        ("torch.hub.load('x', 'y')", "needs_network"),
+        ("torch.utils.cpp_extension.load_inline('x')", "needs_compiler"),
+        ("torch.multiprocessing.spawn(f)", "spawns"),
+        ("import torchvision", "needs_package"),
+        ("import test_other_file", "needs_test_module"),
+        ("from .sibling import x", "needs_test_module"),
+    ],
+)
+def test_what_no_script_can_have_is_refused_with_its_reason(body: str, reason: str) -> None:
+    assert refused(FILE.replace("self._compare(self._own(), 3)", body)) == reason
+
+
+@pytest.mark.parametrize(
+    ("decorator", "reason"), [("onlyCUDA", "needs_device"), ("ops(op_db)", "generated"), ("modules(db)", "generated")]
+)
+def test_decorators_that_leave_nothing_to_run_are_refused(decorator: str, reason: str) -> None:
+    assert refused(FILE.replace("    def test_new", f"    @{decorator}\n    def test_new")) == reason
+
+
+def test_thousands_of_variants_are_run_up_to_the_limit() -> None:
+    text = FILE + "\nfor i in range(2000):\n    setattr(TestThing, f'test_new_{i:04}', TestThing.test_new)\n"
+    code = script(text).replace(
+        "\n_embers_run",
+        "\nfor i in range(2000):\n    setattr(TestThing, f'test_new_{i:04}', TestThing.test_new)\n_embers_run",
+    )
+    assert runs(code)[:2] == (0, "60 of 2001 variants pass\n")
+
+
+# ---- files and clones ----------------------------------------------------------------------------------------------
+
+
+def only(after: bytes | None, before: bytes | None = None) -> tuple[str | None, str]:
+    [found] = scripts_of_file(FileOfTests("test/test_x.py", after, before), fix_test_rules.load())
+    return found.reason, found.detail
+
+
+def test_a_file_that_cannot_be_read_gives_one_row_with_a_reason() -> None:
+    assert only(None)[0] == "not_readable"
+    assert only(b"print 'two'")[0] == "not_parsed"
+    assert only(b"\xff\xfe")[0] == "not_parsed"
+    assert only(b"(" * 5_000)[0] == "not_parsed"
+    assert only(b"x = 1")[0] == "no_test_changed"
+    assert only(b"#" * 5_000_000)[0] == "too_large"
+
+
+def test_a_parent_that_does_not_parse_counts_as_none() -> None:
+    found = scripts_of_file(FileOfTests("test/test_x.py", FILE.encode(), b"print 'two'"), fix_test_rules.load())
+    assert [test.change for test in found] == ["added"] * 3
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "clone")
+    made.commit("Begin", test__test_x_py=FILE.replace("test_new", "test_before"), version_txt="2.0.0a0\n")
+    return made
+
+
+def fixing(clone: Repository, number: str = "Fixes #123", **files: str) -> str:
+    return clone.commit(
+        f"Mend it (#200)\n\n{number}\n\nPull Request resolved: https://github.com/{REPO}/pull/200", **files
+    )
+
+
+def linked(clone: Repository, store: Store, **more: str) -> LinkedTests:
+    with store.writer("test", create=True) as writer, writer.transaction():
+        pass
+    return link_fix_tests(store, REPO, clone.path, Silent(), jobs=1, **more)
+
+
+def table(store: Store) -> list[tuple[object, ...]]:
+    return rows(
+        store.path, "SELECT issues, path, test, status, reason FROM fix_tests ORDER BY committed_at DESC, path, test"
+    )
+
+
+ADDED = FILE.replace(
+    "    def test_old", "    def test_more(self):\n        self.assertEqual(1, 1)\n\n    def test_old"
+).replace("test_new", "test_before")
+
+
+def test_a_fix_with_a_test_becomes_a_case_with_its_texts_and_edits(clone: Repository, tmp_path: Path) -> None:
+    sha = fixing(clone, test__test_x_py=ADDED)
+    store = Store(tmp_path / "e.duckdb")
+    done = linked(clone, store)
+    assert (done.commits, done.read, done.tests) == (1, 1, {"script": 1})
+    assert table(store) == [(["123"], "test/test_x.py", "test_more", "script", None)]
+    [(name, origin, summary, oracle)] = rows(
+        store.path, "SELECT name, origin, summary, oracle FROM cases WHERE origin = 'fix_test'"
+    )
+    assert name.startswith(f"fix123_{sha[:8]}_")
+    assert "python test/test_x.py TestThing.test_more" in summary
+    assert (origin, oracle) == ("fix_test", "test")
+    assert rows(store.path, "SELECT number, relation FROM case_items") == [(123, "same")]
+    assert rows(store.path, "SELECT kind FROM artifacts ORDER BY 1") == [("runnable",), ("verbatim",)]
+    assert ("runner",) in rows(store.path, "SELECT action FROM edits")
+
+
+def test_a_second_run_reads_only_what_is_new(clone: Repository, tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    fixing(clone, test__test_x_py=ADDED)
+    linked(clone, store)
+    assert linked(clone, store).read == 0
+    fixing(clone, "Closes #124", test__test_x_py=ADDED.replace("test_more", "test_most").replace("(1, 1)", "(2, 2)"))
+    assert linked(clone, store).read == 1
+    assert [row[2] for row in table(store)] == ["test_most", "test_more"]
+
+
+def test_commits_without_a_test_that_can_be_used_keep_a_reason(clone: Repository, tmp_path: Path) -> None:
+    fixing(clone, "Fixes #1", torch__nn_py="x = 1")
+    fixing(clone, "Fixes #2", test__test_x_py=FILE.replace("x + SIZE", "SIZE + x").replace("test_new", "test_before"))
+    fixing(clone, " ".join(f"Fixes #{n}." for n in range(30, 40)), test__test_x_py=ADDED)
+    bad = fixing(clone, "Fixes #4", test__test_y_py=FILE)
+    clone.commit(f'Revert "Mend it"\n\nThis reverts commit {bad}.', test__test_y_py="")
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    assert [(row[0][0], row[4]) for row in table(store)] == [  # type: ignore[index]
+        ("4", "reverted"),
+        ("30", "many_issues"),
+        ("2", "no_test_changed"),
+        ("1", "no_test_file"),
+    ]
+
+
+def test_a_test_of_a_renamed_file_is_compared_with_the_old_file(clone: Repository, tmp_path: Path) -> None:
+    clone("mv", "test/test_x.py", "test/test_y.py")
+    fixing(clone, test__test_y_py=ADDED)
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    assert [row[1:3] for row in table(store)] == [("test/test_y.py", "test_more")]
+
+
+def test_a_clone_without_the_contents_gives_a_reason_per_file(clone: Repository, tmp_path: Path) -> None:
+    fixing(clone, test__test_x_py=ADDED)
+    blob = clone("rev-parse", "HEAD:test/test_x.py")
+    (clone.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    assert [row[3:] for row in table(store)] == [("not_possible", "not_readable")]
+
+
+def test_a_shallow_clone_and_an_unknown_revision_are_clear_errors(clone: Repository, tmp_path: Path) -> None:
+    fixing(clone, test__test_x_py=ADDED)
+    with pytest.raises(InputError, match="no commit 'nowhere'"):
+        revision_of(Clone(clone.path), "nowhere")
+    with pytest.raises(InputError, match="no commit '--all'"):
+        revision_of(Clone(clone.path), "--all")
+    clone("clone", "-q", "--depth", "1", f"file://{clone.path}", str(tmp_path / "shallow"))
+    with pytest.raises(InputError, match="shallow"):
+        Clone(tmp_path / "shallow")
+
+
+def test_no_process_is_started_per_commit(clone: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(1, 31):
+        fixing(clone, f"Fixes #{number}", test__test_x_py=ADDED + f"\n# {number}\n")
+    opened = Clone(clone.path)
+    tip = revision_of(opened, "HEAD")
+    started: list[object] = []
+    really = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(a) or really(*a, **k))
+    assert len(fix_commits(opened, REPO, tip, ["test/"])) == 30
+    assert len(started) == 2
+
+
+# ---- releases ------------------------------------------------------------------------------------------------------
+
+
+def test_the_first_release_comes_from_tags_else_from_the_version_of_the_tree(clone: Repository) -> None:
+    early = clone.commit("One")
+    clone("tag", "v2.0.0")
+    clone("tag", "v2.0.1")
+    clone("tag", "v2.1.0-rc1")
+    middle = clone.commit("Two", **{"version.txt": "2.1.0a0\n"})
+    last = clone.commit("Three", **{"version.txt": "2.2.0a0\n"})
+    releases = FirstReleases(Clone(clone.path), revision_of(Clone(clone.path), "HEAD"), {})
+    when = [clone("log", "-1", "--format=%cd", "--date=format:%Y-%m-%dT%H:%M:%SZ", sha) for sha in (middle, last)]
+    assert releases.of(early, "") == ("2.0.0", "tag")
+    assert releases.of(middle, _utc(when[0])) == ("2.1.0", "version_txt")
+    assert releases.of(last, _utc(when[1])) == ("2.2.0", "version_txt")
+
+
+def _utc(text: str) -> str:
+    """Two hours earlier: the stamps of the synthetic repository are of +0200."""
+    from datetime import datetime, timedelta
+
+    return (datetime.fromisoformat(text.replace("Z", "")) - timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_without_tags_and_version_a_day_decides_and_else_nothing(tmp_path: Path) -> None:
+    bare = Repository(tmp_path / "bare")
+    sha = bare.commit("One")
+    releases = FirstReleases(Clone(bare.path), sha, {"2.0.0": "2023-01-29", "2.1.0": "2023-08-20"})
+    assert releases.of(sha, "2023-03-01T00:00:00Z") == ("2.1.0", "release_date")
+    assert releases.of(sha, "2024-03-01T00:00:00Z") == (None, "unknown")
+    assert releases.of(sha, "2020-03-01T00:00:00Z") == (None, "unknown")
+
+
+# ---- what runs say -------------------------------------------------------------------------------------------------
+
+SAYS = {"F": "reproduced", "P": "not_reproduced", "-": "cannot_run"}
+VERSIONS = ("1.13.1", "2.0.1", "2.1.2", "2.2.2")
+
+
+def trials(said: str) -> list[Trial]:
+    return [
+        Trial(
+            version,
+            SAYS[mark],
+            "lacks_interface: x" if mark == "-" else mark,
+            "AssertionError: x" if mark == "F" else None,
+        )
+        for version, mark in zip(VERSIONS, said, strict=False)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "evidence", "expected"),
+    [
+        ("FPPP", "2.0.0", "tag", ("validated", None, "1.13.1", "2.0.1", False)),
+        ("FFPP", "2.0.0", "version_txt", ("validated", None, "2.0.1", "2.1.2", False)),
+        ("FFPP", "2.0.0", "tag", ("fails_after", None, None, None, False)),
+        ("FPPF", "2.0.0", "tag", ("fails_after", None, "1.13.1", "2.0.1", True)),
+        ("PPPP", "2.0.0", "tag", ("never_seen", None, None, None, False)),
+        ("PPPP", "1.8.0", "version_txt", ("never_seen", None, None, None, False)),
+        ("PPPF", None, "unknown", ("fails_after", None, None, None, True)),
+        ("FFFF", "2.0.0", "tag", ("unusable", "fails_everywhere", None, None, True)),
+        ("-PPP", "2.0.0", "tag", ("unusable", "lacks_interface", None, None, False)),
+        ("----", "2.0.0", "tag", ("unusable", "lacks_interface", None, None, None)),
+        ("F---", "2.0.0", "tag", ("unusable", "unclear", None, None, None)),
+        ("", "2.0.0", "tag", ("unusable", "not_run", None, None, None)),
+    ],
+)
+def test_the_class_of_a_test_follows_from_its_runs_around_the_fix(
+    said: str, first: str | None, evidence: str, expected: tuple[object, ...]
+) -> None:
+    found = classify(trials(said), first, evidence)
+    assert (found.kind, found.reason, found.validated_before, found.validated_after, found.fails_on_newest) == expected
+
+
+@pytest.mark.parametrize(
+    ("detail", "reason"),
+    [
+        ("lacks_interface: TypeError: f() got an unexpected keyword argument", "lacks_interface"),
+        ("skipped: CUDA not available", "needs_device"),
+        ("skipped: needs numba", "skipped"),
+        ("no variant of the test for the devices at hand", "no_variant"),
+        ("not_loaded: ImportError: cannot import name", "lacks_interface"),
+        ("not_loaded: ValueError", "not_loaded"),
+        ("killed after 60 s", "stopped"),
+    ],
+)
+def test_a_run_that_says_nothing_has_a_reason_of_the_rules(detail: str, reason: str) -> None:
+    assert reason_of(detail) == reason
+    assert reason in {entry.id for entry in fix_test_rules.load().reason}
