@@ -47,6 +47,20 @@ def _entries() -> dict[int, dict[str, Any]]:
     return {entry["number"]: entry for entry in entries()}
 
 
+def _processor(row: Mapping[str, str]) -> str:
+    """Model of the processor, with its vendor, and the CPU capability: the environment without device and system."""
+    return row["environment"].partition(", ")[2].rpartition(", ")[0]
+
+
+def processors() -> dict[str, list[str]]:
+    """The releases of the matrix by processor and CPU capability, oldest first."""
+    found: dict[str, list[str]] = {}
+    for release in releases():
+        for text in sorted({_processor(row) for row in matrix() if row["build"] == release}):
+            found.setdefault(text, []).append(release)
+    return found
+
+
 def verdict_counts() -> str:
     """Verdicts per build."""
     names = ("occurs", "absent", "not_seen", "changed", "control_failed", "inconclusive", "untestable")
@@ -126,8 +140,7 @@ def _verdict_cells(row: Mapping[str, str], since: str) -> tuple[str, ...]:
         "build": f"{row['control_k']}/{row['control_n']} on {row['control_build']}",
         "planted": "injected fault: shows only that the check can fail",
     }
-    machine = row["environment"].partition(", ")[2].rpartition(", ")[0]
-    return since, f"{row['k']}/{row['n']}", machine, controls.get(row["control"], "none"), cell(row["detail"])
+    return since, f"{row['k']}/{row['n']}", _processor(row), controls.get(row["control"], "none"), cell(row["detail"])
 
 
 _VERDICT_HEADINGS = ("since", "k/n:", "processor", "control", "what was seen")

@@ -19,6 +19,7 @@ from torch_embers.study.samples import load as load_plan
 from .claims import report_on_catalog
 from .markdown import cell, code, table
 from .places import ROOT
+from .still_occurring import processors
 
 if TYPE_CHECKING:
     from torch_embers.study.figures.definitions import FigureDefinition
@@ -108,7 +109,11 @@ def of_paper() -> str:
 
 def executed() -> str:
     """What running the cases adds to the statistics."""
-    return "\n\n".join(_shown(definition) for definition in definitions.load() if definition.counts == "cases")
+    places = "; ".join(f"{text}: {', '.join(releases)}" for text, releases in processors().items())
+    shown = [_shown(definition) for definition in definitions.load() if definition.counts == "cases"]
+    return "\n\n".join(
+        (f"All verdicts are of one machine, by processor and the CPU capability that torch used: {places}.", *shown)
+    )
 
 
 def more() -> str:
@@ -132,9 +137,10 @@ def lead() -> str:
     )[0]
     gone = row["n"] - row["k"]
     low, high = (100 * bound for bound in wilson(gone, row["n"]))
+    place = " and ".join(text for text, releases in processors().items() if row["release"] in releases)
     return (
         f"**Of {row['n']} open issues whose own case could be tested, {gone} no longer occur on "
-        f"PyTorch {row['release']}: {100 * gone / row['n']:.0f} % (95 % interval {low:.0f} to {high:.0f}).**"
+        f"PyTorch {row['release']} ({place}): {100 * gone / row['n']:.0f} % (95 % interval {low:.0f} to {high:.0f}).**"
     )
 
 
