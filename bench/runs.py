@@ -58,7 +58,7 @@ def timed(action: Callable[[], None], count: int = 1) -> float:
 
 def outside(runner: Runner) -> Runner:
     """The same runner without the sandbox: to see what the sandbox costs. For scripts that we wrote."""
-    runner._wall = replace(runner._wall, isolate=False, own_id=False)  # noqa: SLF001
+    runner._policy = replace(runner._policy, isolate=False, own_id=False)  # noqa: SLF001
     return runner
 
 
