@@ -82,6 +82,10 @@ def _since(seen: Mapping[str, Mapping[str, str]]) -> str:
     return f"all tested ({tested[0]})" if start == tested[0] else start
 
 
+MISSED = 0.01
+"""Chance of missing a bug of the hit rate that is printed beside clean runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Pair:
     """A case and one of its items, with the verdict on the newest build."""
@@ -199,11 +203,20 @@ def open_and_gone() -> str:
             own.setdefault((pair.repo, pair.number), []).append(pair)
     gone = [pair for pairs in own.values() if all(p.row["verdict"] == "absent" for p in pairs) for pair in pairs]
     rows = [
-        (issue_link(p.repo, p.number), f"`{p.row['case']}`", *_verdict_cells(p.row, _absent_from(p.row["case"]))[:3])
+        (
+            issue_link(p.repo, p.number),
+            f"`{p.row['case']}`",
+            *_verdict_cells(p.row, _absent_from(p.row["case"]))[:3],
+            f"{1 - MISSED ** (1 / int(p.row['n'])):.0%}",
+        )
         for p in sorted(gone, key=lambda pair: (pair.number, pair.row["case"]))
     ]
-    text = f"{_issue_count(gone)} of {len(own)} open issues whose own case (`same`) is decided on {releases()[-1]}."
-    return f"{text}\n\n" + table(("issue", "case", "absent from", "k/n:", "control"), rows)
+    cases = len({pair.row["case"] for pair in gone})
+    text = (
+        f"{_issue_count(gone)} of {len(own)} open issues whose own case (`same`) is decided on {releases()[-1]}, "
+        f"by {cases} cases."
+    )
+    return f"{text}\n\n" + table(("issue", "case", "absent from", "k/n:", "control", "hit rate seen:"), rows)
 
 
 def _absent_from(case: str) -> str:

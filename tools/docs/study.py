@@ -8,7 +8,6 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.statistics.intervals import wilson
 from torch_embers.study.claims import claims_table
 from torch_embers.study.figures import definitions
 from torch_embers.study.figures.display import display
@@ -136,11 +135,10 @@ def lead() -> str:
         scheme="all", state="open", **{"class": "all"}
     )[0]
     gone = row["n"] - row["k"]
-    low, high = (100 * bound for bound in wilson(gone, row["n"]))
     place = " and ".join(text for text, releases in processors().items() if row["release"] in releases)
     return (
         f"**Of {row['n']} open issues whose own case could be tested, {gone} no longer occur on "
-        f"PyTorch {row['release']} ({place}): {100 * gone / row['n']:.0f} % (95 % interval {low:.0f} to {high:.0f}).**"
+        f"PyTorch {row['release']} ({place}): {100 * gone / row['n']:.0f} %.**"
     )
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 FOLDER = "census"
 TABLES = ("numbers", "figure_4", "reverts")
+SELECTED = ", selected"
+"""What stands behind a figure of a selected sample."""
 SCOPES = ("data path", "strict data path")
 MARK = "census"
 """What the column ``population`` says in each row, so that no row is taken for one of the tracker's sample."""
@@ -116,6 +118,10 @@ def _claims(connection: duckdb.DuckDBPyConnection, numbers: list[dict[str, Any]]
         for result, row in zip(report.results, claims_table.rows(report), strict=True)
         if result.claim.census in DIRECT and result.verdict != "cannot_be_compared"
     ]
+    lines = {result.claim.id for result in report.results if result.claim.census == "lines"}
+    for row in decided:
+        if row["claim"] in lines:  # a release tag holds all lines, whatever issues were selected
+            row["ours"] = str(row["ours"]).removesuffix(SELECTED)
     counted = {row["measure"]: row for row in numbers}
     for result in report.results:
         if result.claim.census == "majority":
