@@ -9,21 +9,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support import rows
+from support import assert_clean_error, rows, run_embers
 from test_gitlog import Repository
 from torch_embers.errors import InputError
 from torch_embers.mine.git.first_release import FirstReleases
 from torch_embers.mine.git.fix_commits import fix_commits, revision_of
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
+from torch_embers.repro import bank
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.cases import FileOfTests, scripts_of_file
 from torch_embers.repro.fix_tests.changed import changed_tests
 from torch_embers.repro.fix_tests.closure import RefusedError
 from torch_embers.repro.fix_tests.outline import read
 from torch_embers.repro.fix_tests.script import make_script
+from torch_embers.run.batch import PROFILES
 from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
 from torch_embers.run.fix_tests.link import link_fix_tests
+from torch_embers.run.fix_tests.report import yield_of
+from torch_embers.run.fix_tests.trial import class_tests
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -259,7 +263,8 @@ def test_a_parent_that_does_not_parse_counts_as_none() -> None:
 @pytest.fixture
 def clone(tmp_path: Path) -> Repository:
     made = Repository(tmp_path / "clone")
-    made.commit("Begin", test__test_x_py=FILE.replace("test_new", "test_before"), version_txt="2.0.0a0\n")
+    before = FILE.replace("test_new", "test_before")
+    made.commit("Begin", **{"test__test_x_py": before, "version.txt": "2.0.0a0\n"})
     return made
 
 
@@ -459,3 +464,115 @@ def test_the_class_of_a_test_follows_from_its_runs_around_the_fix(
 def test_a_run_that_says_nothing_has_a_reason_of_the_rules(detail: str, reason: str) -> None:
     assert reason_of(detail) == reason
     assert reason in {entry.id for entry in fix_test_rules.load().reason}
+
+
+# ---- runs in the database ------------------------------------------------------------------------------------------
+
+TRACE = 'Traceback (most recent call last):\n  File "fix.py", line 3, in test_more\n{}\n'
+
+
+def stored_run(store: Store, version: str, exit_code: int, failure: str = "", frame: str = "") -> None:
+    """A trial run as the ledger keeps it."""
+    stderr = TRACE.format(f'  File "common_utils.py", line 5, in {frame}\n{failure}' if frame else failure)
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO builds (build, name, version, channel, platform, python, seen_at) "
+            "VALUES ($v, $v, $v || '+cpu', 'release', 'linux', '3.11', now())",
+            {"v": version},
+        )
+        connection.execute(
+            "INSERT INTO runs BY NAME SELECT case_hash, $v AS build, 'e' AS environment, 'hostile' AS profile, 0 AS batch, "
+            "0 AS attempt, false AS planted, 'cannot_run' AS outcome, 'x' AS detail, '1 of 1 variants pass' AS stdout, "
+            "$e AS stderr, $c AS exit_code, 'exited' AS ended, 0.1 AS duration, 0.1 AS cpu, 1 AS peak_memory, "
+            "'z' AS zygote, 0 AS seed, [] AS guarantees, now() AS ran_at FROM fix_tests WHERE status = 'script'",
+            {"v": version, "e": stderr if failure else "", "c": exit_code},
+        )
+
+
+@pytest.fixture
+def one_test(clone: Repository, tmp_path: Path) -> Store:
+    """A database with one fix test, first released in 2.0.0."""
+    fixing(clone, test__test_x_py=ADDED)
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    return store
+
+
+def classed(store: Store) -> tuple[object, ...]:
+    with store.writer("test") as writer:
+        class_tests(store, writer, REPO)
+    [found] = rows(store.path, "SELECT class, reason, failed, passed, unusable, validated_before FROM fix_test_classes")
+    return found
+
+
+def test_a_validated_test_gets_the_signature_of_its_failure_and_is_run_like_every_case(one_test: Store) -> None:
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    assert classed(one_test) == ("validated", None, ["1.13.1"], ["2.0.1"], [], "1.13.1")
+    [case] = [case for case in bank.load(one_test) if case.origin == "fix_test"]
+    assert (case.signature_texts, case.known_bad) == (("AssertionError: N != N",), ("1.13.1",))
+    assert PROFILES[case.origin] == "hostile"
+    assert classed(one_test)[0] == "validated"  # its trial runs belong to it still
+
+
+def test_a_traceback_that_was_cut_leaves_the_outcome_of_the_run(one_test: Store) -> None:
+    stored_run(one_test, "1.13.1", 1)
+    stored_run(one_test, "2.0.1", 0)
+    with one_test.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE runs SET outcome = 'reproduced', signature = 'ValueError: x' WHERE exit_code = 1")
+    assert classed(one_test)[0] == "validated"
+
+
+def test_a_test_that_is_not_validated_is_run_only_where_it_is_named(one_test: Store) -> None:
+    stored_run(one_test, "2.0.1", 0)
+    assert classed(one_test)[0] == "never_seen"
+    assert [case for case in bank.load(one_test) if case.origin == "fix_test"] == []
+    [case] = bank.load(one_test, ["123"], REPO)
+    assert bank.load(one_test, [case.name]) == [case]
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "failure", "frame", "reason"),
+    [
+        (1, "TypeError: f() got an unexpected keyword argument 'x'", "", "lacks_interface"),
+        (1, "AttributeError: module 'torch' has no attribute 'y'", "", "lacks_interface"),
+        (1, "AssertionError: 'a' != 'b'", "assertExpectedInline", "expected_text"),
+        (1, "RuntimeError: Found no NVIDIA driver on your system", "", "needs_device"),
+        (125, "ImportError: cannot import name 'z'", "", "lacks_interface"),
+        (125, "ValueError: fixture", "setUp", "not_loaded"),
+    ],
+)
+def test_a_failure_of_the_harness_says_nothing(
+    one_test: Store, exit_code: int, failure: str, frame: str, reason: str
+) -> None:
+    stored_run(one_test, "2.0.1", exit_code, failure, frame)
+    assert classed(one_test)[:2] == ("unusable", reason)
+
+
+def test_the_yield_counts_commits_and_gives_the_share_with_its_interval(one_test: Store) -> None:
+    assert "no share can be given" in yield_of(one_test, REPO).sentence()
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
+    assert classed(one_test)[0] == "fails_after"
+    found = yield_of(one_test, REPO)
+    assert (found.issues, found.fails) == (1, 1)
+    assert "Of 1 issues" in found.sentence()
+    assert "95 % interval" in found.sentence()
+    assert found.counted("folder", "class") == [("test", "fails_after", 1)]
+    assert [row["test"] for row in found.failing] == ["TestThing.test_more"]
+
+
+def test_the_commands_list_show_and_count_fix_tests(one_test: Store) -> None:
+    done = run_embers("fix-tests", "--database", one_test.path)
+    assert "not_run" in done.stdout
+    assert "1 commits that fix issues were read" in " ".join(done.stdout.split())
+    done = run_embers("show", "123", "--database", one_test.path)
+    assert "python test/test_x.py TestThing.test_more" in " ".join(done.stdout.split())
+    with one_test.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("INSERT INTO items (repo, number, kind, state) VALUES (?, 123, 'issue', 'closed')", [REPO])
+    done = run_embers("list", "--origin", "fix_test", "--database", one_test.path)
+    assert "123" in done.stdout
+    assert_clean_error(
+        run_embers("fix-tests", "--build", "all", "--since", "soon", "--database", one_test.path), 3, "soon"
+    )

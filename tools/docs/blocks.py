@@ -13,6 +13,7 @@ from . import (
     evaluation,
     examples,
     extraction,
+    fix_tests,
     links,
     minimised,
     protocols,
@@ -80,9 +81,16 @@ def blocks() -> dict[str, Callable[[], str]]:
         "evaluation-labelled": protocols.labelled,
         "evaluation-chosen": protocols.chosen,
         "evaluation-mhnurf": protocols.mhnurf_protocol,
-        # extraction.md, fix-tests.md, commands/link-repros.md
+        # fix-tests.md
+        "fix-test-reasons": fix_tests.reasons,
+        "fix-tests-by-class": fix_tests.by_class,
+        "fix-tests-by-year": fix_tests.by_year,
+        "fix-tests-by-folder": fix_tests.by_folder,
+        "fix-tests-share": fix_tests.share,
+        "fix-tests-failing": fix_tests.failing,
+        "fix-tests-validated": fix_tests.validated,
+        # extraction.md, commands/link-repros.md
         "extraction-reasons": extraction.reasons,
-        "fix-test-reasons": extraction.fix_test_reasons,
         "extraction-edits": extraction.edits,
         "extraction-shares": extraction.shares,
         "extraction-measured": extraction.reasons_counted,

@@ -1,4 +1,4 @@
-"""docs/extraction.md, fix-tests.md, commands/link-repros.md: rules of extraction; results of bench/extraction.json."""
+"""docs/extraction.md, docs/commands/link-repros.md: rules of extraction; what they gave, from bench/extraction.json."""
 
 from __future__ import annotations
 
@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 def reasons() -> str:
     """Why no script can be made of an item."""
     found = resources.load_toml("extraction.toml")["reason"]
-    return table(
-        ("reason", "what it says", "why"), [(code(e["id"]), cell(e["text"]), cell(e["reason"])) for e in found]
-    )
-
-
-def fix_test_reasons() -> str:
-    """Why a commit, a test or a run gives nothing."""
-    found = resources.load_toml("fix_tests.toml")["reason"]
     return table(
         ("reason", "what it says", "why"), [(code(e["id"]), cell(e["text"]), cell(e["reason"])) for e in found]
     )

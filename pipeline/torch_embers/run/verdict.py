@@ -178,7 +178,7 @@ def _test(case: Case, run: RunResult) -> Observation:
     for rule in fix_test_rules.load().harness:
         known = of_exception(rule.type, rule.message)
         fits = seen.type == known.type and known.message.lower() in seen.message.lower()
-        if fits and (rule.place is None or rule.place.fullmatch(seen.place)):
+        if fits and (rule.frame is None or rule.frame.search(run.stderr)):
             return Observation("cannot_run", seen, f"{rule.id}: {seen}")
     if any_matches(case.signature, seen):
         return Observation("reproduced", seen, str(seen))

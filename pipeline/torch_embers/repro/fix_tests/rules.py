@@ -90,7 +90,7 @@ class Harness(Entry):
     id: str
     type: str
     message: str = ""
-    place: re.Pattern[str] | None = None
+    frame: re.Pattern[str] | None = None
     reason: str
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from packaging.version import Version
+
 from torch_embers.statistics.intervals import wilson
 from torch_embers.store import schema
 
@@ -34,9 +36,12 @@ SELECT count(DISTINCT commit_sha) AS commits,
 FROM fix_tests t LEFT JOIN fix_test_classes k USING (name) WHERE t.repo = $repo
 """
 _VALIDATED = """
-SELECT n.issue, bool_or(k.fails_on_newest) AS fails
-FROM fix_tests t JOIN fix_test_classes k USING (name), unnest(t.issues) AS n(issue)
-WHERE t.repo = $repo AND k.validated_before IS NOT NULL AND k.fails_on_newest IS NOT NULL GROUP BY n.issue
+SELECT n.issue, k.failed, k.passed FROM fix_tests t JOIN fix_test_classes k USING (name), unnest(t.issues) AS n(issue)
+WHERE t.repo = $repo AND k.validated_before IS NOT NULL
+"""
+_VERSIONS = """
+SELECT DISTINCT unnest(k.failed || k.passed || k.unusable) AS version
+FROM fix_tests t JOIN fix_test_classes k USING (name) WHERE t.repo = $repo
 """
 _FAILING = """
 SELECT k.name, t.issues, t.path, t.owner || '.' || t.test AS test, k.validated_before, k.validated_after,
@@ -53,7 +58,8 @@ class Yield:
     Attributes:
         rows: year, folder, class, reason, tests, commits.
         commits: counts of commits: all, with a changed test, with a script, with a run, with a decided test.
-        issues: issues with a validated test that says something on the newest release.
+        newest: the newest release on which any test ran; empty before the first run.
+        issues: issues with a validated test that says something on it.
         fails: of them, those of which one fails there.
         interval: 95 % Wilson interval of the share; None without issues.
         failing: the tests that fail after the fix, to be read by a person.
@@ -61,6 +67,7 @@ class Yield:
 
     rows: Sequence[dict[str, Any]]
     commits: dict[str, int]
+    newest: str
     issues: int
     fails: int
     interval: tuple[float, float] | None
@@ -82,13 +89,13 @@ class Yield:
             f"{c['with_script']:,} gave a script, tests of {c['ran']:,} were run and of {c['decided']:,} decided. "
         )
         if self.interval is None:
-            return text + "No test is validated yet, so no share can be given."
+            return text + "No validated test says something on the newest release yet, so no share can be given."
         low, high = self.interval
         return text + (
             f"Of {self.issues:,} issues whose own test fails before the fix and passes with it, {self.fails:,} "
             f"({100 * self.fails / self.issues:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %) have one "
-            "that fails on the newest release. A failure there can also be a deliberate change of behaviour, or drift "
-            "of the test: each must be read."
+            f"that fails on {self.newest}, the newest release here. A failure there can also be a deliberate change "
+            "of behaviour, or drift of the test: each must be read."
         )
 
 
@@ -106,7 +113,9 @@ def yield_of(store: Store, repo: str) -> Yield:
             names = [column[0] for column in result.description or ()]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
-        rows, [commits], issues, failing = ask(_YIELD), ask(_COMMITS), ask(_VALIDATED), ask(_FAILING)
-    fails = sum(bool(issue["fails"]) for issue in issues)
+        rows, [commits], validated, failing = ask(_YIELD), ask(_COMMITS), ask(_VALIDATED), ask(_FAILING)
+        newest = max((row["version"] for row in ask(_VERSIONS)), key=Version, default="")
+    issues = {row["issue"] for row in validated if newest in (*row["failed"], *row["passed"])}
+    fails = len({row["issue"] for row in validated if newest in row["failed"]})
     interval = wilson(fails, len(issues)) if issues else None
-    return Yield(rows, commits, len(issues), fails, interval, failing)
+    return Yield(rows, commits, newest, len(issues), fails, interval, failing)

@@ -22,7 +22,7 @@ from torch_embers.run.fix_tests.classes import TestClass, Trial, classify
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.verdict import observe
 from torch_embers.sandbox import doctor
-from torch_embers.sandbox.runner import Attempt, Runner
+from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ WHERE t.status = 'script' AND t.repo = $repo
 AND ($since IS NULL OR t.committed_at >= $since::TIMESTAMP) AND ($until IS NULL OR t.committed_at < $until::TIMESTAMP)
 """
 _RUNS = """
-SELECT r.case_hash, b.version, r.outcome, r.detail, r.signature
+SELECT r.case_hash, b.version, r.outcome, r.signature, r.exit_code, r.signal, r.ended, r.detail, r.stdout, r.stderr
 FROM runs r JOIN builds b USING (build) JOIN fix_tests t USING (case_hash)
 WHERE r.batch = 0 AND r.attempt = 0 AND NOT r.planted AND t.repo = ?
 """
@@ -93,8 +93,8 @@ def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialR
     ledger = Ledger(store, writer)
     environments = ledger.note_builds(request.builds)
     made = 0
-    for wanted in (_around, _newest, _following):
-        known = _trials(store, request.repo)
+    for wanted in (_around, _around, _newest, _following):
+        known = _trials(store, request.repo, tests)
         todo: dict[str, list[TrialTest]] = defaultdict(list)
         for test in tests:
             have = {trial.version for trial in known.get(test.case.hash, ())}
@@ -122,10 +122,11 @@ def class_tests(store: Store, writer: Writer, repo: str) -> int:
     Returns:
         How many tests have a class.
     """
-    known = _trials(store, repo)
+    tests = _tests(store, TrialRequest(repo, ()))
+    known = _trials(store, repo, tests)
     moment, rules = now_utc(), str(fix_test_rules.load().version)
     written, cases = [], []
-    for test in _tests(store, TrialRequest(repo, ())):
+    for test in tests:
         if not (trials := known.get(test.case.hash)):
             continue
         found = classify(trials, test.first_release, test.evidence)
@@ -148,22 +149,56 @@ def _tests(store: Store, request: TrialRequest) -> list[TrialTest]:
     return tests
 
 
-def _trials(store: Store, repo: str) -> dict[str, list[Trial]]:
+def _trials(store: Store, repo: str, tests: Sequence[TrialTest]) -> dict[str, list[Trial]]:
+    """The stored runs of these tests, read by the rules of today: a new rule needs no new run.
+
+    Of a long error output the end is stored; where the traceback is not in it, the outcome of the run itself stays.
+    """
+    cases = {test.case.hash: test.case for test in tests}
     with store.read() as connection:
         found = connection.execute(_RUNS, [repo]).fetchall()
     trials: dict[str, dict[str, Trial]] = defaultdict(dict)
-    for case_hash, version, outcome, detail, signature in found:
-        public = version.partition("+")[0]
-        trials[case_hash][public] = Trial(public, outcome, detail or "", signature)
+    for case_hash, version, outcome, signature, *ended in found:
+        if case_hash in cases:
+            public = version.partition("+")[0]
+            seen = observe(cases[case_hash], _stored(*ended))
+            if signature and seen.signature is None:
+                trials[case_hash][public] = Trial(public, outcome, ended[3] or "", signature)
+                continue
+            shown = str(seen.signature) if seen.signature else None
+            trials[case_hash][public] = Trial(public, seen.outcome, seen.detail, shown)
     return {case_hash: list(by_version.values()) for case_hash, by_version in trials.items()}
 
 
-def _around(test: TrialTest, builds: Sequence[Build], _known: Sequence[Trial]) -> Iterator[Build]:
-    """The releases around the fix."""
+def _stored(
+    exit_code: int | None, signal: int | None, ended: str, detail: str | None, stdout: str | None, stderr: str | None
+) -> RunResult:
+    """A stored run as the runner gave it, as far as an observation asks."""
+    return RunResult(
+        key="",
+        exit_code=exit_code,
+        signal=signal,
+        ended=ended,
+        detail=detail or "",
+        stdout=stdout or "",
+        stderr=stderr or "",
+        duration=0.0,
+        cpu=0.0,
+        peak_memory=0,
+        zygote="",
+        profile=PROFILES["fix_test"],
+        guarantees=(),
+        versions={},
+    )
+
+
+def _around(test: TrialTest, builds: Sequence[Build], known: Sequence[Trial]) -> Iterator[Build]:
+    """The releases around the fix; the next one, too, where the first one still fails and may not have it."""
     first = Version(test.first_release) if test.first_release else None
     before = [build for build in builds if first is not None and Version(build.public_version) < first]
     after = [build for build in builds if first is None or Version(build.public_version) >= first]
-    yield from (*before[-1:], *after[:1])
+    may_be_late = test.evidence != "tag" and bool(known) and all(trial.said == "failed" for trial in known)
+    yield from (*before[-1:], *after[: 2 if may_be_late else 1])
 
 
 def _newest(_test: TrialTest, builds: Sequence[Build], known: Sequence[Trial]) -> Iterator[Build]:

@@ -1,0 +1,81 @@
+"""docs/fix-tests.md: reasons, and what was measured, from bench/fix_tests.json."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from torch_embers import resources
+
+from .markdown import cell, code, table
+from .places import measured
+
+REPO = "https://github.com/pytorch/pytorch"
+
+
+def reasons() -> str:
+    """Why a commit, a test or a run gives nothing."""
+    found = resources.load_toml("fix_tests.toml")["reason"]
+    return table(
+        ("reason", "what it says", "why"), [(code(e["id"]), cell(e["text"]), cell(e["reason"])) for e in found]
+    )
+
+
+def _counted(*columns: str) -> list[tuple[str, ...]]:
+    counts = Counter[tuple[str, ...]]()
+    for row in measured("fix_tests.json")["yield"]:
+        counts[tuple(str(row[column] or "") for column in columns)] += row["tests"]
+    return [(*key, f"{count:,}") for key, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))]
+
+
+def by_class() -> str:
+    """Tests by class and reason."""
+    return table(("class", "reason", "tests"), _counted("class", "reason"))
+
+
+def by_year() -> str:
+    """Tests by year and class."""
+    return table(("year", "class", "tests"), sorted(_counted("year", "class")))
+
+
+def by_folder() -> str:
+    """Tests that ran by folder and class."""
+    rows = [row for row in _counted("folder", "class") if row[1] not in ("no_script", "not_run")]
+    return table(("folder", "class", "tests"), sorted(rows))
+
+
+def share() -> str:
+    """The share alive in one sentence, with its population."""
+    facts = measured("fix_tests.json")
+    drawn = f"{facts['sample']} of {facts['scripts']} scripts"
+    head = f"Commits of {facts['commits_from']} to {facts['commits_to']}; {drawn} were "
+    return f"{head}drawn at random (seed {facts['seed']}). {facts['sentence']}"
+
+
+def failing() -> str:
+    """Tests that fail after their fix, and those that fail wherever they say something."""
+    return table(("class", "issues", "test", "commit", "fails on", "passes on"), [*map(_row, _wrong())])
+
+
+def validated() -> str:
+    """Validated tests."""
+    found = [test for test in measured("fix_tests.json")["tests"] if test["class"] == "validated"]
+    return table(("class", "issues", "test", "commit", "fails on", "passes on"), [*map(_row, found)])
+
+
+def _wrong() -> list[dict[str, Any]]:
+    tests: list[dict[str, Any]] = measured("fix_tests.json")["tests"]
+    return [t for t in tests if t["class"] == "fails_after" or t["reason"] == "fails_everywhere"]
+
+
+def _row(test: dict[str, Any]) -> tuple[str, ...]:
+    issues = ", ".join(f"[#{number}]({REPO}/issues/{number})" for number in test["issues"])
+    commit = test["commit_sha"][:10]
+    return (
+        test["reason"] or test["class"],
+        issues,
+        cell(f"{test['path']} {test['test']}"),
+        f"[{commit}]({REPO}/commit/{commit})",
+        ", ".join(test["failed"]),
+        ", ".join(test["passed"]),
+    )
