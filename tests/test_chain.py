@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.link import chain as chain_module
-from torch_embers.link import relations
+from torch_embers.link import relations, stage
 from torch_embers.link.chain import Facts, Link, Node, Tree, chain, printable, render
 from torch_embers.link.graph import around
 from torch_embers.link.stage import LinkCounts, link_changed
+from torch_embers.store import connection as store_connection
 from torch_embers.store.records import Batch, Comment, Commit, Event, Item, PullFile, StatedLink
 from torch_embers.store.store import Store
 
@@ -271,6 +272,21 @@ def test_a_second_run_parses_nothing_and_changes_nothing(store: Store) -> None:
     assert first == LinkCounts(7, 1, 1, first.links, first.components)
     assert link_changed(store) == LinkCounts(0, 0, 0, first.links, first.components)
     assert before == (rows(store, "links"), rows(store, "components"), rows(store, "link_scans"))
+
+
+def test_texts_that_all_changed_are_found_within_the_memory_limit(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(store_connection.OPTIONS, "memory_limit", "32MB")
+    with store.writer("test") as writer, writer.transaction() as made:
+        made.execute(
+            "INSERT INTO comments (repo, number, comment_id, body) "
+            "SELECT 'o/r', n, md5(n::VARCHAR), 'text' FROM range(100_000) r(n)"
+        )
+        made.execute("INSERT INTO link_scans SELECT repo, 'comment', comment_id, 'by other rules' FROM comments")
+    changed = stage._changed(store)
+    places = [row["place"] for row in changed.select(["origin", "place"]).to_pylist() if row["origin"] == "comment"]
+    assert places == list(range(100_001))
 
 
 def test_changed_texts_replace_what_they_gave_before(store: Store) -> None:

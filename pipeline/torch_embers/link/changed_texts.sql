@@ -1,5 +1,6 @@
 -- Which texts were written or changed since the link stage last parsed them, or were parsed by other rules?
--- {digest} is the hash of the rules; one row per text with the key that link_scans will hold, in order of arrival.
+-- {digest} is the hash of the rules; one row per text with the key that link_scans will hold, and its place in the order of arrival.
+-- Not sorted here: to sort half a million keys beside the join takes more than the memory limit, and cannot be spilled.
 WITH texts AS (
     SELECT repo, 'item' AS origin, number::VARCHAR AS id, number, rowid AS place,
            md5(coalesce(content_hash, '') || coalesce(kind, '') || {digest}) AS content_hash
@@ -9,7 +10,6 @@ WITH texts AS (
     UNION ALL
     SELECT repo, 'commit', sha, NULL, rowid, md5(coalesce(message, subject, '') || {digest}) FROM commits
 )
-SELECT t.origin, t.repo, t.id, t.number, t.content_hash, s.id IS NOT NULL AS seen
+SELECT t.origin, t.repo, t.id, t.number, t.content_hash, t.place, s.id IS NOT NULL AS seen
 FROM texts t LEFT JOIN link_scans s ON s.repo = t.repo AND s.origin = t.origin AND s.id = t.id
-WHERE s.content_hash IS DISTINCT FROM t.content_hash
-ORDER BY t.origin, t.place;
+WHERE s.content_hash IS DISTINCT FROM t.content_hash;

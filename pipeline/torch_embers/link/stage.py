@@ -53,7 +53,6 @@ _SOURCES = {
     "commit_files": "",
 }
 """Tables that the stage reads, with what tells their rows apart beyond page and time."""
-_NOTHING = pa.table({"origin": pa.array([], pa.string())})
 Row = dict[str, Any]
 
 
@@ -102,14 +101,14 @@ def link_changed(
     done = dict.fromkeys(_READERS, 0)
     with open_writer as active:
         mark = _unlinked(store)
-        scans = _changed(store) if mark else _NOTHING
-        _LOG.info("%d changed texts to link", scans.num_rows)
-        for start in range(0, scans.num_rows, BATCH):
-            for origin, texts in _link_batch(store, active, scans.slice(start, BATCH)).items():
-                done[origin] += texts
-            if progress:
-                progress(min(start + BATCH, scans.num_rows), scans.num_rows)
         if mark:
+            scans = _changed(store)
+            _LOG.info("%d changed texts to link", scans.num_rows)
+            for start in range(0, scans.num_rows, BATCH):
+                for origin, texts in _link_batch(store, active, scans.slice(start, BATCH)).items():
+                    done[origin] += texts
+                if progress:
+                    progress(min(start + BATCH, scans.num_rows), scans.num_rows)
             _link_tables(store, active, mark)
     with store.read() as connection:
         query = "SELECT (SELECT count(*) FROM links), (SELECT count(*) FROM components)"
@@ -143,10 +142,11 @@ def _unlinked(store: Store) -> str:
 
 
 def _changed(store: Store) -> pa.Table:
-    """Keys of the texts to parse, with whether each was parsed before; about 100 bytes each."""
+    """Keys of the texts to parse in order of arrival, with whether each was parsed before; about 100 bytes each."""
     query = _sql("changed_texts.sql").format(digest=f"'{_rules_hash()}'")
     with store.read() as connection:
-        return connection.sql(query).to_arrow_table()
+        changed = connection.sql(query).to_arrow_table()
+    return changed.sort_by([("origin", "ascending"), ("place", "ascending")])
 
 
 def _link_batch(store: Store, writer: Writer, todo: pa.Table) -> dict[str, int]:

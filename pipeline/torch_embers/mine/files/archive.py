@@ -27,6 +27,7 @@ from torch_embers.mine.files.archive_events import (
     EventLine,
     read_archive,
     repo_name,
+    time_of,
 )
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.scope import Scope
@@ -408,7 +409,7 @@ class ArchiveSource:
         name = repo_name(event)
         if not isinstance(name, str) or name.lower() != self.repo.lower():
             return False
-        moment = iso_utc(event.get("created_at"))  # an event without a time is in every window
+        moment = time_of(event.get("created_at"))  # an event without a time is in every window
         if moment and ((self.since and moment < self.since) or (self.until and moment >= self.until)):
             return False
         return event.get("type") in READ_TYPES

@@ -68,7 +68,7 @@ def _time_of_text(text: str) -> str | None:
     return iso_utc(text)
 
 
-def _time(value: object) -> str | None:
+def time_of(value: object) -> str | None:
     """Normalise a time; the events of an hour share most of theirs, hence the cache."""
     return _time_of_text(value) if isinstance(value, str) else None
 
@@ -82,8 +82,8 @@ def _identity(value: object) -> str | None:
 def _label_names(value: object) -> tuple[str, ...] | None:
     if not isinstance(value, list):
         return None
-    names = (text(label if isinstance(label, str) else _mapping(label).get("name")) for label in value)
-    return tuple(dict.fromkeys(name for name in names if name))
+    names = [text(label.get("name") if isinstance(label, dict) else label) for label in value]
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def _empty_or_none(thing: Mapping[str, Any], key: str, value: str | None) -> str | None:
@@ -104,9 +104,9 @@ def _common_fields(thing: Mapping[str, Any]) -> Fields:
         "state": _state(thing.get("state")),
         "is_draft": _flag(thing.get("draft")),
         "milestone": _empty_or_none(thing, "milestone", milestone),
-        "created_at": _time(thing.get("created_at")),
-        "updated_at": _time(thing.get("updated_at")),
-        "closed_at": _time(thing.get("closed_at")),
+        "created_at": time_of(thing.get("created_at")),
+        "updated_at": time_of(thing.get("updated_at")),
+        "closed_at": time_of(thing.get("closed_at")),
         "comment_count": _count(thing.get("comments")),
         "reaction_count": _count(_mapping(thing.get("reactions")).get("total_count")),
         "labels": _label_names(thing.get("labels")),
@@ -124,7 +124,7 @@ def _issue_fields(issue: Mapping[str, Any]) -> Fields:
         reason = text(issue.get("state_reason"))
         return fields | {"kind": "issue", "state_reason": _empty_or_none(issue, "state_reason", reason)}
     link = _mapping(issue["pull_request"])
-    merged_at = _time(link.get("merged_at"))
+    merged_at = time_of(link.get("merged_at"))
     fields |= {"kind": "pull", "merged_at": merged_at}
     if merged_at:
         fields["state_reason"] = "merged"
@@ -136,7 +136,7 @@ def _issue_fields(issue: Mapping[str, Any]) -> Fields:
 def _pull_fields(pull: Mapping[str, Any], action: str, happened_at: str | None) -> Fields:
     """Fields of a pull request, full (before 7 October 2025) or thin (references only, afterwards)."""
     fields = _common_fields(pull)
-    merged_at = _time(pull.get("merged_at"))
+    merged_at = time_of(pull.get("merged_at"))
     merged = merged_at is not None or pull.get("merged") is True or action == "merged"
     fields |= {
         "kind": "pull",
@@ -169,11 +169,8 @@ class _Reading:
     newest: dict[int, Fields] = field(default_factory=dict)
 
     def fold(self, number: int, fields: Fields) -> None:
-        known = {
-            name: value
-            for name, value in fields.items()
-            if value is not None or fields.get(FOLLOWS.get(name, "")) is not None
-        }
+        known = {name: value for name, value in fields.items() if value is not None}
+        known |= {name: fields.get(name) for name, leader in FOLLOWS.items() if leader in known}
         older = self.newest.get(number)
         if older is None:
             self.newest[number] = known
@@ -264,7 +261,7 @@ def _read_event(reading: _Reading, event: Any) -> None:
     if not isinstance(payload, dict):
         raise BadRecordError("event without a payload")
     event_id = _identity(event.get("id"))
-    created_at = _time(event.get("created_at"))
+    created_at = time_of(event.get("created_at"))
     action = text(payload.get("action")) or ""
     actor = login(event.get("actor"))
     handler(reading, _Happening(event_id or f"at:{created_at}:{action}", action, actor, created_at, payload))
@@ -304,7 +301,7 @@ def _read_comment(reading: _Reading, happening: _Happening) -> None:
         return  # its text is not ours to add any more
     if comment_id is None:
         raise BadRecordError("comment without an id")
-    created_at = _time(comment.get("created_at")) or happening.created_at
+    created_at = time_of(comment.get("created_at")) or happening.created_at
     reading.batch.comments.append(
         Comment(
             reading.page.repo,
@@ -313,7 +310,7 @@ def _read_comment(reading: _Reading, happening: _Happening) -> None:
             author=login(comment.get("user")),
             author_association=text(comment.get("author_association")),
             created_at=created_at,
-            updated_at=_time(comment.get("updated_at")) or created_at,
+            updated_at=time_of(comment.get("updated_at")) or created_at,
             body=text(comment.get("body")),
             **reading.page.stamp,
         )
