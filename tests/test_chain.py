@@ -281,12 +281,12 @@ def test_texts_that_all_changed_are_found_within_the_memory_limit(
     with store.writer("test") as writer, writer.transaction() as made:
         made.execute(
             "INSERT INTO comments (repo, number, comment_id, body) "
-            "SELECT 'o/r', n, md5(n::VARCHAR), 'text' FROM range(100_000) r(n)"
+            "SELECT 'o/r', n, md5(n::VARCHAR), 'text' FROM range(200_000) r(n)"
         )
         made.execute("INSERT INTO link_scans SELECT repo, 'comment', comment_id, 'by other rules' FROM comments")
     changed = stage._changed(store)
     places = [row["place"] for row in changed.select(["origin", "place"]).to_pylist() if row["origin"] == "comment"]
-    assert places == list(range(100_001))
+    assert places == list(range(200_001))
 
 
 def test_changed_texts_replace_what_they_gave_before(store: Store) -> None:

@@ -1,6 +1,6 @@
 -- Which texts were written or changed since the link stage last parsed them, or were parsed by other rules?
 -- {digest} is the hash of the rules; one row per text with the key that link_scans will hold, and its place in the order of arrival.
--- Not sorted here: to sort half a million keys beside the join takes more than the memory limit, and cannot be spilled.
+-- Not sorted here: to sort half a million keys beside the join takes more than the memory limit.
 WITH texts AS (
     SELECT repo, 'item' AS origin, number::VARCHAR AS id, number, rowid AS place,
            md5(coalesce(content_hash, '') || coalesce(kind, '') || {digest}) AS content_hash

@@ -145,6 +145,7 @@ def _changed(store: Store) -> pa.Table:
     """Keys of the texts to parse in order of arrival, with whether each was parsed before; about 100 bytes each."""
     query = _sql("changed_texts.sql").format(digest=f"'{_rules_hash()}'")
     with store.read() as connection:
+        connection.execute("SET threads = 1").fetchall()  # each thread has its part of the join in memory
         changed = connection.sql(query).to_arrow_table()
     return changed.sort_by([("origin", "ascending"), ("place", "ascending")])
 
