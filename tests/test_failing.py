@@ -115,6 +115,7 @@ def test_of_the_functions_of_the_title_one_call_is_kept_with_its_arguments() -> 
     assert keeps_calls(wanted, calls_of("torch.arange(-1, 1, 2 / n, out=line)", {"arange"}))
     assert keeps_calls(wanted, calls_of("for n in f():\n    torch.arange(n)", {"arange"}))
     assert not keeps_calls(wanted, calls_of("torch.arange(1, out=line)", {"arange"}))
+    assert not keeps_calls(wanted, calls_of("torch.arange(-1, 1, 1 / n, out=line)", {"arange"}))
     assert not keeps_calls(wanted, calls_of("torch.ones(1)", {"arange"}))
     assert keeps_calls({}, {})
 

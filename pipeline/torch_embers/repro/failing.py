@@ -3,7 +3,8 @@
 A reduction that keeps class and message alone slides: an index that is a list of tuples becomes a number, a tensor
 loses its axes, and the same words come for another reason. So what a script fails in is described, and a reduction
 must keep the description: the operator, and of every argument how it is made. Names are replaced by what they are
-bound to. Numbers may shrink, but keep their sign and type; lists may get shorter, but keep what they hold.
+bound to. Sizes may shrink, but keep their sign and type, numbers in arithmetic stay; lists may get shorter, but keep
+what they hold.
 """
 
 from __future__ import annotations
@@ -244,9 +245,13 @@ class _Describer:
             case ast.BinOp(left=ast.List() as left, op=ast.Mult()):
                 return self.shape(left, scope, depth)
             case ast.BinOp(left=left, op=op, right=right):
-                return (type(op).__name__, self.shape(left, scope, depth - 1), self.shape(right, scope, depth - 1))
+                return (type(op).__name__, *(self._operand(part, scope, depth) for part in (left, right)))
             case _:
                 return self._other(node, scope, depth)
+
+    def _operand(self, node: ast.expr, scope: ast.AST, depth: int) -> Shape:
+        """One side of an arithmetic operation: its numbers are no sizes, so they stay as they are."""
+        return repr(node.value) if isinstance(node, ast.Constant) else self.shape(node, scope, depth - 1)
 
     def _other(self, node: ast.AST, scope: ast.AST, depth: int) -> Shape:
         """Any other expression: its kind and its parts."""
