@@ -30,7 +30,9 @@ def test_the_variables_of_the_innermost_frame_are_described_and_no_line_moves(tm
     place = place_of(said, "x7.py")
     assert place == place_of(ended(tmp_path, FAILS), "x7.py")
     assert place is not None
-    assert described(said) == {"places": '["tuple", 2, ["int+"]]', "size": '"int0"'}
+    assert described(said) == {"places": '["tuple", 2, ["1", "7"]]', "size": '"0"'}, "the error is about a range"
+    other = ended(tmp_path, with_hook(FAILS.replace("values = [1, -2]", "values = 3")))
+    assert described(other) == {"places": '["tuple", 2, ["int+"]]', "size": '"int0"'}
     assert names_in(FAILS, place.line) == {"values", "places", "size"}
 
 

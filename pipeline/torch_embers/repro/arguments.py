@@ -3,8 +3,8 @@
 The text of a script does not tell values: an index that was negative becomes one that is too large when sizes shrink,
 and both are out of range. So a hook before the first statement describes the variables of the innermost frame of the
 script, behind the traceback: of a tensor type, axes, layout, and whether it is empty, negative somewhere, NaN somewhere
-or contiguous; of a number its sign; of a list what it holds. The script could forge this; a reduction that is led
-astray by its own script harms nobody.
+or contiguous; of a number its sign; of a list what it holds; of an error about a range sizes and values as well. The
+script could forge this; a reduction that is led astray by its own script harms nobody.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ _LONGEST = 20_000
 
 _HOOK = """
 import json, sys
+exact = False
 def describe(value, depth=0):
     kind = type(value).__name__
     try:
+        if exact and isinstance(value, int) or hasattr(value, "named_parameters"):
+            return repr(value)[:300] if exact else kind
         if value is None or isinstance(value, (bool, str)):
             return repr(value)[:80]
         if isinstance(value, (int, float)):
@@ -32,6 +35,8 @@ def describe(value, depth=0):
             if str(value.layout) == "torch.strided" and value.numel() < 1000000:
                 plain = value.detach()
                 found.append(bool(value.is_contiguous()))
+                if exact:
+                    found += [list(value.shape), [str(plain.min()), str(plain.max())] if value.numel() else []]
                 if not plain.is_complex():
                     found += [bool((plain < 0).any()), bool((plain != plain).any())]
             return found
@@ -39,6 +44,8 @@ def describe(value, depth=0):
         pass
     return kind
 def hook(kind, error, trace):
+    global exact
+    exact = any(words in str(error) for words in ("out of range", "out of bounds"))
     sys.__excepthook__(kind, error, trace)
     frame = None
     while trace is not None:

@@ -1,0 +1,102 @@
+"""docs/extraction.md: scripts drawn at random and reduced scripts, read beside their reports."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import resources
+from torch_embers.statistics.intervals import wilson
+
+from .markdown import cell, code, issue_link, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SAMPLE, REDUCED = "extraction_reviews.jsonl", "reduction_reviews.jsonl"
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    """The lines of a data file."""
+    return [json.loads(line) for line in resources.data_file(name).read_text(encoding="utf-8").splitlines()]
+
+
+def share(part: int, whole: int) -> str:
+    """``1 of 8 (13 %, 95 % interval 2 to 47 %)``."""
+    if not whole:
+        return "0 of 0"
+    low, high = wilson(part, whole)
+    return f"{part} of {whole} ({100 * part / whole:.0f} %, interval {100 * low:.0f} to {100 * high:.0f} %)"
+
+
+def _columns() -> list[tuple[str, list[dict[str, Any]], str]]:
+    first, second = ([row for row in lines(SAMPLE) if row["draw"] == draw] for draw in (1, 2))
+    return [
+        ("first draw, rules before", first, "reproduced_before"),
+        ("first draw, first scoring", first, "reproduced_first"),
+        ("first draw, rules mended", first, "reproduced"),
+        ("second draw, rules before", second, "reproduced_before"),
+        ("second draw, rules mended", second, "reproduced"),
+    ]
+
+
+def _false(rows: Sequence[dict[str, Any]], key: str) -> str:
+    called = [row for row in rows if row[key]]
+    return share(sum(not row["shown"] for row in called), len(called))
+
+
+def summary() -> str:
+    """How many scripts were called reproduced, and how many of them wrongly."""
+    rows = [
+        (name, str(len(sample)), str(sum(bool(row[key]) for row in sample)), _false(sample, key))
+        for name, sample, key in _columns()
+    ]
+    return table(("", "scripts:", "called `reproduced` on some build:", "of these, false"), rows)
+
+
+def answers() -> str:
+    """What the present rules claim, and whether it is what the report calls wrong."""
+    kinds = ("yes", "unclear", "no", "abstained")
+    rows = []
+    for draw in (1, 2):
+        found = [row["expectation"] for row in lines(SAMPLE) if row["draw"] == draw]
+        rows.append((f"draw {draw}", *(str(found.count(kind)) for kind in kinds)))
+    return table(("", "right:", "unclear:", "wrong:", "needs review:"), rows)
+
+
+def each() -> str:
+    """The scripts that make a claim, or that some rules called reproduced."""
+    rows = [
+        (
+            str(row["draw"]),
+            issue_link(row["repo"], row["number"]),
+            code(row["expects"]),
+            "needs review" if row["expectation"] == "abstained" else row["expectation"],
+            ", ".join(row["reproduced_before"]) or "-",
+            ", ".join(row["reproduced"]) or "-",
+            {True: "yes", False: "no", None: "-"}[row["shown"]],
+            cell(row["reason"]),
+        )
+        for row in lines(SAMPLE)
+        if row["expectation"] != "abstained" or row["shown"] is not None
+    ]
+    headings = ("draw", "issue", "expects", "is it the complaint", "`reproduced` before", "now", "true", "why")
+    return table(headings, rows)
+
+
+def reduced() -> str:
+    """Reduced scripts, and whether they still show the same bug."""
+    found = lines(REDUCED)
+    rows = [
+        (
+            issue_link(row["repo"], row["number"]),
+            row["build"],
+            f"{row['before']} -> {row['after']}",
+            str(row["tests"]),
+            "yes" if row["same"] else "no",
+            cell(row["reason"]),
+        )
+        for row in found
+    ]
+    made = table(("issue", "build", "characters:", "tests:", "same bug", "why"), rows)
+    return f"The same bug: {share(sum(row['same'] for row in found), len(found))}.\n\n{made}"
