@@ -14,6 +14,7 @@ from servers import stand_ins
 from support import assert_clean_error, client, graphql, rows, run_embers, snapshot
 from torch_embers.errors import EmbersError
 from torch_embers.mine import runner
+from torch_embers.mine.github import graphql as graphql_source
 from torch_embers.mine.github.client import Patience
 from torch_embers.mine.github.graphql import GraphqlSource
 from torch_embers.mine.github.numbers import NumbersSource
@@ -372,3 +373,20 @@ def test_what_an_item_no_longer_has_goes_when_it_is_read_again(
     assert rows(database, f"SELECT author, milestone FROM items WHERE number = {talk}") == [("", "")]
     runner.replay(Store(database))
     assert snapshot(database) == snapshot(fresh)
+
+
+def test_an_item_with_more_further_pages_than_are_read_waits(
+    server: stand_ins.GraphQLStandIn,
+    database: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    whole: dict[str, list[tuple[Any, ...]]],
+) -> None:
+    monkeypatch.setattr(graphql_source, "FURTHER", 10)
+    monkeypatch.setattr(graphql_source, "MOST_FURTHER", 2)
+    report = runner.mine(Store(database), source(server))
+    most = max(rows(database, "SELECT count(*) FROM comments GROUP BY number"))
+    assert report.waiting, "some have more than 50 comments and two further pages of ten"
+    assert most == (70,)
+    monkeypatch.undo()
+    assert not runner.mine(Store(database), source(server)).waiting
+    assert snapshot(database) == whole

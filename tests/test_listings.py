@@ -416,3 +416,75 @@ def test_items_that_two_pages_share_are_counted_once(tracker: Tracker, database:
         report = mined(tracker, database.with_name(f"{len(tokens)}.duckdb"), *tokens)
         assert report.items == len(repository.items)
         assert (report.comments, report.events) == ((20, 30) if tokens else (0, 0))
+
+
+# ---- other forms in which GitHub fails
+
+
+def gone(_answered: Answered) -> Answered:
+    """What a repository answers that was deleted or made private, and now and then one that was not."""
+    return Answered({"message": "Not Found", "status": "404"}, 404)
+
+
+@pytest.mark.parametrize("listing", ["/issues/comments", "/issues/events", "/pulls"])
+def test_a_list_that_vanishes_while_it_is_read_is_an_error_and_the_next_run_completes(
+    tracker: Tracker, database: Path, listing: str
+) -> None:
+    repository = filled(tracker, 60, pulls=30)
+    wanted = everything(repository)
+    pages = {"page": "3"} if listing != "/issues/comments" else {"since": "*"}
+    tracker.fault(gone, listing, times=10_000, **pages)
+    with pytest.raises(SourceError, match="cursor is kept"):
+        mined(tracker, database, "t")
+    tracker.heal()
+    mined(tracker, database, "t")
+    assert counts(database) == wanted
+    assert rows(database, "SELECT count(head_sha) FROM items") == [(30,)]
+
+
+def test_a_search_that_ran_out_of_time_confirms_no_end(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 40)
+    mined(tracker, database)
+    repository.add(41)
+    mined(tracker, database, "t")
+    for number in range(42, 60):
+        repository.add(number)
+
+    def unfinished(answered: Answered) -> Answered:
+        return Answered({"total_count": 0, "incomplete_results": True, "items": []}, 200)
+
+    tracker.fault(unfinished, "/search/issues", times=10_000)
+    tracker.fault(empty, "/issues", times=10_000)
+    with pytest.raises(ShortListingError):
+        mined(tracker, database, "t")
+
+
+@pytest.mark.parametrize("listing", ["/issues/events", "/pulls"])
+def test_a_short_page_without_its_link_is_no_end_of_a_list_of_many_pages(
+    tracker: Tracker, database: Path, listing: str
+) -> None:
+    repository = filled(tracker, 20, pulls=40)
+    wanted = everything(repository)
+
+    def cut(answered: Answered) -> Answered:
+        return Answered(answered.body[:6], 200)
+
+    tracker.fault(cut, listing, page="2")
+    mined(tracker, database, "t")
+    assert counts(database) == wanted
+    assert rows(database, "SELECT count(head_sha) FROM items") == [(40,)]
+
+
+def test_a_page_that_stays_cut_loses_nothing_and_leads_in_no_loop(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 20, pulls=40)
+
+    def cut(answered: Answered) -> Answered:
+        return Answered(answered.body[:6], 200)
+
+    tracker.fault(cut, "/issues/events", times=10_000, page="2")
+    try:
+        mined(tracker, database, "t")
+    except SourceError:
+        tracker.heal()
+        mined(tracker, database, "t")
+    assert counts(database) == everything(repository)

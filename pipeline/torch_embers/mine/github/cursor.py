@@ -19,6 +19,7 @@ Cursors are times as ISO 8601 text in UTC, which sort as text.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -290,6 +291,8 @@ class _Descent(Generic[T]):
     news: bool = False
     """Whether a page had anything that this run had not read from the top before."""
     seen: set[tuple[object, str]] = field(default_factory=set)
+    gaps: Counter[tuple[str, str | None]] = field(default_factory=Counter)
+    """How often a page did not join where the walk stands."""
 
     def _moved(self, listed: Listed[T], **changed: str | None) -> tuple[Listed[T], Sweep]:
         self.pages += 1
@@ -362,6 +365,11 @@ class _Descent(Generic[T]):
         listed = self.fetch(trail.follow(link))
         behind: str | None = None
         while listed.earlier is not None and not _joins(listed, low, last):
+            self.gaps[link, low] += 1
+            if self.gaps[link, low] > RESTARTS:
+                raise UnsteadyListingError(
+                    f"{link} never joins the page before it. The cursor is kept: run the same command again later"
+                )
             trail.followed.clear()
             behind, link = link, listed.earlier
             listed = self.fetch(link)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.mine.github.client import CursorRefusedError, NotFoundError, UnansweredError
@@ -22,12 +22,14 @@ from torch_embers.mine.github.live import LiveSource, Totals, finish, until_pass
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.records import graphql_answers, graphql_fields, graphql_records
 from torch_embers.mine.records.graphql_answers import LISTINGS
+from torch_embers.normalize import now_utc
+from torch_embers.store.records import Batch, SyncState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from torch_embers.mine.github.client import Answer
-    from torch_embers.store.records import Batch, Page
+    from torch_embers.store.records import Page
 
 ISSUE_PAGE, PULL_PAGE = 41, 35
 """Items a GraphQL page, the most for two points: 1 + 41 x 6 and 1 + 35 x 7 connections are less than 250."""
@@ -69,6 +71,8 @@ class GraphqlSource(LiveSource):
     """Page sizes that the server answers now, where they are smaller than asked for at first."""
     failed: int = 0
     """How many parts of items in a row were not answered."""
+    _read: set[tuple[object, str]] = field(default_factory=set)
+    """Items that this run has read, each with the time of its last change: the top of a listing is read twice."""
     walks: dict[str, _Walk] = field(default_factory=lambda: {listing: _Walk() for listing in LISTINGS})
 
     def _look_up(self) -> tuple[str, Totals]:
@@ -116,7 +120,7 @@ class GraphqlSource(LiveSource):
             return self._list("issues", {"filter": bounds, "after": link})
 
         for listed, cursor in keyset(fetch, saved if saved.at else Forward(self.scope.since), steady=True):
-            yield finish(listed.payload[0], listed.payload[1:], self, stream, dump(cursor))
+            yield self._stored(listed, stream, dump(cursor))
             if until_passed(listed, self.scope.until):
                 return
 
@@ -136,9 +140,15 @@ class GraphqlSource(LiveSource):
         if saved.high is None and self.scope.since:
             saved = Sweep(high=self.scope.since)
         for listed, cursor in sweep(fetch, saved):
-            yield finish(listed.payload[0], listed.payload[1:], self, stream, dump(cursor))
+            yield self._stored(listed, stream, dump(cursor))
 
     # -- pages ------------------------------------------------------------------------------------------------
+
+    def _stored(self, listed: Listed[list[Page]], stream: str, cursor: str) -> Batch:
+        """A page with its cursor; the cursor alone where this run has stored every item of the page as it is."""
+        if listed.payload:
+            return finish(listed.payload[0], listed.payload[1:], self, stream, cursor)
+        return Batch(cursors=[SyncState(self.repo, self.name, stream, cursor, now_utc())])
 
     def _list(self, listing: str, variables: dict[str, Any]) -> Listed[list[Page]]:
         """Fetch one page of a listing with everything that belongs to its items; the pages are the payload."""
@@ -149,11 +159,17 @@ class GraphqlSource(LiveSource):
         connection = graphql_answers.at(answer.data, LISTINGS[listing])
         nodes = [n for n in graphql_records.nodes_of(connection) if n]
         updated, keys = [str(n["updatedAt"]) for n in nodes], [str(n["id"]) for n in nodes]
-        pages = [base, *self.overflow_pages(base, answer)]
-        if graphql_answers.nulls(answer.data, LISTINGS[listing]):
-            pages.append(self._numbers(graphql_answers.place_of(listing, variables, answer.data)))
         walk.next = graphql_records.next_of(connection)
-        return Listed(updated, walk.next, pages, keys)
+        listed = Listed(updated, walk.next, [], keys)
+        gaps = graphql_answers.nulls(answer.data, LISTINGS[listing])
+        whole = not gaps and not graphql_answers.problems(answer.data)
+        if nodes and whole and self._read.issuperset(listed.entries()):
+            return listed
+        self._read.update(listed.entries() if whole else ())
+        pages = [base, *self.overflow_pages(base, answer)]
+        if gaps:
+            pages.append(self._numbers(graphql_answers.place_of(listing, variables, answer.data)))
+        return replace(listed, payload=pages)
 
     def _ask_list(self, listing: str, variables: dict[str, Any]) -> Answer:
         """A page of a listing; where the server fails at it (timeouts, limits of resources), a smaller one."""

@@ -68,7 +68,7 @@ class Listing:
         else:
             self._explain_empty(address, since, followed=link is not None, filled=filled)
         onward = answer.link("next")
-        if onward is None and len(answer.data) >= _size(address):
+        if onward is None and (len(answer.data) >= _size(address) or self._may_be_cut(address)):
             onward = self._behind(address, answer)
         if onward is not None:
             self._check_onward(address, onward)
@@ -90,8 +90,10 @@ class Listing:
             answer = self.client.get("/search/issues", {"q": f"{self.search} {bound}".strip(), "per_page": 1})
         except SourceError:
             return None
-        count = answer.data.get("total_count") if isinstance(answer.data, dict) else None
-        return count if isinstance(count, int) else None
+        found = answer.data if isinstance(answer.data, dict) else {}
+        count = found.get("total_count")
+        # a search that ran out of time counts what it had found until then
+        return count if isinstance(count, int) and found.get("incomplete_results") is not True else None
 
     def _address(self, since: str | None = None, **changed: Any) -> str:
         query = self.query | ({"since": since} if since else {}) | changed
@@ -153,7 +155,11 @@ class Listing:
                 "The cursor is kept: run the same command again later"
             )
 
-    # -- a full page without a Link ---------------------------------------------------------------------------
+    # -- a page without a Link, which is full, or one of many --------------------------------------------------
+
+    def _may_be_cut(self, address: str) -> bool:
+        """Whether a short page is asked about, too: one behind others of a list whose records no later run asks for."""
+        return self.overlapping and _page(address) > 1 and _counted(address)
 
     def _behind(self, address: str, answer: Answer) -> str | None:
         """Address of the page behind a full one without a Link; ``None`` where there is none."""

@@ -149,12 +149,13 @@ class RestSource(LiveSource):
             return listing.page(link, since, filled=filled)
 
         filled = saved.at is not None or (name == "comments" and self._has_comments)
+        read = saved.at is not None
         try:
             for listed, cursor in keyset(fetch, saved if saved.at else Forward(self.scope.since)):
                 yield self._batch(f"rest.{name}", listed, stream, dump(cursor))
-        except NotFoundError:
-            words = name.replace("_", " ")
-            self.notes.append(f"this server has no repository-wide list of {words}: none were read")
+                read = True
+        except NotFoundError as error:
+            self._without(listing, name.replace("_", " "), error, read=read)
 
     def _events(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Repository-wide events, down to the lower bound of the run; GitHub limits how far they go."""
@@ -201,9 +202,22 @@ class RestSource(LiveSource):
         try:
             for listed, cursor in sweep(_limited(fetch), saved):
                 yield self._batch(f"rest.{name}", listed, stream, dump(cursor))
-        except NotFoundError:
-            self.notes.append(f"this server has no repository-wide list of {name}: none were read")
+        except NotFoundError as error:
+            self._without(listing, name, error, read=known.high is not None or cursor is not saved)
         return cursor.limited
+
+    def _without(self, listing: Listing, what: str, error: NotFoundError, *, read: bool) -> None:
+        """Note that a server does not have a listing.
+
+        Raises:
+            SourceError: it had it before.
+        """
+        if read:
+            raise SourceError(
+                f"{listing.path} was there and is not found now: GitHub fails, or the repository was deleted or made "
+                "private. The cursor is kept: run the same command again later"
+            ) from error
+        self.notes.append(f"this server has no repository-wide list of {what}: none were read")
 
     def _listing(self, path: str, time_key: str = "updated_at", search: str = "", **query: Any) -> Listing:
         size = min(self.page_size, ITEMS_WITH_PARTS) if self._item_by_item and path == "issues" else self.page_size
