@@ -160,7 +160,7 @@ class GraphqlSource(LiveSource):
         nodes = [n for n in graphql_records.nodes_of(connection) if n]
         updated, keys = [str(n["updatedAt"]) for n in nodes], [str(n["id"]) for n in nodes]
         walk.next = graphql_records.next_of(connection)
-        listed = Listed(updated, walk.next, [], keys)
+        listed: Listed[list[Page]] = Listed(updated, walk.next, [], keys)
         gaps = graphql_answers.nulls(answer.data, LISTINGS[listing])
         whole = not gaps and not graphql_answers.problems(answer.data)
         if nodes and whole and self._read.issuperset(listed.entries()):
