@@ -29,7 +29,7 @@ HOURLY = 5_000
 
 def main() -> None:
     from run import machine
-    from servers.stand_ins import GraphQLStandIn, synthetic_dataset
+    from servers.stand_ins import GraphQLStandIn, node_ready, synthetic_dataset
     from support import QUICK, Recorded, client
     from torch_embers.mine import runner
     from torch_embers.mine.github.graphql import GraphqlSource
@@ -41,6 +41,8 @@ def main() -> None:
     parser.add_argument("--window-points", type=int, default=150)
     parser.add_argument("--window-seconds", type=int, default=20)
     options = parser.parse_args()
+    if reason := node_ready():
+        raise SystemExit(reason)
     load = os.getloadavg()[0]
     with (
         tempfile.TemporaryDirectory(prefix="embers-bench-") as folder,

@@ -86,7 +86,7 @@ IN_PROCESS = """
 import json, resource, sys, time
 from pathlib import Path
 from torch_embers.mine import runner
-from torch_embers.mine.{module} import {source}
+from torch_embers.mine.files.{module} import {source}
 from torch_embers.store.store import Store
 started = time.monotonic()
 report = runner.mine(Store(Path(sys.argv[1])), {source}("pytorch/pytorch", [{wrap}(p) for p in sys.argv[2:]]), link={link})

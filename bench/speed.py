@@ -22,12 +22,19 @@ sys.path[:0] = [str(ROOT / "bench")]
 ARCHIVE = "GH Archive"
 PAGES = "40 pages of 100 items into 20,000"
 
+FINDER = """
+from importlib import import_module, util
+def part(name):  # an older checkout has all files of mine/ in one folder
+    folders = [f for f in ("files", "records") if util.find_spec("torch_embers.mine." + f)]
+    names = ["torch_embers.mine." + f + "." + name for f in folders] + ["torch_embers.mine." + name]
+    return import_module(next(found for found in names if util.find_spec(found)))
+"""
 MINE = """
 import json, resource, sys, time
 from pathlib import Path
 from torch_embers.mine import runner
-from torch_embers.mine.{module} import {source}
 from torch_embers.store.store import Store
+{source} = part("{module}").{source}
 def cpu():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
@@ -41,9 +48,9 @@ import json, resource, sys, time
 from itertools import islice
 from pathlib import Path
 from torch_embers.mine.pages import make_page
-from torch_embers.mine.records.rest_records import item
 from torch_embers.store.records import Batch, SyncState
 from torch_embers.store.store import Store
+item = part("rest_records").item
 lines = [json.loads(line) for line in islice(open(sys.argv[2], "rb"), 24_000)]
 def batch(objects, place):
     page = make_page("pytorch/pytorch", "rest", "rest.items", f"/x?{place}", json.dumps(objects).encode())
@@ -66,7 +73,7 @@ print(json.dumps({"seconds": time.monotonic() - started, "cpu_s": cpu() - before
 def measured(checkout: Path, code: str, *arguments: str | Path) -> dict[str, Any]:
     """Run code with a checkout's package and read the figures that it prints."""
     environment = {**os.environ, "PYTHONPATH": str(checkout / "pipeline")}
-    command = [sys.executable, "-c", code, *map(str, arguments)]
+    command = [sys.executable, "-c", FINDER + code, *map(str, arguments)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
