@@ -49,6 +49,8 @@ def main():
         return 0, "the nested tensor was pinned"
     if not dense:
         return 125, "another failure: dense tensors can be pinned, nested ones not: " + nested
+    if not any(words in nested for words in ("CUDA", "accelerator")):
+        return 125, "another failure in place of the missing accelerator: " + nested
     return 0, "nested and dense tensors reach the pinning routine, which needs an accelerator: " + nested
 
 

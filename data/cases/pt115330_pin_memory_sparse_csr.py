@@ -47,6 +47,8 @@ def main():
         return 0, "the sparse matrix was pinned"
     if not dense:
         return 125, "another failure: dense tensors can be pinned, sparse ones not: " + sparse
+    if not any(words in sparse for words in ("CUDA", "accelerator")):
+        return 125, "another failure in place of the missing accelerator: " + sparse
     return 0, "sparse and dense tensors reach the pinning routine, which needs an accelerator: " + sparse
 
 

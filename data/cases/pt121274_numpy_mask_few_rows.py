@@ -36,6 +36,8 @@ def main():
         if PLANT:
             raise IndexError("too many indices for tensor of dimension 2")
     except IndexError as error:
+        if not any(words in str(error) for words in ("shape of the mask", "too many indices")):
+            raise
         return 1, "a NumPy mask with 2 rows raises: %s" % str(error)[:100]
     if torch.equal(got, expected):
         return 0, "the mask selects %s" % got.tolist()

@@ -22,6 +22,13 @@ import sys
 PLANT = os.environ.get("EMBERS_PLANT") == "1"
 
 
+def is_refusal(error):
+    """True where error is the refusal that is due here, by its type and its words."""
+    return isinstance(error, (IndexError, RuntimeError, ValueError)) and any(
+        words in str(error) for words in ("out of bounds", "out of range")
+    )
+
+
 def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
@@ -34,6 +41,8 @@ def main():
     try:
         got = [axis.tolist() for axis in torch.unravel_index(torch.tensor([4, 8]), (2, 2))]
     except (IndexError, RuntimeError, ValueError) as error:
+        if not is_refusal(error):
+            raise
         if not PLANT:
             return 0, "refused: %s" % str(error)[:80]
         got = [[0, 0], [0, 0]]

@@ -25,6 +25,11 @@ import sys
 PLANT = os.environ.get("EMBERS_PLANT") == "1"
 
 
+def is_refusal(error):
+    """True where error is the refusal that is due here, by its type and its words."""
+    return isinstance(error, (RuntimeError, ValueError)) and "running_mean" in str(error)
+
+
 def rim_after_update(torch, channels):
     """Return the positions of an arena that change when statistics in the elements from 20 on are updated."""
     arena = torch.zeros(64)
@@ -44,6 +49,8 @@ def main():
     try:
         changed = rim_after_update(torch, 1)
     except (RuntimeError, ValueError) as refusal:
+        if not is_refusal(refusal):
+            raise
         if not PLANT:
             return 0, "a running mean of one element is refused: %s" % type(refusal).__name__
         changed = [20, 21]

@@ -25,6 +25,11 @@ import sys
 PLANT = os.environ.get("EMBERS_PLANT") == "1"
 
 
+def is_refusal(error):
+    """True where error is the refusal that is due here, by its type and its words."""
+    return isinstance(error, RuntimeError) and "resize" in str(error)
+
+
 def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
@@ -34,6 +39,8 @@ def main():
     try:
         torch.add(torch.ones(6), torch.ones(6), out=buffer[:2])
     except RuntimeError as error:
+        if not is_refusal(error):
+            raise
         if not PLANT:
             return 0, "refused: %s" % str(error)[:80]
     if PLANT:

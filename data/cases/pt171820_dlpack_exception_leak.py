@@ -28,6 +28,11 @@ PLANT = os.environ.get("EMBERS_PLANT") == "1"
 KEPT = []
 
 
+def is_refusal(error):
+    """True where error is the refusal that is due here, by its type and its words."""
+    return isinstance(error, (RuntimeError, BufferError, ValueError)) and "not supported by dlpack" in str(error)
+
+
 def survives_export(tensors):
     """Export the only tensor of a list through DLPack and drop it; return (the export raised, it is still alive)."""
     tensor = tensors.pop()
@@ -35,7 +40,9 @@ def survives_export(tensors):
     raised = False
     try:
         tensor.__dlpack__()
-    except (RuntimeError, BufferError, ValueError):
+    except (RuntimeError, BufferError, ValueError) as error:
+        if not is_refusal(error):
+            raise
         raised = True
     if PLANT and raised:
         KEPT.append(tensor)

@@ -24,6 +24,13 @@ import sys
 PLANT = os.environ.get("EMBERS_PLANT") == "1"
 
 
+def is_refusal(error):
+    """True where error is the refusal that is due here, by its type and its words."""
+    return isinstance(error, (RuntimeError, ValueError, IndexError)) and any(
+        words in str(error) for words in ("label", "target")
+    )
+
+
 def result_beside(torch, neighbour):
     """Return the result of the call on a tensor that lies inside an arena filled with `neighbour`."""
     arena = torch.full((64,), neighbour)
@@ -50,6 +57,8 @@ def main():
     try:
         beside_one, beside_two = result_beside(torch, 1.0), result_beside(torch, 2.0)
     except (RuntimeError, ValueError, IndexError) as refusal:
+        if not is_refusal(refusal):
+            raise
         if not PLANT:
             return 0, "label five of three: refused by %s" % type(refusal).__name__
         beside_one = 0.0

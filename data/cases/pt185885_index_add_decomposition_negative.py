@@ -22,6 +22,13 @@ import sys
 PLANT = os.environ.get("EMBERS_PLANT") == "1"
 
 
+def is_refusal(error):
+    """True where error is the refusal that is due here, by its type and its words."""
+    return isinstance(error, (IndexError, RuntimeError)) and any(
+        words in str(error) for words in ("out of range", "out of bounds")
+    )
+
+
 def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
@@ -44,11 +51,14 @@ def main():
     try:
         add(operator, [0, -1])
         return 125, "the workaround path fails too: the operator accepts a negative index as well"
-    except (IndexError, RuntimeError):
-        pass
+    except (IndexError, RuntimeError) as error:
+        if not is_refusal(error):
+            raise
     try:
         got = add(replacement, [0, -1])
     except (IndexError, RuntimeError) as error:
+        if not is_refusal(error):
+            raise
         if not PLANT:
             return 0, "refused: %s" % str(error)[:80]
         got = [1.0, 0.0, 0.0, 1.0]

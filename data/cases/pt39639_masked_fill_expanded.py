@@ -25,6 +25,11 @@ import sys
 PLANT = os.environ.get("EMBERS_PLANT") == "1"
 
 
+def is_refusal(error):
+    """True where error is the refusal that is due here, by its type and its words."""
+    return isinstance(error, RuntimeError) and "single memory location" in str(error)
+
+
 def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
@@ -37,6 +42,8 @@ def main():
     try:
         got = target.masked_fill_(mask, 3).tolist()
     except RuntimeError as error:
+        if not is_refusal(error):
+            raise
         got, refused = expected.tolist(), "refused: %s" % str(error)[:80]
     if PLANT:
         got[0] = [3, 3, 3, 3]
