@@ -29,7 +29,9 @@ PLANT = os.environ.get("EMBERS_PLANT") == "1"
 
 def is_refusal(error):
     """True where error is the refusal that is due here, by its type and its words."""
-    return isinstance(error, (RuntimeError, ValueError, IndexError)) and any(words in str(error) for words in ("kernel_size equals to", "stride"))
+    return isinstance(error, (RuntimeError, ValueError, IndexError)) and any(
+        words in str(error) for words in ("kernel_size equals to", "stride")
+    )
 
 
 def in_child(action, seconds=20):
