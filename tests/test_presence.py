@@ -139,9 +139,11 @@ def test_by_rest_only_ranges_whose_counts_differ_are_looked_at(tracker: Tracker,
     assert gone(database) == [(17, None), (612, "alice/other#2")]
     assert rows(database, "SELECT count(*) FROM items") == [(1_000,)]
     assert len(tracker.asked) < 30
-    before = snapshot(database)
+    # the number that was read alone came without the list of pull requests, whose page is kept all the same
+    listed = ("base_ref", "head_ref", "head_sha")
+    before = snapshot(database, without=listed)
     runner.replay(Store(database))
-    assert snapshot(database) == before
+    assert snapshot(database, without=listed) == before
 
 
 def test_an_item_that_the_search_forgot_is_no_deleted_item(tracker: Tracker, database: Path) -> None:

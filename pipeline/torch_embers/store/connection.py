@@ -17,7 +17,6 @@ import duckdb
 
 from torch_embers.errors import StoreBusyError, StoreCorruptError, StoreError, StoreFullError, StoreVersionError
 from torch_embers.store import lock, schema
-from torch_embers.store.views import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,6 +65,11 @@ _CORRUPT = (
     "Could not read enough bytes",
     "sqlite_scanner",
 )
+
+
+def quoted(text: str) -> str:
+    """Return a SQL string literal."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def explain(error: duckdb.Error, path: Path) -> StoreError:

@@ -11,7 +11,7 @@ import duckdb
 from torch_embers.errors import InputError
 from torch_embers.escaping import csv_sql
 from torch_embers.store import schema
-from torch_embers.store.views import quoted
+from torch_embers.store.connection import quoted
 
 if TYPE_CHECKING:
     from pathlib import Path

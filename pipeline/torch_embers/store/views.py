@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from torch_embers import resources, toml_models
+from torch_embers.store.connection import quoted
 from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
@@ -85,11 +86,6 @@ def load() -> Definitions:
         InputError: the file is missing, or an entry is wrong.
     """
     return toml_models.load(Definitions, "candidates.toml")
-
-
-def quoted(text: str) -> str:
-    """Return a SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _list(values: Sequence[str]) -> str:
