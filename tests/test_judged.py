@@ -41,3 +41,15 @@ def test_reduced_scripts_are_smaller_and_judged() -> None:
         assert row["after"] <= row["before"]
         assert row["same"] in (True, False)
         assert row["reason"]
+
+
+def test_every_claim_and_every_reproduction_has_a_second_reader(sample: list[dict[str, object]]) -> None:
+    for row in sample:
+        second = row.get("second")
+        assert isinstance(second, dict) is (row["expectation"] != "abstained" or row["shown"] is not None), row[
+            "number"
+        ]
+        if isinstance(second, dict):
+            assert second["annotator"] != row["annotator"]
+            assert second["expectation"] in {"yes", "no", "unclear"}
+            assert (second["shown"] is None) is (row["shown"] is None)

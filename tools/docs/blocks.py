@@ -100,6 +100,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "extraction-silent": extraction.silent,
         "judged-summary": judged.summary,
         "judged-answers": judged.answers,
+        "judged-second": judged.second,
         "judged-each": judged.each,
         "judged-reduced": judged.reduced,
         "minimised-scripts": minimised.sizes,

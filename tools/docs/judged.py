@@ -34,9 +34,9 @@ def _columns() -> list[tuple[str, list[dict[str, Any]], str]]:
     return [
         ("first draw, rules before", first, "reproduced_before"),
         ("first draw, first scoring", first, "reproduced_first"),
-        ("first draw, rules mended", first, "reproduced"),
+        ("first draw, rules changed", first, "reproduced"),
         ("second draw, rules before", second, "reproduced_before"),
-        ("second draw, rules mended", second, "reproduced"),
+        ("second draw, rules changed", second, "reproduced"),
     ]
 
 
@@ -64,6 +64,25 @@ def answers() -> str:
     return table(("", "right:", "unclear:", "wrong:", "needs review:"), rows)
 
 
+def second() -> str:
+    """How far a reader who saw neither rules nor answers agrees."""
+    read = [row for row in lines(SAMPLE) if "second" in row]
+    claims = [row for row in read if row["expectation"] != "abstained"]
+    called = [row for row in read if row["shown"] is not None]
+    same = sum(row["expectation"] == row["second"]["expectation"] for row in claims)
+    shown = sum(row["shown"] == (row["second"]["shown"] == "yes") for row in called)
+    held = [row for row in claims if row["draw"] == 2]
+    rows = [
+        ("whether the expected outcome is what the report calls wrong", share(same, len(claims))),
+        ("whether runs called `reproduced` by some rules show it", share(shown, len(called))),
+    ]
+    right, right_held = (
+        share(sum(row["second"]["expectation"] == "yes" for row in found), len(found)) for found in (claims, held)
+    )
+    said = f"By the second reader's answers {right} expected outcomes are right, and of the second draw alone {right_held}."
+    return f"{table(('both readers answer alike', 'scripts'), rows)}\n\n{said}"
+
+
 def each() -> str:
     """The scripts that make a claim, or that some rules called reproduced."""
     rows = [
@@ -75,12 +94,23 @@ def each() -> str:
             ", ".join(row["reproduced_before"]) or "-",
             ", ".join(row["reproduced"]) or "-",
             {True: "yes", False: "no", None: "-"}[row["shown"]],
+            ", ".join(str(row["second"][key]) for key in ("expectation", "shown") if row["second"][key]),
             cell(row["reason"]),
         )
         for row in lines(SAMPLE)
         if row["expectation"] != "abstained" or row["shown"] is not None
     ]
-    headings = ("draw", "issue", "expects", "is it the complaint", "`reproduced` before", "now", "true", "why")
+    headings = (
+        "draw",
+        "issue",
+        "expects",
+        "is it the complaint",
+        "`reproduced` before",
+        "now",
+        "true",
+        "second reader",
+        "why",
+    )
     return table(headings, rows)
 
 
