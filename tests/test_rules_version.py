@@ -12,7 +12,19 @@ from torch_embers import resources
 from torch_embers.repro import rules
 from torch_embers.repro.rules_version import RULES_DIGEST
 
-UNDECIDING = {"__init__", "bank", "arguments", "failing", "minimize", "rules_version", "shortcuts", "shrink"}
+UNDECIDING = {
+    "__init__",
+    "bank",
+    "arguments",
+    "failing",
+    "injected_faults",
+    "minimize",
+    "refusals",
+    "rules_version",
+    "shortcuts",
+    "shrink",
+    "syntax",
+}
 """Files of repro/ that no extraction depends on."""
 FORM = {"annotation", "returns", "type_comment", "type_params", "kind", "ctx"}
 """Fields of the syntax tree that change nothing of what is done, or are not the same in every Python."""

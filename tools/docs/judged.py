@@ -79,7 +79,7 @@ def second() -> str:
     right, right_held = (
         share(sum(row["second"]["expectation"] == "yes" for row in found), len(found)) for found in (claims, held)
     )
-    said = f"By the second reader's answers {right} expected outcomes are right, and of the second draw alone {right_held}."
+    said = f"By the second reader's answers {right} expected outcomes are right, of the second draw alone {right_held}."
     return f"{table(('both readers answer alike', 'scripts'), rows)}\n\n{said}"
 
 

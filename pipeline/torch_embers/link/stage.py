@@ -110,6 +110,8 @@ def link_changed(
                 if progress:
                     progress(min(start + BATCH, scans.num_rows), scans.num_rows)
             _link_tables(store, active, mark)
+        else:
+            _LOG.info("0 changed texts to link")
     with store.read() as connection:
         query = "SELECT (SELECT count(*) FROM links), (SELECT count(*) FROM components)"
         [totals] = connection.execute(query).fetchall()
