@@ -231,7 +231,7 @@ def _silent(ran: Sequence[dict[str, Any]]) -> dict[str, int]:
     found: Counter[str] = Counter()
     for one in ran:
         best = min(one["runs"].values(), key=lambda outcome: order.index(outcome) if outcome in order else len(order))
-        found[best if one["tells"] or best != "cannot_run" else "nothing told"] += 1
+        found[best if one["tells"] or best != "cannot_run" else "nothing stated"] += 1
     return {name: count for name, count in found.most_common() if name not in ("reproduced", "flaky")}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -558,7 +559,9 @@ def test_the_yield_counts_commits_and_gives_the_share_with_its_interval(one_test
     found = yield_of(one_test, REPO)
     assert (found.issues, found.fails) == (1, 1)
     assert "Of 1 issues" in found.sentence()
-    assert "95 % interval" in found.sentence()
+    assert "%" not in found.sentence(), "one issue is no share"
+    many = replace(found, issues=5)
+    assert "95 % interval" in many.sentence()
     assert found.counted("folder", "class") == [("test", "fails_after", 1)]
     assert [row["test"] for row in found.failing] == ["TestThing.test_more"]
 

@@ -45,7 +45,7 @@ def shares() -> str:
         ("items with a runnable script", "runnable", "items"),
         ("of the items with code", "runnable_with_code", "with_code"),
         ("scripts that need no accelerator, and were run", "ran", "runnable"),
-        ("run, and the report tells what to see", "tells", "ran"),
+        ("run, and the report states what to see", "tells", "ran"),
         ("of these, some run could be compared with it", "comparable", "tells"),
         ("the reported failure shows on some build, of all that were run", "shown", "ran"),
         ("the same, of those that could be compared", "comparable_shown", "comparable"),

@@ -70,7 +70,7 @@ def starts() -> str:
         for entry in _starts()
         if entry["way"] == "plain" and entry["correlation"] is not None
     ]
-    headings = ("case, what is replaced", "build", "hits:", "correlation in a start", "design effect:", "worth:")
+    headings = ("case, what is replaced", "build", "hits:", "correlation in a start", "design effect:", "effective runs:")
     return table((*headings, "starts with a hit, by fork", "correlation by fork:"), rows)
 
 

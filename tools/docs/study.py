@@ -130,7 +130,7 @@ def wider() -> str:
 
 
 def lead() -> str:
-    """The finding that the data carry best, in plain words."""
+    """The finding that the data support best, in plain words."""
     row = _table(next(e for e in definitions.load() if e.id == "still_occurring"), "").of(
         scheme="all", state="open", **{"class": "all"}
     )[0]
@@ -165,9 +165,9 @@ def findings() -> str:
 
 
 def withdrawn() -> str:
-    """Findings that were printed once and are no longer made."""
+    """Findings that were printed once and are withdrawn."""
     rows = [(cell(entry.says), cell(entry.was), cell(entry.reason)) for entry in load_withdrawn()]
-    return table(("no longer said", "was printed as", "why"), rows)
+    return table(("withdrawn", "was printed as", "why"), rows)
 
 
 def census() -> str:

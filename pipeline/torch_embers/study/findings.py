@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, field_validator
 
 from torch_embers import toml_models
+from torch_embers.study.figures.table import cell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -128,7 +129,9 @@ def _more(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, 
     if row["difference"] is None:
         return numbers, _few(min(row["n"], row["later_n"]), least)
     low, high = row["difference_low"], row["difference_high"]
-    numbers += f": {row['difference']:+.1f} points [{low:+.1f}, {high:+.1f}]"
+    # rounded as in files first, so that a finding prints what its table does
+    points, least_points, most_points = map(cell, (row["difference"], low, high))
+    numbers += f": {points:+.1f} points [{least_points:+.1f}, {most_points:+.1f}]"
     return (
         numbers,
         "" if low > 0 else "no difference shown: its interval, adjusted for all of the table, holds 0 or less",
@@ -137,7 +140,8 @@ def _more(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, 
 
 def _share(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
     row = rows[0]
-    spread = f" ({row['share']:.0f} % [{row['low']:.0f}, {row['high']:.0f}])" if row["share"] is not None else ""
+    share, low, high = map(cell, (row["share"], row["low"], row["high"]))
+    spread = f" ({share:.1f} % [{low:.1f}, {high:.1f}])" if share is not None else ""
     return f"{row['k']} of {row['n']}{spread}, on {row['release']}", _few(int(row["n"]), least)
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from torch_embers.store.store import Store
 
+LEAST = 5
+"""Issues from which on a share and its interval are printed: of fewer the interval is nearly all of 0 to 100 %."""
 _YIELD = """
 SELECT year(t.committed_at) AS year,
        CASE WHEN t.path IS NULL THEN NULL
@@ -91,9 +93,10 @@ class Yield:
         if self.interval is None:
             return text + "No validated test says something on the newest release yet, so no share can be given."
         low, high = self.interval
+        share = f" ({100 * self.fails / self.issues:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %)"
         return text + (
-            f"Of {self.issues:,} issues whose own test fails before the fix and passes with it, {self.fails:,} "
-            f"({100 * self.fails / self.issues:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %) have one "
+            f"Of {self.issues:,} issues whose own test fails before the fix and passes with it, {self.fails:,}"
+            f"{share if self.issues >= LEAST else ''} have one "
             f"that fails on {self.newest}, the newest release here. A failure there can also be a deliberate change "
             "of behaviour, or drift of the test: each must be read."
         )

@@ -96,7 +96,8 @@ def _selection(definition: FigureDefinition, study: Study) -> list[str]:
     if definition.counts == "cases":
         own, shipped = study.verdicts
         return [
-            f"bugs that somebody wrote a case for: {own:,} verdicts of this database, {shipped:,} of the shipped matrix"
+            "bugs that the project has a case for: pairs of item and release that could be tested, "
+            f"{own:,} of this database and {shipped:,} of the shipped matrix"
         ]
     if definition.counts == "labels":
         return ["labelled items, which were selected"]
