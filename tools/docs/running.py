@@ -70,8 +70,9 @@ def starts() -> str:
         for entry in _starts()
         if entry["way"] == "plain" and entry["correlation"] is not None
     ]
-    headings = ("case, what is replaced", "build", "hits:", "correlation in a start", "design effect:", "effective runs:")
-    return table((*headings, "starts with a hit, by fork", "correlation by fork:"), rows)
+    first = ("case, what is replaced", "build", "hits:", "correlation in a start")
+    last = ("design effect:", "effective runs:", "starts with a hit, by fork", "correlation by fork:")
+    return table((*first, *last), rows)
 
 
 def _correlation(value: float | None, interval: Sequence[float] | None = None) -> str:
