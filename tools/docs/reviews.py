@@ -38,6 +38,17 @@ def _earlier(review: dict[str, Any]) -> str:
     return "; ".join(f"{line['answer']} ({line['read_on']})" for line in older)
 
 
+AUTHORS = frozenset({"embers-reader-2"})
+"""Annotators that also changed the cases which they read."""
+
+
+def same_by_authors_only(case: str, repo: str, number: int) -> bool:
+    """Whether no reader but one that changed the case calls it the report's own."""
+    lines = _readings().get((case, repo, number), ())
+    readers = {line["annotator"] for line in lines if line["relation"] == "same"}
+    return bool(readers) and readers <= AUTHORS
+
+
 @cache
 def dispositions() -> dict[int, dict[str, Any]]:
     """The lines of data/dispositions.jsonl by issue."""

@@ -6,6 +6,7 @@ import csv
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
@@ -14,7 +15,7 @@ from .cases import bank
 from .catalog import entries
 from .markdown import cell, issue_link, table
 from .places import ROOT
-from .reviews import dispositions, evidence
+from .reviews import dispositions, evidence, reviews, same_by_authors_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -100,7 +101,9 @@ class _Pair:
     def group(self) -> str:
         """Which table of the page it belongs to."""
         closing = dispositions().get(self.number)
-        entry = _entries().get(self.number, {})
+        entry = _entries().get(self.number)
+        if entry is None:
+            return "not_in_catalog"
         if entry.get("kind") == "pull":
             return "pull"
         if entry.get("state") == "open":
@@ -148,20 +151,21 @@ def _verdict_cells(row: Mapping[str, str], since: str) -> tuple[str, ...]:
 
 
 _VERDICT_HEADINGS = ("since", "k/n:", "processor", "control", "what was seen")
+_PAIR_HEADINGS = ("issue", "case", "relation", *_VERDICT_HEADINGS)
 
 
 def _closed(pairs: Sequence[_Pair]) -> str:
-    rows = [
-        (
-            issue_link(pair.repo, pair.number),
-            f"`{pair.row['case']}`",
-            pair.relation or "",
-            *_verdict_cells(pair.row, pair.since),
-            _closing(pair.number),
-        )
-        for pair in pairs
-    ]
-    return table(("issue", "case", "relation", *_VERDICT_HEADINGS, "why it was closed"), rows)
+    rows = [(*_pair_cells(pair), _closing(pair.number)) for pair in pairs]
+    return table((*_PAIR_HEADINGS, "why it was closed"), rows)
+
+
+def _pair_cells(pair: _Pair) -> tuple[str, ...]:
+    return (
+        issue_link(pair.repo, pair.number),
+        f"`{pair.row['case']}`",
+        pair.relation or "",
+        *_verdict_cells(pair.row, pair.since),
+    )
 
 
 def _closing(number: int) -> str:
@@ -177,22 +181,74 @@ def fixed_and_there() -> str:
     there = _there("fixed")
     text = (
         f"Of {decided} issues that were closed as fixed, whose case is the report's own (`same`) and "
-        f"which could be decided on {newest}, **{alive} still {'occurs' if alive == 1 else 'occur'}**. "
+        f"which could be decided on {newest}, **{alive or 'none'} still {'occur' if alive > 1 else 'occurs'}**. "
         f"{_issue_count(of_fixed) - decided} more could not be decided on the machine of the matrix."
     )
-    return f"{text}\n\n{_closed(there)}"
+    return f"{text}\n\n{_closed(there)}" if there else text
 
 
 def declined() -> str:
-    """Closed without a fix: declined, duplicate, superseded or stale."""
-    there = _there("declined")
+    """Closed without a fix in the function of the report: declined, superseded or stale."""
+    there = [pair for pair in _there("declined") if dispositions()[pair.number]["disposition"] != "duplicate"]
     return f"{_issue_count(there)} issues.\n\n{_closed(there)}"
+
+
+def duplicates() -> str:
+    """Closed as a duplicate, with the issue that goes on."""
+    there = [pair for pair in _there("declined") if dispositions()[pair.number]["disposition"] == "duplicate"]
+    rows = [(*_pair_cells(pair), _tracked_in(pair), _closing(pair.number)) for pair in there]
+    headings = (*_PAIR_HEADINGS, "tracked in", "why it was closed")
+    return f"{_issue_count(there)} issues.\n\n{table(headings, rows)}"
+
+
+def _tracked_in(pair: _Pair) -> str:
+    """The issue that a duplicate names, and its state in the catalog."""
+    number = dispositions()[pair.number]["duplicate_of"]
+    state = _entries().get(number, {}).get("state", "not in the catalog")
+    return f"{issue_link(pair.repo, number)} ({state})"
 
 
 def undecided() -> str:
     """What cannot be called a fixed bug that is still there: a sibling case, an unknown reason, a pull request."""
     there = [*_there("sibling"), *_there("unknown"), *_there("pull")]
     return f"{_issue_count(there)} items.\n\n{_closed(there)}"
+
+
+def not_in_catalog() -> str:
+    """Occurs, but nothing is known of the state of the issue."""
+    there = _there("not_in_catalog")
+    return f"{_issue_count(there)} issues.\n\n{table(_PAIR_HEADINGS, map(_pair_cells, there))}"
+
+
+def capability() -> str:
+    """How far verdicts and controls come from different CPU capabilities."""
+    places = processors()
+    newest = releases()[-1]
+    environment = {release: text for text, found in places.items() for release in found}
+    absent = [row for row in matrix() if row["build"] == newest and row["verdict"] == "absent"]
+    elsewhere = [row for row in absent if environment[row["control_build"]] != environment[newest]]
+    controls = Counter(row["control_build"] for row in elsewhere)
+    steps = list(pairwise(releases()))
+    moved = {new: _ends(old, new) for old, new in steps if environment[old] != environment[new]}
+    lines = [f"- {text}: {', '.join(found)}." for text, found in places.items()]
+    lines.append(
+        f"- {len(elsewhere)} of the {len(absent)} cases that are absent on {newest} have their control on a release "
+        f"with another processor or capability ({', '.join(f'{n} on {build}' for build, n in controls.items())})."
+    )
+    lines += [
+        f"- {count} cases go from `occurs` to `absent` at {release}, where the reported capability changes, too: "
+        "that change may be one of the kernel path and not of the bug."
+        for release, count in moved.items()
+    ]
+    return "\n".join(lines)
+
+
+def _ends(old: str, new: str) -> int:
+    """How many cases occur on a release and are absent from the next."""
+    return sum(
+        seen.get(old, {}).get("verdict") == "occurs" and seen.get(new, {}).get("verdict") == "absent"
+        for seen in _verdicts().values()
+    )
 
 
 def open_and_gone() -> str:
@@ -206,7 +262,8 @@ def open_and_gone() -> str:
         (
             issue_link(p.repo, p.number),
             f"`{p.row['case']}`",
-            *_verdict_cells(p.row, _absent_from(p.row["case"]))[:3],
+            *_verdict_cells(p.row, _absent_from(p.row["case"]))[:4],
+            _thread_read(p),
             f"{1 - MISSED ** (1 / int(p.row['n'])):.0%}",
         )
         for p in sorted(gone, key=lambda pair: (pair.number, pair.row["case"]))
@@ -214,9 +271,31 @@ def open_and_gone() -> str:
     cases = len({pair.row["case"] for pair in gone})
     text = (
         f"{_issue_count(gone)} of {len(own)} open issues whose own case (`same`) is decided on {releases()[-1]}, "
-        f"by {cases} cases."
+        f"by {cases} cases. {_read(gone)}"
     )
-    return f"{text}\n\n" + table(("issue", "case", "absent from", "k/n:", "control", "hit rate seen:"), rows)
+    headings = ("issue", "case", "absent from", "k/n:", "processor", "control", "thread read", "detectable rate:")
+    return f"{text}\n\n" + table(headings, rows)
+
+
+def _review(pair: _Pair) -> Mapping[str, Any]:
+    found = (r for r in reviews() if (r["case"], r["repo"], r["number"]) == (pair.row["case"], pair.repo, pair.number))
+    return next(found, {})
+
+
+def _thread_read(pair: _Pair) -> str:
+    return str(_review(pair).get("thread_read", "no"))
+
+
+def _read(pairs: Sequence[_Pair]) -> str:
+    """How much of the threads an automated reader saw, and for which the reader had changed the case before."""
+    counts = Counter(map(_thread_read, pairs))
+    seen = ", ".join(f"{counts[name]} {name}" for name in ("whole", "partly", "no") if counts[name])
+    own = [p for p in pairs if same_by_authors_only(p.row["case"], p.repo, p.number)]
+    named = ", ".join(issue_link(p.repo, p.number) for p in sorted(own, key=lambda pair: pair.number))
+    return (
+        f"An automated reader saw the threads as follows: {seen}. That the case is the report's own rests for "
+        f"{len(own)} of them ({named}) on the program alone that also changed the case."
+    )
 
 
 def _absent_from(case: str) -> str:
@@ -234,18 +313,10 @@ def _absent_from(case: str) -> str:
 def still_open() -> str:
     """Open issues that occur on the newest build."""
     there = _there("open")
-    rows = [
-        (
-            issue_link(p.repo, p.number),
-            f"`{p.row['case']}`",
-            p.relation or "",
-            *_verdict_cells(p.row, p.since),
-        )
-        for p in there
-    ]
+    rows = [_pair_cells(pair) for pair in there]
     own = _issue_count(p for p in there if p.relation == "same")
     text = f"{_issue_count(there)} issues, {own} of them by a case of their own input (`same`)."
-    return f"{text}\n\n" + table(("issue", "case", "relation", *_VERDICT_HEADINGS), rows)
+    return f"{text}\n\n" + table(_PAIR_HEADINGS, rows)
 
 
 def without_report() -> str:
