@@ -421,7 +421,7 @@ def test_all_figures_of_the_database_at_once_say_how_many_and_how_selected() -> 
         if table.definition.counts == "candidates":
             assert table.notes[0] == "13 candidates"
         if table.definition.counts == "cases":
-            assert table.notes[0].endswith(": 8 verdicts of this database, 18 of the shipped matrix")
+            assert table.notes[0].endswith(" 8 of this database and 18 of the shipped matrix")
     with pytest.raises(KeyError):
         study.table("figure_99")
     assert display.display(study.table("table_1"), study.plan)[0][:3] == ("class", "paper_name", "definition")
