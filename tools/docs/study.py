@@ -111,7 +111,11 @@ def executed() -> str:
     places = "; ".join(f"{text}: {', '.join(releases)}" for text, releases in processors().items())
     shown = [_shown(definition) for definition in definitions.load() if definition.counts == "cases"]
     return "\n\n".join(
-        (f"All verdicts are of one machine, by processor and the CPU capability that torch used: {places}.", *shown)
+        (
+            f"All verdicts are of one machine, by processor and the CPU capability that torch used: {places}. "
+            "Where a bug goes between two releases of another capability, that may be the kernel path.",
+            *shown,
+        )
     )
 
 
