@@ -57,11 +57,20 @@ def proxy(faulty: stand_ins.FaultyGitHub) -> Iterator[stand_ins.FaultyGitHub]:
 
 
 @pytest.fixture(scope="module")
-def whole(faulty: stand_ins.FaultyGitHub, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    path = tmp_path_factory.mktemp("whole") / "e.duckdb"
+def wholes(faulty: stand_ins.FaultyGitHub, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[Any]]]:
+    """What each walk reads without a fault: this server's list of issues holds no pull requests, and only a token reads those."""
     faulty.proxy.disarm()
-    runner.mine(Store(path), source(faulty.url, "windows", "whole"))
-    return snapshot(path)
+    found = {}
+    for walk in WALKS:
+        path = tmp_path_factory.mktemp(walk) / "e.duckdb"
+        runner.mine(Store(path), source(faulty.url, walk, "whole"))
+        found[walk] = snapshot(path)
+    return found
+
+
+@pytest.fixture
+def whole(wholes: dict[str, dict[str, list[Any]]], walk: str) -> dict[str, list[Any]]:
+    return wholes[walk]
 
 
 @pytest.mark.parametrize("walk", WALKS)

@@ -75,9 +75,9 @@ def test_an_interrupted_mine_goes_on_where_it_stopped(
     server, _ = emulate
     whole = tmp_path / "whole.duckdb"
     runner.mine(Store(whole), rest(server.url, REPO, token))
-    for _ in range(40):
+    for _ in range(80):
         limited = rest(server.url, REPO, token)
-        limited.client.budget = 4
+        limited.client.budget = 6
         if not runner.mine(Store(database), limited).stopped:
             break
     assert snapshot(database) == snapshot(whole)

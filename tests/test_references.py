@@ -408,3 +408,32 @@ def test_a_bad_pattern_is_refused_with_its_name(pattern: str, complaint: str) ->
 def test_a_change_that_addresses_an_issue_fixes_it(text: str, found: set[str]) -> None:
     assert said(text, number=None, kind="commit") == found
     assert said(text, kind="comment") == {f"mentions {name.split()[1]}" for name in found}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Addressed PR #5 comments",
+        "addresses #5's review",
+        "This addresses the change requests in #5",
+        "It cannot address #5",
+        "Does this address #5?",
+        "Address #5 in a follow-up",
+        "this does not fully or completely address #5",
+    ],
+)
+def test_what_addresses_a_review_or_nothing_is_no_fix(text: str) -> None:
+    assert "fixes" not in {name.split()[0] for name in said(text, kind="pull")}
+
+
+@pytest.mark.parametrize("text", ["fixed in #5?", "I thought it was fixed by #5 but no", "supposedly fixed in #5"])
+def test_a_doubted_repair_is_no_fix(text: str) -> None:
+    assert "fixes" not in {name.split()[0] for name in said(text, kind="issue")}
+
+
+@pytest.mark.parametrize(
+    ("text", "relation"),
+    [("No longer needed when #5 lands", "<supersedes"), ("Re-applied #5", "relands"), ("Superseding #5", "supersedes")],
+)
+def test_a_word_that_a_rule_needs_is_in_every_form_of_it(text: str, relation: str) -> None:
+    assert relation in {name.split()[0] for name in said(text, kind="pull")}

@@ -175,7 +175,8 @@ class RestSource(LiveSource):
                 "`--source graphql` reads them"
             )
             return
-        listing = self._listing("pulls", state=self.scope.state, sort="updated", direction="desc")
+        words = f"repo:{self.repo} is:pr" + (f" state:{self.scope.state}" if self.scope.state != "all" else "")
+        listing = self._listing("pulls", search=words, state=self.scope.state, sort="updated", direction="desc")
         limited = yield from self._newest_first("pulls", listing, state)
         if limited:
             self.notes.append(
