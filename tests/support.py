@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import sys
 import time
 import venv
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
@@ -24,8 +26,9 @@ from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
+    from types import ModuleType
 
+ROOT = Path(__file__).resolve().parent.parent
 QUICK = Patience(retries=6, max_wait=20, timeout=5, pause=0, backoff=0.05, secondary_wait=0.3)
 """Patience whose pauses a test can afford; the rules are the shipped ones."""
 
@@ -213,3 +216,18 @@ def fake_python(folder: Path, version: str = "2.5.1", commit: str = "a1b2c3d4e5f
     site.mkdir()
     (site / "__init__.py").write_text(FAKE_TORCH.format(version=version, commit=commit))
     return folder / "bin" / "python"
+
+
+def tool(name: str) -> ModuleType:
+    """A file or folder of tools/ as the module ``embers_NAME``."""
+    folder = ROOT / "tools" / name
+    is_folder = folder.is_dir()
+    path = folder / "__init__.py" if is_folder else folder.with_suffix(".py")
+    inside = [str(folder)] if is_folder else None
+    spec = importlib.util.spec_from_file_location(f"embers_{name}", path, submodule_search_locations=inside)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import support
 from support import case_of
 from torch_embers.repro import case as cases
 from torch_embers.resources import data_file
@@ -26,17 +25,7 @@ CLOSING = {
 }
 
 
-def _tool() -> Any:
-    spec = importlib.util.spec_from_file_location("embers_case_flags", ROOT / "tools" / "case_flags.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-TOOL = _tool()
+TOOL: Any = support.tool("case_flags")
 
 
 def made(**entries: Any) -> cases.Case:

@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
+import support
 from torch_embers import cli
 from torch_embers.repro.case import KEYS, shipped
 from torch_embers.run.reports import NEWS
@@ -44,23 +45,9 @@ LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 MACHINE_PATH = re.compile(r"(?<![\w.:/-])/(?:home|root|tmp|work|Users|mnt|var|opt|usr|private)/\w")
 
 
-def _tool() -> Any:
-    """The folder tools/docs as a package."""
-    folder = ROOT / "tools" / "docs"
-    spec = importlib.util.spec_from_file_location(
-        "embers_docs", folder / "__init__.py", submodule_search_locations=[str(folder)]
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    for name in ("blocks", "cases", "catalog", "commands", "markdown", "pages", "rewriting"):
-        importlib.import_module(f"embers_docs.{name}")
-    return module
-
-
-docs = _tool()
+docs: Any = support.tool("docs")
+for module in ("blocks", "cases", "catalog", "commands", "markdown", "pages", "rewriting"):
+    importlib.import_module(f"embers_docs.{module}")
 
 
 def names_of(command: str) -> set[str]:

@@ -327,12 +327,8 @@ def test_commits_without_a_test_that_can_be_used_keep_a_reason(clone: Repository
     clone.commit(f'Revert "Mend it"\n\nThis reverts commit {bad}.', test__test_y_py="")
     store = Store(tmp_path / "e.duckdb")
     linked(clone, store)
-    assert [(row[0][0], row[4]) for row in table(store)] == [  # type: ignore[index]
-        ("4", "reverted"),
-        ("30", "many_issues"),
-        ("2", "no_test_changed"),
-        ("1", "no_test_file"),
-    ]
+    found = rows(store.path, "SELECT issues[1], reason FROM fix_tests ORDER BY committed_at DESC, path, test")
+    assert found == [("4", "reverted"), ("30", "many_issues"), ("2", "no_test_changed"), ("1", "no_test_file")]
 
 
 def test_a_test_of_a_renamed_file_is_compared_with_the_old_file(clone: Repository, tmp_path: Path) -> None:

@@ -1,18 +1,19 @@
-"""The injected fault of a case goes through what the case observes: repro/injected_faults.py, tools/injected_faults.py."""
+"""The injected fault of a case goes through what the case observes: repro/checks/injected_faults.py, tools/injected_faults.py."""
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
 import pytest
 
+import support
 from support import case_of, case_text
+from torch_embers import resources
+from torch_embers.errors import InputError
 from torch_embers.repro import bank
-from torch_embers.repro.injected_faults import breaches
+from torch_embers.repro.checks.injected_faults import breaches
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = """import os, signal, subprocess, sys, time
@@ -32,17 +33,7 @@ def main():
 """
 
 
-def _tool() -> Any:
-    spec = importlib.util.spec_from_file_location("embers_injected_faults", ROOT / "tools" / "injected_faults.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-TOOL = _tool()
+TOOL: Any = support.tool("injected_faults")
 
 
 def found(body: str) -> list[str]:
@@ -393,13 +384,15 @@ def test_an_exception_needs_a_reason_and_a_case_that_is_refused(
     monkeypatch.setattr(TOOL.cases, "shipped", lambda: [right])
     known = right.name
     entry = {"case": known, "reason": "none"}
-    rules = TOOL.resources.load_toml(TOOL.RULES)
-    monkeypatch.setattr(TOOL.resources, "load_toml", lambda _: rules | {"exception": [entry]})
+    file = resources.load_toml(TOOL.RULES)
+    monkeypatch.setattr(resources, "load_toml", lambda _: file | {"exception": [entry]})
     assert TOOL.main([]) == 1
     assert f"the exception for {known} refuses nothing" in capsys.readouterr().out
-    for wrong in ({"case": known}, {"case": known, "reason": " "}, {"case": known, "reason": "x", "more": "y"}):
-        with pytest.raises(ValueError, match="exception 1 needs a case and a reason"):
-            TOOL.exceptions({"exception": [wrong]})
+    blank, unknown = {"case": known, "reason": " "}, {"case": known, "reason": "x", "more": "y"}
+    for wrong, key in (({"case": known}, "reason"), (blank, "reason"), (unknown, "more")):
+        monkeypatch.setattr(resources, "load_toml", lambda _, wrong=wrong: file | {"exception": [wrong]})
+        with pytest.raises(InputError, match=rf"{TOOL.RULES}.*exception.*{key}"):
+            TOOL.main([])
 
 
 def test_a_contributed_case_with_such_a_fault_is_refused_with_its_line(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-import importlib.util
 import json
 import re
 import subprocess
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import support
 from torch_embers import study
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.store.store import Store
@@ -42,12 +42,7 @@ def notebook() -> Any:
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
     """tools/notebook.py as a module."""
-    spec = importlib.util.spec_from_file_location("embers_notebook_tool", ROOT / "tools" / "notebook.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return support.tool("notebook")
 
 
 @pytest.fixture(scope="module")

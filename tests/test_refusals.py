@@ -7,7 +7,7 @@ import pytest
 from support import case_of
 from torch_embers.errors import InputError
 from torch_embers.repro import case as cases
-from torch_embers.repro import refusals
+from torch_embers.repro.checks import refusals
 
 CALL = "import torch\n\n\ndef main():\n    try:\n        torch.zeros(1)\n    {handler}\n    return 1, 'accepted'\n"
 HELPER = "\n\ndef is_refusal(error):\n    return {test}\n"

@@ -17,13 +17,10 @@ UNDECIDING = {
     "bank",
     "arguments",
     "failing",
-    "injected_faults",
     "minimize",
-    "refusals",
     "rules_version",
     "shortcuts",
     "shrink",
-    "syntax",
 }
 """Files of repro/ that no extraction depends on."""
 FORM = {"annotation", "returns", "type_comment", "type_params", "kind", "ctx"}

@@ -2,7 +2,7 @@
 
 Usage: python tools/injected_faults.py [FILE ...]; all cases of data/cases where no file is named. Exit code 1 where a
 case is refused without an exception in data/injected_faults.toml, or an exception has nothing to refuse. The rule is
-read from the syntax tree (torch_embers.repro.injected_faults); no case is run. docs/cases.md has it in words.
+read from the syntax tree (torch_embers.repro.checks.injected_faults); no case is run. docs/cases.md has it in words.
 """
 
 from __future__ import annotations
@@ -12,32 +12,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_embers import resources
 from torch_embers.repro import case as cases
-from torch_embers.repro.injected_faults import RULES, Breach, breaches
+from torch_embers.repro.checks.injected_faults import RULES, Breach, breaches, exemptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 
 def refused(bank: Iterable[cases.Case]) -> dict[str, list[Breach]]:
     """What is wrong with the injected fault of each case; cases that are right are left out."""
     return {one.name: found for one in bank if (found := breaches(one.code))}
-
-
-def exceptions(table: Mapping[str, object]) -> dict[str, str]:
-    """The reason by case of each exception.
-
-    Raises:
-        ValueError: an entry has unknown keys, no case or no reason.
-    """
-    entries = table.get("exception", [])
-    reasons: dict[str, str] = {}
-    for place, entry in enumerate(entries if isinstance(entries, list) else [entries], 1):
-        if not isinstance(entry, dict) or set(entry) != {"case", "reason"} or not all(map(str.strip, entry.values())):
-            raise ValueError(f"{RULES}: exception {place} needs a case and a reason, and nothing else")
-        reasons[entry["case"]] = entry["reason"]
-    return reasons
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"{error}\n")
         return 1
     found = refused(bank)
-    reasons = exceptions(resources.load_toml(RULES))
+    reasons = exemptions()
     bare = sorted(found.keys() - reasons.keys())
     stale = sorted(name for name in reasons.keys() - found.keys() if not files)
     for name in bare:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from torch_embers.repro import case, refusals
+from torch_embers.repro import case
+from torch_embers.repro.checks import refusals
 
 
 def main() -> int:

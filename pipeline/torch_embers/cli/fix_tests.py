@@ -26,15 +26,17 @@ def fix_tests(
     from dataclasses import asdict
 
     from torch_embers import settings
+    from torch_embers.mine.scope import moment
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run.fix_tests import command, report, show
+    from torch_embers.run.fix_tests.trial import Draw
 
     wanted = settings.load(database=database, repo=repo)
     store = store_at(wanted.database)
     if build:
-        asked = command.TrialOptions(build, jobs, sample, seed, since, until)
+        draw = Draw(sample, seed, moment(since, "--since"), moment(until, "--until"))
         with ProgressBar("running", unit="runs") as progress:
-            command.run(store, wanted, asked, progress)
+            command.run(store, wanted, build, draw, progress, jobs)
     found = report.yield_of(store, wanted.repo)
     if json:
         print_json(asdict(found))

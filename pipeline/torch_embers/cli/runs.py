@@ -53,7 +53,7 @@ def link_repros(
     from torch_embers.run import show
 
     if fix_tests is not None:
-        from torch_embers.run.fix_tests import command as fix_test_command
+        from torch_embers.mine.scope import moment
         from torch_embers.run.fix_tests import show as fix_test_show
         from torch_embers.run.fix_tests.link import link_fix_tests
 
@@ -65,7 +65,7 @@ def link_repros(
                 fix_tests,
                 progress,
                 revision=revision,
-                since=fix_test_command.day(since),
+                since=moment(since, "--since"),
                 jobs=jobs,
             )
         fix_test_show.print_linked(read)

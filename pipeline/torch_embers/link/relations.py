@@ -188,6 +188,11 @@ class Rulebook(Entry):
         """Relations by name, in the order of the file."""
         return {relation.name: relation for relation in self.relation}
 
+    def words(self, relation: str, kind: Kind) -> tuple[str, ...]:
+        """Words of which a text of this kind has one where a rule states the relation; none where a rule needs none."""
+        needs = [r.needs for r in self.rules if r.relation == relation and not r.inverse and kind in r.kinds]
+        return tuple(sorted({word for words in needs for word in words})) if all(needs) else ()
+
     @cached_property
     def _needs(self) -> dict[tuple[frozenset[Kind], bool], Needs]:
         return {}

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
-from torch_embers.repro import injected_faults, shipped_matrix
+from torch_embers.repro import shipped_matrix
 from torch_embers.repro.case import Case, CaseError, parse, shipped
 from torch_embers.repro.case import load as load_file
+from torch_embers.repro.checks import injected_faults
 from torch_embers.store import rows
 
 if TYPE_CHECKING:

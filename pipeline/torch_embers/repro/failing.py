@@ -14,6 +14,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.repro.names import last_name
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
@@ -102,8 +104,7 @@ def calls_of(code: str, names: Collection[str]) -> dict[str, tuple[Shape, ...]]:
         describer = _Describer(tree)
         found: dict[str, tuple[Shape, ...]] = {}
         for node in ast.walk(tree):
-            name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
-            if name in names:
+            if isinstance(node, ast.Call) and (name := last_name(node)) in names:
                 found[name] = (*found.get(name, ()), describer.shape(node, _scope(tree, node), _DEPTH))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}

@@ -199,3 +199,8 @@ def dotted(node: ast.AST, known: Mapping[str, str]) -> str:
     else:
         parts = [*parts[:1], ""]
     return ".".join(reversed(parts))
+
+
+def last_name(call: ast.Call) -> str:
+    """Last part of the name of what is called: ``relu`` for ``torch.relu(x)``; empty for a call of a call."""
+    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))

@@ -12,6 +12,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from torch_embers.repro.names import last_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -34,7 +36,7 @@ def called(code: str) -> frozenset[str]:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
-    return frozenset(_name(node) for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return frozenset(last_name(node) for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
 def invents(original: str, candidate: str) -> bool:
@@ -80,16 +82,12 @@ def _assertions(tree: ast.Module) -> Iterator[str]:
             yield ast.unparse(node)
 
 
-def _name(call: ast.Call) -> str:
-    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
-
-
 def _is_seed(node: ast.AST) -> bool:
     """Whether a node is ``manual_seed(0)``: its zero is no size and allows no other zero."""
-    return isinstance(node, ast.Call) and "seed" in _name(node)
+    return isinstance(node, ast.Call) and "seed" in last_name(node)
 
 
 def _is_uninitialised(call: ast.Call) -> bool:
     """Whether a call makes a tensor with whatever was in memory."""
     sized = bool(call.args) and all(isinstance(a, ast.Constant) and type(a.value) is int for a in call.args)
-    return _name(call) in UNINITIALISED or (_name(call).endswith("Tensor") and sized)
+    return last_name(call) in UNINITIALISED or (last_name(call).endswith("Tensor") and sized)

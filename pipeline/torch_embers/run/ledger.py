@@ -171,6 +171,8 @@ class Ledger:
             cells: verdicts that should count starts.
             rules: say how many forks make a clean start.
         """
+        if not cells:
+            return set()
         with self._store.read() as connection:
             made = {tuple(row[:4]): row[4:] for row in connection.execute(_STARTS).fetchall()}
         lacking = set()

@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import Field
 
 from torch_embers import toml_models
+from torch_embers.link import relations
 from torch_embers.link.messages import own_part
 from torch_embers.link.references import parse
+from torch_embers.link.relations import contains_any
 from torch_embers.store.records import Commit, CommitFile, Item, PullFile
 from torch_embers.toml_models import Entry
 
@@ -51,7 +53,6 @@ _RESOLVED = re.compile(
     r"^(?:Pull Request resolved|Pull-Request(?:-resolved)?):\s*https?://github\.com/([\w.-]{1,100}/[\w.-]{1,100})/pull/(\d{1,10})\b",
     re.ASCII | re.IGNORECASE | re.MULTILINE,
 )
-_FIXING = re.compile(r"\b(?:fix|clos|resolv)", re.IGNORECASE)
 
 
 class _Foreign(Entry):
@@ -162,9 +163,19 @@ def _is_foreign(repo: str, subject: str, number: int, committed_at: str | None) 
     return place >= 0 and number < tracker.oldest_share * tracker.reached[days[place]]
 
 
+def may_fix(message: str) -> bool:
+    """Whether a message has a word without which no rule finds a fix in it (a cheap test)."""
+    return contains_any(message.lower(), _fixing_words())
+
+
+@cache
+def _fixing_words() -> tuple[str, ...]:
+    return relations.load().words("fixes", "commit")
+
+
 def fixed_numbers(repo: str, subject: str, message: str) -> list[int]:
     """Numbers of this repository that a message names as fixed, each once."""
-    if not _FIXING.search(message):
+    if not may_fix(message):
         return []
     found = [
         reference.target_number

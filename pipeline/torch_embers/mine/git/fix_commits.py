@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.errors import InputError
-from torch_embers.mine.git.commits import fixed_numbers, pull_number
+from torch_embers.mine.git.commits import fixed_numbers, may_fix, pull_number
 from torch_embers.mine.git.git_records import moment
 from torch_embers.mine.git.gitrepo import MissingObjectError, path_text
 from torch_embers.normalize import clean_text
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from torch_embers.mine.git.gitrepo import Clone
 
 _MESSAGES = ("--no-merges", "-z", "--no-notes", "--no-show-signature", "--no-color", "--encoding=UTF-8")
-_FIXING = re.compile(rb"fix|clos|resolv", re.IGNORECASE)
 _REVERTS = re.compile(rb"^This reverts commit ([0-9a-f]{40,64})\b", re.MULTILINE)
 _FORMAT = "--format=tformat:%x01%H%x00%ct%x00%s%x00%B"
 _TREES = ("--raw", "--no-abbrev", "-l400", "--find-renames", "--submodule=short", "--no-ext-diff", "--no-textconv")
@@ -111,8 +110,9 @@ def _named(clone: Clone, repo: str, revision: str) -> Iterator[FixCommit]:
         for record in output.read().split(b"\x01")[1:]:
             reverted.update(sha.decode("ascii") for sha in _REVERTS.findall(record))
             sha, seconds, subject, message = record.removesuffix(b"\0").split(b"\0", 3)
-            if _FIXING.search(message):
-                kept.append((sha.decode("ascii"), seconds, _prose(subject), _prose(message)))
+            prose = _prose(message)
+            if may_fix(prose):
+                kept.append((sha.decode("ascii"), seconds, _prose(subject), prose))
     for sha_, seconds, subject_, message_ in kept:
         committed = moment(seconds) or ""
         pull = pull_number(repo, subject_, message_, committed)

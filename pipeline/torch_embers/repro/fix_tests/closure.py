@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torch_embers.repro.fix_tests.outline import FUNCTIONS, Outline, dotted, needed
+from torch_embers.repro.fix_tests.outline import FUNCTIONS, Outline, called, needed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -146,9 +146,9 @@ class _Search:
             if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
                 continue
             call = statement.value
-            name = dotted(call)
+            name = called(call)
             makes = (
-                name.rpartition(".")[2] in wanted.instantiate and bool(call.args) and dotted(call.args[0]) == self.owner
+                name.rpartition(".")[2] in wanted.instantiate and bool(call.args) and called(call.args[0]) == self.owner
             )
             if makes or name in wanted.keep:
                 self.found.calls.add(place)
@@ -178,13 +178,13 @@ def _check(outline: Outline, found: Closure, owner: str, test: str, rules: Rules
         RefusedError: the first thing of that kind.
     """
     node = outline.classes[owner]
-    if not any(dotted(base) != "object" for base in node.bases) and not found.calls:
+    if not any(called(base) != "object" for base in node.bases) and not found.calls:
         raise RefusedError("template", owner)
     method = next(member for member in node.body if _is_called(member, test))
-    decorators = {dotted(d).rpartition(".")[2] for d in (*node.decorator_list, *getattr(method, "decorator_list", ()))}
+    decorators = {called(d).rpartition(".")[2] for d in (*node.decorator_list, *getattr(method, "decorator_list", ()))}
     nodes = list(found.nodes(outline))
     names = needed(nodes)
-    calls = {dotted(n) for root in nodes for n in ast.walk(root) if isinstance(n, ast.Call)}
+    calls = {called(n) for root in nodes for n in ast.walk(root) if isinstance(n, ast.Call)}
     for rule in rules.refuse:
         if used := rule.decorators & decorators:
             raise RefusedError(rule.id, min(used))

@@ -9,6 +9,8 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from torch_embers.repro.names import dotted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -89,19 +91,9 @@ def needed(nodes: Iterable[ast.AST]) -> set[str]:
     return {node.id for root in nodes for node in ast.walk(root) if isinstance(node, ast.Name) and node.id != "self"}
 
 
-def dotted(node: ast.AST) -> str:
-    """``a.b.c`` of a name, an attribute or a call of either; empty for anything else."""
-    parts: list[str] = []
-    while True:
-        if isinstance(node, ast.Call):
-            node = node.func
-        elif isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        elif isinstance(node, ast.Name):
-            return ".".join([node.id, *reversed(parts)])
-        else:
-            return ""
+def called(node: ast.AST) -> str:
+    """``a.b.c`` of a name, an attribute, or a call of either."""
+    return dotted(node.func if isinstance(node, ast.Call) else node, {})
 
 
 def tests_of(outline: Outline) -> dict[tuple[str, str], Function]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers.repro.fix_tests.closure import Closure, RefusedError, closure_of
-from torch_embers.repro.fix_tests.outline import FUNCTIONS, Outline, dotted, first_line, last_line
+from torch_embers.repro.fix_tests.outline import FUNCTIONS, Outline, called, first_line, last_line
 from torch_embers.repro.rules import Edit
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ def _with_tolerances(outline: Outline, found: Closure, rules: Rules) -> tuple[li
             place
             for root in found.nodes(outline)
             for node in ast.walk(root)
-            if isinstance(node, ast.Call) and dotted(node).rpartition(".")[2] in rules.statements.numeric_tolerance
+            if isinstance(node, ast.Call) and called(node).rpartition(".")[2] in rules.statements.numeric_tolerance
             for place in _tolerances(node)
         },
         reverse=True,
@@ -285,7 +285,7 @@ def _is_number(node: ast.expr) -> bool:
     if isinstance(node, ast.Constant):
         return isinstance(node.value, int | float)
     if isinstance(node, ast.Name | ast.Attribute):
-        name = dotted(node).rpartition(".")[2].lower()
+        name = called(node).rpartition(".")[2].lower()
         return any(word in name for word in ("prec", "tol", "eps", "atol", "delta"))
     if isinstance(node, ast.BinOp):
         return _is_number(node.left) and _is_number(node.right)

@@ -60,13 +60,10 @@ class TrialTest:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialRequest:
-    """What to run.
+class Draw:
+    """Which tests to run.
 
     Attributes:
-        repo: the repository.
-        builds: releases, in order.
-        jobs: runs at a time.
         sample: how many tests, drawn at random; None for all.
         seed: of the draw. The order of the tests depends on the seed and their names alone, so that a larger sample
             holds the smaller one.
@@ -74,13 +71,27 @@ class TrialRequest:
         until: only tests of commits before this day.
     """
 
-    repo: str
-    builds: Sequence[Build]
-    jobs: int = 1
     sample: int | None = None
     seed: int = 0
     since: str | None = None
     until: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRequest:
+    """What to run.
+
+    Attributes:
+        repo: the repository.
+        builds: releases, in order.
+        draw: the tests.
+        jobs: runs at a time.
+    """
+
+    repo: str
+    builds: Sequence[Build]
+    draw: Draw
+    jobs: int = 1
 
 
 def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialRequest, progress: Progress) -> int:
@@ -89,7 +100,7 @@ def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialR
     Raises:
         BuildError, SandboxError, StoreError: as of their makers.
     """
-    tests = drawn(_tests(store, request), request)
+    tests = drawn(_tests(store, request.repo, request.draw), request.draw)
     ledger = Ledger(store, writer)
     environments = ledger.note_builds(request.builds)
     made = 0
@@ -110,10 +121,10 @@ def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialR
     return made
 
 
-def drawn(tests: Sequence[TrialTest], request: TrialRequest) -> list[TrialTest]:
+def drawn(tests: Sequence[TrialTest], draw: Draw) -> list[TrialTest]:
     """The sample, in the order of the draw."""
-    ordered = sorted(tests, key=lambda test: blake2b(f"{request.seed}:{test.case.name}".encode()).digest())
-    return ordered[: request.sample]
+    ordered = sorted(tests, key=lambda test: blake2b(f"{draw.seed}:{test.case.name}".encode()).digest())
+    return ordered[: draw.sample]
 
 
 def class_tests(store: Store, writer: Writer, repo: str) -> int:
@@ -122,7 +133,7 @@ def class_tests(store: Store, writer: Writer, repo: str) -> int:
     Returns:
         How many tests have a class.
     """
-    tests = _tests(store, TrialRequest(repo, ()))
+    tests = _tests(store, repo, Draw())
     known = _trials(store, repo, tests)
     moment, rules = now_utc(), str(fix_test_rules.load().version)
     written, cases = [], []
@@ -139,8 +150,8 @@ def class_tests(store: Store, writer: Writer, repo: str) -> int:
     return len(written)
 
 
-def _tests(store: Store, request: TrialRequest) -> list[TrialTest]:
-    asked = {"repo": request.repo, "since": request.since, "until": request.until}
+def _tests(store: Store, repo: str, draw: Draw) -> list[TrialTest]:
+    asked = {"repo": repo, "since": draw.since, "until": draw.until}
     with store.read() as connection:
         found = connection.execute(_TESTS, asked).fetchall()
     tests = []

@@ -18,10 +18,13 @@ import sys
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from torch_embers import resources
-from torch_embers.repro.syntax import dotted, following, in_order, loaded, shown, stored
+from pydantic import StringConstraints
+
+from torch_embers.repro.checks.syntax import following, in_order, loaded, shown, stored
+from torch_embers.repro.names import dotted
+from torch_embers.toml_models import Entry, Explained, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -52,18 +55,40 @@ class Breach:
         return f"line {self.line}: {self.text}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+Stated = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class _Words(Explained):
     leaving: frozenset[str]
     constructors: frozenset[str]
     reporting: frozenset[str]
     references: frozenset[str]
 
 
+class Exemption(Entry):
+    """A case that the rule refuses and that stands all the same."""
+
+    case: Stated
+    reason: Stated
+
+
+class _File(Entry):
+    words: _Words
+    exception: tuple[Exemption, ...] = ()
+
+
 @cache
-def _rules() -> _Rules:
-    table = resources.load_toml(RULES)
-    return _Rules(**{name: frozenset(table[name]) for name in ("leaving", "constructors", "reporting", "references")})
+def _rules() -> _Words:
+    return load(_File, RULES).words
+
+
+def exemptions() -> dict[str, str]:
+    """The reason by case of each exception of the file.
+
+    Raises:
+        InputError: the file is missing or an entry is wrong.
+    """
+    return {entry.case: entry.reason for entry in load(_File, RULES).exception}
 
 
 def breaches(code: str) -> list[Breach]:
@@ -338,7 +363,7 @@ class _Program:
         }
         functions = [n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef) and n.name in called]
         return any(
-            dotted(node.func).startswith(_CHILDREN)
+            dotted(node.func, {}).startswith(_CHILDREN)
             for place in (value, *functions)
             for node in ast.walk(place)
             if isinstance(node, ast.Call)
@@ -366,16 +391,16 @@ class _Program:
         return root.id not in _rules().reporting and root.id not in self.plain and root.id not in _EXCEPTIONS
 
     def _is_constructor(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in _rules().constructors
+        return isinstance(node, ast.Call) and dotted(node.func, {}).rpartition(".")[2] in _rules().constructors
 
     def _leaves(self, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            return dotted(statement.value.func) in _rules().leaving
+            return dotted(statement.value.func, {}) in _rules().leaving
         return isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break)
 
     def _states_verdict(self, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and not self.is_child:
-            return dotted(statement.value.func) in ("sys.exit", "exit", "quit")
+            return dotted(statement.value.func, {}) in ("sys.exit", "exit", "quit")
         return _is_report(statement)
 
 

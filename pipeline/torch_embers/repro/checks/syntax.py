@@ -1,4 +1,4 @@
-"""Reading syntax trees: the names that code binds and reads, and how calls are called."""
+"""Reading syntax trees: order, and the names that code binds and reads."""
 
 from __future__ import annotations
 
@@ -38,15 +38,6 @@ def stored(node: ast.AST) -> Iterator[str]:
 def loaded(node: ast.AST) -> Iterator[str]:
     """Names that a piece of code reads."""
     return (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
-
-
-def dotted(node: ast.AST) -> str:
-    """A name with dots, such as os.kill; empty for anything else."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.insert(0, node.attr)
-        node = node.value
-    return ".".join([node.id, *parts]) if isinstance(node, ast.Name) else ""
 
 
 def shown(node: ast.expr) -> str:
