@@ -511,6 +511,7 @@ def test_the_end_of_the_keys_quits_and_keeps_everything(store: Store) -> None:
     assert (summary.answers, summary.finished) == (1, False)
 
 
+@pytest.mark.slow
 def test_a_session_goes_on_where_the_last_one_stopped(store: Store) -> None:
     label(store, MEMORY + LOGICAL, "bug_type")
     label(store, LOGICAL, "bug_type", "consequence")
@@ -524,12 +525,14 @@ def test_a_session_goes_on_where_the_last_one_stopped(store: Store) -> None:
     assert "Nothing is left to ask" in shown
 
 
+@pytest.mark.slow
 def test_cannot_tell_is_not_asked_again_and_makes_no_gold(store: Store) -> None:
     label(store, "0" * 4, "bug_type")
     assert gold(store) == []
     assert label(store, "", "bug_type")[0].finished
 
 
+@pytest.mark.slow
 def test_another_annotator_is_asked_the_same_items(store: Store) -> None:
     label(store, MEMORY * 4, "bug_type")
     summary, _ = label(store, LOGICAL * 4, "bug_type", annotator="ben")
@@ -537,6 +540,7 @@ def test_another_annotator_is_asked_the_same_items(store: Store) -> None:
     assert len(gold(store)) == 8
 
 
+@pytest.mark.slow
 def test_undo_takes_the_label_out_of_the_table_and_asks_again(store: Store) -> None:
     _, shown = label(store, MEMORY + "u" + LOGICAL + "q", "bug_type")
     assert gold(store) == [(4, "bug_type", "logical", "ann")]

@@ -32,6 +32,7 @@ def test_a_first_run_without_network_ends_with_a_filled_database(database: Path)
     assert rows(database, "SELECT count(*) > 100 FROM links") == [(True,)]
 
 
+@pytest.mark.slow
 def test_a_second_run_without_network_changes_nothing(database: Path) -> None:
     run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
     before = rows(database, "SELECT count(*) FROM raw_pages")

@@ -501,6 +501,7 @@ def test_a_database_that_was_only_mined_publishes_every_shipped_verdict_and_says
     assert "none of these is agreement between people" in sheet
 
 
+@pytest.mark.slow
 def test_a_dataset_of_the_catalog_is_the_same_on_every_machine(catalog: Store, tmp_path: Path) -> None:
     other = Store(tmp_path / "other.duckdb")
     assert run_embers("mine", "--source", "catalog", "--database", other.path).returncode == 0

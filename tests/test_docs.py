@@ -110,6 +110,7 @@ def test_the_index_names_every_command_and_every_exit_code() -> None:
     assert [code for code in sorted(codes) if f"\n| {code} | " not in text] == []
 
 
+@pytest.mark.slow
 def test_generated_parts_are_current() -> None:
     stale = [str(path.relative_to(ROOT)) for path in docs.pages.stale()]
     assert not stale, "run `python tools/docs`"

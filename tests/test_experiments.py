@@ -812,6 +812,7 @@ def test_a_run_draws_both_figures(tmp_path: Path) -> None:
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_an_interruption_leaves_what_was_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any) -> Any:

@@ -213,6 +213,7 @@ JSON_COMMANDS = {
 }
 
 
+@pytest.mark.slow
 def test_search_prints_state_verdict_and_address(classified_template: Path) -> None:
     for words in (("search", "loss becomes NaN"), ("similar", "118115")):
         done = run_embers(*words, "-k", "2", "--json", "--database", classified_template)
@@ -276,6 +277,7 @@ def test_verbose_logs_on_standard_error_and_nothing_is_logged_without(catalog_da
     assert "torch_embers.link.stage: 0 changed texts to link" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_mine_names_the_next_command(database: Path) -> None:
     done = run_embers("mine", "--source", "catalog", "--database", database)
     assert done.stdout.splitlines()[-1].startswith("next: `embers classify`")

@@ -278,6 +278,7 @@ def hostile(kind: str) -> tuple[str, list[Row]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Glyph")
 @pytest.mark.parametrize(
     "kind", ["shares", "stacked", "parts", "lines", "breakdown", "heat", "curves", "sizes", "releases"]

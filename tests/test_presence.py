@@ -124,6 +124,7 @@ def test_only_a_number_that_is_said_not_to_be_found_counts_as_gone() -> None:
 # ---- by REST
 
 
+@pytest.mark.slow
 def test_by_rest_only_ranges_whose_counts_differ_are_looked_at(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 700, 300)
     filled(tracker, 3, name="alice/other", repo_id=77)
@@ -170,6 +171,7 @@ def test_a_search_that_does_not_answer_is_an_error(tracker: Tracker, database: P
 # ---- when, and by which options
 
 
+@pytest.mark.slow
 def test_a_full_mine_compares_the_numbers_when_it_is_time(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 12)
     order = ("mine", "--repo", OTHER, "--source", "rest", "--api-url", tracker.url, "--database", database)
@@ -190,6 +192,7 @@ def test_a_full_mine_compares_the_numbers_when_it_is_time(tracker: Tracker, data
     assert gone(database) == [(5, None), (6, None)]
 
 
+@pytest.mark.slow
 def test_refresh_reads_all_or_some_items_again(tracker: Tracker, database: Path, tmp_path: Path) -> None:
     repository = filled(tracker, 12)
     order = ("mine", "--repo", OTHER, "--source", "rest", "--api-url", tracker.url, "--database", database)

@@ -48,6 +48,7 @@ def names(database: Path) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [OLD, NEW])
 def test_a_renamed_repository_is_not_stored_twice(tracker: Tracker, database: Path, asked: str) -> None:
     repository = filled(tracker, 30, 10)
@@ -69,6 +70,7 @@ def test_a_renamed_repository_is_not_stored_twice(tracker: Tracker, database: Pa
     assert len(tracker.asked) < 15
 
 
+@pytest.mark.slow
 def test_a_replay_renames_at_the_same_place(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 30, 10)
     repository.touch(5, body=f"fixes {OLD}#4")
@@ -101,6 +103,7 @@ def test_rows_that_an_older_release_stored_under_both_names_come_together(tracke
     }
 
 
+@pytest.mark.slow
 def test_a_repository_that_takes_over_the_old_name_is_not_merged(tracker: Tracker, database: Path) -> None:
     filled(tracker, 12)
     mined(tracker, database)

@@ -80,6 +80,7 @@ def test_no_event_is_lost_when_others_leave_the_list(tracker: Tracker, database:
     assert {str(e["id"]) for e in repository.events} <= {n for (n,) in rows(database, "SELECT event_id FROM events")}
 
 
+@pytest.mark.slow
 def test_items_that_leave_between_two_runs_hide_no_others(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 60)
     tracker.fault(lambda _: Answered({"message": "no"}, 404), "/issues", page="4")

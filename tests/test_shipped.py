@@ -219,6 +219,7 @@ def test_a_shipped_verdict_is_neither_known_nor_a_control_here(mined: Store, reg
         assert ledger.seen_bad([one.hash]) == {}
 
 
+@pytest.mark.slow
 def test_a_dataset_after_three_cases_has_all_shipped_verdicts_and_the_own_ones(
     mined: Store, registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

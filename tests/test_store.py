@@ -301,6 +301,7 @@ def test_a_thin_late_event_cannot_blank_a_body_and_an_old_one_cannot_undo_a_stat
     assert rows(store, "SELECT title, body, state FROM items") == [("t", "text", "closed")]
 
 
+@pytest.mark.slow
 def test_an_item_that_is_closed_and_reopened_ends_open_without_a_reason(store: Store) -> None:
     closed = Item(REPO, 1, state="closed", state_reason="completed", closed_at=NOON, updated_at=NOON)
     reopened = Item(REPO, 1, state="open", state_reason="reopened", updated_at="2024-02-01T00:00:00Z")
@@ -430,6 +431,7 @@ def test_small_transactions_leave_the_items_alone_and_their_row_groups_are_merge
     assert row_groups(store) == 1, "merged at the end"
 
 
+@pytest.mark.slow
 def test_small_row_groups_of_earlier_writers_are_merged_once_they_are_many(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -441,6 +443,7 @@ def test_small_row_groups_of_earlier_writers_are_merged_once_they_are_many(
     assert counts == [1, 2, 1, 2]
 
 
+@pytest.mark.slow
 def test_the_next_writer_leaves_the_row_groups_of_a_load_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "MERGE_LEAST", 1)
     size = writing.BULK_RECORDS
@@ -532,6 +535,7 @@ def test_a_reader_waits_for_a_writer_that_is_about_to_finish(store: Store) -> No
         timer.join()
 
 
+@pytest.mark.slow
 def test_readers_see_whole_batches_while_a_writer_process_goes_on(store: Store) -> None:
     seen = []
     with python(WRITE_ON, store.path):

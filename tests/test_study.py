@@ -307,6 +307,7 @@ def test_the_day_of_closing_is_that_of_the_history() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_one_connection_can_go_to_days_in_any_order() -> None:
     connection, early, late = with_histories(), date(2019, 12, 31), date(2023, 12, 31)
     first, whole, again = (sampled(connection, day) for day in (early, late, early))
@@ -722,6 +723,7 @@ def test_without_a_database_the_command_says_so(tmp_path: Path, capsys: pytest.C
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_without_matplotlib_tables_and_claims_are_there_and_pictures_are_asked_for(
     study: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

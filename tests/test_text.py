@@ -449,6 +449,7 @@ def bodies(folder: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_real_reports_shrink_and_few_vanish(shared_data: Path) -> None:
     texts = bodies(shared_data)
     cleaned = [clean(text) for text in texts]

@@ -414,6 +414,7 @@ def table(database: Path) -> list[tuple[Any, ...]]:
     return rows(database, "SELECT number, scheme, value, function, kind, evidence FROM weak_labels ORDER BY ALL")
 
 
+@pytest.mark.slow
 def test_only_items_whose_content_or_labels_changed_are_labelled_again(database: Path) -> None:
     store = commit(database, item(1, "Segfault in sort"), item(2, "Calm"), item(3, "sum hangs", "module: deadlock"))
     first = label(store)
@@ -452,6 +453,7 @@ def test_a_change_of_the_rules_labels_everything_again(database: Path, monkeypat
     assert {scheme for _, scheme, *_ in table(database)} == {"consequence"}
 
 
+@pytest.mark.slow
 def test_a_kill_between_batches_loses_one_batch(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weak_table, "BATCH", 3)
     store = commit(database, *(item(n, "Segfault") for n in range(1, 11)))
@@ -469,6 +471,7 @@ def test_a_kill_between_batches_loses_one_batch(database: Path, monkeypatch: pyt
     assert len(table(database)) == len(set(table(database)))
 
 
+@pytest.mark.slow
 def test_what_belongs_to_no_item_goes(database: Path) -> None:
     store = commit(database, item(1, "Segfault"), item(2, "Segfault"))
     label(store)
