@@ -13,8 +13,6 @@ from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.link import components
 from torch_embers.link.components import Component, Components
-from torch_embers.link.needs import Needs
-from torch_embers.link.relations import contains_any
 
 SHIPPED = Components.load()
 
@@ -133,16 +131,6 @@ def test_any_text_gives_each_component_at_most_once(title: str, body: str) -> No
 def test_any_path_is_looked_up_without_error(path: str) -> None:
     SHIPPED.by_path(path)
     SHIPPED.by_path(f"torch/{path}")
-
-
-WORDS = st.text("ab ", min_size=1, max_size=4)
-
-
-@given(st.dictionaries(st.integers(0, 9), st.lists(WORDS, max_size=4).map(tuple)), st.text("ab c", max_size=40))
-def test_a_rule_is_worth_running_where_it_needs_no_word_or_one_that_is_there(
-    needs: dict[int, tuple[str, ...]], text: str
-) -> None:
-    assert Needs(needs).met(text) == [place for place in sorted(needs) if contains_any(text, needs[place])]
 
 
 def text_rule(pattern: str) -> dict[str, str]:
