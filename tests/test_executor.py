@@ -441,7 +441,11 @@ def test_the_matrix_is_the_same_in_every_form(told: Store) -> None:
 
 
 def test_a_comment_can_neither_notify_nor_format_nor_link(told: Store) -> None:
-    text = comment(report_of(told, "pytorch/pytorch", 1))
+    before, _, rest = comment(report_of(told, "pytorch/pytorch", 1)).partition("```python\n")
+    code, _, after = rest.partition("\n```\n")
+    text = f"{before}\n{after}"
+    assert "import" in code
+    assert "SHA-256" in before
     assert "@everyone" not in text
     assert "](" not in text.replace("\\](", "")
     assert "\x1b" not in text

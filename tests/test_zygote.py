@@ -419,3 +419,52 @@ def test_torch_behaves_in_a_fork_as_in_a_process_of_its_own(tmp_path: Path) -> N
                 assert result.versions.get("torch", "") == ("" if fresh else __import__("torch").__version__)
         assert one(runner, TORCH["threads"], threads=2).stdout == "2\n"
         assert one(runner, TORCH["backward"], finalise=True).exit_code == 0
+
+
+MODULES = {
+    "ordinary": "",
+    "wants_folder": "import tempfile\nplace = tempfile.mkdtemp()",
+    "leaves_thread": "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+    "leaves_process": "import os, signal\nif os.fork() == 0:\n    signal.pause()",
+    "broken": "raise SystemExit('no')",
+}
+
+
+@pytest.fixture(scope="module")
+def environment_with_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An interpreter with a module of each kind."""
+    folder = tmp_path_factory.mktemp("environment")
+    folder.chmod(0o755)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    [packages] = folder.glob("lib/python3*/site-packages")
+    for name, code in MODULES.items():
+        (packages / f"{name}.py").write_text(code, encoding="utf-8")
+    return folder / "bin" / "python"
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize(
+    ("name", "imported"), [(name, name in {"ordinary", "wants_folder"}) for name in (*MODULES, "missing")]
+)
+def test_a_script_starts_with_the_modules_that_its_words_ask_for_where_a_fork_can_have_them(
+    name: str, imported: bool, environment_with_modules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules, "modules_for", lambda code, _torch: [name] if "please" in code else [])
+    report = f"import os, sys, threading\nprint({name!r} in sys.modules, [one for one in os.listdir('/tmp') if 'tmp' in one], threading.active_count())"
+    with Runner(environment_with_modules, "hostile", doctor.prove(), preload=()) as runner:
+        plain, first, second = runner.run(
+            Attempt(str(number), code, "case.py", memory=64 << 20)
+            for number, code in enumerate((report, f"{report}  # please", f"{report}  # please"))
+        )
+        left = runner.left_alive()
+    assert plain.stdout == "False [] 1\n"
+    assert first.stdout == second.stdout == f"{imported} [] 1\n"
+    assert not left
+
+
+def test_words_of_a_script_and_the_release_decide_what_is_imported_beforehand() -> None:
+    code = "import torch\noptimizer = torch.optim.SGD([], lr=0.1)\n"
+    assert rules.modules_for(code, "2.13.0+cu130") == ["torch._dynamo"]
+    assert rules.modules_for(code, "2.0.1+cu117") == []
+    assert rules.modules_for("import torch\ntorch.ones(3)\n", "2.13.0+cu130") == []
+    assert rules.modules_for(code, "") == []

@@ -100,6 +100,13 @@ def markdown_code(text: str, longest: int = 300) -> str:
     return f"`{' '.join(visible(text).split())[:longest].replace('`', chr(39)).replace('|', chr(92) + '|')}`"
 
 
+def markdown_block(text: str, language: str = "") -> str:
+    """Text as a block of code of Markdown, behind a fence that is longer than any in it; nothing in it is obeyed."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{visible(text)}\n{fence}"
+
+
 def item_link(repo: str, number: int) -> str:
     """A link to an item that leaves no trace there: GitHub counts addresses of its redirect service as no mention."""
     return f"[{markdown(f'{repo}#{number}')}](https://redirect.github.com/{quote(repo)}/issues/{number})"

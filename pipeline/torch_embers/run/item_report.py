@@ -9,6 +9,7 @@ from torch_embers.errors import InputError
 from torch_embers.escaping import markdown as escaped
 from torch_embers.escaping import markdown_code
 from torch_embers.run.matrix import OWN, Entry, builds_of, entries, preferred
+from torch_embers.run.script import script_of
 from torch_embers.store import schema
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ FROM (
 GROUP BY ALL ORDER BY repo, number
 """
 _CASES = """
-SELECT c.name, c.origin, i.relation, c.summary, c.requires FROM cases c JOIN case_items i USING (case_hash)
+SELECT c.name, c.origin, i.relation, c.summary, c.requires, c.code FROM cases c JOIN case_items i USING (case_hash)
 WHERE i.repo = $repo AND i.number = $number AND c.current ORDER BY c.name
 """
 _EXTRACTION = """
@@ -82,7 +83,7 @@ class ItemReport:
         gold: scheme, value, annotator, evidence.
         predictions: scheme, value (None where the classifier abstains), likeliest, probability, provenance.
         links: a row per linked item: repo, number, kinds (relation, evidence, inward: stated by the other item).
-        cases: name, origin, relation, summary, requires.
+        cases: name, origin, relation, summary, requires, script.
         extraction: status, reason, detail of the search for a case; empty before it ran.
         statuses: backend, status, reference build, decided_at, provenance.
         verdicts: by case, oldest build first, own before shipped ones.
@@ -103,6 +104,7 @@ class ItemReport:
         """The report as plain data."""
         made = {field.name: getattr(self, field.name) for field in fields(self)}
         return made | {
+            "cases": [case | {"script": case["script"].row()} for case in self.cases],
             "address": f"https://github.com/{self.repo}/issues/{self.number}",
             "verdicts": [entry.row() for entry in self.verdicts],
         }
@@ -138,6 +140,7 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
             raise InputError(f"{repo}#{number} is not in the database: mine it first (`embers mine --numbers FILE`)")
         queries = (_GOLD, _PREDICTIONS, _LINKS, _CASES, _EXTRACTION, _STATUS)
         gold, predictions, links, cases, extraction, statuses = (ask(query) for query in queries)
+    cases = [case | {"script": script_of(case["name"], case["origin"], case.pop("code"))} for case in cases]
     names = {row["name"] for row in cases}
     verdicts = [entry for entry in entries(store) if entry.case in names]
     return ItemReport(repo, number, facts[0], gold, predictions, links, cases, extraction, statuses, verdicts)
@@ -203,6 +206,7 @@ def comment(report: ItemReport) -> str:
             else f"{report.repo}#{report.number} has no case: see `embers show {report.number}`"
         )
     lines = ["Re-checked with a standalone script on released builds:", ""]
+    scripts = {case["name"]: case["script"] for case in report.cases}
     for name, provenance in sorted({(e.case, e.provenance) for e in report.verdicts}):
         own = [e for e in report.verdicts if (e.case, e.provenance) == (name, provenance)]
         lines += [f"**{escaped(name)}**", "", "| PyTorch | result | runs that showed it | control | what was seen |"]
@@ -211,6 +215,8 @@ def comment(report: ItemReport) -> str:
         environments = sorted({e.place for e in own})
         lines += ["", *(f"Environment: {escaped(text, LONGEST_CELL)}" for text in environments), ""]
         lines += [f"Command: {markdown_code(f'python {name}.py')} (exit code 1: the bug is there, 0: it is not)", ""]
+        if script := scripts.get(name):
+            lines += [f"Script: {escaped(script.place)}", "", script.markdown(), ""]
     lines.append(
         "`absent`: a bug with the hit rate of the control would survive this many clean runs with a probability of at "
         "most 1 %. `not_seen`: the runs were clean, but no build here shows the bug, so it may still be there."

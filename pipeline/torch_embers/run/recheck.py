@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
 from torch_embers.run.executor import Executor, SweepRequest
+from torch_embers.run.script import Script, script_of
 from torch_embers.run.status import ANNOUNCED, CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
 from torch_embers.run.verdict import INJECTED_SHOWS, Rules
 from torch_embers.store import rows
@@ -61,6 +62,7 @@ class Change:
 
     Attributes:
         evidence: one line per case: verdict, k/n, control, detectable rate, processor and its capability.
+        scripts: what ran, of each of these cases.
     """
 
     repo: str
@@ -70,6 +72,7 @@ class Change:
     status: Status
     previous: str | None
     evidence: tuple[str, ...]
+    scripts: tuple[Script, ...] = ()
 
     @property
     def is_news(self) -> bool:
@@ -206,13 +209,24 @@ def _changes(
 ) -> list[Change]:
     previous = _previous(store)
     evidence: dict[BackendKey, list[str]] = defaultdict(list)
+    scripts: dict[BackendKey, list[Script]] = defaultdict(list)
     for cell in cells:
         if cell.build.identity == reference.identity:
             for repo, number in cell.case.issues:
-                evidence[repo, number, cell.case.device].append(f"{evidence_line(cell)}, on {cell.place}")
+                key = (repo, number, cell.case.device)
+                evidence[key].append(f"{evidence_line(cell)}, on {cell.place}")
+                scripts[key].append(script_of(cell.case.name, cell.case.origin, cell.case.code))
     unknown = Tracked(None)
     return [
-        Change(*key[:2], items.get(key[:2], unknown).title, key[2], status, previous.get(key), tuple(evidence[key]))
+        Change(
+            *key[:2],
+            items.get(key[:2], unknown).title,
+            key[2],
+            status,
+            previous.get(key),
+            tuple(evidence[key]),
+            tuple(scripts[key]),
+        )
         for key, status in statuses.items()
         if previous.get(key) != status
     ]

@@ -81,6 +81,7 @@ def as_table(result: Recheck) -> dict[str, Any]:
                 "previous": c.previous,
                 "told": c.is_news,
                 "evidence": list(c.evidence),
+                "scripts": [{"case": script.name} | script.row() for script in c.scripts],
             }
             for c in result.changes
         ],
@@ -116,4 +117,7 @@ def _place(result: Recheck) -> str:
 def _entry(change: Change) -> list[str]:
     was = f" (was {change.previous})" if change.previous else ""
     head = f"- {item_link(change.repo, change.number)} on {change.backend}{was}: {escaped(change.title)}"
-    return [head, *(f"  - {escaped(line)}" for line in change.evidence)]
+    lines = [head, *(f"  - {escaped(line)}" for line in change.evidence)]
+    for script in change.scripts:
+        lines += [f"  - {escaped(script.place)}", *(f"    {line}" for line in script.markdown().splitlines())]
+    return lines

@@ -193,10 +193,12 @@ def print_item(report: ItemReport) -> None:
     _section("Links", [_link_line(row) for row in report.links[:SHOWN_LINKS]])
     if len(report.links) > SHOWN_LINKS:
         out.print(f"  and {len(report.links) - SHOWN_LINKS} more items")
-    _section(
-        "Cases",
-        [_case_line(case) for case in report.cases],
-    )
+    _section("Cases", [_case_line(case) for case in report.cases])
+    for case in report.cases:
+        script = case["script"]
+        out.print(f"\nScript {plain(script.place)}")
+        for line in script.lines():
+            out.print(f"  {plain(line)}")
     if not report.cases:
         reasons = [
             f"{row['status']}: {' - '.join(t for t in (row['reason'], row['detail']) if t)}"

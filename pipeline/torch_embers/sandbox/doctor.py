@@ -23,7 +23,7 @@ import platformdirs
 
 from torch_embers import resources
 from torch_embers.errors import EmbersError
-from torch_embers.sandbox import layout, policy, program, rules, seccomp
+from torch_embers.sandbox import cgroups, layout, policy, program, rules, seccomp
 from torch_embers.sandbox.inside import landlock
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
@@ -31,13 +31,11 @@ from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MEMORY_COUNTED_BY = "supervisor"
-"""Looks at all processes of a run every few milliseconds: weaker than a cgroup, which counts each page at once."""
-
 MEMORY = 96 << 20
 """Bytes that a probe may take: small, so that the proof is quick."""
 
 SOURCES = (
+    "cgroups.py",
     "layout.py",
     "policy.py",
     "program.py",
@@ -113,13 +111,16 @@ def report(proof: Proof) -> list[str]:
 
 def as_table(proof: Proof) -> dict[str, Any]:
     """The proof as plain data, for `embers doctor --json`."""
+    delegation = cgroups.find()
     return {
         "host": proof.host,
         "complete": proof.complete,
         "bubblewrap": proof.program or None,
         "landlock": landlock.version(),
         "system_call_filter": sys.platform.startswith("linux") and seccomp.supported(),
-        "memory_counted_by": MEMORY_COUNTED_BY,
+        "memory_counted_by": "supervisor" if delegation.folder is None else "cgroup",
+        "cgroup": str(delegation.folder) if delegation.folder else None,
+        "cgroup_reason": delegation.why or None,
         "guarantees": [
             {"name": name, "held": not why, "reason": why or None} for name, why in proof.guarantees.items()
         ],
@@ -131,9 +132,11 @@ def walls() -> list[str]:
     """What the guarantees rest on here, beside namespaces."""
     if not sys.platform.startswith("linux"):
         return []
-    found = landlock.version()
+    found, group = landlock.version(), cgroups.find()
     return [
-        f"memory  counted by the {MEMORY_COUNTED_BY}, kernel memory by its bounds (no cgroup is used)",
+        f"memory  counted by the supervisor, kernel memory by its bounds (no delegated cgroup: {group.why})"
+        if group.folder is None
+        else f"memory  counted by the kernel (a cgroup below {group.folder}) and by the supervisor",
         f"walls   namespaces, {'a' if seccomp.supported() else 'no'} filter of system calls, "
         f"{f'Landlock {found}' if found else 'no Landlock'}",
     ]

@@ -49,6 +49,9 @@ CAPABILITIES = (
 """What the steward, the zygote and the supervisors keep, in their own user namespace: mounts, a loopback, limits,
 changing to the run's user. A run itself has none."""
 
+COVERED = (0o1777, 0o700, 0o1777)
+"""Modes of a run's folders: for temporary files, home, shared memory."""
+
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 RUN_ID = 1000
 FIRST_HOST_ID = 0x70000000
@@ -69,12 +72,13 @@ class SandboxPolicy:
     zygote: bool = True
     bubblewrap: str = "bwrap"
     scratch: str = ""
+    group: int = -1
+    """Descriptor by which runs join their control group, where there is one."""
 
     @property
     def covers(self) -> list[tuple[str, int]]:
         """Folders that are empty and private in each run, with their mode."""
-        home = rules.load().environment["HOME"]
-        return [("/tmp", 0o1777), (home, 0o700), ("/dev/shm", 0o1777)]  # noqa: S108 - inside the sandbox
+        return list(zip(("/tmp", rules.load().environment["HOME"], "/dev/shm"), COVERED, strict=True))  # noqa: S108
 
     @property
     def bound(self) -> tuple[tuple[Path, tuple[str, ...]], ...]:
@@ -106,6 +110,7 @@ class SandboxPolicy:
             "zygote": self.zygote,
             "preload": list(self.preload),
             "scratch": self.scratch,
+            "group": self.group,
         }
 
     def environment(self) -> dict[str, str]:
@@ -342,6 +347,7 @@ def _start_bubblewrap(policy: SandboxPolicy, ours: socket.socket, theirs: socket
     go_out, go_in = os.pipe()
     lifeline_out, lifeline = os.pipe()
     inherited = [theirs.fileno(), info_in, go_out, lifeline_out, *files.values()]
+    kept = [*inherited, policy.group] if policy.group >= 0 else inherited
     extra = ["--info-fd", str(info_in)]
     extra += ["--userns-block-fd", str(go_out)] if policy.own_id else []
     try:
@@ -351,7 +357,7 @@ def _start_bubblewrap(policy: SandboxPolicy, ours: socket.socket, theirs: socket
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            pass_fds=inherited,
+            pass_fds=kept,
         )
     finally:
         for number in inherited[1:]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
+
+from packaging.version import Version
 
 from torch_embers import toml_models
 from torch_embers.toml_models import Entry
@@ -61,6 +64,14 @@ class Seccomp(Entry):
     missing: dict[str, tuple[int, int]]
 
 
+class Preload(Entry):
+    """Modules that torch imports on behalf of scripts with these words, from a release on."""
+
+    since: str
+    words: str
+    modules: tuple[str, ...]
+
+
 class Rules(Entry):
     """The whole file."""
 
@@ -68,6 +79,7 @@ class Rules(Entry):
     environment: dict[str, str]
     binds: Binds
     seccomp: Seccomp
+    preloads: tuple[Preload, ...]
 
 
 @cache
@@ -78,3 +90,15 @@ def load() -> Rules:
         InputError: it is missing, or an entry is wrong.
     """
     return toml_models.load(Rules, FILE)
+
+
+def modules_for(code: str, torch: str) -> list[str]:
+    """What a zygote with this release of torch imports beforehand, because the script is going to."""
+    if not torch:
+        return []
+    return [
+        name
+        for entry in load().preloads
+        if Version(torch) >= Version(entry.since) and re.search(entry.words, code)
+        for name in entry.modules
+    ]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.sandbox import layout, policy, program, rules
+from torch_embers.sandbox import cgroups, layout, policy, program, rules
 from torch_embers.sandbox.output import harmless
 
 if TYPE_CHECKING:
@@ -89,13 +89,36 @@ class _Server:
     """A zygote and what the driver knows of it: its buffer, its readiness."""
 
     def __init__(self, sandbox_policy: policy.SandboxPolicy) -> None:
-        self.sandbox = policy.start(sandbox_policy)
-        self.has_zygote = sandbox_policy.zygote
+        self.group = _group() if sandbox_policy.isolate else None
+        try:
+            self.sandbox = policy.start(replace(sandbox_policy, group=self.group.entry if self.group else -1))
+        except BaseException:
+            self._leave_group()
+            raise
+        self.zygotes = int(sandbox_policy.zygote)
         self.ident = secrets.token_hex(4) if sandbox_policy.preload else ""
         self.ready = False
         self.versions: Mapping[str, str] = {}
         self._buffer = bytearray()
         self.sandbox.control.settimeout(0)
+
+    def stop(self) -> None:
+        """End everything behind the wall."""
+        self.sandbox.stop()
+        self._leave_group()
+
+    def _leave_group(self) -> None:
+        if self.group is not None:
+            self.group.close()
+            self.group = None
+
+    def bound(self, attempt: Attempt, allowance: int) -> None:
+        """Tell the kernel what the next run may use in all: its memory, and its folders, which are memory, too."""
+        if self.group is not None:
+            limits = rules.load().limits
+            folders = len(policy.COVERED) * limits.disk
+            memory = attempt.memory + allowance + folders if attempt.memory else 0
+            self.group.bound(memory, limits.processes, attempt.threads)
 
     def receive(self) -> dict[str, Any] | None:
         """The next whole message, if there is one.
@@ -170,8 +193,11 @@ class _Worker:
                 return self._result({"ended": "sandbox_error", "detail": str(message.get("error"))})
             server.ready, server.versions = True, _texts(message.get("versions"))
             return self._ask(server)
+        server.zygotes = int(message.get("zygotes") or server.zygotes)
         if message.get("ended") == "sandbox_error" and not self.retried:
             return self._failed(str(message.get("detail")))
+        if server.group is not None and server.group.ended_by_memory():
+            message = {**message, "ended": "memory", "detail": "killed by the kernel at the bound of its control group"}
         return self._result(message)
 
     def _launch(self, *, fresh: bool) -> RunResult | None:
@@ -189,9 +215,11 @@ class _Worker:
     def _ask(self, server: _Server) -> RunResult | None:
         attempt = self._current()
         limits = rules.load().limits
-        self.deadline = time.monotonic() + attempt.timeout + 2 * limits.grace
+        modules = rules.modules_for(attempt.code, server.versions.get("torch", "")) if not self.fresh else []
+        self.deadline = time.monotonic() + attempt.timeout + 2 * limits.grace + (limits.start if modules else 0)
         try:
-            server.request(_request(attempt, fresh=self.fresh, allowance=self.runner.allowance))
+            server.bound(attempt, self.runner.allowance if self.fresh else limits.interpreter)
+            server.request(_request(attempt, modules, fresh=self.fresh, allowance=self.runner.allowance))
         except OSError:
             return self._failed("the zygote had ended before the run")
         return None
@@ -240,19 +268,19 @@ class _Worker:
         found = []
         for server in self.servers.values():
             below = descendants(server.sandbox.first_pid)
-            found += below[1:] if server.has_zygote else below
+            found += below[server.zygotes :]
         return found
 
     def drop(self) -> None:
         """Stop the zygote of the present attempt."""
         server = self.servers.pop(self.fresh, None)
         if server is not None:
-            server.sandbox.stop()
+            server.stop()
 
     def close(self) -> None:
         """Stop everything."""
         for server in self.servers.values():
-            server.sandbox.stop()
+            server.stop()
         self.servers.clear()
 
 
@@ -384,7 +412,15 @@ def _drive(workers: Sequence[_Worker], source: Iterator[Attempt]) -> Iterator[Ru
                     yield result
 
 
-def _request(attempt: Attempt, *, fresh: bool, allowance: int) -> dict[str, Any]:
+def _group() -> cgroups.Group | None:
+    """A control group, where one can be had; the supervisor bounds a run in any case."""
+    folder = cgroups.find().folder
+    with contextlib.suppress(OSError):
+        return cgroups.Group(folder) if folder else None
+    return None
+
+
+def _request(attempt: Attempt, modules: Sequence[str], *, fresh: bool, allowance: int) -> dict[str, Any]:
     environment = {"EMBERS_SEED": str(attempt.seed)}
     if attempt.inject:
         environment["EMBERS_PLANT"] = "1"
@@ -401,6 +437,7 @@ def _request(attempt: Attempt, *, fresh: bool, allowance: int) -> dict[str, Any]
         "environment": environment,
         "finalise": attempt.finalise,
         "mode": "exec" if fresh else "fork",
+        "modules": list(modules),
     }
 
 

@@ -29,6 +29,8 @@ def confine(config: Message, request: Message, ends: tuple[int, int, int], scrip
     """
     report = ends[2]
     try:
+        if config["group"] >= 0:
+            os.write(config["group"], b"0")
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(ends[0], 1)
         os.dup2(ends[1], 2)

@@ -74,13 +74,20 @@ def seal(config: Message) -> int:
     return own_pids
 
 
+class Zygote:
+    """A process that forks runs: where it takes orders, and what its forks start with."""
+
+    def __init__(self, link: socket.socket, sizes: Message) -> None:
+        self.link, self.sizes = link, sizes
+
+
 class Steward:
     """Answers the driver's requests, one at a time."""
 
     def __init__(self, control: socket.socket, config: Message) -> None:
         self.control, self.config = control, config
         self.own_pids = seal(config)
-        self.zygote: socket.socket | None = None
+        self.zygotes: dict[tuple[str, ...], Zygote] = {}
         self.network = kernel.network_state() if config["isolate"] else ""
 
     def start_zygote(self) -> zygote.Script | None:
@@ -91,16 +98,33 @@ class Steward:
             self.control.close()
             return zygote.serve(theirs, self.config)
         theirs.close()
-        self.zygote = ours
+        ready = self.await_zygote(ours)
+        self.zygotes[()] = Zygote(ours, ready.pop("sizes", {}))
+        send(self.control, ready)
+        return None
+
+    def await_zygote(self, link: socket.socket) -> Message:
+        """What a zygote says after its imports. Ends with the driver."""
         poll = select.poll()
-        poll.register(ours, select.POLLIN)
+        poll.register(link, select.POLLIN)
         poll.register(self.control, select.POLLHUP)
         if self.control.fileno() in dict(poll.poll()):
             os._exit(0)
-        ready = receive(ours) or {"ready": False, "error": "the zygote ended while it imported", "versions": {}}
-        self.config.update(ready.pop("sizes", {}))
-        send(self.control, ready)
-        return None
+        return receive(link) or {"ready": False, "error": "the zygote ended while it imported", "versions": {}}
+
+    def zygote_with(self, modules: list[str]) -> Zygote:
+        """The zygote that has imported these, too: made when first asked for, or the plain one where it cannot be."""
+        names = tuple(modules)
+        if names not in self.zygotes:
+            plain = self.zygotes[()]
+            ours, theirs = socket.socketpair()
+            zygote.send_order(plain.link, {"modules": names}, [theirs.fileno()])
+            theirs.close()
+            ready = self.await_zygote(ours)
+            self.zygotes[names] = Zygote(ours, ready["sizes"]) if ready["ready"] else plain
+            if not ready["ready"]:
+                ours.close()  # and so it ends
+        return self.zygotes[names]
 
     def attend(self, request: Message) -> None:
         """One run, from request to reply."""
@@ -108,6 +132,9 @@ class Steward:
         reader, writer = os.pipe()
         # stdout, stderr, what goes wrong before the script starts, the request itself, how the run ended
         pipes = [os.pipe() for _ in range(5)]
+        forking = self.zygote_with(request["modules"]) if request["mode"] == "fork" else None
+        if forking is not None:
+            self.config.update(forking.sizes)
         try:
             first = self.fork_supervisor()
         except OSError as error:
@@ -117,9 +144,9 @@ class Steward:
             os.close(reader)
             supervisor.supervise(self.config, request, writer, pipes, place)
         os.close(writer)
-        if self.zygote is not None and request["mode"] == "fork":
+        if forking is not None:
             order = {"supervisor": first, "place": place}
-            zygote.send_order(self.zygote, order, [pipes[0][1], pipes[1][1], pipes[2][1], pipes[3][0], pipes[4][1]])
+            zygote.send_order(forking.link, order, [pipes[0][1], pipes[1][1], pipes[2][1], pipes[3][0], pipes[4][1]])
         for pair in pipes:
             os.close(pair[0])
             os.close(pair[1])
@@ -128,6 +155,7 @@ class Steward:
         reply = settle(first, text)
         if self.config["isolate"]:
             self.renew_network()
+        reply["zygotes"] = len(set(self.zygotes.values()))
         send(self.control, reply)
         if place:
             shutil.rmtree(place, ignore_errors=True)

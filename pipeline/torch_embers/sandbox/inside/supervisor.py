@@ -94,14 +94,20 @@ def started(config: Message, request: Message, pipes: list[tuple[int, int]], scr
 
 def isolate(config: Message) -> None:
     """Give this process its own mounts and System V objects: empty /tmp, home and /dev/shm, and its own /proc."""
-    kernel.call("unshare", kernel.NEW_MOUNTS | kernel.NEW_IPC)
+    kernel.call("unshare", kernel.NEW_IPC)
+    make_folders(config)
+    kernel.mount("proc", "/proc", "proc", kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXECUTE)
+
+
+def make_folders(config: Message) -> None:
+    """Mount the folders that may be written, empty, for this process and its children alone."""
+    kernel.call("unshare", kernel.NEW_MOUNTS)
     kernel.mount(None, "/", None, kernel.RECURSIVE | kernel.PRIVATE)
     for path, options in config["covers"]:
         kernel.mount("tmpfs", path, "tmpfs", kernel.NO_SUID | kernel.NO_DEVICES, options)
     for source, target in config["rebinds"]:
         Path(target).mkdir(parents=True, exist_ok=True)
         kernel.mount(source, target, None, kernel.BIND | kernel.RECURSIVE)
-    kernel.mount("proc", "/proc", "proc", kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXECUTE)
 
 
 def write_script(folder: str, request: Message) -> str:

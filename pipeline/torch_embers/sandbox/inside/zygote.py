@@ -14,6 +14,7 @@ import os
 import platform
 import signal
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import confine, execute, kernel, supervisor
@@ -72,11 +73,48 @@ def receive_order(link: socket.socket) -> tuple[Message, list[int]] | None:
 
 def serve(link: socket.socket, config: Message) -> Script:
     """Fork runs until the steward goes away. Comes back only in the process of a run, with what to execute."""
+    if config["isolate"]:
+        supervisor.make_folders(config)  # some modules look for a folder for temporary files when they are imported
+    versions, problem = preload(config["preload"])
+    return fork_runs(link, config, versions, problem, [])
+
+
+def extend(link: socket.socket, config: Message, names: list[str], finalizers: list[Any]) -> Script:
+    """In a fork of the zygote that serves another steward's socket: the same with further modules.
+
+    It is refused where a module is missing or broken, or leaves threads or processes behind, which a fork would lack.
+    """
+    versions: dict[str, str] = {}
+    problem = ""
+    try:
+        for name in names:
+            importlib.import_module(name)
+    except BaseException as error:  # noqa: BLE001 - whatever a broken module raises must be told
+        problem = f"import {name}: {type(error).__name__}: {error}"
+    problem = problem or company()
+    return fork_runs(link, config, versions, problem, finalizers)
+
+
+def company() -> str:
+    """What this process has beside its one thread, processes being ended; empty where nothing."""
+    if not kernel.LINUX:
+        return ""
+    threads = sum(1 for _ in Path("/proc/self/task").iterdir())
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()
+    for pid in map(int, children):
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    return f"{threads} threads and {len(children)} processes after the import" if threads > 1 or children else ""
+
+
+def fork_runs(
+    link: socket.socket, config: Message, versions: dict[str, str], problem: str, finalizers: list[Any]
+) -> Script:
+    """Say what was imported, then take orders. Comes back only in the process of a run."""
     if kernel.LINUX:
         kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
     own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC) if config["isolate"] else -1
-    versions, problem = preload(config["preload"])
-    finalizers = execute.take_over_finalizers()
+    finalizers = finalizers + execute.take_over_finalizers()
     gc.collect()
     gc.freeze()  # a collection in a run would touch, and so copy, every object of torch
     if kernel.LINUX:
@@ -91,9 +129,23 @@ def serve(link: socket.socket, config: Message) -> Script:
         order = receive_order(link)
         if order is None:
             os._exit(0)
-        script = fork_run(config, *order, own_pids)
+        reap()
+        wanted, descriptors = order
+        if "modules" in wanted:
+            if not os.fork():
+                link.close()
+                return extend(socket.socket(fileno=descriptors[0]), config, wanted["modules"], finalizers)
+            os.close(descriptors[0])
+            continue
+        script = fork_run(config, wanted, descriptors, own_pids)
         if script is not None:
             return (*script, finalizers)
+
+
+def reap() -> None:
+    """Forget a further zygote that could not serve."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
 
 
 def fork_run(config: Message, order: Message, descriptors: list[int], own_pids: int) -> tuple[str, Message] | None:

@@ -1,0 +1,43 @@
+"""What a report shows of the script behind a verdict: where it lies, its digest, its first lines, and nothing it can do."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from torch_embers.escaping import markdown_block
+from torch_embers.run.script import SHOWN_LINES, script_of
+
+HEADER = '# /// script\n# dependencies = ["torch"]\n# ///\n'
+
+
+def test_path_digest_and_first_lines_without_the_metadata_are_shown() -> None:
+    code = f'{HEADER}"""What happens."""\n\nimport torch\n' + "".join(f"x{n} = {n}\n" for n in range(20))
+    script = script_of("pt1_name", "curated", code)
+    assert script.path == "data/cases/pt1_name.py"
+    assert script.sha256 == sha256(code.encode()).hexdigest()
+    assert script.lines()[:3] == ['"""What happens."""', "import torch", "x0 = 0"]
+    assert len(script.first_lines) == SHOWN_LINES
+    assert script.lines()[-1] == "... 10 more lines"
+    assert script.row()["more_lines"] == 10
+
+
+def test_a_script_of_the_database_says_that_it_has_no_file() -> None:
+    script = script_of("x5", "extracted", "import torch")
+    assert script.row()["path"] is None
+    assert script.place.startswith("x5.py (in the database), SHA-256 ")
+
+
+def test_a_script_can_neither_leave_its_block_nor_steer_a_terminal() -> None:
+    code = "x = 1\n```\n@somebody\n````\n\x1b[2J\u202e# hidden\n" + "y" * 5000
+    shown = script_of("x5", "extracted", code)
+    block = shown.markdown().splitlines()
+    assert block[0] == "`````python"
+    assert block[-1] == "`````"
+    assert not any(line.startswith("`````") for line in block[1:-1])
+    assert "\x1b" not in shown.markdown()
+    assert "\u202e" not in "".join(shown.lines())
+    assert max(map(len, shown.lines())) <= 160
+
+
+def test_a_block_of_code_is_fenced_as_usual_where_nothing_in_it_is_a_fence() -> None:
+    assert markdown_block("a`b", "text") == "```text\na`b\n```"
