@@ -47,8 +47,9 @@ def test_a_case_tells_what_it_needs_and_what_counts() -> None:
 
 
 BAD_META = [
-    ({"relation": "cousin"}, "relation 'cousin' to pytorch/pytorch#1 is none of same, sibling"),
-    ({"relation": 5}, "relation must be a word or a table"),
+    ({"relation": "cousin"}, r"pt1_example: line \d+: relation 'cousin' to pytorch/pytorch#1 is none of same, sibling"),
+    ({"relation": 5}, r"line \d+: relation must be a word or a table"),
+    ({"requires": ["cpu", f"threads>={'9' * 5000}"]}, "no amount"),
     ({"issues": ["99638"]}, "owner/name#123"),
     ({"issues": "pytorch/pytorch#1"}, "list of texts"),
     ({"bug_type": "no such type"}, "bug_type"),
@@ -82,6 +83,9 @@ BAD_TEXT = [
     ("# /// script\n# dependencies = [\n# ///\n", "metadata block"),
     ("# /// script\n# dependencies = []\n# ///\n", "dependencies"),
     ('# /// script\n# dependencies = ["torch"]\n# ///\n', r"\[tool.embers\]"),
+    ('# /// script\n# tool = 5\n# dependencies = ["torch"]\n# ///\n', r"\[tool.embers\]"),
+    ('# /// script\n# dependencies = ["torch"]\n# [tool.embers]\n# relation = "same\n# ///\n', "line 4"),
+    ("# /// script\n# x = " + "[" * 5000 + "\n# ///\n", "metadata block: nested too deeply"),
     (case_text("def f(:"), "line"),
     (case_text(summary=" "), "docstring"),
     (case_text("x = '" + "a" * (1 << 20) + "'"), "no small repro"),

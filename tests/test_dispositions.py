@@ -62,6 +62,16 @@ def test_the_shipped_file_is_read_whole_and_speaks_of_issues_only() -> None:
         ({"number": 0}, "line 2: number: "),
         ({"more": 1}, "line 2: more: Extra inputs"),
         ({"number": 3}, "line 2: pytorch/pytorch#3 stands in line 1, too"),
+        ({"number": True}, "line 2: number: "),
+        ({"number": "1"}, "line 2: number: "),
+        ({"number": 1 << 40}, "line 2: number: "),
+        ({"confidence": True}, "line 2: confidence"),
+        ({"repo": "see https://github.com/pytorch/pytorch !"}, "line 2: repo: "),
+        ({"evidence_ref": "nonsense"}, "line 2: evidence_ref: "),
+        ({"evidence_date": "about 2024-01-01, I think"}, "line 2: evidence_date: .* is no day of the form"),
+        ({"evidence_date": "2024-13-45"}, "line 2: evidence_date: month must be in 1..12"),
+        ({"read_on": "2024-01-32"}, "line 2: read_on: day "),
+        ({"disposition": "duplicate", "duplicate_of": 1}, "line 2: duplicate_of names the issue itself"),
     ],
 )
 def test_a_wrong_line_is_named_with_its_key(change: dict[str, Any], message: str) -> None:
@@ -69,9 +79,19 @@ def test_a_wrong_line_is_named_with_its_key(change: dict[str, Any], message: str
         read(GOOD | {"number": 3}, GOOD | change)
 
 
-def test_a_line_that_is_no_json_is_named() -> None:
-    with pytest.raises(InputError, match="line 1: no JSON"):
-        read("{")
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 1: no JSON"),
+        ("[" * 100_000, "line 1: no JSON: nested too deeply"),
+        ("[1]", "line 1: Input should be"),
+        ('{"repo": "a/b", "repo": "c/d"}', "line 1: no JSON: key 'repo' stands there twice"),
+        ("", "line 1: no JSON"),
+    ],
+)
+def test_a_line_that_is_no_object_of_json_is_named(line: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(line, GOOD)
 
 
 def put(store: Store, *statements: str) -> dict[int, tuple[Any, ...]]:
@@ -222,6 +242,87 @@ def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(tmp_path:
         read_as % (3, "stale", "human", "b"),
     )
     assert {number: row[0] for number, row in rows.items()} == {1: "fixed", 2: "declined", 3: "stale"}
+
+
+def unknown_reasons(store: Store) -> dict[int, str]:
+    with store.read() as connection:
+        found = connection.execute("SELECT number, disposition, evidence FROM item_dispositions").fetchall()
+    assert {row[1] for row in found} == {"unknown"}
+    return {number: evidence for number, _, evidence in found}
+
+
+def test_contradictions_are_unknown_with_what_was_seen(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    read_as = (
+        "INSERT INTO dispositions (repo, number, disposition, evidence_kind, evidence, annotator_kind, annotator, confidence, "
+        f"source) VALUES ('{REPO}', %d, '%s', 'comment', 'read', 'automated', '%s', %s, 'catalog')"
+    )
+    put(
+        store,
+        item(1, reason="completed"),
+        read_as % (1, "fixed", "a", 0.9),
+        read_as % (1, "declined", "b", 0.6),
+        item(2, reason="completed"),
+        closing(2, "closed", 1),
+        "UPDATE events SET commit_sha = 'abc' WHERE number = 2",
+        closing(2, "reopened", 4),
+        "UPDATE items SET closed_at = TIMESTAMP '2025-06-01' WHERE number = 2",
+        item(3, reason="not_planned"),
+        *said(3, "Fixed by #52"),
+        in_comment(52, "fixes", 3, 3),
+        item(4, reason="completed"),
+        *said(4, "Duplicate of #50 or #40"),
+        in_comment(4, "duplicates", 50, 4),
+        in_comment(4, "duplicates", 40, 4),
+        item(5, reason="duplicate"),
+        *said(5, "Duplicate of #6"),
+        in_comment(5, "duplicates", 6, 5),
+        item(6, reason="duplicate"),
+        *said(6, "Duplicate of #5"),
+        in_comment(6, "duplicates", 5, 6),
+        item(7, reason="completed"),
+        *said(7, "Duplicate of #50"),
+        in_comment(7, "duplicates", 50, 7),
+        f"UPDATE events SET other_repo = '{REPO}', other_number = 90 WHERE number = 7",
+        item(8, reason="completed"),
+        "UPDATE items SET created_at = TIMESTAMP '2024-02-01' WHERE number = 8",
+        item(20, kind="pull", merged="TIMESTAMP '2020-01-03'"),
+        link(20, 8),
+        item(9, reason="completed"),
+        closing(9, "closed", 1),
+        "UPDATE events SET commit_sha = 'abc' WHERE number = 9",
+        "UPDATE items SET closed_at = TIMESTAMP '2025-06-01' WHERE number = 9",
+    )
+    assert unknown_reasons(store) == {
+        1: "annotators disagree: declined (b), fixed (a)",
+        2: "closed and reopened, and the last closing does not say why",
+        3: "the last closing calls it fixed, and not planned",
+        4: "the closing comment calls it a duplicate of #40 and of #50",
+        5: "called a duplicate of #6, which is called a duplicate itself",
+        6: "called a duplicate of #5, which is called a duplicate itself",
+        7: "the last closing calls it fixed, and a duplicate",
+        8: "#20 names it as fixed, and was merged before the report",
+        9: "closed again later, and what closed it then was not seen",
+    }
+
+
+def test_what_was_read_of_a_closing_before_a_reopening_does_not_explain_the_last_one(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    read_as = (
+        "INSERT INTO dispositions (repo, number, disposition, evidence_kind, evidence, evidence_date, annotator_kind, "
+        f"annotator, source) VALUES ('{REPO}', %d, 'fixed', 'commit', 'read', DATE '2023-05-01', 'automated', 'a', 'catalog')"
+    )
+    twice = [
+        closing(number, kind, day) for number in (1, 2) for kind, day in (("closed", 1), ("reopened", 2), ("closed", 3))
+    ]
+    rows = put(
+        store, item(1, reason="not_planned"), item(2, reason="completed"), read_as % 1, read_as % 2, *twice
+    )
+    assert rows[1] == ("declined", "state_reason", None, "rule")
+    assert rows[2][0] == "unknown"
+    with store.read() as connection:
+        [(evidence,)] = connection.execute("SELECT evidence FROM item_dispositions WHERE number = 2").fetchall()
+    assert evidence == "a read fixed, from before the reopening"
 
 
 def closings(store: Store) -> dict[int, tuple[Any, ...]]:

@@ -266,3 +266,135 @@ def test_several_assertions_leave_open_which_one_the_report_is_about() -> None:
 
 def test_a_text_that_tells_nothing_is_in_doubt() -> None:
     assert doubt("flip", SCRIPT) == "the text does not say how it fails"
+
+
+SUMS = """
+```python
+import torch
+x = torch.tensor([100, 27, 3])
+print(torch.cumsum(x, 0))
+```
+"""
+RIGHT = "```\ntensor([100, 127, 130])\n```\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["On CPU this prints", "NumPy and torch.int64 give", "eager mode:", "In PyTorch 1.2 the output was", "Before:"],
+)
+def test_a_value_under_words_that_compare_may_be_the_right_side(words: str) -> None:
+    body = SUMS + f"{words}\n{RIGHT}but on the GPU everything is zero.\n"
+    assert doubt("cumsum returns wrong values", body).startswith("the output stands under words about ")
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        ("x.shape", "torch.Size([3])"),
+        ("x.shape", "shape: (3,)"),
+        ("x", "tensor([100,  27,   3])"),
+        ("'close:', bool(x.any())", "close -> False"),
+        ("False, x", "(False, nan) max diff = nan"),
+    ],
+)
+def test_inputs_shapes_and_constants_alone_do_not_tell_a_wrong_run_from_a_right_one(printed: str, shown: str) -> None:
+    body = SUMS.replace("print(", f"print({printed})\nprint(", 1) + f"```\n{shown}\n```\n"
+    assert doubt("cumsum gives a wrong result", body).endswith("and the like is shown: many programs print that")
+
+
+def test_a_session_that_shows_its_input_and_a_constant_tells_nothing() -> None:
+    session = """
+    ```python
+    >>> import torch
+    >>> x = torch.tensor([100, 27, 3], dtype=torch.int8)
+    >>> x
+    tensor([100,  27,   3], dtype=torch.int8)
+    >>> torch.cumsum(x, 0).sum() > 100
+    tensor(False)
+    ```
+    """
+    assert doubt("cumsum returns wrong values for int8", session).endswith("many programs print that")
+
+
+def test_a_printed_shape_counts_where_the_title_is_about_shapes() -> None:
+    body = SUMS.replace("torch.cumsum(x, 0)", "torch.cumsum(x, 0).shape") + "```\ntorch.Size([4, 1])\n```\n"
+    assert doubt("cumsum returns a wrong shape", body) == ""
+
+
+@pytest.mark.parametrize(
+    "shown", ["2.1.2 True", "1.13.1 8500", "PyTorch built with:\n  - GCC 9.3\n  - C++ Version: 201402"]
+)
+def test_lines_of_versions_are_no_value(shown: str) -> None:
+    body = SUMS.replace("print(", "print(torch.__version__, True)\nprint(", 1) + f"```\n{shown}\n```\n"
+    assert doubt("cumsum gives a wrong result", body) == "the wrong value is told in words alone"
+
+
+def test_an_output_shorter_than_what_the_script_prints_may_lack_the_wrong_line() -> None:
+    body = SUMS.replace("print(", "print(x * 2)\nprint(", 1) + "```\ntensor([200,  54,   6])\n```\n"
+    assert doubt("cumsum gives a wrong result", body) == (
+        "fewer lines are shown than the script prints: the wrong one may be missing"
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The CPU version gives a proper error:",
+        "which raises a clear and helpful exception:",
+        "This is a legitimate error, I think",
+        "and this one is fine",
+        "Now:",
+    ],
+)
+def test_an_error_under_words_that_approve_of_it_may_be_right(words: str) -> None:
+    assert doubt("flip fails on a view", f"{SCRIPT}\n{words}\n{ERROR}") == (
+        "words beside the error say that it is right, or gone"
+    )
+
+
+def test_an_error_under_words_about_a_side_that_the_title_does_not_name_may_be_the_right_side() -> None:
+    body = f"{SCRIPT}\nIn eager mode:\n{ERROR}"
+    assert doubt("flip fails on a view", body) == (
+        "the error stands under words about eager, the title does not: it may be the right side"
+    )
+    assert doubt("flip fails in eager mode", body) == ""
+
+
+def test_a_failure_that_the_title_places_on_an_accelerator_is_not_looked_for_on_the_processor() -> None:
+    assert doubt("flip crashes on CUDA", SCRIPT + ERROR) == "the title says 'on CUDA', the script runs on the CPU"
+    assert doubt("[MPS] flip crashes", SCRIPT + ERROR).endswith("the script runs on the CPU")
+
+
+def test_an_error_of_another_class_than_the_title_names_is_another_one() -> None:
+    # 180824: the title names a RecursionError, the text shows what eager mode raises as well
+    assert doubt("flip fails with RecursionError on a view", SCRIPT + ERROR) == (
+        "the title names RecursionError, the text shows RuntimeError"
+    )
+
+
+def test_comments_that_approve_of_an_error_or_name_several_are_not_the_failure() -> None:
+    def commented(*comments: str) -> str:
+        calls = "".join(f"torch.cumsum(x, {place})  # {text}\n" for place, text in enumerate(comments, 7))
+        return f"```python\nimport torch\nx = torch.tensor([100, 27, 3])\n{calls}```\n"
+
+    words = "Dimension out of range"
+    assert doubt("cumsum crashes", commented(f"IndexError: {words}, fine")).endswith("says that it is right, or gone")
+    assert doubt("cumsum crashes", commented(f"IndexError: {words} as documented")).endswith("right, or gone")
+    assert doubt("cumsum crashes", commented(f"IndexError: {words}", "TypeError: no such thing as this")) == (
+        "comments of the script name 2 different errors"
+    )
+
+
+def test_a_script_of_a_question_that_raises_an_error_itself_need_not_show_a_failure() -> None:
+    # 22549: the script shows how a version would be refused
+    check = 'import torch\nif torch.__version__ > "0":\n    raise ImportError("this version is not supported here")\n'
+    assert doubt("How to check the version of torch", f"```python\n{check}```\n") == (
+        "the title makes a wish or asks: the script need not show a failure"
+    )
+
+
+@pytest.mark.parametrize("words", ["This is not a segfault.", "It is similar to the segfault of another report."])
+def test_a_crash_that_a_sentence_denies_or_compares_with_is_not_the_failure(words: str) -> None:
+    assert doubt("flip goes away", f"{SCRIPT}\n{words}\n") == (
+        "the sentence that names the crash may mean another one, or none"
+    )

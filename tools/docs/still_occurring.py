@@ -102,11 +102,11 @@ class _Pair:
         """Which table of the page it belongs to."""
         closing = dispositions().get(self.number)
         entry = _entries().get(self.number)
-        if entry is None:
+        if entry is None and closing is None:
             return "not_in_catalog"
-        if entry.get("kind") == "pull":
+        if entry is not None and entry.get("kind") == "pull":
             return "pull"
-        if entry.get("state") == "open":
+        if entry is not None and entry.get("state") == "open":
             return "open"
         if closing is None:
             return "unknown"

@@ -63,11 +63,20 @@ _ISSUE = re.compile(r"([\w.-]{1,100}/[\w.-]{1,100})#([1-9]\d{0,8})")
 _NEED = re.compile(
     r"(?P<what>memory|torch|threads)(?P<sign>>=|==|<=|<|>)(?P<value>[\w.+]+)|package:(?P<package>[\w.-]+)"
 )
+_TOML_LINE = re.compile(r"line (\d{1,6})")
 _BYTES = re.compile(r"(\d{1,6})(GiB|MiB)")
 
 
 class CaseError(InputError):
     """A file is no case: its metadata or its code cannot be used."""
+
+
+class CaseKeyError(CaseError):
+    """A key of the metadata is wrong; the message gets the line of the key where it is caught."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +181,24 @@ def parse(text: str, name: str, origin: Origin = "curated") -> Case:
     """
     if len(text) > LARGEST:
         raise CaseError(f"{name}: {len(text):,} characters are no small repro, at most {LARGEST:,} are taken")
+    try:
+        return _parse(text, name, origin)
+    except CaseKeyError as error:
+        raise CaseError(f"{name}: {_line_of(text, error.key)}{error}") from error
+
+
+def _parse(text: str, name: str, origin: Origin) -> Case:
     meta = _metadata(text, name)
     tree = _tree(text, name)
     if "torch" not in [re.split(r"[ <>=!~\[;]", d)[0] for d in _texts(meta, "dependencies", name)]:
         raise CaseError(f'{name}: dependencies must name "torch"')
-    embers = meta.get("tool", {}).get("embers")
+    tool = meta.get("tool")
+    embers = tool.get("embers") if isinstance(tool, dict) else None
     if not isinstance(embers, dict):
         raise CaseError(f"{name}: the metadata has no [tool.embers] table")
     if unknown := sorted(set(embers) - KEYS):
-        raise CaseError(f"{name}: unknown key {unknown[0]!r} in [tool.embers]; known are {', '.join(sorted(KEYS))}")
+        known = ", ".join(sorted(KEYS))
+        raise CaseKeyError(unknown[0], f"unknown key {unknown[0]!r} in [tool.embers]; known are {known}")
     summary = (ast.get_docstring(tree) or "").strip()
     if not summary:
         raise CaseError(f"{name}: no docstring: one paragraph must say what is done, what should happen, what happens")
@@ -195,7 +213,7 @@ def parse(text: str, name: str, origin: Origin = "curated") -> Case:
         code=text,
         summary=summary,
         issues=issues,
-        relations=_relations(embers, issues, name),
+        relations=_relations(embers, issues),
         labels=_labels(embers, name),
         needs=tuple(_need(text, name) for text in _texts(embers, "requires", name)),
         known_bad=tuple(_version(v, name) for v in _texts(embers, "known_bad", name)),
@@ -278,7 +296,11 @@ def _metadata(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(content)
     except tomllib.TOMLDecodeError as error:
-        raise CaseError(f"{name}: metadata block: {error}") from error
+        first = text.count("\n", 0, blocks[0].start()) + 1
+        said = _TOML_LINE.sub(lambda match: f"line {first + int(match[1])}", str(error))
+        raise CaseError(f"{name}: metadata block: {said}") from error
+    except RecursionError as error:
+        raise CaseError(f"{name}: metadata block: nested too deeply") from error
 
 
 def _tree(text: str, name: str) -> ast.Module:
@@ -307,21 +329,28 @@ def _issues(table: Mapping[str, Any], name: str) -> tuple[tuple[str, int], ...]:
     return tuple(issues)
 
 
-def _relations(table: Mapping[str, Any], issues: tuple[tuple[str, int], ...], name: str) -> dict[tuple[str, int], str]:
+def _relations(table: Mapping[str, Any], issues: tuple[tuple[str, int], ...]) -> dict[tuple[str, int], str]:
     """How closely the case shows each of its items: one word for all, or a table by item."""
     value = table.get("relation", {})
     by_item = dict.fromkeys((f"{repo}#{number}" for repo, number in issues), value) if isinstance(value, str) else value
     if not isinstance(by_item, dict):
-        raise CaseError(f"{name}: relation must be a word or a table by item")
+        raise CaseKeyError("relation", "relation must be a word or a table by item")
     relations = {}
     for text, relation in by_item.items():
         match = _ISSUE.fullmatch(text)
         if match is None or (match[1], int(match[2])) not in issues:
-            raise CaseError(f"{name}: relation names {text!r}, which is none of its issues")
+            raise CaseKeyError("relation", f"relation names {text!r}, which is none of its issues")
         if relation not in RELATIONS:
-            raise CaseError(f"{name}: relation {relation!r} to {text} is none of {', '.join(RELATIONS)}")
+            raise CaseKeyError("relation", f"relation {relation!r} to {text} is none of {', '.join(RELATIONS)}")
         relations[match[1], int(match[2])] = relation
     return relations
+
+
+def _line_of(text: str, key: str) -> str:
+    """The line of a key of the metadata, for a message; empty where it does not begin one."""
+    named = re.compile(rf"#\s*[\"']?{re.escape(key)}[\"']?\s*[.=]|#\s*\[tool\.embers\.{re.escape(key)}\]")
+    lines = enumerate(text.split("\n"), start=1)
+    return next((f"line {place}: " for place, line in lines if named.match(line)), "")
 
 
 def _labels(table: Mapping[str, Any], name: str) -> dict[str, str]:
@@ -358,7 +387,7 @@ def _need(text: str, name: str) -> Need:
         return Need(what, sign, _version(value, name))
     if sign != ">=":
         raise CaseError(f"{name}: requirement {text!r}: only >= has a meaning for {what}")
-    if what == "threads" and value.isdecimal():
+    if what == "threads" and re.fullmatch(r"[0-9]{1,6}", value):
         return Need(what, sign, value)
     size = _BYTES.fullmatch(value)
     if what == "memory" and size:

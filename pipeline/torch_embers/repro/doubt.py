@@ -6,12 +6,13 @@ doubt costs a verdict; a wrong expectation costs trust. So every rule here is fo
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import rules
-from torch_embers.repro.values import is_aside, without_volatile
+from torch_embers.repro.values import introduction, is_aside, telling, without_volatile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,7 @@ _QUOTED = re.compile(
     re.MULTILINE,
 )
 _TEST = re.compile(r"[ \t]{0,40}(?:assert[ (]|(?:self|torch\.testing|np\.testing|numpy\.testing)\.assert)")
+_CLASS = re.compile(r"\b[A-Z]\w{2,40}(?:Error|Exception)\b")
 _DECIMAL = re.compile(r"\d\.\d")
 
 
@@ -66,7 +68,7 @@ def doubt(claim: Claim) -> str:
             clear = claim.where == "title" and rules.load().review.hangs.search(claim.title)
             return "" if clear else "the title does not say that it hangs: it may only be slow"
         case "signal":
-            return "the text says that it is right, or gone" if _is_right(claim) else ""
+            return _of_signal(claim)
         case _ if claim.where == "check":
             return _of_check(claim)
         case _:
@@ -75,6 +77,15 @@ def doubt(claim: Claim) -> str:
 
 def _is_right(claim: Claim) -> bool:
     return claim.where != "title" and bool(rules.load().review.is_right.search(claim.evidence[:400]))
+
+
+def _of_signal(claim: Claim) -> str:
+    """Doubts about a crash."""
+    if _is_right(claim):
+        return "the text says that it is right, or gone"
+    if claim.where in ("prose", "code") and rules.load().review.no_failure.search(claim.evidence):
+        return "the sentence that names the crash may mean another one, or none"
+    return ""
 
 
 def _of_title(claim: Claim) -> str:
@@ -88,6 +99,9 @@ def _of_title(claim: Claim) -> str:
         return "the title makes a wish: the error that is shown may be meant"
     if own.about_message.search(title):
         return "the title complains of the words of an error"
+    named = _CLASS.findall(title)
+    if named and not any(name in f"{claim.signature.type}: {claim.signature.message} {claim.evidence}" for name in named):
+        return f"the title names {named[0]}, the text shows {claim.signature.type}"
     if own.hangs.search(title):
         return "the title says that it hangs, the text shows an error: it may have been interrupted"
     if own.about_cost.search(title) and not is_failure:
@@ -110,11 +124,17 @@ def _of_output(claim: Claim) -> str:
         return "the error has no message, and nothing ties it to the script"
     if any(rules.load().review.is_right.search(one.before[-200:]) for one in shown if not one.own):
         return "words beside the error say that it is right, or gone"
+    headings = " ".join(introduction(one.before) for one in shown if not one.own and claim.signature.type in one.text)
+    sides = {match[1].lower() for match in rules.load().review.other_side.finditer(headings)}
+    if strange := sorted(side for side in sides if side not in claim.title.lower()):
+        return f"the error stands under words about {strange[0]}, the title does not: it may be the right side"
     return ""
 
 
 def _of_check(claim: Claim) -> str:
     """Doubts about an assertion or error that the script makes itself."""
+    if rules.load().review.about_wish.search(claim.title):
+        return "the title makes a wish or asks: the script need not show a failure"
     tests = sum(bool(_TEST.match(line)) for line in claim.code.split("\n"))
     return f"the script makes {tests} assertions" if tests > 1 else ""
 
@@ -126,7 +146,15 @@ def _of_words(claim: Claim) -> str:
         return "the sentence that names the error says that it is right, or gone"
     if len(_WORD.findall(claim.signature.message)) < own.words:
         return "an error is named without its message"
+    if claim.where == "code" and (several := _errors_of_comments(claim.code)) > 1:
+        return f"comments of the script name {several} different errors"
     return ""
+
+
+def _errors_of_comments(code: str) -> int:
+    own = rules.load()
+    comments = [line[line.find("#") :][: own.limits.line_chars] for line in code.split("\n") if "#" in line]
+    return len({match[1] for text in comments if (match := own.exception.comment.search(text)) is not None})
 
 
 def _of_value(claim: Claim) -> str:
@@ -140,11 +168,38 @@ def _of_value(claim: Claim) -> str:
         return "values are printed in the form of old releases"
     if not seen.is_certain:
         return "the text shows several outputs and does not say which is the script's"
-    if not seen.expected and all(own.values.trivial.search(line) for line in wrong):
-        return f"only {wrong[0]!r} is shown: many programs print that"
+    if seen.contrast and not seen.expected:
+        return f"the output stands under words about {seen.contrast.lower()}: it may be the right side"
+    if not seen.expected and not telling(wrong, claim.code, claim.title):
+        return f"only {wrong[0]!r} and the like is shown: many programs print that"
+    if 0 < seen.shown < _prints(claim.code):
+        return "fewer lines are shown than the script prints: the wrong one may be missing"
     if not seen.expected and not own.review.about_value.search(claim.title):
         return "the title does not say that a value is wrong"
     return ""
+
+
+def _prints(code: str) -> int:
+    """Calls of ``print`` that a script makes whatever happens."""
+    try:
+        body = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return 0
+    calls = [node.value for node in body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
+    return sum(isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls)
+
+
+def doubt_of_device(title: str, requires: Sequence[str]) -> str:
+    """Why a script that runs on the CPU need not show what the title places elsewhere.
+
+    Args:
+        title: of the item.
+        requires: what the completed script needs.
+    """
+    placed = rules.load().review.on_device.search(title)
+    if placed is None or {"cuda", "mps"} & set(requires):
+        return ""
+    return f"the title says {placed[0].strip()!r}, the script runs on the CPU"
 
 
 def doubt_of_edits(kind: str, actual: Sequence[str], edits: Sequence[Edit]) -> str:

@@ -17,12 +17,12 @@ from torch_embers.repro import rules
 from torch_embers.repro.blocks import Block, blocks
 from torch_embers.repro.budget import OverBudgetError, limited
 from torch_embers.repro.complete import Completed, complete, from_session
-from torch_embers.repro.doubt import doubt_of_edits
+from torch_embers.repro.doubt import doubt_of_device, doubt_of_edits
 from torch_embers.repro.expectation import Expectation, infer
 from torch_embers.repro.markup import prose
 from torch_embers.repro.names import bound, undefined
 from torch_embers.repro.repair import repair
-from torch_embers.repro.values import PrintedOutput
+from torch_embers.repro.values import PrintedOutput, introduction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -299,8 +299,16 @@ def _ranked(item: ItemText, all_blocks: Sequence[Block], script: _CandidateScrip
     completed = complete(code, title=item.title, evidence=expectation.evidence)
     if not expectation.doubt:
         changed = doubt_of_edits(expectation.kind, expectation.actual, completed.edits)
-        expectation = replace(expectation, doubt=changed)
+        expectation = replace(expectation, doubt=changed or _of_place(item, script, completed))
     return _Ranked(_rank(item, script, completed, outputs, order), script, completed, expectation)
+
+
+def _of_place(item: ItemText, script: _CandidateScript, completed: Completed) -> str:
+    """Doubts about where a script stands or runs."""
+    heading = introduction(script.parts[0].block.before)
+    if len(script.parts) == 1 and rules.load().values.aside.search(heading):
+        return "the script stands under words about what works, or a fix"
+    return doubt_of_device(item.title[:400], completed.requires)
 
 
 def _rank(

@@ -218,6 +218,10 @@ class _Values(Explained):
     environment: LinePattern
     volatile: LinePattern
     trivial: LinePattern
+    shape: LinePattern
+    about_shape: Pattern
+    described: Pattern
+    contrast: Pattern
     old_form: LinePattern
 
 
@@ -229,6 +233,9 @@ class _Review(Explained):
     about_value: Pattern
     about_failure: Pattern
     is_right: Pattern
+    other_side: Pattern
+    on_device: Pattern
+    no_failure: Pattern
     hangs: Pattern
     words: int
     changed: frozenset[str]

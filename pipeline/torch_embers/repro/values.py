@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _NUMBER = re.compile(r"-?\d{1,30}(?:\.\d{0,30})?(?:[eE][+-]?\d{1,3})?")
+_CONSTANT = re.compile(r"\b(?:[Tt]rue|[Ff]alse|nan|inf|None)\b")
+_COMMON = frozenset({"True", "False", "true", "false", "nan", "inf", "None", "0", "-0", "1", "-1"})
+_FEW = 3
+"""So many constants of a line say nothing; more of them make a pattern."""
+_CODE = 20_000
+"""Characters of a script whose numbers are taken for inputs."""
+_STOP = re.compile(r"(?<=[.!?])\s{1,9}|(?:^|\s)#{1,6}\s|\b(?i:but|while|whereas)\s")
 _LONGEST_LINE = 300
 _LINES_COMPARED = 40
 _HEADING = 300
@@ -46,12 +53,16 @@ class Values:
         expected: lines that it should have printed.
         wrong: lines of ``actual`` that are not expected: all where nothing is said of what to expect.
         is_certain: whether the text leaves no choice which output is the script's.
+        contrast: the word of a heading by which the report compares two sides; empty where there is none.
+        shown: lines of the output that was chosen, with those of the environment; 0 where the code itself has them.
     """
 
     actual: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
     is_certain: bool = False
+    contrast: str = ""
+    shown: int = 0
 
 
 def is_expected(shown: PrintedOutput) -> bool:
@@ -83,7 +94,18 @@ def values(outputs: Sequence[PrintedOutput]) -> Values:
         tuple(expected[:_LINES_COMPARED]),
         tuple(wrong[:_LINES_COMPARED]),
         bool(own) or len(labelled) == 1 or len(candidates) == 1,
+        next((match[0] for shown in candidates if (match := _contrast(shown)) is not None), ""),
+        0 if own else sum(bool(line.strip()) for shown in chosen for line in shown.text.split("\n")),
     )
+
+
+def introduction(before: str) -> str:
+    """The words that introduce a block: what stands behind the last full stop, heading mark or "but" above it."""
+    return _STOP.split(before[-_HEADING:])[-1]
+
+
+def _contrast(shown: PrintedOutput) -> re.Match[str] | None:
+    return None if shown.own else rules.load().values.contrast.search(introduction(shown.before))
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -109,3 +131,34 @@ def prints_again(printed: str, lines: Sequence[str]) -> bool:
 def rounded(line: str) -> str:
     """A line with its numbers to three digits and its blanks single."""
     return " ".join(_NUMBER.sub(lambda m: f"{float(m[0]):.3g}", line[:_LONGEST_LINE]).split())
+
+
+def telling(lines: Sequence[str], code: str, title: str) -> list[str]:
+    """Lines that a right run would not print as well, as far as their form tells.
+
+    Left out are lines of nothing but True, False, nan, 0 and 1, shapes where the title is not about shapes, and lines
+    whose numbers all stand in the script in the same order: they show an input.
+
+    Args:
+        lines: printed, and perhaps wrong.
+        code: the script as reported.
+        title: of the item.
+    """
+    own = rules.load().values
+    inputs = f" {' '.join(_numbers(code[:_CODE]))} "
+    is_shape = (lambda _: None) if own.about_shape.search(title) else own.shape.search
+    return [line for line in lines if not (own.trivial.search(line) or is_shape(line) or _is_input(line, inputs))]
+
+
+def _is_input(line: str, inputs: str) -> bool:
+    """Whether the values of a line are few or equal constants, or stand in the script."""
+    numbers, constants = _numbers(line), _CONSTANT.findall(line)
+    if not numbers and not constants:
+        return False
+    found = [*numbers, *constants]
+    is_common = set(found) <= _COMMON and (len(found) <= _FEW or len(set(found)) == 1)
+    return is_common or (bool(numbers) and f" {' '.join(numbers)} " in inputs)
+
+
+def _numbers(text: str) -> list[str]:
+    return [f"{float(number):.3g}" for number in _NUMBER.findall(rules.load().values.described.sub(" ", text))]
