@@ -100,7 +100,8 @@ def _of_title(claim: Claim) -> str:
     if own.about_message.search(title):
         return "the title complains of the words of an error"
     named = _CLASS.findall(title)
-    if named and not any(name in f"{claim.signature.type}: {claim.signature.message} {claim.evidence}" for name in named):
+    told = f"{claim.signature.type}: {claim.signature.message} {claim.evidence}"
+    if named and not any(name in told for name in named):
         return f"the title names {named[0]}, the text shows {claim.signature.type}"
     if own.hangs.search(title):
         return "the title says that it hangs, the text shows an error: it may have been interrupted"
