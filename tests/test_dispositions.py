@@ -315,9 +315,7 @@ def test_what_was_read_of_a_closing_before_a_reopening_does_not_explain_the_last
     twice = [
         closing(number, kind, day) for number in (1, 2) for kind, day in (("closed", 1), ("reopened", 2), ("closed", 3))
     ]
-    rows = put(
-        store, item(1, reason="not_planned"), item(2, reason="completed"), read_as % 1, read_as % 2, *twice
-    )
+    rows = put(store, item(1, reason="not_planned"), item(2, reason="completed"), read_as % 1, read_as % 2, *twice)
     assert rows[1] == ("declined", "state_reason", None, "rule")
     assert rows[2][0] == "unknown"
     with store.read() as connection:
