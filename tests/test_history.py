@@ -243,6 +243,16 @@ def test_a_revert_without_number_or_hash_of_this_repository_is_resolved(
     assert [(number, sha) for _, _, number, sha in found] == [(51000, OTHER_SHA)]
 
 
+def test_a_reland_that_repeats_the_first_message_is_not_what_was_taken_out(tmp_path: Path) -> None:
+    own = "fbshipit-source-id: f58a2a964ddf259af3909b0e961d0b0dfd0e35e2"
+    again = replace(LANDED, sha="e" * 40, message=f"{LANDED.message}\n{own}", committed_at="2021-01-04T00:00:00Z")
+    store = stored(tmp_path / "e.duckdb", Batch(commits=[again, revert("x", "Original commit changeset: 3cbeb728297a")]))
+    link_changed(store)
+    store = stored(tmp_path / "e.duckdb", Batch(commits=[LANDED]))
+    link_changed(store)
+    assert rows(store, "SELECT target_sha FROM links WHERE rule = 'original-changeset'") == [(OTHER_SHA,)]
+
+
 def test_a_commit_says_nothing_but_landed_of_its_own_pull_request(tmp_path: Path) -> None:
     closing = revert("Add x (#51003)", "Closes https://github.com/pytorch/pytorch/pull/51003", pull_number=51003)
     assert [row[:3] for row in linked(tmp_path / "e.duckdb", closing)] == [("lands", "title-number", 51003)]

@@ -420,6 +420,10 @@ def test_a_change_that_addresses_an_issue_fixes_it(text: str, found: set[str]) -
         "Does this address #5?",
         "Address #5 in a follow-up",
         "this does not fully or completely address #5",
+        "This partially addresses #5",
+        "To some extent, addresses #5",
+        "This change is part of a stack that addresses #5",
+        "This is a sub-task for addressing: #5",
     ],
 )
 def test_what_addresses_a_review_or_nothing_is_no_fix(text: str) -> None:

@@ -1,11 +1,12 @@
 -- Which commit did a revert or back-out take out, where its message names it otherwise than by number or hash?
--- 1. "Original commit changeset: x" is a hash of Meta's own repository; the original commit carries it as fbshipit-source-id.
+-- 1. "Original commit changeset: x" is a hash of Meta's own repository; the original commit carries it as fbshipit-source-id,
+--    the last one of its message: a reland repeats the message, with the hash, of what it lands again.
 -- 2. 'Revert "title"', 'Revert D123: title' and 'Back out "title"' alone: the newest earlier commit of that title.
 CREATE OR REPLACE TEMP TABLE imported AS
-SELECT repo, left(regexp_extract(message, 'fbshipit-source-id: ([0-9a-f]{12})', 1), 12) AS source_id,
+SELECT repo, list_last(regexp_extract_all(message, 'fbshipit-source-id: ([0-9a-f]{12})', 1)) AS source_id,
        min(lower(sha)) AS sha, min(pull_number) AS number
 FROM commits WHERE contains(message, 'fbshipit-source-id: ')
-GROUP BY ALL HAVING source_id <> '' AND count(*) = 1;
+GROUP BY ALL HAVING source_id IS NOT NULL AND count(*) = 1;
 
 UPDATE links SET target_sha = i.sha, target_number = i.number FROM imported i
 WHERE links.rule = 'original-changeset' AND links.target_repo = i.repo AND left(links.target_sha, 12) = i.source_id

@@ -53,6 +53,8 @@ _SOURCES = {
     "commit_files": "",
 }
 """Tables that the stage reads, with what tells their rows apart beyond page and time."""
+_SCRIPTS = ("links_of_events.sql", "reverted_commits.sql", "resolve_commits.sql", "components_of_items.sql")
+"""The set-based statements, in their order."""
 Row = dict[str, Any]
 
 
@@ -130,9 +132,10 @@ def _sql(name: str) -> str:
 
 @cache
 def _rules_hash() -> str:
-    """Hash of the rules: texts are parsed again when it changes."""
-    texts = (resources.data_file(name).read_bytes() for name in (relations.FILE, components.FILE))
-    return blake2b(b"".join(texts), digest_size=16).hexdigest()
+    """Hash of the rules and the scripts: texts are parsed again when it changes."""
+    files = [resources.data_file(name) for name in (relations.FILE, components.FILE)]
+    files += [resources.package_file("link", name) for name in _SCRIPTS]
+    return blake2b(b"".join(file.read_bytes() for file in files), digest_size=16).hexdigest()
 
 
 def _unlinked(store: Store) -> str:
@@ -297,7 +300,7 @@ def _link_tables(store: Store, writer: Writer, mark: str) -> None:
     with writer.transaction() as connection:
         connection.register("path_parts", _named_parts(paths, parts.by_path))
         connection.register("label_parts", _named_parts(labels, parts.by_label))
-        for script in ("links_of_events.sql", "reverted_commits.sql", "resolve_commits.sql", "components_of_items.sql"):
+        for script in _SCRIPTS:
             connection.execute(_sql(script))
         connection.execute("DELETE FROM link_scans WHERE origin = 'tables'")
         connection.execute("INSERT INTO link_scans VALUES ('*', 'tables', '*', ?)", [mark])
