@@ -246,7 +246,9 @@ def test_a_revert_without_number_or_hash_of_this_repository_is_resolved(
 def test_a_reland_that_repeats_the_first_message_is_not_what_was_taken_out(tmp_path: Path) -> None:
     own = "fbshipit-source-id: f58a2a964ddf259af3909b0e961d0b0dfd0e35e2"
     again = replace(LANDED, sha="e" * 40, message=f"{LANDED.message}\n{own}", committed_at="2021-01-04T00:00:00Z")
-    store = stored(tmp_path / "e.duckdb", Batch(commits=[again, revert("x", "Original commit changeset: 3cbeb728297a")]))
+    store = stored(
+        tmp_path / "e.duckdb", Batch(commits=[again, revert("x", "Original commit changeset: 3cbeb728297a")])
+    )
     link_changed(store)
     store = stored(tmp_path / "e.duckdb", Batch(commits=[LANDED]))
     link_changed(store)
