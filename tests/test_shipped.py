@@ -12,7 +12,7 @@ import pytest
 from support import assert_clean_error, case_of, fake_python, rows, run_embers
 from torch_embers.builds.registry import Registry
 from torch_embers.repro import bank, case, shipped_matrix
-from torch_embers.run import matrix, shipped
+from torch_embers.run import matrix, shipped, shipped_mark
 from torch_embers.run.ledger import Ledger
 from torch_embers.store import schema
 from torch_embers.store.records import Batch, Item
@@ -128,15 +128,43 @@ def test_a_malformed_matrix_is_one_line_that_names_it(
     mined: Store, monkeypatch: pytest.MonkeyPatch, damage: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(shipped_matrix, "matrix", lambda: [FIRST | damage])
+    with mined.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM sync_state WHERE source = 'shipped'")  # the files themselves did not change
     done = run_embers("mine", "--source", "catalog", "--database", mined.path)
     assert_clean_error(done, 3, "analysis/results/matrix.csv")
     assert rows(mined.path, f"SELECT count(*) {SHIPPED}") == [(COUNT,)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE items SET state = 'closed', state_reason = NULL",
+        "DELETE FROM status_history WHERE status = 'open_and_occurs'",
+        "UPDATE verdicts SET k = k + 1 WHERE verdict = 'occurs'",
+        "UPDATE cases SET code = code || ' ' WHERE current",
+        "DELETE FROM case_items WHERE number = 99638",
+        "DELETE FROM sync_state WHERE source = 'shipped'",
+    ],
+)
+def test_what_changes_a_shipped_row_or_decides_about_one_is_noticed(mined: Store, change: str) -> None:
+    assert shipped_mark.is_current(mined)
+    with mined.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(change)
+    assert not shipped_mark.is_current(mined)
+    shipped.refresh(mined)
+    assert shipped_mark.is_current(mined)
+
+
+def test_another_text_of_a_shipped_file_is_noticed(mined: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped_mark, "_of_files", lambda: b"other")
+    assert not shipped_mark.is_current(mined)
 
 
 def test_a_database_of_another_repository_gets_no_cases_of_pytorch(tmp_path: Path) -> None:
     store = Store(tmp_path / "e.duckdb")
     with store.writer("test", create=True) as writer:
         writer.commit(Batch(items=[Item("alice/bugs", 1, source="rest")]))
+    assert shipped_mark.is_current(store)
     assert shipped.refresh(store) == 0
     assert rows(store.path, "SELECT count(*) FROM cases") == [(0,)]
 

@@ -43,7 +43,7 @@ def mine(
     from torch_embers import console, settings
     from torch_embers.mine import plan
     from torch_embers.mine import show as mine_show
-    from torch_embers.run import shipped
+    from torch_embers.run import shipped_mark
     from torch_embers.store.store import Store
 
     wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
@@ -62,8 +62,11 @@ def mine(
     )
     for report in plan.run(wanted, request, mine_show.MineProgress):
         mine_show.print_report(report)
-        if written := shipped.refresh(Store(wanted.database)):
-            console.stdout().print(f"{written:,} shipped verdicts, see `embers matrix`")
+        if not shipped_mark.is_current(Store(wanted.database)):
+            from torch_embers.run import shipped
+
+            if written := shipped.refresh(Store(wanted.database)):
+                console.stdout().print(f"{written:,} shipped verdicts, see `embers matrix`")
     console.print_next("`embers classify` labels the items, `embers list` shows them")
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers.repro import bank
 from torch_embers.repro.shipped_matrix import PROVENANCE
+from torch_embers.run import shipped_mark
 from torch_embers.run.matrix import version_key
 from torch_embers.run.status import statuses_of, tracked_items
 from torch_embers.settings import DEFAULT_REPO
@@ -51,6 +52,7 @@ def load(writer: Writer) -> int:
     cases, written = bank.refresh(writer)
     with writer.transaction() as connection:
         _replace_statuses(connection, _statuses(connection, cases))
+        shipped_mark.note(connection)
     return written
 
 

@@ -1,0 +1,77 @@
+"""Whether a database holds already what comes with embers: told without reading a case, which costs more than a mine.
+
+A mark stands for the shipped files, the code that reads them, and every row that follows from them or decides about
+them.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from torch_embers import resources
+from torch_embers.normalize import now_utc
+from torch_embers.run.status import tracked_items
+from torch_embers.settings import DEFAULT_REPO
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from torch_embers.store.store import Store
+
+CASES = "cases/uncovered.toml"
+"""A file of the folder of cases."""
+_CODE = ("repro", "run", "oracles")
+SOURCE, STREAM = "shipped", "cases"
+"""Where the mark stands in ``sync_state``."""
+_ROWS = {
+    "cases c": "origin = 'curated'",
+    "case_items c": "true",
+    "verdicts v": "provenance = 'shipped'",
+    "status_history s": "provenance = 'shipped'",
+}
+"""The rows that come with embers; what decides about statuses beside them is read as it is (``tracked_items``)."""
+
+
+@cache
+def _of_files() -> bytes:
+    """Digest of all that is shipped, and of the code that makes rows of it (its hashes differ by Python's version)."""
+    found = blake2b(repr(sys.version_info[:2]).encode(), digest_size=16)
+    folders = (resources.data_file(CASES).parent, *(resources.PACKAGE_DIR / name for name in _CODE))
+    for path in (path for folder in folders for path in sorted(folder.glob("*.py"))):
+        found.update(path.name.encode() + path.read_bytes())
+    found.update(resources.analysis_text("results", "matrix.csv").encode())
+    return found.digest()
+
+
+def _now(connection: duckdb.DuckDBPyConnection) -> str:
+    found = blake2b(_of_files(), digest_size=16)
+    found.update(repr(sorted(tracked_items(connection).items())).encode())
+    for table, which in _ROWS.items():
+        query = f"SELECT count(*), bit_xor(hash({table[-1]})) FROM {table} WHERE {which}"
+        found.update(f"{table} {connection.execute(query).fetchall()}".encode())
+    return found.hexdigest()
+
+
+def is_current(store: Store) -> bool:
+    """Whether nothing would change if cases, shipped verdicts and statuses were brought up to date.
+
+    Raises:
+        StoreError: the database cannot be read.
+    """
+    with store.read() as connection:
+        if not connection.execute("FROM items WHERE repo = ? LIMIT 1", [DEFAULT_REPO]).fetchall():
+            return True
+        query = "SELECT cursor FROM sync_state WHERE repo = ? AND source = ? AND stream = ?"
+        known = connection.execute(query, [DEFAULT_REPO, SOURCE, STREAM]).fetchall()
+        return bool(known) and known == [(f'{{"mark": "{_now(connection)}"}}',)]
+
+
+def note(connection: duckdb.DuckDBPyConnection) -> None:
+    """Note, in the writer's transaction, that the database is up to date."""
+    place = [DEFAULT_REPO, SOURCE, STREAM]
+    connection.execute("DELETE FROM sync_state WHERE repo = ? AND source = ? AND stream = ?", place)
+    row = [*place, f'{{"mark": "{_now(connection)}"}}', now_utc()]
+    connection.execute("INSERT INTO sync_state VALUES (?, ?, ?, ?, ?::TIMESTAMP)", row)
