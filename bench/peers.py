@@ -50,7 +50,8 @@ try:
         comments += len(item["data"].get("comments_data", []))
 except Exception as caught:
     error = f"{type(caught).__name__}: {caught}"[:200]
-print(json.dumps({"items": items, "comments": comments, "requests": calls, "seconds": time.monotonic() - started, "error": error}))
+print(json.dumps({"items": items, "comments": comments, "requests": calls, "seconds": time.monotonic() - started,
+                  "cpu_s": time.process_time(), "error": error}))
 """
 
 
@@ -111,11 +112,11 @@ def embers(work: Path, url: str) -> dict[str, Any]:
     from torch_embers.store.store import Store
 
     source = rest(url, "alice/bugs", "t")
-    started = time.monotonic()
+    started, before = time.monotonic(), time.process_time()
     report = runner.mine(Store(work / "rest.duckdb"), source)
-    seconds = time.monotonic() - started
+    seconds, cpu = time.monotonic() - started, time.process_time() - before
     found = {"items": report.items, "comments": report.comments, "events": report.events}
-    return found | {"requests": source.client.usage.requests, "seconds": seconds}
+    return found | {"requests": source.client.usage.requests, "seconds": seconds, "cpu_s": cpu}
 
 
 def compared(python: str, items: int, rounds: int, latency: float) -> dict[str, Any]:
@@ -126,8 +127,8 @@ def compared(python: str, items: int, rounds: int, latency: float) -> dict[str, 
             ways["embers"].append(embers(Path(folder), url))
             ways["perceval"].append(perceval(python, url))
     best = {name: min(results, key=lambda one: one["seconds"]) for name, results in ways.items()}
-    ratio = best["perceval"]["seconds"] / best["embers"]["seconds"]
-    return {"latency": latency, "ratio": ratio, **best}
+    ratio, of_cpu = (best["perceval"][key] / best["embers"][key] for key in ("seconds", "cpu_s"))
+    return {"latency": latency, "ratio": ratio, "ratio_cpu": of_cpu, **best}
 
 
 def main() -> None:

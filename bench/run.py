@@ -31,6 +31,8 @@ SPEED = ROOT / "bench" / "speed.json"
 PEERS = ROOT / "bench" / "peers.json"
 FULL_MINE = ROOT / "bench" / "full_mine.json"
 CLASSIFICATION = "## Classification"
+SCHEDULES = "## Fault schedules"
+"""The parts from here on are written by hand."""
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
 
 WORDS = 4_000
@@ -223,7 +225,7 @@ def report(figures: list[Figure], baseline: Figure, mean_bytes: float) -> str:
         shown = "0" if again else f"{f.items:,}"
         lines.append(f"| {f.name} | {shown} | {f.seconds:,.2f} | {rate} | {ratio} | {f.peak_mb:,.0f} | {cost} |")
     lines += ["", *aims(figures)]
-    return "\n".join(lines) + "\n" + classification() + reproduction() + study() + speed() + peers() + full_mine()
+    return "\n".join(lines) + "\n" + generated()
 
 
 def aims(figures: list[Figure]) -> list[str]:
@@ -408,16 +410,16 @@ def peers() -> str:
         "with comments on one server (tests/servers/tracker.py), both in the same run, no pause between requests; embers also reads",
         "events, links and stores. Best of the rounds (" + str(results["rounds"]) + ").",
         "",
-        "| answer after | way | items | comments | requests | seconds | ratio |",
-        "|---|---|---:|---:|---:|---:|---:|",
+        "| answer after | way | items | comments | requests | seconds | ratio | CPU seconds | ratio of CPU |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for run in results["runs"]:
         for name in ("perceval", "embers"):
             row = run[name]
-            ratio = f"{run['ratio']:.1f}" if name == "embers" else "1.0"
+            ratio, of_cpu = (f"{run[key]:.1f}" if name == "embers" else "1.0" for key in ("ratio", "ratio_cpu"))
             lines.append(
                 f"| {run['latency'] * 1000:.0f} ms | {name} | {row['items']:,} | {row['comments']:,} | {row['requests']:,} | "
-                f"{row['seconds']:.1f} | {ratio} |"
+                f"{row['seconds']:.1f} | {ratio} | {row['cpu_s']:.1f} | {of_cpu} |"
             )
     ghost = results["deleted_author"]
     lines += [
@@ -439,9 +441,10 @@ def full_mine() -> str:
         "## Quota windows",
         "",
         f"Written by `python bench/full_mine.py` on {results['date']}: {results['machine']}, load {results['load']:.1f} at the start. A mine by GraphQL",
-        f"of {results['items']:,} generated items from tests/servers/graphql.mjs, with windows of {window['points']} points that refill after",
-        f"{window['seconds']} s: {results['points']:,} points in {results['requests']:,} requests, {results['comments']:,} comments, {results['events']:,} events, {results['waits']} waits for a new",
-        f"window, {results['seconds']:.0f} s, {results['peak_mb']:.0f} MB, unattended.",
+        f"(`embers mine --max-wait 3600`, its shipped pauses) of {results['items']:,} generated items from tests/servers/graphql.mjs, with windows of",
+        f"{window['points']} points that refill after {window['seconds']} s: {results['points']:,} points in {results['requests']:,} requests, {results['comments']:,} comments,",
+        f"{results['events']:,} events and {results['links']:,} links, {results['waits']} waits for a new window, {results['seconds']:,.0f} s ({results['waited_s']:,} s of them",
+        f"waited for windows), {results['cpu_s']:,.0f} s of CPU, {results['peak_mb']:.0f} MB, unattended, exit code {results['exit']}.",
         "",
         f"At the same points per item, {whole['items']:,} items need {whole['points']:,.0f} points: {whole['hours_of_quota']:.1f} windows of an hour with one token (5,000",
         "points each), computed and not run.",
@@ -451,10 +454,19 @@ def full_mine() -> str:
 
 def rewrite_parts() -> None:
     """Put the newest figures of the other programs into bench/RESULTS.md, and leave those of this one."""
-    before = RESULTS.read_text(encoding="utf-8").partition(f"\n{CLASSIFICATION}\n")[0].rstrip()
-    RESULTS.write_text(
-        before + "\n" + classification() + reproduction() + study() + speed() + peers() + full_mine(), encoding="utf-8"
-    )
+    text = RESULTS.read_text(encoding="utf-8")
+    before = text.partition(f"\n{CLASSIFICATION}\n")[0].rstrip()
+    RESULTS.write_text(before + "\n" + generated() + by_hand(text), encoding="utf-8")
+
+
+def generated() -> str:
+    """What the other programs measured last."""
+    return classification() + reproduction() + study() + speed() + peers() + full_mine()
+
+
+def by_hand(text: str) -> str:
+    """What somebody wrote at the end of bench/RESULTS.md."""
+    return "".join(text.partition(f"\n{SCHEDULES}\n")[1:])
 
 
 def main() -> None:
@@ -470,7 +482,7 @@ def main() -> None:
     text = report([*figures, *live], baseline, probe)
     print(text)
     if not options.dry:
-        RESULTS.write_text(text, encoding="utf-8")
+        RESULTS.write_text(text + by_hand(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
