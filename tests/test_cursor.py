@@ -22,9 +22,9 @@ from torch_embers.mine.github.cursor import (
     load_forward,
     load_sweep,
     newest,
-    sweep,
     whole_second,
 )
+from torch_embers.mine.github.sweep import sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

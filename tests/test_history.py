@@ -260,6 +260,17 @@ def test_a_commit_says_nothing_but_landed_of_its_own_pull_request(tmp_path: Path
     assert [row[:3] for row in linked(tmp_path / "e.duckdb", closing)] == [("lands", "title-number", 51003)]
 
 
+@pytest.mark.parametrize("later", [{"line": "foreign"}, {"pull_number": 51003}, {"committed_at": "2020-01-01T00:00:00Z"}])
+def test_a_commit_whose_place_is_another_one_now_is_linked_anew(tmp_path: Path, later: dict[str, Any]) -> None:
+    known = revert("Add flip (#51003)", "Fixes #51000", line="main")
+    fresh = linked(tmp_path / "fresh.duckdb", replace(known, **later))
+    linked(tmp_path / "e.duckdb", known)
+    store = stored(tmp_path / "e.duckdb", Batch(commits=[replace(known, **later)]))
+    link_changed(store)
+    query = f"SELECT relation, rule, target_number, target_sha FROM links WHERE sha = '{SHA}' ORDER BY ALL"
+    assert rows(store, query) == fresh
+
+
 def test_a_message_that_repeats_the_history_of_the_main_line_speaks_up_to_there(tmp_path: Path) -> None:
     body = "Fixes #50001\r\n" + "".join(f"* Theirs {n} (#{n})\r\n\r\nFixes #{n + 900}\r\n" for n in range(50100, 50112))
     merged = revert("Add flip (#51003)", body, pull_number=51003)

@@ -383,6 +383,8 @@ def _ordered(entries: list[Json], query: dict[str, str]) -> list[Json]:
     key = "updated_at" if query.get("sort") == "updated" else "created_at"
     kept = [entry for entry in entries if str(entry["updated_at"]) >= query.get("since", "")]
     descending = query.get("direction", "desc") == "desc"
+    if query.get("sort") == "comments":
+        return sorted(kept, key=lambda e: int(e["comments"]), reverse=descending)
     return sorted(kept, key=lambda e: (str(e[key]), int(e["id"])), reverse=descending)
 
 

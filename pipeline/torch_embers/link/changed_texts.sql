@@ -8,7 +8,9 @@ WITH texts AS (
     UNION ALL
     SELECT repo, 'comment', comment_id, number, rowid, md5(coalesce(body, '') || number || {digest}) FROM comments
     UNION ALL
-    SELECT repo, 'commit', sha, NULL, rowid, md5(coalesce(message, subject, '') || {digest}) FROM commits
+    -- a commit is read again when its place in the history or its landing changes, too: they decide what may stand
+    SELECT repo, 'commit', sha, NULL, rowid, md5(concat_ws(' ', coalesce(message, subject, ''),
+           coalesce(line, '-'), coalesce(pull_number, 0), coalesce(committed_at::VARCHAR, '-'), {digest})) FROM commits
 )
 SELECT t.origin, t.repo, t.id, t.number, t.content_hash, t.place, s.id IS NOT NULL AS seen
 FROM texts t LEFT JOIN link_scans s ON s.repo = t.repo AND s.origin = t.origin AND s.id = t.id

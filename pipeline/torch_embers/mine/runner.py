@@ -147,9 +147,7 @@ def ahead(batches: Iterator[Prepared], depth: int = AHEAD) -> Iterator[Prepared]
 def _gathered(first: Prepared, waiting: queue.Queue[Prepared | _End]) -> tuple[Prepared, Prepared | _End | None]:
     """``first`` with the batches that wait behind it or come soon, and what ended them.
 
-    That is the end of all, or a batch with a rename.
-
-    A rename is for the rows committed before it, so it begins a transaction.
+    That is the end of all, or a batch that changes the rows committed before it (a rename), and begins a transaction.
     """
     merged = first
     deadline = time.monotonic() + LINGER
@@ -159,7 +157,7 @@ def _gathered(first: Prepared, waiting: queue.Queue[Prepared | _End]) -> tuple[P
             following = waiting.get(timeout=left) if left > 0 else waiting.get_nowait()
         except queue.Empty:
             break
-        if isinstance(following, _End) or following.count("repositories"):
+        if isinstance(following, _End) or following.stands_alone():
             return merged, following
         merged.extend(following)
     return merged, None

@@ -419,6 +419,16 @@ class SyncState:
     updated_at: str
 
 
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """Pages of a source whose rows go, because it is read from its beginning and understood otherwise now."""
+
+    repo: str
+    source: str
+    requests: str
+    """How the requests of these pages begin."""
+
+
 @dataclass(slots=True)
 class Batch:
     """What one transaction writes: pages, what they contain, and the cursors behind them."""
@@ -445,6 +455,7 @@ class Batch:
     stated_links: list[StatedLink] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
+    outdated: list[Outdated] = field(default_factory=list)
     cursors: list[SyncState] = field(default_factory=list)
 
     def extend(self, other: Batch) -> None:

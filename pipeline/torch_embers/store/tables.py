@@ -49,9 +49,9 @@ FOLLOWS = {"milestone_number": "milestone", "milestone_due_at": "milestone", "lo
 TABLES = {
     name: "sync_state" if name == "cursors" else name
     for name in get_type_hints(Batch)
-    if name not in ("pages", "readings")
+    if name not in ("pages", "readings", "outdated")
 }
-"""Table of each attribute of ``Batch``; pages become rows in ``pages_to_arrow``, readings become none."""
+"""Table of each attribute of ``Batch``; pages become rows in ``pages_to_arrow``, readings and outdated pages become none."""
 DERIVED_TABLES = tuple(table for table in TABLES.values() if table != "sync_state")
 """Tables that a replay empties and rebuilds from the raw pages."""
 

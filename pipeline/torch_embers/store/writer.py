@@ -13,7 +13,7 @@ import zstandard
 
 from torch_embers.errors import StoreBusyError, StoreFullError
 from torch_embers.normalize import now_utc
-from torch_embers.store import lock, readings, renames, schema, sql, views
+from torch_embers.store import lock, outdated, readings, renames, schema, sql, views
 from torch_embers.store.connection import WRITE_PATIENCE, connect, ctrl_c, explain
 from torch_embers.store.tables import (
     DERIVED_TABLES,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from torch_embers.store.records import Batch, Reading
+    from torch_embers.store.records import Batch, Outdated, Reading
 
 BULK_RECORDS = 5_000
 """A batch of this size makes a row group that is worth leaving alone."""
@@ -108,7 +108,7 @@ class Writer:
         }
         if batch.pages:
             tables["raw_pages"] = [pages_to_arrow(batch.pages, self._compressor)]
-        return Prepared(tables, list(batch.readings))
+        return Prepared(tables, list(batch.readings), list(batch.outdated))
 
     def commit(self, batch: Batch | Prepared) -> None:
         """Write a batch, its pages and its cursors: all of it, or nothing."""
@@ -119,6 +119,7 @@ class Writer:
             # first, because the rows that follow have the new names
             for part in prepared.tables.get("repositories", ()):
                 renames.apply(connection, part.to_pylist())
+            outdated.forget(connection, prepared.outdated)
             for table, parts in prepared.tables.items():
                 if table in _ROW_BY_ROW:
                     _ROW_BY_ROW[table](connection, [row for part in parts for row in part.to_pylist()])
@@ -146,6 +147,7 @@ class Prepared:
 
     tables: dict[str, list[pa.Table]] = field(default_factory=dict)
     readings: list[Reading] = field(default_factory=list)
+    outdated: list[Outdated] = field(default_factory=list)
 
     def count(self, table: str) -> int:
         """Rows for one table."""
@@ -159,11 +161,16 @@ class Prepared:
         """Memory that the rows take."""
         return sum(part.nbytes for parts in self.tables.values() for part in parts)
 
+    def stands_alone(self) -> bool:
+        """Whether it changes what was committed before it, so that it must begin a transaction."""
+        return bool(self.count("repositories") or self.outdated)
+
     def extend(self, other: Prepared) -> None:
         """Append what came after this."""
         for table, parts in other.tables.items():
             self.tables.setdefault(table, []).extend(parts)
         self.readings.extend(other.readings)
+        self.outdated.extend(other.outdated)
 
 
 _SMALL_GROUPS = f"""

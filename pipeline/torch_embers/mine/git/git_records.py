@@ -11,7 +11,7 @@ from torch_embers.mine.git.commits import CHANGES, LARGEST, MAIN, Change, Landed
 from torch_embers.mine.git.gitrepo import path_text
 from torch_embers.mine.pages import reject
 from torch_embers.normalize import clean_text
-from torch_embers.store.records import Batch, Page
+from torch_embers.store.records import Batch, Outdated, Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +22,8 @@ LOG_KIND = "git.log"
 """Pages of older releases: line counts alone, nothing about the place of a commit in the history."""
 HISTORY_KIND = "git.history"
 """A header, then ``git log -z --raw``, with ``--numstat`` for the commits whose contents are there."""
+RESTART_KIND = "git.restart"
+"""A note that a clone is read from its beginning, because its commits stand elsewhere in the history now."""
 FIELDS = ("%H", "%P", "%an", "%at", "%ct", "%s", "%B")
 SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _RAW = re.compile(rb"\n?:\d{6} \d{6} [0-9a-f]{40,64} [0-9a-f]{40,64} ([A-Z])\d{0,3}")
@@ -63,6 +65,11 @@ def read_git_log(page: Page) -> Batch:
         commit = _landed(page.repo, sha, values, None if sha in pathless else files, lines.get(sha, usual))
         add_commit(batch, commit, page.stamp)
     return batch
+
+
+def read_restart(page: Page) -> Batch:
+    """Read the note about a clone that is read again: {"before": how the requests of its pages begin}."""
+    return Batch(outdated=[Outdated(page.repo, page.source, json.loads(page.body)["before"])])
 
 
 def _landed(repo: str, sha: str, values: Sequence[bytes], files: Sequence[Change] | None, line: Line | None) -> Landed:

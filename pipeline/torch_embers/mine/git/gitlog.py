@@ -3,6 +3,10 @@
 It costs no API request and gives what is slow to get by the API: which pull request became which commit, and which
 files it changed. Messages are kept whole; the links in them are read later by ``link/``.
 
+Whether a commit landed anything depends on its place: on the main line or in a branch that was merged. When the place of
+a commit that was read is another one now (another branch was checked out), the clone is read from its beginning, and
+what came from it before goes.
+
 Commits come oldest first, so that what was read is always closed under "parent of": the few commits nobody
 read builds upon (the heads) then describe it exactly, and an interrupted run goes on from any page.
 
@@ -12,12 +16,22 @@ contents of all files of a commit are there. One note says what was missing.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_embers.errors import InputError
-from torch_embers.mine.git.commits import BRANCH, FOREIGN, RELEASE
-from torch_embers.mine.git.git_records import HISTORY_KIND, PATHLESS, SHA, header, moment, read_git_log
+from torch_embers.mine.git.commits import BRANCH, FOREIGN, MAIN, RELEASE
+from torch_embers.mine.git.git_records import (
+    HISTORY_KIND,
+    PATHLESS,
+    RESTART_KIND,
+    SHA,
+    header,
+    moment,
+    read_git_log,
+    read_restart,
+)
 from torch_embers.mine.git.gitdiff import print_commits
 from torch_embers.mine.git.gitrepo import Clone, MissingObjectError
 from torch_embers.mine.git.gitsizes import MISSING, RELEASE_TAG, SIZES_KIND, Sizes, read_code_size
@@ -60,14 +74,26 @@ class _Places(NamedTuple):
     own: frozenset[str]
     """Descendants of the first commit of the main line; all others came with the history of another repository."""
 
+    def line(self, sha: str) -> str:
+        """Where a commit stands."""
+        if sha in self.main:
+            return MAIN
+        return FOREIGN if sha not in self.own else RELEASE if sha in self.release else BRANCH
+
     def split(self, shas: Iterable[str]) -> dict[str, list[str]]:
         """The commits that are not on the main line, by their place."""
         places: dict[str, list[str]] = {RELEASE: [], BRANCH: [], FOREIGN: []}
         for sha in shas:
-            if sha not in self.main:
-                line = FOREIGN if sha not in self.own else RELEASE if sha in self.release else BRANCH
+            if (line := self.line(sha)) != MAIN:
                 places[line].append(sha)
         return places
+
+
+class _Seen(NamedTuple):
+    """From where a clone was read: its checked-out commit, and all that the reading began from."""
+
+    head: str | None
+    tips: list[str]
 
 
 class GitSource:
@@ -114,13 +140,17 @@ class GitSource:
 
     def _commits(self, clone: Clone, saved: Mapping[str, Any]) -> Iterator[Batch]:
         heads = self._known_heads(clone, saved)
-        revisions = [*_tips(clone), *(f"^{sha}" for sha in heads)]
+        seen = _Seen(_head(clone), _tips(clone))
+        if heads and _moved(clone, heads, _seen_before(saved), seen):
+            heads = set()
+            yield self._restart(clone, seen)
+        revisions = [*seen.tips, *(f"^{sha}" for sha in heads)]
         listing = clone.run(
             "rev-list", "--stdin", "--topo-order", "--reverse", "--timestamp", "--parents", lines=revisions
         )
         waiting: list[str] = []
         rows = listing.decode("ascii", "replace").splitlines()
-        places = _places(clone) if rows else _Places(frozenset(), frozenset(), frozenset())
+        places = _places(clone, seen) if rows else _Places(frozenset(), frozenset(), frozenset())
         for row in rows:
             seconds, sha, *parents = row.split()
             heads.difference_update(parents)
@@ -128,22 +158,31 @@ class GitSource:
             if self._in_window(int(seconds)):
                 waiting.append(sha)
             if len(waiting) == COMMITS_PER_PAGE:
-                yield self._log_batch(clone, waiting, heads, places)
+                yield self._log_batch(clone, waiting, places, self._log_cursor(heads, seen))
                 waiting = []
         if waiting:
-            yield self._log_batch(clone, waiting, heads, places)
-        elif rows:
-            yield Batch(cursors=[self._cursor(LOG_STREAM, heads=sorted(heads))])
+            yield self._log_batch(clone, waiting, places, self._log_cursor(heads, seen))
+        elif rows or _seen_before(saved) != seen:
+            yield Batch(cursors=[self._log_cursor(heads, seen)])
+
+    def _restart(self, clone: Clone, seen: _Seen) -> Batch:
+        """A note that what came from this clone goes; the next run reads it from its beginning if this one ends."""
+        note = {"before": f"{clone.path}: ", "head": seen.head}
+        page = make_page(self.repo, self.name, RESTART_KIND, f"restart of {clone.path}", json.dumps(note).encode())
+        batch = read_restart(page)
+        batch.pages.append(page)
+        batch.cursors.append(self._log_cursor((), seen))
+        return batch
 
     def _known_heads(self, clone: Clone, saved: Mapping[str, Any]) -> set[str]:
         """Return the heads of the last run, or nothing when they do not hold any more."""
         heads = saved.get("heads")
-        if not isinstance(heads, list) or not all(isinstance(sha, str) and SHA.fullmatch(sha) for sha in heads):
-            return set()
-        kinds = clone.run("cat-file", "--batch-check=%(objecttype)", lines=heads).split(b"\n")
-        return set(heads) if all(kind == b"commit" for kind in kinds if kind) else set()
+        return set(heads) if _are_commits(clone, heads) else set()
 
-    def _log_batch(self, clone: Clone, shas: Sequence[str], heads: Iterable[str], places: _Places) -> Batch:
+    def _log_cursor(self, heads: Iterable[str], seen: _Seen) -> SyncState:
+        return self._cursor(LOG_STREAM, heads=sorted(heads), **seen._asdict())
+
+    def _log_batch(self, clone: Clone, shas: Sequence[str], places: _Places, cursor: SyncState) -> Batch:
         printed = print_commits(clone, shas)
         self._missing["commits without paths (a tree is missing)"] += len(printed.pathless)
         self._missing["commits without line counts (the contents of a file are missing)"] += len(printed.uncounted)
@@ -152,7 +191,7 @@ class GitSource:
         page = make_page(self.repo, self.name, HISTORY_KIND, request, head + b"".join(printed.parts))
         batch = read_git_log(page)
         batch.pages.append(page)
-        batch.cursors.append(self._cursor(LOG_STREAM, heads=sorted(heads)))
+        batch.cursors.append(cursor)
         return batch
 
     # -- releases ------------------------------------------------------------------------------------------------
@@ -228,13 +267,35 @@ def _tips(clone: Clone) -> list[str]:
     return sorted(tips)
 
 
-def _places(clone: Clone) -> _Places:
+def _seen_before(saved: Mapping[str, Any]) -> _Seen:
+    """From where an earlier run read; no tips where a cursor of an older release does not say."""
+    tips = saved.get("tips")
+    return _Seen(saved.get("head"), tips if isinstance(tips, list) else [])
+
+
+def _are_commits(clone: Clone, shas: object) -> bool:
+    """Whether a clone has all of these commits."""
+    if not isinstance(shas, list) or not all(isinstance(sha, str) and SHA.fullmatch(sha) for sha in shas):
+        return False
+    kinds = clone.run("cat-file", "--batch-check=%(objecttype)", lines=shas).split(b"\n")
+    return all(kind == b"commit" for kind in kinds if kind)
+
+
+def _moved(clone: Clone, heads: Iterable[str], earlier: _Seen, now: _Seen) -> bool:
+    """Whether a commit that was read stands elsewhere in the history now."""
+    if earlier == now or not earlier.tips or not _are_commits(clone, [*filter(None, [earlier.head]), *earlier.tips]):
+        return False
+    before, after = _places(clone, earlier), _places(clone, now)
+    known = _listed(clone, "rev-list", "--stdin", lines=sorted(heads))
+    return any(before.line(sha) != after.line(sha) for sha in known)
+
+
+def _places(clone: Clone, seen: _Seen) -> _Places:
     """Tell the main line from release branches, from branches that were merged, and from other repositories.
 
     A clone whose HEAD leads nowhere has no main line, and nothing can be told apart.
     """
-    head = _head(clone)
-    tips = _tips(clone)
+    head, tips = seen
     if head is None:
         everything = _listed(clone, "rev-list", "--stdin", lines=tips)
         return _Places(everything, frozenset(), everything)

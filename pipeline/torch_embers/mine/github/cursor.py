@@ -2,12 +2,12 @@
 
 Two walks, because GitHub offers two kinds of listings:
 
-``keyset``  oldest change first, with a lower bound (`since`). Every page is asked for anew from the newest change
+``keyset``  (here) oldest change first, with a lower bound (`since`). Every page is asked for anew from the newest change
             seen so far minus one second. Page numbers are not used to go on: when an item on an earlier page
             changes, it moves to the end, everything behind it moves up by one, and page N+1 would start one
             item too late. Only inside one second, where the bound cannot move, the listing's own links are followed,
             and followed again until two walks agree: then nothing moved during the first.
-``sweep``   newest change first, without a bound: new changes push items down, so following links can repeat an
+``sweep``   (``sweep.py``) newest change first, without a bound: new changes push items down, so following links can repeat an
             item but never skip one. What is new since the last sweep is read down to its newest item; the rest of
             an unfinished first sweep goes on from its saved link. An item that leaves the list (deleted, closed
             under a filter) moves everything behind it up. So each page by number begins with the last record of the
@@ -19,14 +19,15 @@ Cursors are times as ISO 8601 text in UTC, which sort as text.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import datetime, timedelta
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from torch_embers.errors import SourceError
 from torch_embers.mine.source import read_cursor
+from torch_embers.normalize import iso_utc, now_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -44,7 +45,7 @@ class Listed(Generic[T]):
     """One page of a listing."""
 
     updated: Sequence[str]
-    """Time of the last change of each record, as listed."""
+    """Time of the last change of each record, as listed; of one that lies in the future the latest that has passed."""
     next: str | None
     """Where the listing itself goes on; ``None`` at its end."""
     payload: T
@@ -54,10 +55,18 @@ class Listed(Generic[T]):
     """The server lists no further although there is more: the page holds nothing, and nothing follows."""
     earlier: str | None = None
     """The page before this one; ``None`` on the first, and where links name a place that cannot shift."""
+    ids: Sequence[int] = ()
+    """Number of each record where the listing goes by it rather than by time: the later it came, the higher it is."""
+    cut: bool = False
+    """It has fewer records than were asked for and names no page behind it, but there is one."""
 
     def entries(self) -> list[tuple[object, str]]:
         """Each record with the time of its last change."""
         return list(zip(self.keys, self.updated, strict=True))
+
+    def order(self) -> list[str]:
+        """What each record is sorted by, as texts that sort in the same way."""
+        return [f"{number:020d}" for number in self.ids] or [whole_second(moment) for moment in self.updated]
 
     def marks(self) -> list[str]:
         """The same as texts, which a cursor can hold."""
@@ -95,12 +104,33 @@ def newest(updated: Sequence[str], floor: str | None) -> str | None:
     return max(known, default=None)
 
 
-def oldest(updated: Sequence[str], ceiling: str | None) -> str | None:
-    """The earliest of the times and ``ceiling``, to the second."""
-    known = [whole_second(u) for u in updated]
-    if ceiling is not None:
-        known.append(ceiling)
-    return min(known, default=None)
+@dataclass(slots=True)
+class Present:
+    """Keeps records of the future from moving a cursor beyond the changes that still come."""
+
+    newest: str | None = None
+    """The latest time met so far that had passed."""
+
+    def bounded(self, updated: Sequence[str], date: object, since: str | None = None) -> list[str]:
+        """Times of records; in the place of one that is later than its answer, the latest that had passed.
+
+        Args:
+            updated: the times.
+            date: the answer's header of this name; this machine's time counts where there is none.
+            since: lower bound of the listing.
+        """
+        now = _time_of(date)
+        passed = [moment for moment in updated if whole_second(moment) <= now]
+        self.newest = newest([*passed, *([since] if since else [])], self.newest)
+        return [moment if whole_second(moment) <= now else self.newest or now for moment in updated]
+
+
+def _time_of(date: object) -> str:
+    try:
+        found = parsedate_to_datetime(str(date)).astimezone(UTC).isoformat()
+    except ValueError:
+        found = None
+    return whole_second(iso_utc(found) or now_utc())
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,193 +259,19 @@ class Sweep:
     top_next: str | None = None
     """Where that one goes on."""
     low: str | None = None
-    """Oldest record that the first sweep has read."""
+    """Oldest record that the first sweep has read, as its list is sorted (``Listed.order``)."""
     top_low: str | None = None
-    """Oldest record that the sweep for new changes under way has read."""
+    """The same of the sweep for new changes under way."""
     limited: str | None = None
     """What is older than this may be missing: the server listed no further."""
     last: str | None = None
     """Mark of the last record that the first sweep has read."""
     top_last: str | None = None
     """Mark of the last record that the sweep for new changes under way has read."""
-
-
-def sweep(fetch: Callable[[str | None], Listed[T]], state: Sweep) -> Iterator[tuple[Listed[T], Sweep]]:
-    """Walk a listing newest change first: what is new, then what is left of the first sweep, then what moved meanwhile.
-
-    Args:
-        fetch: called with a link, or ``None`` for the beginning; may raise ``LinkExpiredError`` for a link.
-        state: where an earlier walk ended.
-
-    Yields:
-        Each page with the cursor that is safe to save together with it.
-
-    Raises:
-        LinkExpiredError: a link is refused again and again, and the walk comes no further.
-        LinkLoopError: a link leads to a page that the walk has read.
-        UnsteadyListingError: no page joins the one before it.
-    """
-    walk = _Descent(fetch, state)
-    resumed = state.top_next is not None
-    yield from walk.beginning() if state.high is None else walk.top()
-    yield from walk.rest()
-    # an item that changed while more than one page was read, or between two runs, may have passed the walk by
-    again = walk.pages > 1 or resumed
-    while again:
-        walk.pages, walk.news = 0, False
-        yield from walk.top()
-        again = walk.pages > 1 and walk.news
-
-
-@dataclass(slots=True)
-class _Restarts:
-    """Counts how often a walk began again; one that came further in between begins to count anew."""
-
-    reached: str | None = None
-    times: int = 0
-
-    def count(self, reached: str | None, error: LinkExpiredError) -> None:
-        self.times = self.times + 1 if reached == self.reached else 1
-        self.reached = reached
-        if self.times > RESTARTS:
-            raise error
-
-
-@dataclass(slots=True)
-class _Descent(Generic[T]):
-    """A walk newest change first, its cursor, and what the pass under way has met."""
-
-    fetch: Callable[[str | None], Listed[T]]
-    state: Sweep
-    pages: int = 0
-    news: bool = False
-    """Whether a page had anything that this run had not read from the top before."""
-    seen: set[tuple[object, str]] = field(default_factory=set)
-    gaps: Counter[tuple[str, str | None]] = field(default_factory=Counter)
-    """How often a page did not join where the walk stands."""
-
-    def _moved(self, listed: Listed[T], **changed: str | None) -> tuple[Listed[T], Sweep]:
-        self.pages += 1
-        self.news = self.news or not self.seen.issuperset(listed.entries())
-        self.state = replace(self.state, **changed)
-        return listed, self.state
-
-    def beginning(self) -> Iterator[tuple[Listed[T], Sweep]]:
-        """Read the first page of the first sweep."""
-        listed = self.fetch(None)
-        high, low = newest(listed.updated, None), oldest(listed.updated, None)
-        yield self._moved(listed, high=high, rest=listed.next, low=low, last=_last(listed, None, None))
-
-    def rest(self) -> Iterator[tuple[Listed[T], Sweep]]:
-        """Read the unfinished, older part of the first sweep."""
-        restarts = _Restarts()
-        trail = Trail()
-        while self.state.rest is not None:
-            low = self.state.low
-            try:
-                found = self._joining(trail, self.state.rest, low, self.state.last)
-            except LinkExpiredError as error:
-                # the position is lost: read everything again from the top, which is slow but loses nothing
-                restarts.count(low, error)
-                trail = Trail()
-                found = [self.fetch(None)]
-            for listed in found:
-                if listed.limited:
-                    limited = newest([low or self.state.high or ""], self.state.limited)
-                    yield self._moved(listed, rest=None, limited=limited)
-                else:
-                    last = _last(listed, self.state.low, self.state.last)
-                    low = oldest(listed.updated, self.state.low)
-                    yield self._moved(listed, rest=listed.next, low=low, last=last)
-
-    def top(self) -> Iterator[tuple[Listed[T], Sweep]]:
-        """Read what changed since the last sweep."""
-        floor = before(self.state.high or "")
-        restarts = _Restarts()
-        trail = Trail()
-        link = self.state.top_next
-        ended = False
-        while not ended:
-            try:
-                found = self._joining(trail, link, self.state.top_low, self.state.top_last)
-            except LinkExpiredError as error:
-                restarts.count(self.state.top_low, error)
-                trail = Trail()
-                self.state, link = replace(self.state, top_newest=None, top_next=None), None
-                continue
-            for listed in found:
-                yield self._moved(listed, **self._from_top(listed, floor))
-                self.seen.update(listed.entries())
-                link = self.state.top_next
-                ended = link is None
-                if ended:
-                    break
-
-    def _joining(self, trail: Trail, link: str | None, low: str | None, last: str | None) -> list[Listed[T]]:
-        """The next page, if it joins what was read; else the nearest before it that does.
-
-        Where that one ends exactly where the reading ended, the server leaves no overlap, and the page behind it is
-        given too: it is read between two equal readings of the page before it, so nothing moved meanwhile.
-
-        Raises:
-            LinkLoopError, UnsteadyListingError
-        """
-        if link is None:
-            return [self.fetch(None)]
-        listed = self.fetch(trail.follow(link))
-        behind: str | None = None
-        while listed.earlier is not None and not _joins(listed, low, last):
-            self.gaps[link, low] += 1
-            if self.gaps[link, low] > RESTARTS:
-                raise UnsteadyListingError(
-                    f"{link} never joins the page before it. The cursor is kept: run the same command again later"
-                )
-            trail.followed.clear()
-            behind, link = link, listed.earlier
-            listed = self.fetch(link)
-        if behind is None or not _ends_at(listed, last):
-            return [listed]
-        for _ in range(RESTARTS):
-            following, again = self.fetch(behind), self.fetch(link)
-            if again.entries() == listed.entries():
-                return [listed, following]
-            listed = again
-        raise UnsteadyListingError(
-            "a listing changes faster than its pages can be read. The cursor is kept: run the same command again later"
-        )
-
-    def _from_top(self, listed: Listed[T], floor: str) -> dict[str, str | None]:
-        """What a page of the sweep for new changes changes in the cursor."""
-        high = self.state.top_newest or newest(listed.updated, self.state.high)
-        low = oldest(listed.updated, self.state.top_low)
-        if not listed.limited and listed.next is not None and (low is None or low >= floor):
-            last = _last(listed, self.state.top_low, self.state.top_last)
-            return {"top_newest": high, "top_next": listed.next, "top_low": low, "top_last": last}
-        limited = newest([low or high or ""], self.state.limited) if listed.limited else self.state.limited
-        done = {"top_newest": None, "top_next": None, "top_low": None, "top_last": None}
-        return done | {"high": high, "limited": limited}
-
-
-def _joins(listed: Listed[Any], low: str | None, last: str | None) -> bool:
-    """Whether nothing lies unread between this page and what was read before it.
-
-    All above its first record is newer than that one. So it joins if that is newer than the oldest record read; within
-    the same second, if it has the record that was read last.
-    """
-    if listed.limited or low is None:
-        return True
-    return bool(listed.updated) and (whole_second(listed.updated[0]) > low or last in listed.marks())
-
-
-def _ends_at(listed: Listed[Any], last: str | None) -> bool:
-    return last is not None and listed.marks()[-1:] == [last]
-
-
-def _last(listed: Listed[Any], low: str | None, last: str | None) -> str | None:
-    """Mark of the last record read, after this page; a page of newer records does not move it."""
-    bottom = oldest(listed.updated, None)
-    deeper = bottom is not None and (low is None or bottom <= low)
-    return listed.marks()[-1] if deeper else last
+    high_id: str | None = None
+    """Where a list goes by the numbers of its records: the highest that was read when a sweep last reached its end."""
+    top_id: str | None = None
+    """The highest number that the sweep for new changes under way has read."""
 
 
 def dump(state: Forward | Sweep) -> str:

@@ -11,14 +11,15 @@ from torch_embers.mine.github.cursor import (
     Forward,
     LinkExpiredError,
     Listed,
+    Present,
     Sweep,
     dump,
     keyset,
     load_forward,
     load_sweep,
-    sweep,
 )
 from torch_embers.mine.github.live import LiveSource, Totals, finish, until_passed
+from torch_embers.mine.github.sweep import sweep
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.records import graphql_answers, graphql_fields, graphql_records
 from torch_embers.mine.records.graphql_answers import LISTINGS
@@ -73,6 +74,7 @@ class GraphqlSource(LiveSource):
     """How many parts of items in a row were not answered."""
     _read: set[tuple[object, str]] = field(default_factory=set)
     """Items that this run has read, each with the time of its last change: the top of a listing is read twice."""
+    presents: dict[str, Present] = field(default_factory=lambda: {listing: Present() for listing in LISTINGS})
     walks: dict[str, _Walk] = field(default_factory=lambda: {listing: _Walk() for listing in LISTINGS})
 
     def _look_up(self) -> tuple[str, Totals]:
@@ -103,10 +105,8 @@ class GraphqlSource(LiveSource):
         states = {"open": ["OPEN"], "closed": ["CLOSED", "MERGED"]}.get(self.scope.state)
         return {"states": states, "labels": list(self.scope.labels) or None}
 
-    def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
+    def _batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Yield one batch per page of items, each with everything that belongs to its items."""
-        if not self.full_name:
-            self.resolve()
         yield from self._issues(state)
         yield from self._pulls(state)
         self.complete = True
@@ -158,14 +158,17 @@ class GraphqlSource(LiveSource):
         base = self._page(self.scope.stream(listing), answer.text)
         connection = graphql_answers.at(answer.data, LISTINGS[listing])
         nodes = [n for n in graphql_records.nodes_of(connection) if n]
-        updated, keys = [str(n["updatedAt"]) for n in nodes], [str(n["id"]) for n in nodes]
+        stated, keys = [str(n["updatedAt"]) for n in nodes], [str(n["id"]) for n in nodes]
+        bound = (variables.get("filter") or {}).get("since")
+        updated = self.presents[listing].bounded(stated, answer.headers.get("date"), bound)
         walk.next = graphql_records.next_of(connection)
         listed: Listed[list[Page]] = Listed(updated, walk.next, [], keys)
         gaps = graphql_answers.nulls(answer.data, LISTINGS[listing])
         whole = not gaps and not graphql_answers.problems(answer.data)
-        if nodes and whole and self._read.issuperset(listed.entries()):
+        versions = set(zip(keys, stated, strict=True))
+        if nodes and whole and self._read.issuperset(versions):
             return listed
-        self._read.update(listed.entries() if whole else ())
+        self._read.update(versions if whole else ())
         pages = [base, *self.overflow_pages(base, answer)]
         if gaps:
             pages.append(self._numbers(graphql_answers.place_of(listing, variables, answer.data)))

@@ -17,9 +17,11 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from torch_embers.errors import ShortListingError, SourceError
 from torch_embers.mine.github.client import Answer, DeepPageError
-from torch_embers.mine.github.cursor import LinkExpiredError, LinkLoopError, Listed, whole_second
+from torch_embers.mine.github.cursor import LinkExpiredError, LinkLoopError, Listed, Present, whole_second
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torch_embers.mine.github.client import GitHubClient
 
 EMPTY_TRIES = 3
@@ -41,11 +43,16 @@ class Listing:
     time_key: str = "updated_at"
     search: str = ""
     """Query of GitHub's search that counts the same records; empty where the search does not know them."""
+    witness: Callable[[], bool] | None = None
+    """Says by another listing whether this one has records at all."""
     within_budget: bool = True
     overlapping: bool = False
     """Each page by number begins with a record of the page before it, where the size of a page allows that."""
+    swept: bool = False
+    """No later run asks again for what is missed at the end: so a short first page without a Link is no end, either."""
     refused: list[int] = field(default_factory=list)
     """Numbers of pages that were too deep, so that smaller pages do not reach a limit of pages before larger ones."""
+    present: Present = field(default_factory=Present)
 
     def page(self, link: str | None = None, since: str | None = None, *, filled: bool = False) -> Listed[Answer]:
         """Fetch one page; an empty one, and a full one without a Link, are not believed before they are confirmed.
@@ -68,15 +75,27 @@ class Listing:
         else:
             self._explain_empty(address, since, followed=link is not None, filled=filled)
         onward = answer.link("next")
-        if onward is None and (len(answer.data) >= _size(address) or self._may_be_cut(address)):
+        short = len(answer.data) < _size(address)
+        cut = False
+        if onward is None and (not short or self._may_be_cut(address)):
             onward = self._behind(address, answer)
+            cut = short and onward is not None
         if onward is not None:
             self._check_onward(address, onward)
             onward = self._overlap(address, onward) or onward
-        dated = [o for o in answer.data if isinstance(o, dict) and o.get(self.time_key)]
-        keys = [str(o.get("id")) for o in dated]
         earlier = _numbered(address, -1) if self.overlapping and _page(address) > 1 else None
-        return Listed([str(o[self.time_key]) for o in dated], onward, answer, keys, earlier=earlier)
+        return self._listed(answer, onward, earlier, since=since, cut=cut)
+
+    def _listed(
+        self, answer: Answer, onward: str | None, earlier: str | None, *, since: str | None, cut: bool
+    ) -> Listed[Answer]:
+        """A page as the walks see it: records with a time, and with a number where the list goes by it."""
+        numbered = self.swept and self.time_key == "created_at"
+        dated = [o for o in answer.data if isinstance(o, dict) and o.get(self.time_key)]
+        dated = [o for o in dated if not numbered or type(o.get("id")) is int]
+        updated = self.present.bounded([str(o[self.time_key]) for o in dated], answer.headers.get("date"), since)
+        keys, ids = [str(o.get("id")) for o in dated], [o["id"] for o in dated] if numbered else []
+        return Listed(updated, onward, answer, keys, earlier=earlier, ids=ids, cut=cut)
 
     def overlaps(self, link: str) -> bool:
         """Whether the page behind a link begins with a record of the page before it."""
@@ -155,11 +174,11 @@ class Listing:
                 "The cursor is kept: run the same command again later"
             )
 
-    # -- a page without a Link, which is full, or one of many --------------------------------------------------
+    # -- a page without a Link, which is full, or may be cut --------------------------------------------------
 
     def _may_be_cut(self, address: str) -> bool:
-        """Whether a short page is asked about, too: one behind others of a list whose records no later run asks for."""
-        return self.overlapping and _page(address) > 1 and _counted(address)
+        """Whether a short page is asked about, too: one behind others, or of a list that no later run asks again."""
+        return self.overlapping and (self.swept or _page(address) > 1) and _counted(address)
 
     def _behind(self, address: str, answer: Answer) -> str | None:
         """Address of the page behind a full one without a Link; ``None`` where there is none."""
@@ -204,6 +223,9 @@ class Listing:
                 raise LinkExpiredError(f"{self.path}: a link leads to an empty page")
             if any(self._ask(earlier).link("next") is not None for _ in range(PROBES)):
                 raise self._short("in an empty page to which the page before it leads", None)
+        elif self.witness is not None:
+            if not self._nothing_since(since) and (filled or self.witness()):
+                raise self._short("in an empty page", None)
         elif filled and not self._nothing_since(since):
             count = self.count(f"updated:>={since}" if since else "")
             if count != 0:
@@ -218,7 +240,7 @@ class Listing:
             return False
         newest = self._ask(self._address(sort="updated", direction="desc", per_page=1)).data
         if not newest:
-            return not self.search
+            return not (self.witness() if self.witness else self.search)
         return whole_second(str(newest[0].get(self.time_key))) < since
 
     def _short(self, how: str, count: int | None) -> ShortListingError:

@@ -13,7 +13,7 @@ from torch_embers.mine.github.cursor import whole_second
 from torch_embers.store.records import Batch, SyncState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.mine.github.client import GitHubClient
     from torch_embers.mine.github.cursor import Listed
@@ -62,6 +62,24 @@ class LiveSource(ABC):
         """The repository's present name (after renames), once known."""
         return self.full_name or self.scope.repo
 
+    def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
+        """Yield one batch per page.
+
+        Raises:
+            UnknownRepositoryError: the repository is not there, or not any more.
+        """
+        if not self.full_name:
+            self.resolve()
+        try:
+            yield from self._batches(state)
+        except NotFoundError as error:
+            self.confirm(error)
+            raise
+
+    @abstractmethod
+    def _batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
+        """The batches of a repository whose name is known."""
+
     @abstractmethod
     def _look_up(self) -> tuple[str, Totals]:
         """Ask for the repository: its full name and, where the answer has them, its totals."""
@@ -73,6 +91,21 @@ class LiveSource(ABC):
             raise UnknownRepositoryError(
                 f"{self.client.api_url} has no repository {self.scope.repo!r}, or the token cannot see it: check --repo"
             ) from error
+
+    def confirm(self, missing: Exception) -> None:
+        """Tell a repository that is gone from something in it that is not there.
+
+        Raises:
+            UnknownRepositoryError: it was there when this run began and is not found now.
+        """
+        try:
+            self._repository()
+        except UnknownRepositoryError:
+            raise UnknownRepositoryError(
+                f"{self.repo} was there when this run began and is not found now: it was deleted or made private, or "
+                "the token lost its access. What was read is kept, and nothing was marked as deleted. "
+                "Look at it in a browser; where it is there, run the same command again"
+            ) from missing
 
     def resolve(self) -> None:
         """Ask for the repository itself: follows a rename and fails early on an unknown one.

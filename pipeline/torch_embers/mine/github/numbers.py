@@ -74,7 +74,11 @@ class NumbersSource:
         return (done, began) if young else (0, now)
 
     def fetch(self, number: int) -> list[Page]:
-        """The pages of one item, or a tombstone."""
+        """The pages of one item, or a tombstone.
+
+        Raises:
+            UnknownRepositoryError: it is the repository that is gone.
+        """
         try:
             if isinstance(self.inner, GraphqlSource):
                 with suppress(NotFoundError):
@@ -86,7 +90,12 @@ class NumbersSource:
                 self.inner.resolve()  # the repository was renamed meanwhile
                 return self.fetch(number)
             return [self._gone(number, identity.named(self.inner.client, moved.location))]
-        except (NotFoundError, GoneError):
+        except NotFoundError as error:
+            self.inner.confirm(error)
+            return [self._gone(number, None)]
+        except GoneError as error:
+            if "disabled" in str(error).lower():  # GitHub says so of each number where a repository has no issues
+                raise
             return [self._gone(number, None)]
 
     def _by_rest(self, source: LiveSource, number: int) -> list[Page]:

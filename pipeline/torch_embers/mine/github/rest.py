@@ -20,15 +20,15 @@ from torch_embers.mine.github.cursor import (
     keyset,
     load_forward,
     load_sweep,
-    sweep,
 )
 from torch_embers.mine.github.listing import Listing
 from torch_embers.mine.github.live import LiveSource, Totals, finish, until_passed
+from torch_embers.mine.github.sweep import sweep
 from torch_embers.mine.pages import make_page
-from torch_embers.mine.records.rest_records import number_of, whole
+from torch_embers.mine.records.rest_records import login, number_of, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from torch_embers.store.records import Batch, Page
 
@@ -57,10 +57,7 @@ class RestSource(LiveSource):
         self.repo_id = whole(answer.get("id")) if isinstance(answer, dict) else None
         return str((answer.get("full_name") if isinstance(answer, dict) else None) or self.scope.repo), Totals()
 
-    def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
-        """Yield one batch per page."""
-        if not self.full_name:
-            self.resolve()
+    def _batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
         if self.client.authenticated or self.scope.since or self.scope.until:
             yield from self._items_forward(state)
         else:
@@ -115,9 +112,7 @@ class RestSource(LiveSource):
 
         for listed, cursor in keyset(fetch, first):
             known = known or bool(listed.updated)
-            self._has_comments = self._has_comments or any(
-                bool(o.get("comments")) for o in listed.payload.data if isinstance(o, dict)
-            )
+            self._has_comments = self._has_comments or _any_commented(listed)
             yield self._batch("rest.items", listed, stream, dump(cursor), self._parts(listed))
             if until_passed(listed, self.scope.until):
                 return
@@ -125,7 +120,7 @@ class RestSource(LiveSource):
     def _items_newest_first(self, state: Mapping[str, str]) -> Iterator[Batch]:
         stream = self.scope.stream("items_newest_first")
         saved = load_sweep(state.get(stream))
-        listing = replace(self._items_listing(direction="desc"), overlapping=True)
+        listing = replace(self._items_listing(direction="desc"), overlapping=True, swept=True)
 
         def fetch(link: str | None) -> Listed[Answer]:
             return listing.page(link, filled=saved.high is not None)
@@ -144,11 +139,12 @@ class RestSource(LiveSource):
         stream = self.scope.stream(name)
         saved = load_forward(state.get(stream))
         listing = self._listing(path, sort="updated", direction="asc")
+        if name == "comments":
+            listing = replace(listing, witness=self._commented)
 
         def fetch(since: str | None, link: str | None) -> Listed[Answer]:
-            return listing.page(link, since, filled=filled)
+            return listing.page(link, since, filled=saved.at is not None)
 
-        filled = saved.at is not None or (name == "comments" and self._has_comments)
         read = saved.at is not None
         try:
             for listed, cursor in keyset(fetch, saved if saved.at else Forward(self.scope.since)):
@@ -156,6 +152,13 @@ class RestSource(LiveSource):
                 read = True
         except NotFoundError as error:
             self._without(listing, name.replace("_", " "), error, read=read)
+
+    def _commented(self) -> bool:
+        """Whether an item has comments: one that this run listed, or else the one that has the most."""
+        if not self._has_comments:
+            most = self._listing("issues", state="all", sort="comments", direction="desc").page()
+            self._has_comments = _any_commented(most)
+        return self._has_comments
 
     def _events(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Repository-wide events, down to the lower bound of the run; GitHub limits how far they go."""
@@ -195,7 +198,7 @@ class RestSource(LiveSource):
         stream = self.scope.stream(name)
         known = load_sweep(state.get(stream))
         cursor = saved = known if known.high else Sweep(high=self.scope.since)
-        listing = replace(listing, overlapping=True)
+        listing = replace(listing, overlapping=True, swept=True)
 
         def fetch(link: str | None) -> Listed[Answer]:
             return listing.page(link, filled=known.high is not None)
@@ -211,12 +214,14 @@ class RestSource(LiveSource):
         """Note that a server does not have a listing.
 
         Raises:
-            SourceError: it had it before.
+            UnknownRepositoryError: the repository is gone.
+            SourceError: the server had the listing before.
         """
+        self.confirm(error)
         if read:
             raise SourceError(
-                f"{listing.path} was there and is not found now: GitHub fails, or the repository was deleted or made "
-                "private. The cursor is kept: run the same command again later"
+                f"{listing.path} was there and is not found now, though the repository is: GitHub fails. "
+                "The cursor is kept: run the same command again later"
             ) from error
         self.notes.append(f"this server has no repository-wide list of {what}: none were read")
 
@@ -255,9 +260,15 @@ class RestSource(LiveSource):
             try:
                 pages += timeline(self, number)
             except (NotFoundError, GoneError, MovedError) as error:
+                if isinstance(error, NotFoundError):
+                    self.confirm(error)
                 self._without_parts.append(number)
                 _LOG.info("no comments and events of #%d: %s", number, error)
         return pages
+
+
+def _any_commented(listed: Listed[Answer]) -> bool:
+    return any(bool(o.get("comments")) for o in listed.payload.data if isinstance(o, dict))
 
 
 def timeline(source: LiveSource, number: int) -> list[Page]:
@@ -284,22 +295,36 @@ def _joined(listing: Listing) -> list[Answer] | None:
     """All pages of a listing, oldest record first; ``None`` where two of them leave a gap."""
     listed = listing.page()
     answers = [listed.payload]
+    read = [_mark(record) for record in listed.payload.data]
     trail = Trail()
     while (link := listed.next) is not None:
-        last = _mark(answers[-1].data[-1]) if listing.overlaps(link) else None
         listed = listing.page(trail.follow(link))
-        answers.append(listed.payload)
-        if last is not None and last not in map(_mark, listed.payload.data):
+        marks = [_mark(record) for record in listed.payload.data]
+        shared = _overlap(read, marks)
+        if listing.overlaps(link) and not shared:
             return None
+        answers.append(listed.payload)
+        read += marks[shared:]
     return answers
 
 
-def _mark(record: object) -> tuple[object, ...]:
-    """What tells a record of a timeline from others; not all kinds have an id."""
+def _overlap(read: Sequence[object], marks: Sequence[object]) -> int:
+    """How many records a page begins with that were the last ones read; 0 where it does not begin so."""
+    sizes = range(min(len(read), len(marks)), 0, -1)
+    return next((size for size in sizes if read[-size:] == marks[:size]), 0)
+
+
+def _mark(record: object) -> object:
+    """What tells a record of a timeline from others: its id; references have none, so of these who refers and when."""
     if not isinstance(record, dict):
-        return (repr(record),)
-    names = ("node_id", "id", "sha", "created_at")
-    return record.get("event"), next((record[name] for name in names if record.get(name)), None)
+        return repr(record)
+    named = next((record[name] for name in ("node_id", "id", "sha") if record.get(name)), None)
+    if named is not None:
+        return record.get("event"), named
+    source = record.get("source")
+    issue = source.get("issue") if isinstance(source, dict) else None
+    place = [issue.get(name) for name in ("id", "url", "number")] if isinstance(issue, dict) else repr(source)
+    return record.get("event"), record.get("created_at"), login(record.get("actor")), str(place)
 
 
 def _expiring(fetch: Callable[[str | None], Listed[Answer]]) -> Callable[[str | None], Listed[Answer]]:
