@@ -260,7 +260,9 @@ def test_a_commit_says_nothing_but_landed_of_its_own_pull_request(tmp_path: Path
     assert [row[:3] for row in linked(tmp_path / "e.duckdb", closing)] == [("lands", "title-number", 51003)]
 
 
-@pytest.mark.parametrize("later", [{"line": "foreign"}, {"pull_number": 51003}, {"committed_at": "2020-01-01T00:00:00Z"}])
+@pytest.mark.parametrize(
+    "later", [{"line": "foreign"}, {"pull_number": 51003}, {"committed_at": "2020-01-01T00:00:00Z"}]
+)
 def test_a_commit_whose_place_is_another_one_now_is_linked_anew(tmp_path: Path, later: dict[str, Any]) -> None:
     known = revert("Add flip (#51003)", "Fixes #51000", line="main")
     fresh = linked(tmp_path / "fresh.duckdb", replace(known, **later))

@@ -1,10 +1,11 @@
 """Rows of a source that is read from its beginning, because it understands what it read before otherwise now.
 
-A clone whose checked-out branch changes is such a source: a commit that seemed to stand on the main line, and so to have
-landed a pull request, stands in a merged branch now. Its old rows would stay beside the new ones. Raw pages stay; a
-replay meets the same note at the same place.
+A clone whose checked-out branch changes is such a source: a commit that seemed to stand on the main line, and so to
+have landed a pull request, stands in a merged branch now. Its old rows would stay beside the new ones. Raw pages stay;
+a replay meets the same note at the same place.
 
-What git alone knew of an item goes with its row. Where a tracker's row took the merge from the commit, it gives it back.
+What git alone knew of an item goes with its row. Where a tracker's row took the merge from the commit, it gives that
+back.
 """
 
 from __future__ import annotations

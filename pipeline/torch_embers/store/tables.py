@@ -51,7 +51,7 @@ TABLES = {
     for name in get_type_hints(Batch)
     if name not in ("pages", "readings", "outdated")
 }
-"""Table of each attribute of ``Batch``; pages become rows in ``pages_to_arrow``, readings and outdated pages become none."""
+"""Table of each attribute of ``Batch``; pages become rows in ``pages_to_arrow``, readings and outdated none."""
 DERIVED_TABLES = tuple(table for table in TABLES.values() if table != "sync_state")
 """Tables that a replay empties and rebuilds from the raw pages."""
 

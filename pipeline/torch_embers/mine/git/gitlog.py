@@ -3,9 +3,9 @@
 It costs no API request and gives what is slow to get by the API: which pull request became which commit, and which
 files it changed. Messages are kept whole; the links in them are read later by ``link/``.
 
-Whether a commit landed anything depends on its place: on the main line or in a branch that was merged. When the place of
-a commit that was read is another one now (another branch was checked out), the clone is read from its beginning, and
-what came from it before goes.
+Whether a commit landed anything depends on its place: on the main line or in a branch that was merged. When the place
+of a commit that was read is another one now (another branch was checked out), the clone is read from its beginning,
+and what came from it before goes.
 
 Commits come oldest first, so that what was read is always closed under "parent of": the few commits nobody
 read builds upon (the heads) then describe it exactly, and an interrupted run goes on from any page.
@@ -176,7 +176,7 @@ class GitSource:
 
     def _known_heads(self, clone: Clone, saved: Mapping[str, Any]) -> set[str]:
         """Return the heads of the last run, or nothing when they do not hold any more."""
-        heads = saved.get("heads")
+        heads = saved.get("heads") or []
         return set(heads) if _are_commits(clone, heads) else set()
 
     def _log_cursor(self, heads: Iterable[str], seen: _Seen) -> SyncState:
@@ -269,8 +269,8 @@ def _tips(clone: Clone) -> list[str]:
 
 def _seen_before(saved: Mapping[str, Any]) -> _Seen:
     """From where an earlier run read; no tips where a cursor of an older release does not say."""
-    tips = saved.get("tips")
-    return _Seen(saved.get("head"), tips if isinstance(tips, list) else [])
+    tips, head = saved.get("tips"), saved.get("head")
+    return _Seen(head if isinstance(head, str) else None, tips if isinstance(tips, list) else [])
 
 
 def _are_commits(clone: Clone, shas: object) -> bool:
