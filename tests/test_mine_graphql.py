@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from servers import stand_ins
 from support import graphql, rows, snapshot
 from torch_embers import resources
-from torch_embers.errors import RateLimitError, UnknownRepositoryError
+from torch_embers.errors import RateLimitError, ShortListingError, UnknownRepositoryError
 from torch_embers.mine import runner
 from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.mine.records import graphql_records
@@ -68,6 +69,23 @@ def test_items_come_with_everything_that_belongs_to_them(server: stand_ins.Graph
     assert files == {n: len(i["files"]) for n, i in wanted.items() if i.get("files")}
     assert max(comments.values()) > 50, "the data must make a second page of comments necessary"
     assert max(files.values()) > 100, "the data must make a second page of files necessary"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bound", ["labels", "state", "since"])
+def test_a_narrowed_mine_that_lacks_issues_is_noticed_by_the_count(
+    server: stand_ins.GraphQLStandIn, database: Path, bound: str
+) -> None:
+    issues = dataset_items(server, "issue").values()
+    common, _ = Counter(label for issue in issues for label in issue["labels"]).most_common(1)[0]
+    half = sorted(issue["updatedAt"] for issue in issues)[len(issues) // 2]
+    scope: dict[str, Any] = {bound: {"labels": (common,), "state": "open", "since": half}[bound]}
+    runner.mine(Store(database), graphql(server.url, REPO, **scope), link=False)
+    with Store(database).writer("test") as writer, writer.transaction() as connection:
+        oldest = "SELECT number FROM items WHERE kind = 'issue' ORDER BY updated_at LIMIT 5"
+        connection.execute(f"DELETE FROM items WHERE number IN ({oldest})")
+    with pytest.raises(ShortListingError, match="issues missing"):
+        runner.mine(Store(database), graphql(server.url, REPO, **scope), link=False, sleep=lambda _: None)
 
 
 def test_requests_and_points_stay_near_the_computed_cost(server: stand_ins.GraphQLStandIn, database: Path) -> None:

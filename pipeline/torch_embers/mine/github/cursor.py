@@ -8,10 +8,10 @@ Two walks, because GitHub offers two kinds of listings:
             item too late. Only inside one second, where the bound cannot move, the listing's own links are followed,
             and followed again until two walks agree: then nothing moved during the first.
 ``sweep``   newest change first (``sweep.py``), without a bound: new changes push items down, so following links can
-            repeat an item but never skip one. What is new since the last sweep is read down to its newest item; the rest of
-            an unfinished first sweep goes on from its saved link. An item that leaves the list (deleted, closed
-            under a filter) moves everything behind it up. So each page by number begins with the last record of the
-            page before it, and a page that does not join is given up for the one before it.
+            repeat an item but never skip one. What is new since the last sweep is read down to its newest item; the
+            rest of an unfinished first sweep goes on from its saved link. An item that leaves the list (deleted,
+            closed under a filter) moves everything behind it up. So each page by number begins with the last record
+            of the page before it, and a page that does not join is given up for the one before it.
 
 Cursors are times as ISO 8601 text in UTC, which sort as text.
 """
