@@ -310,6 +310,7 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
         ("2.10.0", "consequence", "crash", FIXED, 1, 2),  # 50, not 100
         ("2.10.0", "consequence", "crash", OTHERWISE, 0, 1),  # 10
         ("2.10.0", "consequence", SILENT, FIXED, 0, 1),  # 40
+        ("2.10.0", "disposition", "unknown", OTHERWISE, 0, 1),  # 10
         ("2.10.0", "memory_type", NC, FIXED, 0, 1),  # 40
         ("2.10.0", "memory_type", NC, OTHERWISE, 0, 1),  # 10
         ("2.10.0", "memory_type", SF, FIXED, 1, 2),  # 50, not 100

@@ -1,6 +1,7 @@
 -- Of the issues with a case, how many occur on the newest release that it ran on, by class and by what the tracker decided? `n` counts
 -- the issues of that group that could be tested there. Closed as fixed: the thread shows a fix. Of these and of open issues only a case with
 -- the report's own input decides, with a control, and the issue is left out where it did not. A pull request is no bug and is left out.
+-- The rows of the scheme `disposition` split those that were closed otherwise.
 WITH newest AS (
     FROM study_verdicts QUALIFY place = max(place) OVER ()
 ), tested AS (
@@ -11,8 +12,11 @@ WITH newest AS (
     FROM newest v
     JOIN study_closings k USING (repo, number)
     JOIN (SELECT repo, number, scheme, value FROM study_labels WHERE scheme IN ('bug_type', 'memory_type', 'consequence')
-          UNION ALL SELECT repo, number, 'all', 'all' FROM newest) c USING (repo, number)
+          UNION ALL SELECT repo, number, 'all', 'all' FROM newest
+          UNION ALL SELECT repo, number, 'disposition', CASE disposition WHEN 'fixed' THEN 'fixed, case of another input' ELSE disposition END
+          FROM item_dispositions) c USING (repo, number)
     WHERE k.closing IS NOT NULL
 )
 SELECT version AS release, scheme, class, closing AS state, count(*) FILTER (WHERE occurs) AS k, count(*) AS n
-FROM tested WHERE occurs IS NOT NULL GROUP BY ALL ORDER BY scheme, class, state;
+FROM tested WHERE occurs IS NOT NULL AND (scheme <> 'disposition' OR closing = 'closed otherwise')
+GROUP BY ALL ORDER BY scheme, class, state;
