@@ -88,7 +88,7 @@ def test_an_error_that_lacks_words_and_an_error_in_a_wish_are_meant() -> None:
         "the title complains of the words of an error"
     )
     for title in ("[feature request] flip of a view", "Support flip of views", "[debatable] flip of a view"):
-        assert doubt(title, SCRIPT + ERROR) == "the title makes a wish: the error that is shown may be meant"
+        assert doubt(title, SCRIPT + ERROR) == "the title asks for a feature: the error that is shown may be meant"
 
 
 def test_an_error_in_a_report_about_a_hang_may_be_that_of_an_interruption() -> None:

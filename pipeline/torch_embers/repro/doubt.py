@@ -95,8 +95,8 @@ def _of_title(claim: Claim) -> str:
     is_failure = bool(own.about_failure.search(title))
     if own.asks_for_error.search(title):
         return "the title asks for an error: the one that is shown may be right"
-    if own.about_wish.search(title):
-        return "the title makes a wish: the error that is shown may be meant"
+    if own.about_feature.search(title):
+        return "the title asks for a feature: the error that is shown may be meant"
     if own.about_message.search(title):
         return "the title complains of the words of an error"
     named = _CLASS.findall(title)

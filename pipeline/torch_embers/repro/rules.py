@@ -227,7 +227,7 @@ class _Values(Explained):
 
 class _Review(Explained):
     asks_for_error: Pattern
-    about_wish: Pattern
+    about_feature: Pattern
     about_message: Pattern
     about_cost: Pattern
     about_value: Pattern
