@@ -2,7 +2,8 @@
 
 A call that must not be made is rightly refused by an exception of the expected type with the expected words. Any other
 exception (no memory, a missing interface, an internal error) says nothing, and the case is to end with 125. The rule is
-read from the syntax tree, no case is run: every handler either looks at the message, raises again, or ends with 125.
+read from the syntax tree, no case is run: every way through a handler asks for the words, raises again, or ends with
+125. `contextlib.suppress` and `raises(...)` without words are handlers like others.
 """
 
 from __future__ import annotations
@@ -12,20 +13,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
+from torch_embers.repro.checks.flow import asks_anywhere, lets_through
+from torch_embers.repro.checks.words import Words
+from torch_embers.repro.names import last_name
 from torch_embers.toml_models import Entry, load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from torch_embers.repro.case import Case
 
 FILE = "refusals.toml"
 HELPER = "is_refusal"
 """Function of a case that tells the due refusal from other exceptions, by type and words."""
-_SKIP = 125
 _ABSENT = ("ImportError", "ModuleNotFoundError")
 """A release without the module: that refuses no call."""
-_ANY = ("", "Exception", "BaseException")
+_RAISES = ("raises", "assertRaises")
+"""Contexts that expect an exception and swallow it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,7 +38,8 @@ class Handler:
 
     Attributes:
         line: of the file, from 1.
-        caught: what stands behind ``except``; empty where nothing does.
+        caught: what stands behind ``except``, or in the brackets of ``suppress`` and ``raises``; empty where nothing
+            does.
     """
 
     case: str
@@ -58,6 +63,8 @@ class Exemption(Entry):
 
 
 class _File(Entry):
+    telling: frozenset[str]
+    telling_reason: str
     exception: tuple[Exemption, ...]
 
 
@@ -73,16 +80,19 @@ def exemptions() -> tuple[Exemption, ...]:
 def unnamed(case: Case) -> list[Handler]:
     """Handlers of a case that take exceptions whose message they do not look at, in the order of their lines."""
     tree = ast.parse(case.code)
-    helpers = {
-        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _names_type_and_words(node)
-    }
-    handlers = sorted((h for h in ast.walk(tree) if isinstance(h, ast.ExceptHandler)), key=lambda h: h.lineno)
+    telling = load(_File, FILE).telling
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    helpers = frozenset(node.name for node in functions if _names_type_and_words(node))
     found = []
-    for handler in handlers:
-        caught = ast.unparse(handler.type) if handler.type else ""
-        if not (caught in _ABSENT or _looks_at_message(handler, helpers) or _decides_nothing(handler, caught)):
-            found.append(Handler(case.name, handler.lineno, caught))
-    return found
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ExceptHandler):
+            caught = ast.unparse(node.type) if node.type else ""
+            words = Words({node.name} if node.name else set(), helpers, telling)
+            if caught not in _ABSENT and lets_through(node.body, words):
+                found.append(Handler(case.name, node.lineno, caught))
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            found += [Handler(case.name, node.lineno, caught) for caught in _contexts(node, tree, helpers)]
+    return sorted(found, key=lambda handler: handler.line)
 
 
 def check(cases: Iterable[Case]) -> list[Handler]:
@@ -98,46 +108,23 @@ def check(cases: Iterable[Case]) -> list[Handler]:
     return [handler for handler in found if (handler.case, handler.caught) not in allowed]
 
 
-def _looks_at_message(handler: ast.ExceptHandler, helpers: set[str]) -> bool:
-    """Whether a test in the handler asks for words of the exception's message."""
-    tests = [node.test for node in ast.walk(handler) if isinstance(node, ast.If | ast.IfExp)]
-    return any(_asks(node, handler.name, helpers) for test in tests for node in ast.walk(test))
-
-
-def _asks(node: ast.AST, name: str | None, helpers: set[str]) -> bool:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return node.func.id in helpers
-    return isinstance(node, ast.Compare) and any(_is_message(part, name) for part in node.comparators)
-
-
-def _is_message(node: ast.AST, name: str | None) -> bool:
-    """``str(error)``, where ``error`` is this name; any name where none is given."""
-    return (
-        isinstance(node, ast.Call)
-        and ast.unparse(node.func) == "str"
-        and len(node.args) == 1
-        and isinstance(node.args[0], ast.Name)
-        and node.args[0].id in (name or node.args[0].id,)
-    )
+def _contexts(context: ast.With | ast.AsyncWith, tree: ast.Module, helpers: frozenset[str]) -> Iterator[str]:
+    """What contexts swallow without a look at the words: those of `suppress`, and of `raises` without words."""
+    for item in context.items:
+        call = item.context_expr
+        if not isinstance(call, ast.Call):
+            continue
+        caught = ", ".join(ast.unparse(argument) for argument in call.args)
+        swallows = last_name(call) == "suppress" and any(ast.unparse(argument) not in _ABSENT for argument in call.args)
+        if last_name(call) in _RAISES and not any(key.arg == "match" for key in call.keywords):
+            bound = {item.optional_vars.id} if isinstance(item.optional_vars, ast.Name) else set()
+            swallows = not asks_anywhere(tree, Words(bound, helpers))
+        if swallows:
+            yield caught
 
 
 def _names_type_and_words(function: ast.FunctionDef) -> bool:
     """Whether a function asks for the type of an exception and for words of its message."""
-    calls = {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
-    compared = (part for node in ast.walk(function) if isinstance(node, ast.Compare) for part in node.comparators)
-    return "isinstance" in calls and any(_is_message(part, None) for part in compared)
-
-
-def _decides_nothing(handler: ast.ExceptHandler, caught: str) -> bool:
-    """Whether it ends with 125, or raises again whatever comes."""
-    if any(_gives(node, _SKIP) for node in handler.body):
-        return True
-    return caught not in _ANY and isinstance(handler.body[-1], ast.Raise) and len(handler.body) == 1
-
-
-def _gives(node: ast.stmt, code: int) -> bool:
-    """Whether a statement returns, or puts into names, a pair that begins with an exit code."""
-    value = node.value if isinstance(node, ast.Return | ast.Assign) else None
-    if not isinstance(value, ast.Tuple) or not value.elts:
-        return False
-    return isinstance(value.elts[0], ast.Constant) and value.elts[0].value == code
+    calls = {last_name(node) for node in ast.walk(function) if isinstance(node, ast.Call)}
+    words = Words({argument.arg for argument in function.args.args})
+    return bool(calls & {"isinstance", "type"}) and asks_anywhere(function, words)
