@@ -115,6 +115,58 @@ GOOD = {
             KEPT.append(tensor)
         return int(sys.getrefcount(tensor) > 2), "seen"
         """,
+    "the call under test arranges": """
+        got = torch.ones(2, 3).t().contiguous()
+        if PLANT:
+            got = got + 1
+        return int(not torch.equal(got, torch.ones(3, 2)) or (got - 1).abs().max() > 0), "seen"
+        """,
+    "a match": """
+        got = torch.sort(torch.ones(3))
+        match got:
+            case [values, *others]:
+                if PLANT:
+                    values = values + 1
+                return int(values[0] != 1), "seen %s" % others
+        """,
+    "a group of exceptions": """
+        try:
+            got = torch.sort(torch.ones(3))
+        except* RuntimeError as group:
+            if not PLANT:
+                return 0, "refused"
+            got = [0]
+        return int(got[0] != 1), "seen"
+        """,
+    "a group of exceptions, and the child dies": """
+        def invalid():
+            try:
+                torch.sort(torch.ones(3))
+            except* RuntimeError:
+                pass
+            finally:
+                if PLANT:
+                    os.abort()
+
+        return int(os.WIFSIGNALED(in_child(invalid))), "seen"
+        """,
+    "a loop and a context that wait": """
+        async def run():
+            async for row in torch.stream():
+                if PLANT:
+                    row = row + 1
+                async with torch.opened(row) as got:
+                    if PLANT:
+                        got = got + 1
+                    print(got)
+
+        return int(run()), "seen"
+        """,
+    "a name bound in the condition": """
+        if (got := torch.sort(torch.ones(3))) is not None and PLANT:
+            got = got + 1
+        return int(got != 1), "seen"
+        """,
     "a choice between what was observed": """
         got = torch.sort(torch.ones(3))
         shown = got * 2 if PLANT else got
@@ -217,6 +269,87 @@ BAD = {
         return int(got[-1] != 3), "seen"
         """,
         "the fault changes rows, which no call before it gave or wrote to",
+    ),
+    "the arranged input is spoiled": (
+        """
+        rows = torch.arange(6.0).reshape(2, 3).t()
+        if PLANT:
+            rows[0] = 99
+        got = torch.cumsum(rows, 0)
+        return int(got[-1] != 3), "seen"
+        """,
+        "the fault changes an input of `torch.cumsum` (line 18)",
+    ),
+    "the operand is spoiled": (
+        """
+        rows = torch.ones(3).requires_grad_()
+        if PLANT:
+            rows = torch.zeros(3)
+        got = rows**2
+        return int(got[0] != 1), "seen"
+        """,
+        "the fault changes an input of `rows ** 2` (line 18)",
+    ),
+    "the module under test is replaced": (
+        """
+        net = torch.nn.Linear(2, 2)
+        if PLANT:
+            net = torch.nn.Identity()
+        got = torch.compile(net)(torch.ones(1, 2))
+        return int(got.sum() == 2), "seen"
+        """,
+        "the fault changes an input of `torch.compile(net)`",
+    ),
+    "the call is replaced": (
+        """
+        operator = torch.compile(torch.sort)
+        if PLANT:
+            operator = len
+        got = operator(torch.ones(3))
+        return int(got[0] != 1), "seen"
+        """,
+        "the fault replaces `operator`, which is called after it",
+    ),
+    "torch is patched": (
+        """
+        torch.use_deterministic_algorithms(True)
+        if PLANT:
+            torch.cumsum = len
+        got = torch.cumsum(torch.ones(3), 0)
+        return int(got[-1] != 3), "seen"
+        """,
+        "the fault replaces a part of torch",
+    ),
+    "the loop is emptied": (
+        """
+        count = torch.get_num_threads()
+        if PLANT:
+            count = 0
+        for _ in range(count):
+            torch.poisson(torch.ones(3))
+        return int(count == 0), "seen"
+        """,
+        "the fault changes count, which no call before it gave",
+    ),
+    "the operator is chosen": (
+        """
+        rows = torch.arange(3).to(torch.int8)
+        got = rows if PLANT else rows // -1
+        return int(got[1] != -1), "seen"
+        """,
+        "`rows // -1` runs only without the fault",
+    ),
+    "the exception comes before the operator": (
+        """
+        def run():
+            rows = torch.arange(3).to(torch.int8)
+            if PLANT:
+                raise RuntimeError("injected")
+            return rows // -1
+
+        return int(in_child(run) != 0), "seen"
+        """,
+        "leaves before `rows // -1` (line 19)",
     ),
     "the verdict is stated": (
         """
@@ -355,6 +488,9 @@ def test_a_case_without_a_fault_and_one_that_is_nested_deeply() -> None:
     deep = "got" + ".add(1)" * 900
     body = f"got = torch.sort(torch.ones(3))\nif PLANT:\n    got = {deep}\nreturn int({deep} != 1), 'seen'"
     assert found(body) == []
+    for unreadable in ("+".join(["got"] * 3000), "PLAN = 'EMBERS_PLANT = %s'" % ("-" * 60_000)):
+        (breach,) = breaches(HEAD + "    " + unreadable)
+        assert "nested too deeply" in breach.text or "a text with EMBERS_PLANT that is no program" in breach.text
 
 
 def test_every_shipped_case_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import case as cases
-from torch_embers.repro.checks.injected_faults import RULES, Breach, breaches, exemptions
+from torch_embers.repro.checks.fault_words import RULES, exemptions
+from torch_embers.repro.checks.injected_faults import Breach, breaches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

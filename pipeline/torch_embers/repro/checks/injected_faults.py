@@ -4,9 +4,10 @@ With ``EMBERS_PLANT=1`` a case must run the call under test and then spoil what 
 in its place, shows that a branch exists; it shows nothing about the check of the real result. The rule is read from the
 syntax tree, no case is run:
 
-1. what runs without the fault runs with it too: the fault chooses neither a call nor an argument;
+1. what runs without the fault runs with it too: the fault chooses neither a call nor an argument, nor an operator;
 2. a fault that leaves (exception, signal, endless wait) comes after a call, and no call stands behind it;
-3. any other fault changes a name that a call gave or wrote to, and that name is looked at afterwards;
+3. any other fault changes a name that a call gave or wrote to, and that name is looked at afterwards; an input that was
+   only arranged (transposed, converted) is no such name where a call takes it afterwards;
 4. a fault never states the verdict, never spoils the reference, and never rewrites how a child process ended.
 """
 
@@ -16,21 +17,17 @@ import ast
 import builtins
 import sys
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from pydantic import StringConstraints
-
+from torch_embers.repro.checks.fault_words import rules
 from torch_embers.repro.checks.syntax import following, in_order, loaded, shown, stored
-from torch_embers.repro.names import dotted
-from torch_embers.toml_models import Entry, Explained, load
+from torch_embers.repro.names import dotted, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 VARIABLE = "EMBERS_PLANT"
-RULES = "injected_faults.toml"
 _FIRST = "call it first, then spoil the result"
 _CHILDREN = ("os.fork", "subprocess.", "multiprocessing.")
 _EXCEPTIONS = frozenset(
@@ -55,50 +52,16 @@ class Breach:
         return f"line {self.line}: {self.text}"
 
 
-Stated = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-
-
-class _Words(Explained):
-    leaving: frozenset[str]
-    constructors: frozenset[str]
-    reporting: frozenset[str]
-    references: frozenset[str]
-
-
-class Exemption(Entry):
-    """A case that the rule refuses and that stands all the same."""
-
-    case: Stated
-    reason: Stated
-
-
-class _File(Entry):
-    words: _Words
-    exception: tuple[Exemption, ...] = ()
-
-
-@cache
-def _rules() -> _Words:
-    return load(_File, RULES).words
-
-
-def exemptions() -> dict[str, str]:
-    """The reason by case of each exception of the file.
-
-    Raises:
-        InputError: the file is missing or an entry is wrong.
-    """
-    return {entry.case: entry.reason for entry in load(_File, RULES).exception}
-
-
 def breaches(code: str) -> list[Breach]:
     """Every breach of the rule in a case, by line; programs that the case holds as text are read as well.
 
     Args:
         code: the whole file; it must be Python.
     """
-    tree = ast.parse(code)
-    found = list(_of_program(tree, 0, is_child=False))
+    try:
+        found = list(_of_program(ast.parse(code), 0, is_child=False))
+    except (RecursionError, MemoryError):
+        return [Breach(1, "an expression is nested too deeply to be read: split it")]
     if VARIABLE not in code:
         found.append(Breach(1, f"no injected fault: with {VARIABLE}=1 the case must fail"))
     return sorted(set(found))
@@ -111,10 +74,17 @@ def _of_program(tree: ast.Module, offset: int, *, is_child: bool) -> Iterator[Br
     for line, text in program.texts():
         try:
             inner = ast.parse(text)
-        except SyntaxError:
+        except (SyntaxError, RecursionError, MemoryError):
             yield Breach(line + offset, f"a text with {VARIABLE} that is no program: nobody can see its fault")
         else:
             yield from _of_program(inner, line - 1 + offset, is_child=True)
+
+
+_Binding = ast.For | ast.AsyncFor | ast.With | ast.AsyncWith | ast.Match
+"""Statements around others that bind names for them."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_TRIES = (ast.Try, ast.TryStar)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +98,7 @@ class _Path:
     """
 
     before: Sequence[ast.stmt]
-    bound: Sequence[ast.For | ast.With]
+    bound: Sequence[_Binding]
     behind: Sequence[ast.stmt]
 
 
@@ -138,12 +108,15 @@ class _Program:
     is_child: bool
     parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
     flags: set[str] = field(default_factory=set)
+    imported: set[str] = field(default_factory=set)
     plain: set[str] = field(default_factory=set)
     """Names of modules of the standard library, of exceptions, and of what `except ... as` caught."""
 
     def __post_init__(self) -> None:
         for node in ast.walk(self.tree):
             self.parents.update((child, node) for child in ast.iter_child_nodes(node))
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                self.imported.update(a.asname or a.name.partition(".")[0] for a in node.names)
             if isinstance(node, ast.Import):
                 own = (a for a in node.names if a.name.partition(".")[0] in sys.stdlib_module_names)
                 self.plain.update(a.asname or a.name.partition(".")[0] for a in own)
@@ -197,7 +170,7 @@ class _Program:
     # The four rules.
 
     def _of_branch(self, branch: ast.If, on: Sequence[ast.stmt], off: Sequence[ast.stmt]) -> Iterator[Breach]:
-        for work in islice(self._work(off), 1):
+        for work in islice(self._work(off, operators=True), 1):
             yield Breach(work.lineno, f"{shown(work)} runs only without the fault: {_FIRST}")
             return
         if any(self._leaves(statement) for statement in off):  # what follows runs with the fault alone
@@ -214,23 +187,36 @@ class _Program:
 
     def _of_leaving(self, branch: ast.If, leaving: ast.stmt) -> Iterator[Breach]:
         path = self._path(branch, leaving)
-        behind = next(self._work(path.behind), None)
+        behind = next(self._work(path.behind, operators=True), None)
         if behind is not None:
             text = f"the fault leaves before {shown(behind)} (line {behind.lineno})"
             yield Breach(leaving.lineno, f"{text}: put it behind the call, in a `finally` where the call can raise")
-        elif not any(not self._is_constructor(work) for work in self._work(path.before)):
+        elif not self._gives(path.before, arranged=True):
             yield Breach(leaving.lineno, "no call comes before the fault: it must come after the call under test")
 
     def _of_change(self, branch: ast.If, on: Sequence[ast.stmt]) -> Iterator[Breach]:
         path = self._path(branch, None)
         observed = self._observed(path)
         changed = {name for statement in on for name in stored(statement)}
+        for name in sorted(changed & self.imported):
+            yield Breach(branch.lineno, f"the fault replaces a part of {name}: spoil what the call gives back")
+            return
+        for node in self._run_after(branch):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in changed:
+                yield Breach(branch.lineno, f"the fault replaces {shown(node)}, which is called after it: {_FIRST}")
+                return
         handed = {name for s in on if isinstance(s, ast.Expr | ast.Assign | ast.AugAssign) for name in loaded(s)}
         if not changed & observed and (changed or not handed & observed):
             names = ", ".join(sorted(changed)) or "nothing"
             yield Breach(branch.lineno, f"the fault changes {names}, which no call before it gave or wrote to")
             return
-        for name in sorted(changed & _rules().references):
+        if changed and not changed & self._observed(path, arranged=False):
+            taken = self._taken_after(branch, changed)
+            if taken is not None:
+                text = f"the fault changes an input of {shown(taken)} (line {taken.lineno}): spoil what it gives back"
+                yield Breach(branch.lineno, text)
+                return
+        for name in sorted(changed & rules().references):
             yield Breach(branch.lineno, f"the fault spoils the reference ({name}): spoil the result of the call")
         for name in sorted(changed & self._ends_of_children(path)):
             text = f"the fault rewrites how a child ended ({name}): send the signal in the child, after the call"
@@ -240,7 +226,7 @@ class _Program:
 
     def _of_choice(self, choice: ast.IfExp, off: ast.expr) -> Iterator[Breach]:
         statement = self._statement(choice)
-        for work in islice(self._work([ast.Expr(off)]), 1):
+        for work in islice(self._work([ast.Expr(off)], operators=True), 1):
             yield Breach(work.lineno, f"{shown(work)} runs only without the fault: {_FIRST}")
             return
         node: ast.AST = choice
@@ -269,45 +255,56 @@ class _Program:
     def _path(self, place: ast.stmt, leaving: ast.stmt | None) -> _Path:
         before: list[ast.stmt] = []
         behind: list[ast.stmt] = []
-        bound: list[ast.For | ast.With] = []
+        bound: list[_Binding] = []
         node: ast.AST = place
         reaches = True  # whether a fault that leaves skips what follows here as well
-        while not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module):
+        while not isinstance(node, (*_FUNCTIONS, ast.Lambda, ast.Module)):
             parent = self.parents[node]
             if isinstance(node, ast.stmt):
                 block = self._block(node)
                 before = [*block[: block.index(node)], *before]
                 behind += following(block, node) if reaches else []
-                if isinstance(parent, ast.Try) and block is not parent.body:
+                if isinstance(parent, _TRIES) and block is not parent.body:
                     before = [*parent.body, *before]
-                if isinstance(parent, ast.Try) and block is parent.body:
+                if isinstance(parent, _TRIES) and block is parent.body:
                     reaches = reaches and not isinstance(leaving, ast.Raise)
                     behind += [*parent.orelse, *parent.finalbody] if reaches else []
-                if isinstance(parent, ast.For | ast.While) and isinstance(leaving, ast.Continue | ast.Break):
+                if isinstance(parent, _LOOPS) and isinstance(leaving, ast.Continue | ast.Break):
                     reaches = False
-            elif isinstance(node, ast.ExceptHandler) and isinstance(parent, ast.Try):
+            elif isinstance(node, ast.ExceptHandler) and isinstance(parent, _TRIES):
                 before = [*parent.body, *before]
-            if isinstance(parent, ast.For | ast.With):
+            if isinstance(parent, _Binding):
                 bound.append(parent)
             node = parent
+        if isinstance(place, ast.If):
+            before.append(ast.Expr(place.test))
         return _Path(before, bound, behind)
 
-    def _read_after(self, branch: ast.stmt) -> set[str]:
-        """Names that are looked at behind a branch, or anywhere in a loop around it, in this function or around it."""
-        loops = [node for node in self._above(branch) if isinstance(node, ast.For | ast.While)]
+    def _run_after(self, branch: ast.stmt) -> Iterator[ast.expr]:
+        """Expressions behind a branch, or anywhere in a loop around it, in this function or around it."""
         inside = set(ast.walk(branch))
-        again = {node for loop in loops for node in ast.walk(loop)} - inside
-        functions = [node for node in self._above(branch) if isinstance(node, ast.FunctionDef | ast.Module)]
+        again = {node for loop in self._above(branch) if isinstance(loop, _LOOPS) for node in ast.walk(loop)} - inside
         end = branch.end_lineno or branch.lineno
-        return {
-            node.id
-            for function in functions
-            for node in ast.walk(function)
-            if isinstance(node, ast.Name)
-            and isinstance(node.ctx, ast.Load)
-            and node not in inside
-            and (node.lineno > end or node in again)
-        }
+        for function in self._above(branch):
+            if isinstance(function, (*_FUNCTIONS, ast.Module)):
+                for node in ast.walk(function):
+                    if isinstance(node, ast.expr) and node not in inside and (node.lineno > end or node in again):
+                        yield node
+
+    def _read_after(self, branch: ast.stmt) -> set[str]:
+        """Names that are looked at after a branch."""
+        names = (node for node in self._run_after(branch) if isinstance(node, ast.Name))
+        return {node.id for node in names if isinstance(node.ctx, ast.Load)}
+
+    def _taken_after(self, branch: ast.stmt, names: set[str]) -> ast.expr | None:
+        """A call or an operator after a branch that takes one of the names, and does more than compare."""
+        for node in self._run_after(branch):
+            is_operator = self._is_arithmetic(node) and not isinstance(getattr(node, "op", None), ast.Sub)
+            is_call = isinstance(node, ast.Call) and last_name(node) not in rules().comparing
+            is_taking = is_operator or (is_call and self._is_work(node) and not self._is_input(node, arranged=False))
+            if is_taking and names & set(loaded(node)):
+                return node
+        return None
 
     def _above(self, node: ast.AST) -> Iterator[ast.AST]:
         while node in self.parents:
@@ -316,36 +313,47 @@ class _Program:
 
     # What calls give.
 
-    def _observed(self, path: _Path) -> set[str]:
-        """Names that hold what a call gave, or that a call could write to."""
+    def _observed(self, path: _Path, *, arranged: bool = True) -> set[str]:
+        """Names that hold what a call gave, or that a call could write to.
+
+        Args:
+            path: where the fault stands.
+            arranged: whether calls count that only arrange or convert an input.
+        """
         names: set[str] = set()
         for statement in path.before:
             for node in in_order(statement):
-                names.update(self._given(node, names))
+                names.update(self._given(node, names, arranged=arranged))
         for around in path.bound:
-            names.update(self._given(around, names))
+            names.update(self._given(around, names, arranged=arranged))
         return names
 
-    def _given(self, node: ast.AST, known: set[str]) -> Iterator[str]:
+    def _given(self, node: ast.AST, known: set[str], *, arranged: bool) -> Iterator[str]:
         """Names that one statement adds to those that calls gave."""
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.NamedExpr):
-            value = node.iter if isinstance(node, ast.For) else node.value
-            works = value is not None and any(not self._is_constructor(work) for work in self._work([ast.Expr(value)]))
-            if value is not None and (works or set(loaded(value)) & known):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.AsyncFor | ast.NamedExpr):
+            value = node.iter if isinstance(node, ast.For | ast.AsyncFor) else node.value
+            if value is not None and (self._gives([ast.Expr(value)], arranged) or set(loaded(value)) & known):
                 yield from stored(node)
             targets = node.targets if isinstance(node, ast.Assign) else []
             yield from (name for t in targets if isinstance(t, ast.Attribute | ast.Subscript) for name in stored(t))
-        elif isinstance(node, ast.With):
+        elif isinstance(node, ast.Match):
+            if self._gives([ast.Expr(node.subject)], arranged) or set(loaded(node.subject)) & known:
+                yield from (name for case in node.cases for name in stored(case.pattern))
+        elif isinstance(node, ast.With | ast.AsyncWith):
             yield from stored(node)
         elif isinstance(node, ast.Expr):  # nobody takes the result: the call is made for what it writes
             for work in self._work([node]):
-                yield from () if self._is_constructor(work) else loaded(work)
+                yield from () if self._is_input(work, arranged) else loaded(work)
         elif isinstance(node, ast.Call) and self._is_work(node):
             yield from (name for key in node.keywords if key.arg == "out" for name in loaded(key.value))
             if isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
-                yield from loaded(node.func.value)
+                yield from () if self._is_input(node, arranged) else loaded(node.func.value)
         elif isinstance(node, ast.ExceptHandler) and node.name:
             yield node.name
+
+    def _gives(self, statements: Iterable[ast.stmt], arranged: bool) -> bool:
+        """Whether a call among statements does more than make an input."""
+        return any(not self._is_input(work, arranged) for work in self._work(statements))
 
     def _ends_of_children(self, path: _Path) -> set[str]:
         """Names that hold how a child process ended."""
@@ -369,11 +377,11 @@ class _Program:
             if isinstance(node, ast.Call)
         )
 
-    def _work(self, statements: Iterable[ast.stmt]) -> Iterator[ast.expr]:
-        """Calls, look-ups and operators that may be what is tested; a verdict and its message are none."""
+    def _work(self, statements: Iterable[ast.stmt], *, operators: bool = False) -> Iterator[ast.expr]:
+        """Calls and look-ups that may be what is tested, perhaps operators; a verdict and its message are none."""
         for statement in statements:
             for node in in_order(statement, _not_run_here):
-                if isinstance(node, ast.expr) and self._is_work(node):
+                if isinstance(node, ast.expr) and (self._is_work(node) or (operators and self._is_arithmetic(node))):
                     yield node
 
     def _is_work(self, node: ast.expr) -> bool:
@@ -388,14 +396,26 @@ class _Program:
             root = root.func if isinstance(root, ast.Call) else root.value
         if not isinstance(root, ast.Name):
             return not isinstance(root, ast.Constant | ast.JoinedStr)
-        return root.id not in _rules().reporting and root.id not in self.plain and root.id not in _EXCEPTIONS
+        return root.id not in rules().reporting and root.id not in self.plain and root.id not in _EXCEPTIONS
 
-    def _is_constructor(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Call) and dotted(node.func, {}).rpartition(".")[2] in _rules().constructors
+    def _is_arithmetic(self, node: ast.AST) -> bool:
+        """Whether it is an operator on something that has a name, and no text that is put together."""
+        if not isinstance(node, ast.BinOp) or not any(loaded(node)):
+            return False
+        return not any(
+            isinstance(part, ast.JoinedStr) or (isinstance(part, ast.Constant) and isinstance(part.value, str))
+            for part in ast.walk(node)
+        )
+
+    def _is_input(self, node: ast.expr, arranged: bool) -> bool:
+        """Whether a call only makes an input; unless `arranged` calls count, also one that arranges it."""
+        name = last_name(node) if isinstance(node, ast.Call) else ""
+        is_class = name[:1].isupper()
+        return name in rules().constructors or (not arranged and (is_class or name in rules().arranging))
 
     def _leaves(self, statement: ast.stmt) -> bool:
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-            return dotted(statement.value.func, {}) in _rules().leaving
+            return dotted(statement.value.func, {}) in rules().leaving
         return isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break)
 
     def _states_verdict(self, statement: ast.stmt) -> bool:

@@ -33,6 +33,10 @@ def stored(node: ast.AST) -> Iterator[str]:
                 root = root.value
             if isinstance(root, ast.Name):
                 yield root.id
+        elif isinstance(part, ast.MatchAs | ast.MatchStar) and part.name:
+            yield part.name
+        elif isinstance(part, ast.MatchMapping) and part.rest:
+            yield part.rest
 
 
 def loaded(node: ast.AST) -> Iterator[str]:
