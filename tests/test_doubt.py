@@ -389,7 +389,7 @@ def test_a_script_of_a_question_that_raises_an_error_itself_need_not_show_a_fail
     # 22549: the script shows how a version would be refused
     check = 'import torch\nif torch.__version__ > "0":\n    raise ImportError("this version is not supported here")\n'
     assert doubt("How to check the version of torch", f"```python\n{check}```\n") == (
-        "the title makes a wish or asks: the script need not show a failure"
+        "the title is a feature request or a question: the script need not show a failure"
     )
 
 

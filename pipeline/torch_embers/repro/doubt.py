@@ -134,8 +134,8 @@ def _of_output(claim: Claim) -> str:
 
 def _of_check(claim: Claim) -> str:
     """Doubts about an assertion or error that the script makes itself."""
-    if rules.load().review.about_wish.search(claim.title):
-        return "the title makes a wish or asks: the script need not show a failure"
+    if rules.load().review.about_feature.search(claim.title):
+        return "the title is a feature request or a question: the script need not show a failure"
     tests = sum(bool(_TEST.match(line)) for line in claim.code.split("\n"))
     return f"the script makes {tests} assertions" if tests > 1 else ""
 
