@@ -16,7 +16,7 @@ import pytest
 
 from support import FAKE_TORCH, fake_python
 from torch_embers import settings as settings_room
-from torch_embers.builds import install
+from torch_embers.builds import install, pins
 from torch_embers.builds.registry import CURRENT, PARTIAL, Build, BuildError, Registry, ask, look, processor_of
 from torch_embers.progress import Silent
 from torch_embers.sandbox.inside.facts import _capability
@@ -322,3 +322,37 @@ def test_a_release_before_2_1_names_its_cpu_capability_too() -> None:
     torch = SimpleNamespace(__config__=SimpleNamespace(show=lambda: settings))
     assert _capability(torch) == "AVX2"
     assert _capability(SimpleNamespace(__config__=SimpleNamespace(show=lambda: "nothing"))) == ""
+
+
+# ---- pinned wheels -------------------------------------------------------------------------------------------------
+
+
+def installed(name: str, digest: str, **more: object) -> dict[str, Any]:
+    """A report of pip that installed one wheel."""
+    address = f"https://example.org/whl/cpu/{name.replace('+', '%2B')}"
+    info = {"url": address, "archive_info": {"hashes": {"sha256": digest}}}
+    return {"install": [{"download_info": info, **more}]}
+
+
+def test_a_wheel_must_be_the_one_that_was_installed_before(tmp_path: Path) -> None:
+    name = "torch-2.5.1+cpu-cp311-cp311-linux_x86_64.whl"
+    first = pins.hashes(installed(name, "aa"))
+    assert first == {name: "aa"}
+    for _ in range(2):
+        pins.check(tmp_path, first)
+        pins.keep(tmp_path, first)
+    with pytest.raises(BuildError, match=r"not the wheel that was installed before: SHA-256 bb instead of aa"):
+        pins.check(tmp_path, pins.hashes(installed(name, "bb")))
+    pins.keep(tmp_path, {"numpy-2.whl": "cc"})
+    assert pins.read(tmp_path) == {name: "aa", "numpy-2.whl": "cc"}
+
+
+def test_a_wheel_that_the_user_names_is_not_pinned() -> None:
+    assert pins.hashes(installed("torch-2.5.1-cp311-cp311-linux_x86_64.whl", "aa", is_direct=True)) == {}
+
+
+@pytest.mark.parametrize("text", ["{", "[]"])
+def test_a_damaged_list_of_pinned_wheels_is_an_error(text: str, tmp_path: Path) -> None:
+    (tmp_path / pins.FILE).write_text(text, encoding="ascii")
+    with pytest.raises(BuildError, match="is damaged"):
+        pins.check(tmp_path, {"torch.whl": "aa"})

@@ -24,6 +24,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 from pydantic import Field
 
+from torch_embers.builds import pins
 from torch_embers.builds.registry import ENVIRONMENT, PARTIAL, Build, BuildError, Registry, look
 from torch_embers.toml_models import Entry, load
 
@@ -233,17 +234,17 @@ def _environment(folder: Path) -> Path:
 
 
 def _pip(home: Path, python: Path, *plans: Plan) -> None:
+    """Install, and compare each wheel with the one that was installed before, while nothing of it has run."""
+    report = home / "report.json"
     for plan in plans:
         options = (["--index-url", plan.index] if plan.index else []) + (["--pre"] if plan.pre else [])
-        uv = shutil.which("uv")
-        # uv does not look into local folders of wheels that pip is configured with
-        if uv and plan.index:
-            command = [uv, "pip", "install", "-q", "--python", str(python), *options, plan.requirement]
-        else:
-            command = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-q", *options]
-            command.append(plan.requirement)
-            _with_pip(home, python)
-        _run(command, home)
+        command = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-q", "--report", str(report)]
+        _with_pip(home, python)
+        _run([*command, *options, plan.requirement], home)
+        wheels = pins.hashes(json.loads(report.read_text(encoding="utf-8")))
+        report.unlink()
+        pins.check(home.parent, wheels)
+        pins.keep(home.parent, wheels)
 
 
 def _with_pip(home: Path, python: Path) -> None:

@@ -1,0 +1,75 @@
+"""Pinned hashes of wheels: what an index delivered once under a name, it must deliver again.
+
+The first installation of a wheel writes its SHA-256 into ``wheels.json`` of the folder of builds. Each later one is
+compared before anything of the wheel runs. A wheel that the user names as a file is not pinned: it may be built anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from torch_embers.builds.registry import BuildError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FILE = "wheels.json"
+
+
+def hashes(report: Mapping[str, Any]) -> dict[str, str]:
+    """Name of each wheel that pip installed -> SHA-256, of pip's report; not of files that the user named."""
+    found = {}
+    for part in report.get("install", []):
+        info = part.get("download_info", {})
+        name = Path(unquote(urlsplit(str(info.get("url", ""))).path)).name
+        digest = info.get("archive_info", {}).get("hashes", {}).get("sha256", "")
+        if name and digest and not part.get("is_direct"):
+            found[name] = str(digest)
+    return found
+
+
+def check(folder: Path, found: Mapping[str, str]) -> None:
+    """Compare with what is pinned.
+
+    Raises:
+        BuildError: a wheel of the same name was another one before.
+    """
+    pinned = read(folder)
+    for name, digest in found.items():
+        if pinned.get(name, digest) != digest:
+            raise BuildError(
+                f"{name} is not the wheel that was installed before: SHA-256 {digest} instead of {pinned[name]}; "
+                f"if that is right, take its line out of {folder / FILE}"
+            )
+
+
+def keep(folder: Path, found: Mapping[str, str]) -> None:
+    """Pin wheels that are not yet."""
+    pinned = read(folder)
+    if not found.keys() - pinned.keys():
+        return
+    draft = folder / f".{FILE}.{os.getpid()}"
+    draft.write_text(json.dumps(dict(sorted((dict(found) | pinned).items())), indent=1) + "\n", encoding="utf-8")
+    draft.replace(folder / FILE)
+
+
+def read(folder: Path) -> dict[str, str]:
+    """Name of each pinned wheel -> SHA-256.
+
+    Raises:
+        BuildError: the file is damaged: without it nothing would be compared.
+    """
+    with suppress(FileNotFoundError):
+        try:
+            pinned = json.loads((folder / FILE).read_text(encoding="utf-8"))
+            return {str(name): str(digest) for name, digest in pinned.items()}
+        except (ValueError, AttributeError) as error:
+            raise BuildError(
+                f"{folder / FILE} is damaged: mend or remove it (hashes of wheels are kept there)"
+            ) from error
+    return {}
