@@ -424,6 +424,7 @@ def test_torch_behaves_in_a_fork_as_in_a_process_of_its_own(tmp_path: Path) -> N
 MODULES = {
     "ordinary": "",
     "wants_folder": "import tempfile\nplace = tempfile.mkdtemp()",
+    "heavy": "block = b'x' * (200 << 20)",
     "leaves_thread": "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
     "leaves_process": "import os, signal\nif os.fork() == 0:\n    signal.pause()",
     "broken": "raise SystemExit('no')",
@@ -444,7 +445,7 @@ def environment_with_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_bubblewrap
 @pytest.mark.parametrize(
-    ("name", "imported"), [(name, name in {"ordinary", "wants_folder"}) for name in (*MODULES, "missing")]
+    ("name", "imported"), [(name, name in {"ordinary", "wants_folder", "heavy"}) for name in (*MODULES, "missing")]
 )
 def test_a_script_starts_with_the_modules_that_its_words_ask_for_where_a_fork_can_have_them(
     name: str, imported: bool, environment_with_modules: Path, monkeypatch: pytest.MonkeyPatch
@@ -458,13 +459,30 @@ def test_a_script_starts_with_the_modules_that_its_words_ask_for_where_a_fork_ca
         )
         left = runner.left_alive()
     assert plain.stdout == "False [] 1\n"
-    assert first.stdout == second.stdout == f"{imported} [] 1\n"
+    assert first.stdout == second.stdout == f"{imported} [] 1\n", "what was imported beforehand is no part of the cap"
     assert not left
+
+
+@needs_bubblewrap
+def test_zygotes_with_several_modules_build_on_each_other_and_leave_out_what_fails(
+    environment_with_modules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"a": ["ordinary"], "b": ["ordinary", "wants_folder"], "c": ["broken", "ordinary"]}
+    monkeypatch.setattr(rules, "modules_for", lambda code, _torch: asked.get(code[-1], []))
+    report = "import sys\nprint([name for name in ('ordinary', 'wants_folder', 'broken') if name in sys.modules])  # "
+    with Runner(environment_with_modules, "hostile", doctor.prove(), preload=()) as runner:
+        results = list(runner.run(Attempt(letter, report + letter, "case.py") for letter in asked))
+        assert not runner.left_alive()
+    wanted = ["['ordinary']", "['ordinary', 'wants_folder']", "['ordinary']"]
+    assert [result.stdout.strip() for result in results] == wanted
 
 
 def test_words_of_a_script_and_the_release_decide_what_is_imported_beforehand() -> None:
     code = "import torch\noptimizer = torch.optim.SGD([], lr=0.1)\n"
-    assert rules.modules_for(code, "2.13.0+cu130") == ["torch._dynamo"]
+    assert rules.modules_for(code, "2.13.0+cu130") == ["torch.fx.experimental.symbolic_shapes", "torch._dynamo"]
     assert rules.modules_for(code, "2.0.1+cu117") == []
-    assert rules.modules_for("import torch\ntorch.ones(3)\n", "2.13.0+cu130") == []
+    assert rules.modules_for("import torch\ntorch.ones(3).sum().backward()\n", "2.13.0+cu130") == []
+    given = "import torch\nresult.backward(torch.ones(3))\n"
+    assert rules.modules_for(given, "2.13.0+cu130") == ["torch.fx.experimental.symbolic_shapes"]
+    assert rules.modules_for(given, "2.1.2+cu121") == []
     assert rules.modules_for(code, "") == []

@@ -96,9 +96,6 @@ def modules_for(code: str, torch: str) -> list[str]:
     """What a zygote with this release of torch imports beforehand, because the script is going to."""
     if not torch:
         return []
-    return [
-        name
-        for entry in load().preloads
-        if Version(torch) >= Version(entry.since) and re.search(entry.words, code)
-        for name in entry.modules
-    ]
+    release = Version(torch)
+    fitting = [one for one in load().preloads if release >= Version(one.since) and re.search(one.words, code)]
+    return list(dict.fromkeys(name for entry in fitting for name in entry.modules))

@@ -113,16 +113,21 @@ class Steward:
         return receive(link) or {"ready": False, "error": "the zygote ended while it imported", "versions": {}}
 
     def zygote_with(self, modules: list[str]) -> Zygote:
-        """The zygote that has imported these, too: made when first asked for, or the plain one where it cannot be."""
+        """The zygote that has imported these, too: made when first asked for, a fork of the one with all but the last.
+
+        Where the last cannot be imported, it is the one without it.
+        """
         names = tuple(modules)
         if names not in self.zygotes:
-            plain = self.zygotes[()]
+            before = self.zygote_with(modules[:-1])
             ours, theirs = socket.socketpair()
-            zygote.send_order(plain.link, {"modules": names}, [theirs.fileno()])
+            zygote.send_order(before.link, {"modules": names[-1:]}, [theirs.fileno()])
             theirs.close()
             ready = self.await_zygote(ours)
-            self.zygotes[names] = Zygote(ours, ready["sizes"]) if ready["ready"] else plain
+            self.zygotes[names] = Zygote(ours, ready["sizes"]) if ready["ready"] else before
             if not ready["ready"]:
+                if "pid" in ready:
+                    zygote.send_order(before.link, {"ended": ready["pid"]}, [ours.fileno()])
                 ours.close()  # and so it ends
         return self.zygotes[names]
 

@@ -53,7 +53,7 @@ def preload(names: list[str]) -> tuple[dict[str, str], str]:
 
 
 def send_order(link: socket.socket, order: Message, descriptors: list[int]) -> None:
-    """Ask for a fork that gets these descriptors."""
+    """Ask for a fork that gets these descriptors; at least one, because they keep one order apart from the next."""
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
     with contextlib.suppress(OSError):  # a zygote that is gone is told by its descriptors, which close with it
         link.sendmsg([json.dumps(order).encode()], rights)
@@ -123,14 +123,18 @@ def fork_runs(
         # what a fork starts with; read once, because it is the same for every run
         config["data"], config["resident"] = confine.data_size(), supervisor.memory_of("self")[0]
     sizes = {name: config.get(name, 0) for name in ("data", "resident")}
-    body = json.dumps({"ready": not problem, "error": problem, "versions": versions, "sizes": sizes}).encode()
+    ready = {"ready": not problem, "error": problem, "versions": versions, "sizes": sizes, "pid": os.getpid()}
+    body = json.dumps(ready).encode()
     link.sendall(len(body).to_bytes(4, "big") + body)
     while True:
         order = receive_order(link)
         if order is None:
             os._exit(0)
-        reap()
         wanted, descriptors = order
+        if "ended" in wanted:
+            os.close(descriptors[0])  # the last one that kept the other waiting
+            os.waitpid(wanted["ended"], 0)
+            continue
         if "modules" in wanted:
             if not os.fork():
                 link.close()
@@ -140,12 +144,6 @@ def fork_runs(
         script = fork_run(config, wanted, descriptors, own_pids)
         if script is not None:
             return (*script, finalizers)
-
-
-def reap() -> None:
-    """Forget a further zygote that could not serve."""
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
 
 
 def fork_run(config: Message, order: Message, descriptors: list[int], own_pids: int) -> tuple[str, Message] | None:
