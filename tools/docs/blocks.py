@@ -50,6 +50,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "errors": commands.errors_table,
         # commands/*.md
         "example-chain": partial(examples.example, "chain", "172340"),
+        "example-status": examples.status,
         "example-funnel": partial(examples.example, "funnel"),
         # catalog.md
         "catalog-facts": catalog.facts,

@@ -52,3 +52,10 @@ def example(*arguments: str) -> str:
     """A command and what it prints on a database that holds the catalog alone."""
     output = run(*arguments, "--database", str(catalog_database()))
     return fenced(f"$ embers {' '.join(arguments)}\n{output}", "console")
+
+
+def status() -> str:
+    """What `embers status` prints of the catalog, without the parts that tell a file, its size and times."""
+    output = run("status", "--database", str(catalog_database()))
+    kept = output[output.index("Rows\n") : output.index("\nSources\n")]
+    return fenced(f"$ embers status\n...\n{kept}\n...", "console")
