@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +24,7 @@ from torch_embers.oracles.signature import Family, SignatureError, parse_family
 from torch_embers.taxonomy import Taxonomy, TaxonomyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
 Origin = Literal["curated", "fix_test", "extracted", "synthesized", "own"]
@@ -423,7 +424,7 @@ def _timeout(table: Mapping[str, Any], name: str) -> float:
 
 
 def metadata_lines(entries: Mapping[str, object]) -> Iterator[str]:
-    """Lines of a metadata block for ``[tool.embers]`` with these entries (texts, numbers, booleans, lists of texts)."""
+    """Lines of a metadata block for ``[tool.embers]`` with these entries (texts, numbers, booleans, lists and tables of texts)."""
     yield "# /// script"
     yield '# dependencies = ["torch"]'
     yield "# [tool.embers]"
@@ -439,6 +440,8 @@ def _toml(value: object) -> str:
         return repr(value)
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_toml(part) for part in value) + "]"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_toml(key)} = {_toml(part)}" for key, part in value.items()) + "}"
     return '"' + "".join(map(_escaped, str(value))) + '"'
 
 

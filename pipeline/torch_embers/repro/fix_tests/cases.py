@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from torch_embers.repro.case import Case, metadata_lines, parse
 from torch_embers.repro.fix_tests.changed import changed_tests, read_or_none
 from torch_embers.repro.fix_tests.closure import RefusedError
-from torch_embers.repro.fix_tests.outline import read
+from torch_embers.repro.fix_tests.outline import read, source_text
 from torch_embers.repro.fix_tests.script import TestScript, make_script
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 ANY_FAILURE = ("assertion", "exception", "signal")
 """The signature of a test that was not validated yet."""
 _NAME = 150
+"""Characters of a case name, which is a file name, too; of a longer one a digest takes the place of the end."""
+_NAMES_ISSUE = r"(?:#|\bGH-|issues?[/ _:-]*|\btest_\w*_){}(?!\d)"
+"""How a test names its issue; a bare number may be a size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,10 @@ def scripts_of_file(file: FileOfTests, rules: Rules) -> list[TestFound]:
     if len(file.after) > rules.limits.file_chars:
         return [TestFound(file.path, reason="too_large", detail=f"{len(file.after):,} bytes")]
     try:
-        after = read(file.after.decode("utf-8"))
+        after = read(source_text(file.after))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return [TestFound(file.path, reason="not_parsed", detail=_one_line(error))]
-    before = read_or_none(file.before.decode("utf-8", "replace") if file.before is not None else None)
+    before = read_or_none(file.before)
     found = []
     for owner, test, change in changed_tests(before, after):
         try:
@@ -84,7 +87,8 @@ def case_of(
 ) -> Case:
     """The case of a fix test.
 
-    A test shows the bug of its issue (relation ``same``) where the commit names one issue, or the test names it itself.
+    A test shows the bug of its issue (relation ``same``) where the commit names one issue, or the test names it itself
+    (as #123, issues/123 or test_..._123); the other issues of the commit are ``sibling``.
 
     Args:
         found: a test with its script.
@@ -100,8 +104,9 @@ def case_of(
     if found.script is None:
         raise AssertionError("a test without a script")
     text = found.script.verbatim
-    named = [number for number in issues if re.search(rf"(?<!\d){number}(?!\d)", text)]
-    same = named or (issues if len(issues) == 1 else [])
+    named = {number for number in issues if re.search(_NAMES_ISSUE.format(number), text, re.IGNORECASE)}
+    same = named or (set(issues) if len(issues) == 1 else set())
+    relations = {f"{repo}#{number}": "same" if number in same else "sibling" for number in issues}
     entries: dict[str, object] = {
         "issues": [f"{repo}#{number}" for number in issues],
         "requires": ["cpu"],
@@ -110,7 +115,7 @@ def case_of(
         "oracle": "test",
         "timeout": timeout,
         "evidence": f"commit {commit}: {found.path} {found.owner}.{found.test}",
-        "relation": "same" if len(same) == len(issues) else "sibling",
+        "relation": relations if len(set(relations.values())) > 1 else next(iter(relations.values())),
     }
     items = ", ".join(f"{repo}#{number}" for number in issues)
     summary = (
@@ -124,7 +129,10 @@ def case_of(
 def case_name(found: TestFound, issues: Sequence[int], commit: str) -> str:
     """Name of the case of a fix test; the path decides where two files have the same test."""
     place = blake2b(found.path.encode(), digest_size=2).hexdigest()
-    return f"fix{issues[0]}_{commit[:8]}_{place}_{found.owner}_{found.test}"[:_NAME]
+    name = f"fix{issues[0]}_{commit[:8]}_{place}_{found.owner}_{found.test}"
+    if len(name) <= _NAME:
+        return name
+    return f"{name[: _NAME - 9]}_{blake2b(name.encode(), digest_size=4).hexdigest()}"
 
 
 def _printable(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from torch_embers.repro.fix_tests.outline import first_line, last_line, read, tests_of
+from torch_embers.repro.fix_tests.outline import first_line, last_line, read, source_text, tests_of
 
 if TYPE_CHECKING:
     from torch_embers.repro.fix_tests.outline import Function, Outline
@@ -50,12 +50,12 @@ def changed_tests(before: Outline | None, after: Outline) -> list[ChangedTest]:
     return found
 
 
-def read_or_none(text: str | None) -> Outline | None:
+def read_or_none(content: bytes | None) -> Outline | None:
     """The outline of a file; None where there is none or it does not parse."""
-    if text is None:
+    if content is None:
         return None
     try:
-        return read(text)
+        return read(source_text(content))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from torch_embers.repro.fix_tests.outline import FUNCTIONS, Outline, called, needed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from torch_embers.repro.fix_tests.rules import Rules
 
@@ -79,13 +79,15 @@ class _Search:
 
     def __init__(self, outline: Outline, rules: Rules, owner: str) -> None:
         self.outline, self.rules, self.owner = outline, rules, owner
+        self.heirs = _heirs(outline, owner)
         self.found = Closure()
         self.names: list[str] = []
         self.known: set[str] = set()
         self.attributes: set[str] = set()
 
     def run(self, test: str) -> Closure:
-        self._add_class(self.owner)
+        for name in (self.owner, *self.heirs):
+            self._add_class(name)
         method = next(node for node in self.outline.classes[self.owner].body if _is_called(node, test))
         self._add_member(self.owner, method)
         self._add_calls()
@@ -148,7 +150,9 @@ class _Search:
             call = statement.value
             name = called(call)
             makes = (
-                name.rpartition(".")[2] in wanted.instantiate and bool(call.args) and called(call.args[0]) == self.owner
+                name.rpartition(".")[2] in wanted.instantiate
+                and bool(call.args)
+                and called(call.args[0]) in (self.owner, *self.heirs)
             )
             if makes or name in wanted.keep:
                 self.found.calls.add(place)
@@ -178,14 +182,17 @@ def _check(outline: Outline, found: Closure, owner: str, test: str, rules: Rules
         RefusedError: the first thing of that kind.
     """
     node = outline.classes[owner]
-    if not any(called(base) != "object" for base in node.bases) and not found.calls:
+    if _is_mixin(node) and not found.calls and not _heirs(outline, owner):
         raise RefusedError("template", owner)
     method = next(member for member in node.body if _is_called(member, test))
     decorators = {called(d).rpartition(".")[2] for d in (*node.decorator_list, *getattr(method, "decorator_list", ()))}
     nodes = list(found.nodes(outline))
     names = needed(nodes)
     calls = {called(n) for root in nodes for n in ast.walk(root) if isinstance(n, ast.Call)}
+    missing = _device_of(outline, found, rules)
     for rule in rules.refuse:
+        if rule.conditions and (fits := next(filter(rule.conditions.search, missing), None)):
+            raise RefusedError(rule.id, fits[:200])
         if used := rule.decorators & decorators:
             raise RefusedError(rule.id, min(used))
         if used := rule.names & names:
@@ -193,14 +200,51 @@ def _check(outline: Outline, found: Closure, owner: str, test: str, rules: Rules
         for wanted in sorted(rule.calls):
             if any(call == wanted or call.endswith(f".{wanted}") for call in calls):
                 raise RefusedError(rule.id, wanted)
-    for root in (*nodes, *(outline.body[place] for place in found.imported)):
+    for root in nodes:
         for inner in ast.walk(root):
             if isinstance(inner, ast.Import | ast.ImportFrom):
                 check_import(inner, rules)
+    for place, wanted_names in found.imported.items():
+        statement = outline.body[place]
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            check_import(statement, rules, wanted_names)
 
 
-def check_import(node: ast.Import | ast.ImportFrom, rules: Rules) -> None:
+def _is_mixin(node: ast.ClassDef) -> bool:
+    """Whether a class has no base that could make it a test case."""
+    return all(called(base) == "object" for base in node.bases)
+
+
+def _heirs(outline: Outline, owner: str) -> tuple[str, ...]:
+    """The classes of the file that run the tests of a mixin, those that take it up directly."""
+    if not _is_mixin(outline.classes[owner]):
+        return ()
+    return tuple(
+        name for name, node in outline.classes.items() if owner in map(called, node.bases) and len(node.bases) > 1
+    )
+
+
+def _device_of(outline: Outline, found: Closure, rules: Rules) -> list[str]:
+    """The conditions under which the file takes away the test case of the kept classes."""
+    bases = {called(base) for name in found.members for base in outline.classes[name].bases}
+    return [
+        ast.unparse(statement.test)
+        for statement in outline.body
+        if isinstance(statement, ast.If)
+        for inner in ast.walk(statement)
+        if isinstance(inner, ast.Assign)
+        and called(inner.value) in rules.statements.no_test
+        and bases & {called(target) for target in inner.targets}
+    ]
+
+
+def check_import(node: ast.Import | ast.ImportFrom, rules: Rules, wanted: Collection[str] | None = None) -> None:
     """Refuse an import of what no build brings.
+
+    Args:
+        node: the import.
+        rules: of data/fix_tests.toml.
+        wanted: the names of it that are needed; None for all.
 
     Raises:
         RefusedError: a package, or a module of the test folder.
@@ -210,7 +254,11 @@ def check_import(node: ast.Import | ast.ImportFrom, rules: Rules) -> None:
             raise RefusedError("needs_test_module", "." * node.level + (node.module or ""))
         modules = [node.module or ""]
     else:
-        modules = [alias.name for alias in node.names]
+        modules = [
+            alias.name
+            for alias in node.names
+            if wanted is None or (alias.asname or alias.name.partition(".")[0]) in wanted
+        ]
     moved = {rule.source for rule in rules.moved}
     for module in modules:
         top = module.partition(".")[0]

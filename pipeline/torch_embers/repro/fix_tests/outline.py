@@ -6,7 +6,9 @@ Scripts are cut out of the text by whole lines, so that comments that mean somet
 from __future__ import annotations
 
 import ast
+import tokenize
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from torch_embers.repro.names import dotted
@@ -38,6 +40,16 @@ class Outline:
     def text(self, first: int, last: int) -> str:
         """Lines ``first`` to ``last``, from 1, both included."""
         return "\n".join(self.lines[first - 1 : last])
+
+
+def source_text(content: bytes) -> str:
+    """The text of a file as Python reads it: in the encoding that it declares, with ``\\n`` at the end of each line.
+
+    Raises:
+        SyntaxError, ValueError: it declares none that is known, or is not written in it.
+    """
+    encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
+    return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read(text: str) -> Outline:

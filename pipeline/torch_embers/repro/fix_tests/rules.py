@@ -45,6 +45,7 @@ class Refusal(Entry):
     id: str
     decorators: frozenset[str] = frozenset()
     calls: frozenset[str] = frozenset()
+    conditions: re.Pattern[str] | None = None
     names: frozenset[str] = frozenset()
     reason: str
 
@@ -60,6 +61,7 @@ class Moved(Entry):
 
 class _Imports(Explained):
     available: frozenset[str]
+    of_builds: frozenset[str]
     packages: frozenset[str]
 
 
@@ -75,6 +77,7 @@ class StandIn(Entry):
 class _Statements(Explained):
     keep: frozenset[str]
     instantiate: frozenset[str]
+    no_test: frozenset[str]
     numeric_tolerance: frozenset[str]
 
 

@@ -7,6 +7,7 @@ not load on this build, is skipped, or fails before the test begins). The traceb
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,6 +33,40 @@ def _embers_cannot_run(kind, error, trace):
 import sys as _embers_sys
 _embers_sys.excepthook = _embers_cannot_run
 """
+_LACKING = """\
+_embers_lacking = []
+
+
+class _EmbersLacking(type):
+    def _refuse(self, *arguments, **options):
+        raise ImportError("this build has no " + self.__name__)
+
+    __call__ = __getattr__ = __instancecheck__ = __subclasscheck__ = _refuse
+
+
+def _embers_lacks(name):
+    _embers_lacking.append(name)
+    return type.__new__(_EmbersLacking, name, (), {})
+"""
+"""A name that a build lacks refuses only where it is used: imports of a file serve its other tests, too."""
+_SUBMODULES = """\
+def _embers_submodules(*chains):
+    import importlib
+    import types
+    for chain in chains:
+        parts = chain.split(".")
+        found = _embers_sys.modules.get(parts[0])
+        for place, part in enumerate(parts[1:], 2):
+            if not isinstance(found, types.ModuleType):
+                break
+            if not hasattr(found, part):
+                try:
+                    importlib.import_module(".".join(parts[:place]))
+                except Exception:
+                    break
+            found = getattr(found, part, None)
+"""
+"""Submodules that the test reaches by dots; in the repository another import of its file, or of a neighbour, loads them."""
 _STAND_IN = """\
 def _embers_mark(*arguments, **options):
     if len(arguments) == 1 and callable(arguments[0]) and not options:
@@ -41,7 +76,6 @@ def _embers_mark(*arguments, **options):
 _END = """\
 def _embers_run(name, most):
     import os, sys, unittest
-    fixtures = ("setUp", "setUpClass", "asyncSetUp", "tearDown", "tearDownClass", "asyncTearDown", "__init__")
 
     class Result(unittest.TestResult):
         inside = False
@@ -51,7 +85,7 @@ def _embers_run(name, most):
             while trace is not None:
                 code = trace.tb_frame.f_code
                 own = code.co_filename == _embers_run.__code__.co_filename
-                self.inside = self.inside or own and code.co_name not in fixtures
+                self.inside = self.inside or own and code.co_name == name
                 trace = trace.tb_next
 
         def addError(self, test, error):
@@ -89,6 +123,8 @@ def _embers_run(name, most):
         kind(each).run(result)
         wrong = result.errors + result.failures
         if wrong:
+            if _embers_lacking:
+                leave(125, "lacks_interface: this build has no " + ", ".join(_embers_lacking))
             sys.stderr.write(wrong[0][1])
             leave(1 if result.inside else 125, "%s.%s fails" % (kind.__name__, each))
         if result.skipped or result.expectedFailures or result.unexpectedSuccesses:
@@ -100,6 +136,7 @@ def _embers_run(name, most):
     leave(0, "%d of %d variants pass" % (passed, len(found)))
 """
 
+_IMPORTS = re.compile(r"(?:try:\s+)?(?:from|import) ")
 _VALUES = {"decorator": "_embers_mark", "false": "False", "object": "object"}
 _WHY_TOLERANCE = "the third argument and prec were the tolerance until June 2020"
 
@@ -138,7 +175,7 @@ def make_script(outline: Outline, owner: str, test: str, rules: Rules) -> TestSc
     parts = writer.parts()
     future = [text for text in parts if text.startswith("from __future__")]
     body = [text for text in parts if not text.startswith("from __future__")]
-    marks = [_STAND_IN] if writer.stands_in else []
+    marks = [_LACKING, *([_STAND_IN] if writer.stands_in else [])]
     run = f"_embers_run({test!r}, {rules.limits.variants})"
     code = "\n".join([*future, _BEGIN, *marks, *body, "", "", _END, "", run, ""])
     if len(code) > rules.limits.script_chars:
@@ -169,8 +206,26 @@ class _Writer:
         for place, statement in enumerate(self.outline.body):
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 kept += [(statement.lineno, text) for text in self._import(place, statement)]
+        kept += self._submodules(max((line for line, text in kept if _IMPORTS.match(text)), default=0))
         kept += [(first_line(self.outline.classes[name]), self._class(name)) for name in self.found.members]
         return [text for _, text in sorted(kept, key=lambda entry: entry[0])]
+
+    def _submodules(self, line: int) -> list[tuple[int, str]]:
+        """A call, after the last import of the file, that loads the submodules of torch that are reached by dots."""
+        chains = sorted(
+            {
+                name
+                for root in self.found.nodes(self.outline)
+                for node in ast.walk(root)
+                if isinstance(node, ast.Attribute) and (name := called(node)).startswith("torch.") and name.count(".") > 1
+            }
+        )
+        whole = [name for name in chains if not any(other.startswith(name + ".") for other in chains)]
+        if not whole or "torch" not in self.outline.gives:
+            return []
+        listed = ", ".join(repr(name) for name in whole)
+        self._edit("submodules", line, "", listed, "modules that other imports of the file load are loaded where one is lacking")
+        return [(line, f"{_SUBMODULES}\n\n_embers_submodules({listed})")]
 
     def _class(self, name: str) -> str:
         """A class with its kept members only."""
@@ -211,9 +266,13 @@ class _Writer:
 
     def _plain(self, alias: ast.alias, node: ast.Import) -> str:
         module = self._module(alias.name, None, node.lineno)
-        if module == alias.name:
-            return f"import {alias.name} as {alias.asname}" if alias.asname else f"import {alias.name}"
-        return f"import {module} as {alias.asname or alias.name}"
+        if module == alias.name and not alias.asname:
+            text = f"import {module}"
+            if module == "torch" or not self._may_lack(module):
+                return text
+            return f"try:\n    {text}\nexcept ImportError:\n    _embers_lacks({module!r})"
+        given = alias.asname or alias.name
+        return self._lenient(f"import {module} as {given}", given, module)
 
     def _from(self, alias: ast.alias, node: ast.ImportFrom) -> str:
         module = self._module(node.module or "", alias.name, node.lineno)
@@ -225,7 +284,16 @@ class _Writer:
                 value = _VALUES[rule.value]
                 self._edit("stand_in", node.lineno, given, value, rule.reason)
                 return f"try:\n    {text}\nexcept ImportError:\n    {given} = {value}"
-        return text
+        return self._lenient(text, given, module)
+
+    def _lenient(self, text: str, given: str, module: str) -> str:
+        """An import; where it is one of the build, its failure matters only where the name is used."""
+        if not self._may_lack(module):
+            return text
+        return f"try:\n    {text}\nexcept ImportError:\n    {given} = _embers_lacks({given!r})"
+
+    def _may_lack(self, module: str) -> bool:
+        return module.partition(".")[0] in self.rules.imports.of_builds
 
     def _module(self, module: str, name: str | None, line: int) -> str:
         for rule in self.rules.moved:
