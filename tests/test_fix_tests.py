@@ -19,11 +19,11 @@ from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.fix_tests import rules as fix_test_rules
-from torch_embers.repro.fix_tests.cases import FileOfTests, scripts_of_file
+from torch_embers.repro.fix_tests.cases import FileOfTests, TestFound, case_of, scripts_of_file
 from torch_embers.repro.fix_tests.changed import changed_tests
 from torch_embers.repro.fix_tests.closure import RefusedError
 from torch_embers.repro.fix_tests.outline import read
-from torch_embers.repro.fix_tests.script import make_script
+from torch_embers.repro.fix_tests.script import TestScript, make_script
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
 from torch_embers.run.fix_tests.link import link_fix_tests
@@ -34,6 +34,7 @@ from torch_embers.store.store import Store
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from torch_embers.repro.case import Case
     from torch_embers.run.fix_tests.link import LinkedTests
 
 REPO = "pytorch/pytorch"
@@ -94,8 +95,8 @@ def refused(text: str, test: str = "test_new", owner: str = "TestThing") -> str:
     return error.value.reason
 
 
-def runs(code: str) -> tuple[int, str, str]:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+def runs(code: str, folder: Path | None = None) -> tuple[int, str, str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=folder)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -165,6 +166,71 @@ def test_what_does_not_load_or_fails_before_the_test_exits_125() -> None:
     assert "ImportError" in err
     code, out, _ = runs(script(FILE.replace("self.one = 1", "raise ValueError")))
     assert (code, out) == (125, "TestThing.test_new fails\n")
+
+
+def test_a_helper_that_fails_within_a_fixture_is_not_the_body_of_the_test() -> None:
+    text = FILE.replace("self.one = 1", "self._prepare()").replace(
+        "    def test_old", "    def _prepare(self):\n        raise ValueError\n\n    def test_old"
+    )
+    assert runs(script(text))[:2] == (125, "TestThing.test_new fails\n")
+    assert runs(script(FILE.replace("return helper(0)", "return helper(None)")))[0] == 1
+
+
+@pytest.fixture
+def torch(tmp_path: Path) -> Path:
+    """A folder with a package torch that has one submodule, which it does not load itself."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("")
+    (tmp_path / "torch" / "_deep.py").write_text("zero = 0")
+    return tmp_path
+
+
+LACKING = FILE.replace(
+    "import torch\n", "import torch\nfrom torch._nowhere import lost\nimport torch._nowhere as gone\n"
+)
+
+
+def test_a_name_that_the_build_lacks_matters_only_where_it_is_used(torch: Path) -> None:
+    unused = LACKING.replace("return x + SIZE", "return x + SIZE if x == 0 else lost(gone.x)")
+    assert runs(script(unused), torch)[:2] == (0, "1 of 1 variants pass\n")
+    for use in ("lost(x)", "gone.x", "isinstance(x, lost)"):
+        code, out, _ = runs(script(LACKING.replace("return x + SIZE", f"return {use}, lost, gone")), torch)
+        assert (code, out.partition(":")[0]) == (125, "lacks_interface")
+
+
+def test_a_failure_where_a_name_is_lacking_is_not_counted(torch: Path) -> None:
+    text = LACKING.replace("return x + SIZE", "return x + SIZE + 1 if x == 0 else lost")
+    assert runs(script(text), torch)[:2] == (125, "lacks_interface: this build has no lost\n")
+
+
+def test_submodules_that_another_import_loads_are_loaded(torch: Path) -> None:
+    text = FILE.replace("return x + SIZE", "return x + SIZE + torch._deep.zero")
+    assert "_embers_submodules('torch._deep.zero')" in script(text)
+    assert runs(script(text), torch)[0] == 0
+    away = FILE.replace("return x + SIZE", "return x + SIZE if x == 0 else torch.nowhere.at.all")
+    assert runs(script(away), torch)[0] == 0
+
+
+def test_the_tests_of_a_mixin_run_in_the_classes_that_take_it_up() -> None:
+    text = FILE.replace("class TestThing(Base)", "class Mixin(object)").replace(
+        "if __name__", "class TestThing(TestCase, Mixin):\n    _compare = TestCase.assertEqual\n\n\nif __name__"
+    )
+    assert runs(script(text, "Mixin"))[:2] == (0, "1 of 1 variants pass\n")
+    assert refused(FILE.replace("class TestThing(Base)", "class Mixin"), owner="Mixin") == "template"
+
+
+def test_a_file_that_takes_its_test_case_away_without_its_device_needs_the_device() -> None:
+    text = FILE.replace("SIZE = 3", "SIZE = 3\nif not torch.cuda.is_available():\n    TestCase = NoTest")
+    assert refused(text) == "needs_device"
+    assert "TestCase = NoTest" in script(text.replace("torch.cuda.is_available()", "TEST_SCIPY"))
+
+
+def test_packages_that_only_other_tests_of_the_file_need_refuse_nothing() -> None:
+    assert "import os" in script(
+        FILE.replace("import os", "import os, torchvision").replace(
+            "return x + SIZE", "return x + SIZE + len(os.sep) - 1"
+        )
+    )
 
 
 def test_a_skipped_or_expected_failure_says_nothing() -> None:
@@ -251,9 +317,58 @@ def test_a_file_that_cannot_be_read_gives_one_row_with_a_reason() -> None:
     assert only(None)[0] == "not_readable"
     assert only(b"print 'two'")[0] == "not_parsed"
     assert only(b"\xff\xfe")[0] == "not_parsed"
+    assert only(b"# coding: nonsense\n")[0] == "not_parsed"
     assert only(b"(" * 5_000)[0] == "not_parsed"
     assert only(b"x = 1")[0] == "no_test_changed"
     assert only(b"#" * 5_000_000)[0] == "too_large"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        FILE.encode("utf-8-sig"),
+        f"# -*- coding: latin-1 -*-\nNAME = 'é'\n{FILE}".encode("latin-1"),
+        FILE.replace("\n", "\r\n").encode(),
+        FILE.replace("\n", "\r").encode(),
+    ],
+    ids=["bom", "latin-1", "crlf", "cr"],
+)
+def test_a_file_is_read_in_its_own_encoding_and_line_ends(content: bytes) -> None:
+    found = scripts_of_file(FileOfTests("test/test_x.py", content, None), fix_test_rules.load())
+    [made] = [test.script for test in found if test.test == "test_new"]
+    assert made is not None
+    assert made.verbatim == "def test_new(self):\n    self._compare(self._own(), 3)"
+    assert [test.reason for test in scripts_of_file(FileOfTests("x.py", content, content), fix_test_rules.load())] == [
+        "no_test_changed"
+    ]
+
+
+def case(verbatim: str, issues: list[int], test: str = "test_new", owner: str = "TestThing") -> Case:
+    made = TestScript("print()", verbatim, ())
+    return case_of(TestFound("test/test_x.py", owner, test, "added", made), REPO, issues, "0" * 40, 60)
+
+
+@pytest.mark.parametrize(
+    ("verbatim", "relations"),
+    [
+        ("def test_new(self): torch.zeros(128, 512)", {128: "sibling", 512: "sibling"}),
+        ("def test_new(self): pass  # see #128", {128: "same", 512: "sibling"}),
+        ("def test_new(self): pass  # https://github.com/pytorch/pytorch/issues/512", {128: "sibling", 512: "same"}),
+        ("def test_issue_512(self): pass  # Issue 128", {128: "same", 512: "same"}),
+        ("def test_of_512(self): pass  # #1281", {128: "sibling", 512: "same"}),
+    ],
+)
+def test_a_test_that_names_an_issue_shows_that_issue_and_a_bare_number_names_none(
+    verbatim: str, relations: dict[int, str]
+) -> None:
+    assert case(verbatim, [128, 512]).relations == {(REPO, number): what for number, what in relations.items()}
+    assert case("def test_new(self): pass", [128]).relations == {(REPO, 128): "same"}
+
+
+def test_long_names_of_tests_give_different_cases() -> None:
+    names = {case("x", [1], f"test_{'x' * 200}_{letter}").name for letter in "ab"}
+    assert len(names) == 2
+    assert max(map(len, names)) <= 150
 
 
 def test_a_parent_that_does_not_parse_counts_as_none() -> None:
@@ -317,6 +432,40 @@ def test_a_second_run_reads_only_what_is_new(clone: Repository, tmp_path: Path) 
     fixing(clone, "Closes #124", test__test_x_py=ADDED.replace("test_more", "test_most").replace("(1, 1)", "(2, 2)"))
     assert linked(clone, store).read == 1
     assert [row[2] for row in table(store)] == ["test_most", "test_more"]
+
+
+def as_fresh(clone: Repository, store: Store, tmp_path: Path) -> bool:
+    """Whether a second run says what a run into an empty database says."""
+    query = "SELECT path, test, status, reason, name, first_release, first_release_by FROM fix_tests ORDER BY ALL"
+    cases = "SELECT name FROM cases WHERE current ORDER BY ALL"
+    linked(clone, store)
+    fresh = Store(tmp_path / "fresh.duckdb")
+    linked(clone, fresh)
+    same = all(rows(store.path, text) == rows(fresh.path, text) for text in (query, cases))
+    fresh.path.unlink()
+    return same
+
+
+def test_a_second_run_says_what_a_fresh_one_says_when_the_clone_says_more(clone: Repository, tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    sha = fixing(clone, test__test_x_py=ADDED)
+    blob = clone("rev-parse", "HEAD:test/test_x.py")
+    place = clone.path / ".git" / "objects" / blob[:2] / blob[2:]
+    place.rename(tmp_path / "kept")
+    linked(clone, store)
+    assert table(store)[0][4] == "not_readable"
+    (tmp_path / "kept").rename(place)
+    assert as_fresh(clone, store, tmp_path)
+    assert table(store)[0][3] == "script"
+    stored_run(store, "2.1.2", 0)
+    assert classed(store)[0] == "never_seen"
+    clone("tag", "v2.1.0")
+    assert as_fresh(clone, store, tmp_path)
+    assert rows(store.path, "SELECT count(*) FROM fix_test_classes") == [(1,)]
+    clone.commit(f'Revert "Mend it"\n\nThis reverts commit {sha}.', test__test_x_py=FILE)
+    assert as_fresh(clone, store, tmp_path)
+    assert table(store)[0][4] == "reverted"
+    assert rows(store.path, "SELECT count(*) FROM fix_test_classes") == [(0,)]
 
 
 def test_commits_without_a_test_that_can_be_used_keep_a_reason(clone: Repository, tmp_path: Path) -> None:
@@ -429,11 +578,11 @@ def trials(said: str) -> list[Trial]:
         ("FFPP", "2.0.0", "version_txt", ("validated", None, "2.0.1", "2.1.2", False)),
         ("FFPP", "2.0.0", "tag", ("fails_after", None, None, None, False)),
         ("FPPF", "2.0.0", "tag", ("fails_after", None, "1.13.1", "2.0.1", True)),
-        ("PPPP", "2.0.0", "tag", ("never_seen", None, None, None, False)),
-        ("PPPP", "1.8.0", "version_txt", ("never_seen", None, None, None, False)),
+        ("PPPP", "2.0.0", "tag", ("never_seen", "passes_before", None, None, False)),
+        ("PPPP", "1.8.0", "version_txt", ("never_seen", "no_release_before", None, None, False)),
         ("PPPF", None, "unknown", ("fails_after", None, None, None, True)),
         ("FFFF", "2.0.0", "tag", ("unusable", "fails_everywhere", None, None, True)),
-        ("-PPP", "2.0.0", "tag", ("unusable", "lacks_interface", None, None, False)),
+        ("-PPP", "2.0.0", "tag", ("never_seen", "lacks_interface", None, None, False)),
         ("----", "2.0.0", "tag", ("unusable", "lacks_interface", None, None, None)),
         ("F---", "2.0.0", "tag", ("unusable", "unclear", None, None, None)),
         ("", "2.0.0", "tag", ("unusable", "not_run", None, None, None)),

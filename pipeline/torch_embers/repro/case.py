@@ -424,7 +424,7 @@ def _timeout(table: Mapping[str, Any], name: str) -> float:
 
 
 def metadata_lines(entries: Mapping[str, object]) -> Iterator[str]:
-    """Lines of a metadata block for ``[tool.embers]`` with these entries (texts, numbers, booleans, lists and tables of texts)."""
+    """Lines of a metadata block for ``[tool.embers]`` with these entries (texts, numbers, booleans, lists, tables)."""
     yield "# /// script"
     yield '# dependencies = ["torch"]'
     yield "# [tool.embers]"

@@ -189,10 +189,8 @@ def _check(outline: Outline, found: Closure, owner: str, test: str, rules: Rules
     nodes = list(found.nodes(outline))
     names = needed(nodes)
     calls = {called(n) for root in nodes for n in ast.walk(root) if isinstance(n, ast.Call)}
-    missing = _device_of(outline, found, rules)
+    _check_device(_conditions(outline, found, rules), rules)
     for rule in rules.refuse:
-        if rule.conditions and (fits := next(filter(rule.conditions.search, missing), None)):
-            raise RefusedError(rule.id, fits[:200])
         if used := rule.decorators & decorators:
             raise RefusedError(rule.id, min(used))
         if used := rule.names & names:
@@ -224,7 +222,19 @@ def _heirs(outline: Outline, owner: str) -> tuple[str, ...]:
     )
 
 
-def _device_of(outline: Outline, found: Closure, rules: Rules) -> list[str]:
+def _check_device(conditions: Iterable[str], rules: Rules) -> None:
+    """Refuse a class whose test case is taken away where its device is missing.
+
+    Raises:
+        RefusedError: it is one.
+    """
+    for condition in conditions:
+        for rule in rules.refuse:
+            if rule.conditions and rule.conditions.search(condition):
+                raise RefusedError(rule.id, condition[:200])
+
+
+def _conditions(outline: Outline, found: Closure, rules: Rules) -> list[str]:
     """The conditions under which the file takes away the test case of the kept classes."""
     bases = {called(base) for name in found.members for base in outline.classes[name].bases}
     return [

@@ -43,7 +43,7 @@ class Outline:
 
 
 def source_text(content: bytes) -> str:
-    """The text of a file as Python reads it: in the encoding that it declares, with ``\\n`` at the end of each line.
+    """The text of a file as Python reads it: in the encoding that it declares, lines end as on Linux.
 
     Raises:
         SyntaxError, ValueError: it declares none that is known, or is not written in it.

@@ -25,6 +25,7 @@ class Limits(Explained):
     issues_of_a_commit: int = Field(gt=0)
     variants: int = Field(gt=0)
     timeout: float = Field(gt=0)
+    patience: float = Field(ge=1)
 
 
 class _Paths(Explained):

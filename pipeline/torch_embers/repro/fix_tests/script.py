@@ -56,17 +56,17 @@ def _embers_submodules(*chains):
     for chain in chains:
         parts = chain.split(".")
         found = _embers_sys.modules.get(parts[0])
-        for place, part in enumerate(parts[1:], 2):
-            if not isinstance(found, types.ModuleType):
-                break
-            if not hasattr(found, part):
-                try:
-                    importlib.import_module(".".join(parts[:place]))
-                except Exception:
+        try:
+            for place, part in enumerate(parts[1:], 2):
+                if not isinstance(found, types.ModuleType):
                     break
-            found = getattr(found, part, None)
+                if not hasattr(found, part):
+                    importlib.import_module(".".join(parts[:place]))
+                found = getattr(found, part)
+        except Exception:
+            continue
 """
-"""Submodules that the test reaches by dots; in the repository another import of its file, or of a neighbour, loads them."""
+"""Submodules that the test reaches by dots; in the repository other imports of its file, or of others, load them."""
 _STAND_IN = """\
 def _embers_mark(*arguments, **options):
     if len(arguments) == 1 and callable(arguments[0]) and not options:
@@ -217,14 +217,16 @@ class _Writer:
                 name
                 for root in self.found.nodes(self.outline)
                 for node in ast.walk(root)
-                if isinstance(node, ast.Attribute) and (name := called(node)).startswith("torch.") and name.count(".") > 1
+                if isinstance(node, ast.Attribute)
+                and (name := called(node)).startswith("torch.")
+                and name.count(".") > 1
             }
         )
         whole = [name for name in chains if not any(other.startswith(name + ".") for other in chains)]
         if not whole or "torch" not in self.outline.gives:
             return []
         listed = ", ".join(repr(name) for name in whole)
-        self._edit("submodules", line, "", listed, "modules that other imports of the file load are loaded where one is lacking")
+        self._edit("submodules", line, "", listed, "what other imports of the file load is loaded where it is lacking")
         return [(line, f"{_SUBMODULES}\n\n_embers_submodules({listed})")]
 
     def _class(self, name: str) -> str:

@@ -87,8 +87,8 @@ def classify(trials: Sequence[Trial], first_release: str | None, evidence: str) 
     if failing is not None:
         return TestClass("validated", None, failing.detail, old, new, newest, failing.signature)
     if before and before[-1].said == "nothing":
-        return TestClass("unusable", reason_of(before[-1].detail), before[-1].detail, None, None, newest)
-    return TestClass("never_seen", fails_on_newest=newest)
+        return TestClass("never_seen", reason_of(before[-1].detail), before[-1].detail, fails_on_newest=newest)
+    return TestClass("never_seen", "passes_before" if before else "no_release_before", fails_on_newest=newest)
 
 
 def _came_late(failing: Trial | None, decided: Sequence[Trial], after: Sequence[Trial], evidence: str) -> Trial | None:

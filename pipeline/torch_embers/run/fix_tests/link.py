@@ -20,6 +20,7 @@ from torch_embers.repro import bank
 from torch_embers.repro.case import Case, CaseError
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.cases import FileOfTests, TestFound, case_of, scripts_of_file
+from torch_embers.run.fix_tests.trial import class_tests
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -36,6 +37,14 @@ if TYPE_CHECKING:
 BATCH = 40
 """Commits whose files are held at a time: a test file has up to a megabyte, and each comes with its parent."""
 SCRIPT, NOT_POSSIBLE = "script", "not_possible"
+_OF_COMMITS = "SELECT name FROM fix_tests WHERE repo = $repo AND list_contains($shas::VARCHAR[], commit_sha)"
+_FORGET = (
+    f"DELETE FROM fix_test_classes WHERE name IN ({_OF_COMMITS})",
+    "UPDATE cases SET current = false WHERE origin = 'fix_test' AND NOT list_contains($names::VARCHAR[], name) "
+    f"AND name IN ({_OF_COMMITS})",
+    "DELETE FROM fix_tests WHERE repo = $repo AND list_contains($shas::VARCHAR[], commit_sha)",
+)
+"""What is forgotten of commits that are read again. Runs stay, and belong to a script as long as it is the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +96,7 @@ def link_fix_tests(
     releases = FirstReleases(clone, tip, rules.cut_days())
     with store.writer("link-repros") as writer:
         known = _known(store, repo, rules)
-        todo = [commit for commit in commits if commit.sha not in known and commit.committed_at >= (since or "")]
+        todo = [c for c in commits if c.committed_at >= (since or "") and _must_read(c, known.get(c.sha), releases)]
         progress.expects(len(todo))
         with ProcessPoolExecutor(jobs) as pool:
             for start in range(0, len(todo), BATCH):
@@ -95,13 +104,47 @@ def link_fix_tests(
                 found = _tests(clone, batch, rules, pool)
                 _write(writer, repo, [(commit, found[commit.sha]) for commit in batch], releases, rules)
                 progress.advanced(len(batch))
+        if todo:
+            class_tests(store, writer, repo)
     return _counted(store, repo, len(commits), len(todo))
 
 
-def _known(store: Store, repo: str, rules: Rules) -> frozenset[str]:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is stored of a commit: the reasons of its rows, and the first release with it."""
+
+    reasons: frozenset[str]
+    first: tuple[str | None, str | None]
+    issues: tuple[int, ...]
+
+
+def _known(store: Store, repo: str, rules: Rules) -> dict[str, _Known]:
+    """What rules of today have said of commits, by hash."""
+    query = (
+        "SELECT commit_sha, list(reason), any_value(first_release), any_value(first_release_by), any_value(issues) "
+        "FROM fix_tests WHERE repo = ? AND rules = ? GROUP BY commit_sha"
+    )
     with store.read() as connection:
-        query = "SELECT DISTINCT commit_sha FROM fix_tests WHERE repo = ? AND rules = ?"
-        return frozenset(sha for (sha,) in connection.execute(query, [repo, str(rules.version)]).fetchall())
+        found = connection.execute(query, [repo, str(rules.version)]).fetchall()
+    return {
+        sha: _Known(frozenset(filter(None, reasons)), (version, evidence), tuple(map(int, issues)))
+        for sha, reasons, version, evidence, issues in found
+    }
+
+
+def _must_read(commit: FixCommit, known: _Known | None, releases: FirstReleases) -> bool:
+    """Whether a commit is new, or the clone says more or other of it than when it was read.
+
+    A commit may be taken back later, a clone may get the contents or the tags that it lacked.
+    """
+    if known is None:
+        return True
+    return (
+        "not_readable" in known.reasons
+        or commit.is_reverted != ("reverted" in known.reasons)
+        or tuple(releases.of(commit.sha, commit.committed_at)) != known.first
+        or commit.issues != known.issues
+    )
 
 
 def _tests(
@@ -128,10 +171,10 @@ def _tests(
 
 def _refused(commit: FixCommit, rules: Rules) -> TestFound | None:
     """Why a commit need not be read."""
-    if len(commit.issues) > rules.limits.issues_of_a_commit:
-        return TestFound("", reason="many_issues", detail=f"{len(commit.issues)} issues")
     if commit.is_reverted:
         return TestFound("", reason="reverted")
+    if len(commit.issues) > rules.limits.issues_of_a_commit:
+        return TestFound("", reason="many_issues", detail=f"{len(commit.issues)} issues")
     if commit.files is None:
         return TestFound("", reason="not_readable", detail="a tree is missing")
     return None if commit.files else TestFound("", reason="no_test_file")
@@ -169,10 +212,9 @@ def _write(
             connection.execute(f"DELETE FROM {table} WHERE list_contains($names, name)", names)
         rows.append(connection, "artifacts", [row for case, test in cases for row in _artifacts(case, test, moment)])
         rows.append(connection, "edits", [row for case, test in cases for row in _edits(case, test)])
-        shas = [commit.sha for commit, _ in found]
-        connection.execute(
-            "DELETE FROM fix_tests WHERE repo = ? AND list_contains(?::VARCHAR[], commit_sha)", [repo, shas]
-        )
+        asked = {"repo": repo, "shas": [commit.sha for commit, _ in found], **names}
+        for statement in _FORGET:
+            connection.execute(statement, {key: value for key, value in asked.items() if f"${key}" in statement})
         rows.append(connection, "fix_tests", written)
 
 

@@ -26,7 +26,7 @@ from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.progress import Progress
@@ -46,8 +46,16 @@ AND ($since IS NULL OR t.committed_at >= $since::TIMESTAMP) AND ($until IS NULL 
 _RUNS = """
 SELECT r.case_hash, b.version, r.outcome, r.signature, r.exit_code, r.signal, r.ended, r.detail, r.stdout, r.stderr
 FROM runs r JOIN builds b USING (build) JOIN fix_tests t USING (case_hash)
-WHERE r.batch = 0 AND r.attempt = 0 AND NOT r.planted AND t.repo = ?
+WHERE r.batch = 0 AND NOT r.planted AND t.repo = ? ORDER BY r.attempt
 """
+_WAITED = """
+SELECT case_hash, build FROM runs WHERE batch = 0 AND NOT planted GROUP BY case_hash, build
+HAVING count(*) < $most AND bool_and(ended = 'timeout' AND cpu < $share * duration)
+"""
+ATTEMPTS = 2
+"""Runs of a test on a release, where a limit of time ended the first one while it waited for a processor."""
+WAITED = 0.5
+"""Share of its time that a run has a processor for at least, if its end says something about the test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +115,19 @@ def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialR
     for wanted in (_around, _around, _newest, _following):
         known = _trials(store, request.repo, tests)
         todo: dict[str, list[TrialTest]] = defaultdict(list)
+        again = _waited(store)
         for test in tests:
             have = {trial.version for trial in known.get(test.case.hash, ())}
             for build in wanted(test, request.builds, known.get(test.case.hash, ())):
-                if build.public_version not in have:
+                if build.public_version not in have or (test.case.hash, build.identity) in again:
                     todo[build.identity].append(test)
         progress.expects(made + sum(map(len, todo.values())))
         for build in request.builds:
             if members := todo[build.identity]:
                 progress.said(f"{build.name}: {len(members)} tests")
-                made += _run(ledger, registry, build, members, environments[build.identity], request.jobs, progress)
+                numbers = {test.case.hash: int((test.case.hash, build.identity) in again) for test in members}
+                place = Place(registry, build, environments[build.identity], request.jobs)
+                made += _run(ledger, place, members, numbers, progress)
     class_tests(store, writer, request.repo)
     return made
 
@@ -224,32 +235,46 @@ def _following(_test: TrialTest, builds: Sequence[Build], known: Sequence[Trial]
         yield from builds
 
 
+def _waited(store: Store) -> set[tuple[str, str]]:
+    """Tests (by hash) and builds of which the only run was cut off while it waited for a processor."""
+    with store.read() as connection:
+        asked = {"most": ATTEMPTS, "share": WAITED}
+        return set(connection.execute(_WAITED, asked).fetchall())
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where tests run: a build in an environment, with so many runs at a time."""
+
+    registry: Registry
+    build: Build
+    environment: str
+    jobs: int
+
+
 def _run(
-    ledger: Ledger,
-    registry: Registry,
-    build: Build,
-    tests: Sequence[TrialTest],
-    environment: str,
-    jobs: int,
-    progress: Progress,
+    ledger: Ledger, place: Place, tests: Sequence[TrialTest], numbers: Mapping[str, int], progress: Progress
 ) -> int:
-    """One run of each test on one build."""
-    batches = {str(place): Batch(test.case, build, environment, 0) for place, test in enumerate(tests)}
+    """One run of each test on one build; ``numbers`` says which run of the test it is."""
+    build = place.build
+    batches = {str(number): Batch(test.case, build, place.environment, 0) for number, test in enumerate(tests)}
     attempts = {key: _attempt(key, batch.case) for key, batch in batches.items()}
     with (
-        registry.using(build),
+        place.registry.using(build),
         Runner(build.python, PROFILES["fix_test"], doctor.prove(), preload=PRELOADS["fix_test"]) as runner,
     ):
-        for result in runner.run(attempts.values(), jobs):
+        for result in runner.run(attempts.values(), place.jobs):
             batch = batches[result.key]
-            ledger.keep(batch, attempts[result.key], result, observe(batch.case, result), 0)
+            number = numbers[batch.case.hash]
+            ledger.keep(batch, attempts[result.key], result, observe(batch.case, result), number)
             progress.advanced(1)
     ledger.commit()
     return len(tests)
 
 
 def _attempt(key: str, case: Case) -> Attempt:
-    return Attempt(key=key, code=case.code, name=f"{case.name}.py", timeout=case.timeout, memory=MEMORY)
+    patience = fix_test_rules.load().limits.patience
+    return Attempt(key=key, code=case.code, name=f"{case.name}.py", timeout=case.timeout * patience, memory=MEMORY)
 
 
 def _row(test: TrialTest, trials: Sequence[Trial], found: TestClass) -> dict[str, object]:

@@ -14,18 +14,21 @@ import os
 import platform
 import signal
 import socket
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import confine, execute, kernel, supervisor
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     Message = dict[str, Any]
     Script = tuple[str, dict[str, Any], list[Any]]
     """The path of the script, the request, and the finalizers that were taken over."""
 
+COMPILER_CACHE = "TORCHINDUCTOR_CACHE_DIR"
 MOST_ORDER = 4096
 """Bytes of an order: two numbers and a path."""
 
@@ -38,18 +41,53 @@ def own_version() -> dict[str, str]:
 def preload(names: list[str]) -> tuple[dict[str, str], str]:
     """Import what every run needs; versions by module, and what stopped it or an empty text.
 
-    A build without numpy is one (PyTorch works without it); a build without torch is none.
+    A build without numpy is one (PyTorch works without it); a build without torch is none. Modules within torch only
+    save time: where one cannot be imported here, each run imports it.
     """
     versions = own_version()
+    with no_temporary_files():
+        return versions, import_all(names, versions)
+
+
+@contextlib.contextmanager
+def no_temporary_files() -> Iterator[None]:
+    """Name a folder that is there to modules that ask for one as they load; nothing is written, a run finds its own.
+
+    The compiler of torch 2.15 makes its cache as soon as it is imported, if the folder does not exist.
+    """
+    tempfile.tempdir = os.environ[COMPILER_CACHE] = "/tmp"  # noqa: S108
+    try:
+        yield
+    finally:
+        del os.environ[COMPILER_CACHE]
+        tempfile.tempdir = None
+
+
+def import_all(names: list[str], versions: dict[str, str]) -> str:
+    """Import modules and note their versions; what stopped it, or an empty text."""
     for name in names:
+        if name.startswith("torch.") and not can_import(name):
+            continue
         try:
             module = importlib.import_module(name)
         except Exception as error:  # noqa: BLE001 - whatever a broken build raises must be told
             if isinstance(error, ModuleNotFoundError) and name != "torch":
                 continue
-            return versions, f"import {name}: {type(error).__name__}: {error}"
+            return f"import {name}: {type(error).__name__}: {error}"
         versions[name] = str(getattr(module, "__version__", ""))
-    return versions, ""
+    return ""
+
+
+def can_import(name: str) -> bool:
+    """Whether a module can be imported here, tried in a process of its own: half an import would stay in every run."""
+    pid = os.fork()
+    if not pid:
+        try:
+            importlib.import_module(name)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(pid, 0)[1] == 0
 
 
 def send_order(link: socket.socket, order: Message, descriptors: list[int]) -> None:
