@@ -29,6 +29,7 @@ from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
 from torch_embers.run.fix_tests.link import link_fix_tests
 from torch_embers.run.fix_tests.report import yield_of
 from torch_embers.run.fix_tests.trial import class_tests
+from torch_embers.run.status import Tracked, statuses_of
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -658,6 +659,10 @@ def test_a_validated_test_gets_the_signature_of_its_failure_and_is_run_like_ever
     [case] = [case for case in bank.load(one_test) if case.origin == "fix_test"]
     assert (case.signature_texts, case.known_bad) == (("AssertionError: N != N",), ("1.13.1",))
     assert PROFILES[case.origin] == "hostile"
+    fixed = {(REPO, 123): Tracked("closed", "fixed")}
+    assert set(statuses_of([case], fixed, {case.hash: ["occurs", "absent"]}).values()) == {"fixed"}
+    assert set(statuses_of([case], fixed, {case.hash: ["occurs", "absent", "occurs"]}).values()) == {"regressed"}
+    assert set(statuses_of([case], fixed, {case.hash: ["occurs"]}).values()) == {"closed_but_occurs"}
     assert classed(one_test)[0] == "validated"  # its trial runs belong to it still
 
 

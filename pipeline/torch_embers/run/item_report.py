@@ -60,7 +60,8 @@ GROUP BY ALL ORDER BY repo, number
 """
 _CASES = """
 SELECT c.name, c.origin, i.relation, c.summary, c.requires, c.code FROM cases c JOIN case_items i USING (case_hash)
-WHERE i.repo = $repo AND i.number = $number AND c.current ORDER BY c.name
+WHERE i.repo = $repo AND i.number = $number AND c.current
+ORDER BY c.origin <> 'curated', c.origin <> 'fix_test', c.name
 """
 _EXTRACTION = """
 SELECT status, reason, detail FROM extractions WHERE repo = $repo AND number = $number

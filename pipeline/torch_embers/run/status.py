@@ -42,6 +42,8 @@ ANNOUNCED: tuple[Status, ...] = ("regressed", "fixed", "closed_but_occurs", "ope
 """Changes into these are announced."""
 CONFIRMED: tuple[Status, ...] = ("fixed", "open_but_absent")
 """Claims of an absence: they need a second fresh batch of runs."""
+OWN_REPORT = ("curated", "fix_test")
+"""Origins whose relation ``same`` counts: somebody compared the case with the report, or the fix itself brought it."""
 DECLINED = ("declined", "duplicate", "superseded", "stale")
 """Dispositions that promise no fix."""
 
@@ -75,7 +77,7 @@ def statuses_of(
     same: dict[ItemKey, set[str]] = defaultdict(set)
     for case in cases:
         for key, relation in case.relations.items():
-            if relation == "same" and case.origin == "curated":
+            if relation == "same" and case.origin in OWN_REPORT:
                 same[key].add(case.hash)
         if case.hash in verdicts:
             for repo, number in reported(case, items):
