@@ -52,6 +52,7 @@ def main() -> None:
         "sample": given.sample,
         "commits": found.commits,
         "yield": found.rows,
+        "decided": found.decided(),
         "sentence": found.sentence(),
         "tests": tests,
     }

@@ -602,6 +602,7 @@ def test_the_class_of_a_test_follows_from_its_runs_around_the_fix(
         ("lacks_interface: TypeError: f() got an unexpected keyword argument", "lacks_interface"),
         ("skipped: CUDA not available", "needs_device"),
         ("skipped: needs numba", "skipped"),
+        ("skipped: requires mps", "needs_device"),
         ("no variant of the test for the devices at hand", "no_variant"),
         ("not_loaded: ImportError: cannot import name", "lacks_interface"),
         ("not_loaded: ValueError", "not_loaded"),
@@ -689,6 +690,8 @@ def test_a_test_that_is_not_validated_is_run_only_where_it_is_named(one_test: St
         (1, "AttributeError: module 'torch' has no attribute 'y'", "", "lacks_interface"),
         (1, "AssertionError: 'a' != 'b'", "assertExpectedInline", "expected_text"),
         (1, "RuntimeError: Found no NVIDIA driver on your system", "", "needs_device"),
+        (1, 'AssertionError: "low must be less" does not match "low is not less"', "", "expected_text"),
+        (1, "torch.onnx.errors.OnnxExporterError: Module onnx is not installed!", "", "needs_package"),
         (125, "ImportError: cannot import name 'z'", "", "lacks_interface"),
         (125, "ValueError: fixture", "setUp", "not_loaded"),
     ],
@@ -702,11 +705,18 @@ def test_a_failure_of_the_harness_says_nothing(
 
 def test_the_yield_counts_commits_and_gives_the_share_with_its_interval(one_test: Store) -> None:
     assert "no share can be given" in yield_of(one_test, REPO).sentence()
+    assert yield_of(one_test, REPO).decided() == "No test was run yet."
     stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
     stored_run(one_test, "2.0.1", 0)
     stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
     assert classed(one_test)[0] == "fails_after"
     found = yield_of(one_test, REPO)
+    assert found.decided().startswith("Of 1 tests that ran and need no accelerator, 0 are decided")
+    others = [
+        {"class": "never_seen", "reason": "passes_before", "tests": 6},
+        {"class": "unusable", "reason": "needs_device", "tests": 9},
+    ]
+    assert "Of 6 tests that ran and need no accelerator, 6 (100 %, " in replace(found, rows=others).decided()
     assert (found.issues, found.fails) == (1, 1)
     assert "Of 1 issues" in found.sentence()
     assert "%" not in found.sentence(), "one issue is no share"

@@ -19,6 +19,7 @@ Class = Literal["validated", "never_seen", "fails_after", "unusable"]
 
 _SAID: dict[str, Said] = {"reproduced": "failed", "not_reproduced": "passed"}
 _EXACT = "tag"
+_DEVICES = ("cuda", "gpu", "mps", "xpu", "rocm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def reason_of(detail: str) -> str:
     """The reason of a run that says nothing, from its detail."""
     head = detail.partition(":")[0]
     if head == "skipped":
-        return "needs_device" if any(word in detail for word in ("CUDA", "GPU", "MPS", "cuda")) else "skipped"
+        return "needs_device" if any(word in detail.lower() for word in _DEVICES) else "skipped"
     if head.startswith("no variant"):
         return "no_variant"
     if head == "not_loaded":

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 LEAST = 5
 """Issues from which on a share and its interval are printed: of fewer the interval is nearly all of 0 to 100 %."""
+RAN = ("validated", "never_seen", "fails_after", "unusable")
+NO_TEST_HERE = ("needs_device", "not_run")
+"""Reasons of tests that are none of the processor, or that nobody ran."""
 _YIELD = """
 SELECT year(t.committed_at) AS year,
        CASE WHEN t.path IS NULL THEN NULL
@@ -82,6 +85,23 @@ class Yield:
             key = tuple(row[column] for column in columns)
             counts[key] = counts.get(key, 0) + int(row["tests"])
         return [(*key, count) for key, count in sorted(counts.items(), key=lambda entry: (-entry[1], str(entry[0])))]
+
+    def decided(self) -> str:
+        """How many of the tests that ran, and need no accelerator, are decided."""
+        counts = {(kind, reason): count for kind, reason, count in self.counted("class", "reason")}
+        ran = sum(n for (kind, reason), n in counts.items() if kind in RAN and reason not in NO_TEST_HERE)
+        validated = sum(n for (kind, _), n in counts.items() if kind == "validated")
+        passing = sum(n for (kind, _), n in counts.items() if kind == "never_seen")
+        seen = counts.get(("never_seen", "passes_before"), 0)
+        if not ran:
+            return "No test was run yet."
+        low, high = wilson(validated + passing, ran)
+        share = f" ({100 * (validated + passing) / ran:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %)"
+        return (
+            f"Of {ran:,} tests that ran and need no accelerator, {validated + passing:,}"
+            f"{share if ran >= LEAST else ''} are decided: {validated:,} validated, {passing:,} never seen, "
+            f"of which {seen:,} pass on the release before the fix."
+        )
 
     def sentence(self) -> str:
         """What may be said of the bugs that are closed with a merged fix."""

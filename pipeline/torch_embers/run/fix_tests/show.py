@@ -35,4 +35,5 @@ def print_yield(found: Yield) -> None:
         columns_ = [(name, False) for name in ("fails after its fix", "issues", "test", "passes on", "fails on")]
         out.print(table("", columns_, failing))
         out.print()
+    out.print(plain(found.decided()))
     out.print(plain(found.sentence()))
