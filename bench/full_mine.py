@@ -99,6 +99,7 @@ def main() -> None:
         "waited_s": sum(waited),
         "whole": {"items": WHOLE, "points": per_item * WHOLE, "hours_of_quota": per_item * WHOLE / HOURLY},
     }
+    results["earlier"] = {key: value for key, value in json.loads(OUT.read_text()).items() if key != "earlier"}
     OUT.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(results, indent=2))
 

@@ -152,6 +152,7 @@ def main() -> None:
         "runs": runs,
         "deleted_author": ghost,
     }
+    results["earlier"] = {key: value for key, value in json.loads(OUT.read_text()).items() if key != "earlier"}
     OUT.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(results, indent=2))
 

@@ -30,6 +30,7 @@ STUDY = ROOT / "bench" / "study.json"
 SPEED = ROOT / "bench" / "speed.json"
 PEERS = ROOT / "bench" / "peers.json"
 FULL_MINE = ROOT / "bench" / "full_mine.json"
+COMMENTS = ROOT / "bench" / "comments.json"
 CLASSIFICATION = "## Classification"
 SCHEDULES = "## Fault schedules"
 """The parts from here on are written by hand."""
@@ -397,6 +398,35 @@ def speed() -> str:
     return "\n".join(lines) + "\n"
 
 
+def comments() -> str:
+    """The part about many comments, from what bench/comments.py measured last; empty where it never ran."""
+    if not COMMENTS.exists():
+        return ""
+    results = json.loads(COMMENTS.read_text(encoding="utf-8"))
+    lines = [
+        "",
+        "## Many comments",
+        "",
+        f"Written by `python bench/comments.py` on {results['date']}: {results['machine']}, load {results['load']:.1f} at the start. A made-up",
+        f"database of {results['items']:,} items and {results['comments']:,} comments ({results['database_mb']:,.0f} MB with {results['links']:,} links and {results['components']:,} components);",
+        f"{results['texts_per_cpu_s']:,.0f} texts are linked per CPU second.",
+        "",
+        "| a process from start to end | seconds | CPU seconds |",
+        "|---|---:|---:|",
+    ]
+    for name, run in results["runs"].items():
+        lines.append(f"| {RUNS_OF_COMMENTS[name]} | {run['seconds']:.1f} | {run['cpu_s']:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+RUNS_OF_COMMENTS = {
+    "link": "all texts linked",
+    "link again": "the link stage with nothing new",
+    "one item": "`embers mine` of a file with one new item",
+    "nothing new": "`embers mine` of the same file again",
+}
+
+
 def peers() -> str:
     """The part about Perceval, from what bench/peers.py measured last; empty where it never ran."""
     if not PEERS.exists():
@@ -427,6 +457,9 @@ def peers() -> str:
         f"Where a comment's author was deleted (30 items): Perceval ends after {ghost['perceval']['items']} item "
         f"({ghost['perceval']['error']}), embers reads {ghost['embers']['items']} items and {ghost['embers']['comments']} comments.",
     ]
+    if earlier := results.get("earlier"):
+        ratios = ", ".join(f"{run['ratio']:.1f} at {run['latency'] * 1000:.0f} ms" for run in earlier["runs"])
+        lines += ["", f"Earlier, at load {earlier['load']:.1f}: ratio of seconds {ratios}."]
     return "\n".join(lines) + "\n"
 
 
@@ -449,6 +482,18 @@ def full_mine() -> str:
         f"At the same points per item, {whole['items']:,} items need {whole['points']:,.0f} points: {whole['hours_of_quota']:.1f} windows of an hour with one token (5,000",
         "points each), computed and not run.",
     ]
+    if short := results.get("short_windows"):
+        lines += [
+            "",
+            f"The machine was too busy to use such a window up, so {short['items']:,} items more were mined with windows of {short['window']['points']} points that",
+            f"refill after {short['window']['seconds']} s: {short['waits']} waits ({short['waited_s']:,} s of {short['seconds']:,.0f} s), {short['points']:,} points, exit code {short['exit']}.",
+        ]
+    if earlier := results.get("earlier"):
+        lines += [
+            "",
+            f"Earlier: {earlier['items']:,} items, {earlier['points']:,} points in {earlier['requests']:,} requests, {earlier['waits']} waits, "
+            f"{earlier['seconds']:.0f} s, {earlier['peak_mb']:.0f} MB (with the test's process).",
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -461,7 +506,7 @@ def rewrite_parts() -> None:
 
 def generated() -> str:
     """What the other programs measured last."""
-    return classification() + reproduction() + study() + speed() + peers() + full_mine()
+    return classification() + reproduction() + study() + speed() + comments() + peers() + full_mine()
 
 
 def by_hand(text: str) -> str:
