@@ -74,6 +74,17 @@ def test_an_item_of_the_tracker_gives_back_what_it_took_from_the_commit(clone: R
     assert rows(database, asked) == [("Open", "open", None, None, None, None)]
 
 
+def test_every_window_of_a_clone_is_read_again(clone: Repository, database: Path) -> None:
+    mine(clone, database)
+    early = GitSource(REPO, clone.path, until="2030-01-01")
+    runner.mine(Store(database), early)
+    merge(clone)
+    report = runner.mine(Store(database), GitSource(REPO, clone.path, until="2030-01-01"))
+    assert any("read from its beginning; mine its other windows" in note for note in report.notes)
+    mine(clone, database)
+    assert {n for (n,) in rows(database, "SELECT number FROM items WHERE kind = 'pull'")} == {1, 2, 7}
+
+
 def test_a_main_line_that_goes_on_is_not_read_again(clone: Repository, database: Path) -> None:
     merge(clone)
     mine(clone, database)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _GONE = """
 CREATE OR REPLACE TEMP TABLE gone AS
-SELECT page_id FROM raw_pages WHERE source = $source AND starts_with(request, $requests)
+SELECT page_id FROM raw_pages
+WHERE source = $source AND list_contains($kinds, kind) AND starts_with(request, $requests)
 """
 _STATEMENTS = (
     # a value counts as taken from the commit where it is the commit's own
@@ -44,7 +45,8 @@ _TABLES = ("links", "components", "items", "commits", "commit_files", "pull_file
 def forget(connection: duckdb.DuckDBPyConnection, outdated: Iterable[Outdated]) -> None:
     """Delete the rows that come from these pages; inside the transaction that begins the new reading."""
     for pages in outdated:
-        connection.execute(_GONE, {"source": pages.source, "requests": pages.requests})
+        given = {"source": pages.source, "kinds": list(pages.kinds), "requests": pages.requests}
+        connection.execute(_GONE, given)
         for statement in _STATEMENTS:
             connection.execute(statement, {"repo": pages.repo})
         for table in _TABLES:

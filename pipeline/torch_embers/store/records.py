@@ -425,6 +425,7 @@ class Outdated:
 
     repo: str
     source: str
+    kinds: tuple[str, ...]
     requests: str
     """How the requests of these pages begin."""
 

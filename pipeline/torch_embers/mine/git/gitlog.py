@@ -123,7 +123,7 @@ class GitSource:
             InputError: no git, no clone there, a commit itself is missing, or git failed.
         """
         clone = Clone(self.path)
-        yield from self._commits(clone, read_cursor(state.get(self._scope.stream(LOG_STREAM))))
+        yield from self._commits(clone, state)
         if self.releases:
             yield from self._releases(clone, read_cursor(state.get(self._scope.stream(SIZES_STREAM))))
         self._add_note()
@@ -138,12 +138,13 @@ class GitSource:
 
     # -- commits -------------------------------------------------------------------------------------------------
 
-    def _commits(self, clone: Clone, saved: Mapping[str, Any]) -> Iterator[Batch]:
+    def _commits(self, clone: Clone, state: Mapping[str, str]) -> Iterator[Batch]:
+        saved = read_cursor(state.get(self._scope.stream(LOG_STREAM)))
         heads = self._known_heads(clone, saved)
         seen = _Seen(_head(clone), _tips(clone))
         if heads and _moved(clone, heads, _seen_before(saved), seen):
             heads = set()
-            yield self._restart(clone, seen)
+            yield self._restart(clone, seen, state)
         revisions = [*seen.tips, *(f"^{sha}" for sha in heads)]
         listing = clone.run(
             "rev-list", "--stdin", "--topo-order", "--reverse", "--timestamp", "--parents", lines=revisions
@@ -165,13 +166,19 @@ class GitSource:
         elif rows or _seen_before(saved) != seen:
             yield Batch(cursors=[self._log_cursor(heads, seen)])
 
-    def _restart(self, clone: Clone, seen: _Seen) -> Batch:
+    def _restart(self, clone: Clone, seen: _Seen, state: Mapping[str, str]) -> Batch:
         """A note that what came from this clone goes; the next run reads it from its beginning if this one ends."""
-        note = {"before": f"{clone.path}: ", "head": seen.head}
+        note = {"requests": f"{clone.path}: ", "head": seen.head}
         page = make_page(self.repo, self.name, RESTART_KIND, f"restart of {clone.path}", json.dumps(note).encode())
         batch = read_restart(page)
         batch.pages.append(page)
         batch.cursors.append(self._log_cursor((), seen))
+        others = {name for name in state if name.partition(":")[0] == LOG_STREAM} - {self._scope.stream(LOG_STREAM)}
+        batch.cursors += [sync_state(self, name) for name in sorted(others)]
+        self.notes.append(
+            f"{clone.path}: commits that were read stand elsewhere in the history now (another branch is checked out): "
+            "it was read from its beginning" + ("; mine its other windows of time again, too" if others else "")
+        )
         return batch
 
     def _known_heads(self, clone: Clone, saved: Mapping[str, Any]) -> set[str]:
