@@ -49,6 +49,8 @@ class RestSource(LiveSource):
     """Items whose comments and events this run has read, each with the time of its last change."""
     _without_parts: list[int] = field(default_factory=list)
     """Items that were listed, and then had no comments and events to ask for."""
+    _absent: NotFoundError | None = None
+    """Set where a list was not found: then the end of the run asks whether the repository is still there."""
     _has_comments: bool = False
     """Whether an item that this run listed has comments."""
 
@@ -76,6 +78,8 @@ class RestSource(LiveSource):
             yield from self._comments(state, "comments", "issues/comments")
             yield from self._comments(state, "review_comments", "pulls/comments")
             yield from self._events(state)
+        if self._absent is not None:
+            self.confirm(self._absent)
 
     def expected(self) -> Totals:
         """Ask the search how many items there are in these bounds; unknown where it does not answer."""
@@ -217,8 +221,9 @@ class RestSource(LiveSource):
             UnknownRepositoryError: the repository is gone.
             SourceError: the server had the listing before.
         """
-        self.confirm(error)
+        self._absent = error
         if read:
+            self.confirm(error)
             raise SourceError(
                 f"{listing.path} was there and is not found now, though the repository is: GitHub fails. "
                 "The cursor is kept: run the same command again later"
