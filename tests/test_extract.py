@@ -203,6 +203,25 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"x = {'-' * 50_000}1",
+        f"x = {'lambda: ' * 7_000}1",
+        f"x = {'1 if 1 else ' * 4_000}1",
+        f"x = {'(' * 20_000}1{')' * 20_000}",
+        f"x = f{'()' * 20_000}",
+        f"x = 1{'+1' * 20_000}",
+        "\n".join(f"{' ' * depth}if 1:" for depth in range(300)),
+        f"x = {'[' * 50}1{' for a in b]' * 50}",
+        "x = 9**9**9**9",
+    ],
+)
+def test_code_that_is_made_to_exhaust_parsers_gets_a_reason_or_a_script(line: str) -> None:
+    found = extract(ItemText("a/b", 1, "sum returns a wrong value", f"```python\nimport torch\n{line}\nprint(1)\n```\n"))
+    assert found.status == "runnable" or found.reason in rules.load().reasons
+
+
 @settings(max_examples=example_count(60))
 @given(st.lists(PIECES, max_size=6), st.lists(PIECES, max_size=2), st.text(max_size=30))
 def test_any_item_is_runnable_or_has_a_listed_reason(body: list[str], comments: list[str], title: str) -> None:

@@ -16,8 +16,8 @@ def sample() -> list[dict[str, object]]:
 
 
 def test_each_draw_has_sixty_scripts_and_no_item_twice(sample: list[dict[str, object]]) -> None:
-    assert [sum(row["draw"] == draw for row in sample) for draw in (1, 2)] == [60, 60]
-    assert len({(row["repo"], row["number"]) for row in sample}) == 120
+    assert [sum(row["draw"] == draw for row in sample) for draw in (1, 2, 3)] == [60, 60, 60]
+    assert len({(row["repo"], row["number"]) for row in sample}) == 180
 
 
 def test_every_script_has_an_answer_with_a_reason(sample: list[dict[str, object]]) -> None:
@@ -43,8 +43,12 @@ def test_reduced_scripts_are_smaller_and_judged() -> None:
         assert row["reason"]
 
 
-def test_every_claim_and_every_reproduction_has_a_second_reader(sample: list[dict[str, object]]) -> None:
+def test_every_claim_and_every_reproduction_of_the_first_draws_has_a_second_reader(
+    sample: list[dict[str, object]],
+) -> None:
     for row in sample:
+        if row["draw"] == 3:
+            continue  # one reader alone, as the page says
         second = row.get("second")
         assert isinstance(second, dict) is (row["expectation"] != "abstained" or row["shown"] is not None), row[
             "number"

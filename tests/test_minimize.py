@@ -139,6 +139,10 @@ def test_a_minimal_script_ends_its_last_line() -> None:
         ("torch.LongTensor(4, 4)", "torch.LongTensor(1)", False),
         ("torch.ones(3)", "torch.empty(3)", True),
         ("np.random.seed(0)", "np.random.seed()", True),
+        # 185659: the annotation's name is bound within the function; without its import the error is the script's own
+        ("def f():\n    import a\n    def g(x: a.B): pass", "def f():\n    def g(x: a.B): pass", True),
+        ("from a import B\nx: B = f()", "x: B = f()", True),
+        ("import a.b\nf(a.b.c)", "import a.b\nf(a)", False),
     ],
 )
 def test_shortcuts_to_the_same_symptom_are_refused(original: str, candidate: str, invented: bool) -> None:

@@ -30,13 +30,15 @@ def share(part: int, whole: int) -> str:
 
 
 def _columns() -> list[tuple[str, list[dict[str, Any]], str]]:
-    first, second = ([row for row in lines(SAMPLE) if row["draw"] == draw] for draw in (1, 2))
+    first, second, third = ([row for row in lines(SAMPLE) if row["draw"] == draw] for draw in (1, 2, 3))
     return [
         ("first draw, rules before", first, "reproduced_before"),
         ("first draw, first scoring", first, "reproduced_first"),
         ("first draw, rules changed", first, "reproduced"),
         ("second draw, rules before", second, "reproduced_before"),
         ("second draw, rules changed", second, "reproduced"),
+        ("third draw, rules before", third, "reproduced_before"),
+        ("third draw, rules changed", third, "reproduced"),
     ]
 
 
@@ -55,12 +57,16 @@ def summary() -> str:
 
 
 def answers() -> str:
-    """What the present rules claim, and whether it is what the report calls wrong."""
+    """What rules claim of each draw, and whether it is what the report calls wrong: as scored, and today."""
     kinds = ("yes", "unclear", "no", "abstained")
     rows = []
-    for draw in (1, 2):
-        found = [row["expectation"] for row in lines(SAMPLE) if row["draw"] == draw]
-        rows.append((f"draw {draw}", *(str(found.count(kind)) for kind in kinds)))
+    for draw in (1, 2, 3):
+        sample = [row for row in lines(SAMPLE) if row["draw"] == draw]
+        scored = [row["expectation"] for row in sample]
+        today = ["abstained" if row.get("review_today") else row["expectation"] for row in sample]
+        rows.append((f"draw {draw}, as scored", *(str(scored.count(kind)) for kind in kinds)))
+        if today != scored:
+            rows.append((f"draw {draw}, rules of today", *(str(today.count(kind)) for kind in kinds)))
     return table(("", "right:", "unclear:", "wrong:", "needs review:"), rows)
 
 
@@ -94,7 +100,9 @@ def each() -> str:
             ", ".join(row["reproduced_before"]) or "-",
             ", ".join(row["reproduced"]) or "-",
             {True: "yes", False: "no", None: "-"}[row["shown"]],
-            ", ".join(str(row["second"][key]) for key in ("expectation", "shown") if row["second"][key]),
+            ", ".join(str(row["second"][key]) for key in ("expectation", "shown") if row["second"][key])
+            if "second" in row
+            else "",
             cell(row["reason"]),
         )
         for row in lines(SAMPLE)

@@ -1,13 +1,14 @@
 """Shortcuts: what a reducer invents to reach the same symptom in a shorter way than the bug does. Pure.
 
 A failing comparison becomes ``False``, an assertion ``assert 0``, a tensor that is read out of bounds an empty one, an
-index some uninitialised number. The run looks the same, so the text must tell: each of these is counted, and a
-candidate may have no more of any than the whole script.
+index some uninitialised number, a name one that nothing binds any more. The run looks the same, so the text must tell:
+each of these is counted, and a candidate may have no more of any than the whole script.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -70,6 +71,25 @@ def _shortcuts(tree: ast.Module) -> Iterator[str]:
             case ast.Call() if _is_uninitialised(node):
                 yield "uninitialised"
     yield from _assertions(tree)
+    yield from (f"unbound {name}" for name in _unbound(tree))
+
+
+def _unbound(tree: ast.Module) -> set[str]:
+    """Names that are read, annotations included, and bound nowhere: an error about them would be the script's own."""
+    read, bound = set(), set(dir(builtins))
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                read.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                bound.add(name)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                bound.add(node.name)
+            case ast.alias():
+                bound.add(node.asname or node.name.partition(".")[0])
+            case ast.ExceptHandler(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                bound.add(name)
+    return read - bound
 
 
 def _assertions(tree: ast.Module) -> Iterator[str]:
