@@ -218,7 +218,9 @@ PIECES = st.sampled_from(
     ],
 )
 def test_code_that_is_made_to_exhaust_parsers_gets_a_reason_or_a_script(line: str) -> None:
-    found = extract(ItemText("a/b", 1, "sum returns a wrong value", f"```python\nimport torch\n{line}\nprint(1)\n```\n"))
+    found = extract(
+        ItemText("a/b", 1, "sum returns a wrong value", f"```python\nimport torch\n{line}\nprint(1)\n```\n")
+    )
     assert found.status == "runnable" or found.reason in rules.load().reasons
 
 
