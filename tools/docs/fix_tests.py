@@ -49,7 +49,7 @@ def share() -> str:
     facts = measured("fix_tests.json")
     drawn = f"{facts['sample']} of {facts['scripts']} scripts"
     head = f"Commits of {facts['commits_from']} to {facts['commits_to']}; {drawn} were "
-    return f"{head}drawn at random (seed {facts['seed']}). {facts.get('decided', '')} {facts['sentence']}"
+    return f"{head}drawn at random (seed {facts['seed']}). {facts['decided']} {facts['sentence']}"
 
 
 def failing() -> str:
