@@ -6,6 +6,11 @@ any. One automated annotator read the messages, of long ones the lines with refe
 the message says it repairs, also in part; `takes_out` are the commits (first ten digits) that it reverts or backs out. No
 message is kept. The rules were mended on what the first half shows; docs/history.md says how far the second half is a test.
 `fresh` are 100 further commits that another automated annotator read after that, scored once.
+`plain` and `referring` are 200 more, which a third automated annotator read before it ran the rules on them (seeds 20261122 and 20261123, none
+of the earlier commits). `plain`: 50 any, and 50 with a number, an issue's address or a hash after the title's own number.
+`referring`: 100 with a reference to something else than their own pull request. Here a repair that the message calls partial is no fix;
+`undecided` are targets that count neither as right nor as wrong. history.json keeps what was found before the rules
+were mended on them in `held_out`.
 
 The database must hold the commits (`embers mine --source jsonl` of the file, or `--source git` of a clone).
 """
@@ -24,6 +29,7 @@ from torch_embers.statistics.intervals import wilson
 REPO = "pytorch/pytorch"
 GOLD = Path(__file__).with_name("history_gold.jsonl")
 RESULT = Path(__file__).with_name("history.json")
+_HALVES = ("first", "second", "fresh", "plain", "referring")
 
 _FIXES = """
 SELECT DISTINCT sha, target_repo || '#' || target_number FROM links
@@ -71,12 +77,13 @@ def score(truth: dict[str, set[str]], said: dict[str, set[str]]) -> dict[str, An
 def main() -> None:
     """Score both halves and print what is wrong."""
     gold = [json.loads(line) for line in GOLD.read_text(encoding="utf-8").splitlines()]
-    halves = {name: {row["sha"] for row in gold if row["half"] == name} for name in ("first", "second", "fresh")}
+    halves = {name: {row["sha"] for row in gold if row["half"] == name} for name in _HALVES}
     made: dict[str, Any] = {}
     with duckdb.connect(sys.argv[1], read_only=True) as connection:
         for question, query, parameters in (("fixes", _FIXES, []), ("takes_out", _TAKES_OUT, [REPO])):
             said = found(connection, query, parameters, {row["sha"] for row in gold})
             truth = {row["sha"]: set(row[question]) for row in gold}
+            said = {row["sha"]: said[row["sha"]] - set(row.get("undecided", ())) for row in gold}
             for half in sys.argv[2:] or halves:
                 of_half = {sha: truth[sha] for sha in halves[half]}
                 made.setdefault(question, {})[half] = score(of_half, {sha: said[sha] for sha in of_half})
@@ -85,6 +92,7 @@ def main() -> None:
                         print(question, half, sha[:10], "true", sorted(truth[sha]), "said", sorted(said[sha]))
     print(json.dumps(made, indent=1))
     if not sys.argv[2:]:
+        made["held_out"] = json.loads(RESULT.read_text(encoding="utf-8"))["held_out"]
         RESULT.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
 
 
