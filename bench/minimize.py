@@ -163,8 +163,8 @@ def main() -> None:
     made = {one["number"]: one for one in report.get("scripts", [])}
     rivals = {(one["number"], one["way"]): one for one in report.get("compared", [])}
     items = {item.number: item for file in SETS.values() for item in texts(options.data / file, options.scratch)}
-    for wish in options.wanted:
-        number, _, name = wish.partition("@")
+    for given in options.wanted:
+        number, _, name = given.partition("@")
         one, build = entry(items[int(number)]), registry.find(name)
         if one.case is None:
             raise SystemExit(f"#{number}: no script was extracted")

@@ -77,8 +77,8 @@ def sweep(
         with writer.transaction() as connection:
             bank.save(connection, cases)
         executor = Executor(store, writer, registry, Silent())
-        wish = SweepRequest(cases, [registry.find(v) for v in on], builds(registry), **more)
-        return {(cell.case.name, cell.build.name): cell for cell in executor.sweep(wish)}
+        request = SweepRequest(cases, [registry.find(v) for v in on], builds(registry), **more)
+        return {(cell.case.name, cell.build.name): cell for cell in executor.sweep(request)}
 
 
 def verdicts(cells: dict[tuple[str, str], Cell]) -> dict[tuple[str, str], str]:
