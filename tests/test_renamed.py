@@ -67,7 +67,7 @@ def test_a_renamed_repository_is_not_stored_twice(tracker: Tracker, database: Pa
     assert rows(database, "SELECT title FROM items WHERE number = 3") == [("After the rename",)]
     assert {table: found - {"*"} for table, found in names(database).items() if found - {"*"} != {NEW}} == {}
     # the cursors came along: only what is new was read
-    assert len(tracker.asked) < 15
+    assert len(tracker.asked) <= 17, "short first pages of two lists are asked about, too"
 
 
 @pytest.mark.slow
