@@ -159,9 +159,10 @@ def test_measurements_come_with_a_run(any_runner: Runner) -> None:
 
 
 @needs_bubblewrap
+@pytest.mark.serial  # five runs against a pause
 def test_results_come_as_they_are_ready_and_each_once(runner: Runner) -> None:
     attempts = [
-        Attempt(str(number), f"import time; time.sleep({1.5 if number == 0 else 0})", "x.py") for number in range(6)
+        Attempt(str(number), f"import time; time.sleep({4 if number == 0 else 0})", "x.py") for number in range(6)
     ]
     keys = [result.key for result in runner.run(attempts, jobs=2)]
     assert sorted(keys) == ["0", "1", "2", "3", "4", "5"]
