@@ -313,16 +313,18 @@ def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker
 # ---- what is there and empty
 
 
-def test_a_milestone_and_an_author_that_went_are_gone_in_the_tables(tracker: Tracker, database: Path) -> None:
+def test_a_milestone_an_author_and_who_closed_it_that_went_are_gone_in_the_tables(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 3)
-    repository.touch(2, milestone={"title": "2.1"})
+    repository.touch(2, milestone={"title": "2.1"}, state="closed", closed_by={"login": "cid"})
     mined(tracker, database, "t")
-    assert rows(database, "SELECT milestone, author FROM items WHERE number = 2") == [("2.1", "ann")]
-    repository.touch(2, milestone=None, user=None)
+    stored = "SELECT milestone, author, closed_by FROM items WHERE number = 2"
+    assert rows(database, stored) == [("2.1", "ann", "cid")]
+    repository.touch(2, milestone=None, user=None, closed_by=None)
     mined(tracker, database, "t")
-    [(milestone, author)] = rows(database, "SELECT milestone, author FROM items WHERE number = 2")
+    [(milestone, author, closed_by)] = rows(database, stored)
     assert not milestone
     assert not author
+    assert not closed_by
 
 
 # ---- the list of pull requests, which alone has requested reviewers and head commits

@@ -16,7 +16,9 @@ from torch_embers.mine import runner
 from torch_embers.mine.github import presence
 from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.mine.github.presence import PresenceSource, found, held_items, query
+from torch_embers.mine.refresh import forget as forget_cursors
 from torch_embers.mine.refresh import wanted_numbers
+from torch_embers.mine.scope import Scope
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -208,6 +210,14 @@ def test_refresh_reads_all_or_some_items_again(tracker: Tracker, database: Path,
     assert rows(database, changed) == [(2,), (3,)]
     assert run_embers(*order, "--refresh", "all", **quick).returncode == 0
     assert rows(database, changed) == [(2,), (3,), (4,)]
+
+
+def test_refresh_all_forgets_the_cursors_of_every_listing(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 3, pulls=1)
+    repository.remark(4)
+    runner.mine(Store(database), rest(tracker.url, OTHER, "t"), link=False)
+    assert forget_cursors(Store(database), Scope(OTHER), OTHER, "rest") == 5
+    assert rows(database, "SELECT stream FROM sync_state") == []
 
 
 def test_refresh_takes_all_a_list_or_a_file(tmp_path: Path) -> None:

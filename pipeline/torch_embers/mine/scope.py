@@ -10,7 +10,7 @@ from torch_embers.errors import InputError
 from torch_embers.normalize import iso_utc
 
 STATES = ("all", "open", "closed")
-LISTED = ("issues", "pulls", "items", "items_newest_first", "comments", "events")
+LISTED = ("issues", "pulls", "items", "items_newest_first", "comments", "review_comments", "events")
 """Streams of the live sources that read listings; the others read single items."""
 
 

@@ -121,7 +121,7 @@ def labels_of(value: object) -> tuple[str, ...] | None:
     return tuple(sorted({clean_text(n) for n in names if isinstance(n, str)}))
 
 
-def _pull_facts(obj: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def _pull_facts(obj: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
     """The part of an object that only a pull request has, and whether it is one."""
     if "base" in obj and "head" in obj:
         return obj, True
@@ -188,13 +188,15 @@ def item(obj: object, page: Page, *, repo: str | None = None) -> Item:
 def standing(obj: Mapping[str, Any]) -> dict[str, Any]:
     """Columns of an item that issues, pull requests and the payloads of GH Archive write alike."""
     milestone, kind, head = obj.get("milestone"), obj.get("type"), obj.get("head")
+    closed_by = login(obj.get("closed_by"))
     return {
         "milestone_number": whole(milestone.get("number")) if isinstance(milestone, dict) else None,
         "milestone_due_at": iso_utc(milestone.get("due_on")) if isinstance(milestone, dict) else None,
         "locked": flag(obj.get("locked")),
         "lock_reason": word(obj.get("active_lock_reason")),
         "issue_type": stated(obj, "type", text(kind.get("name")) if isinstance(kind, dict) else None),
-        "closed_by": login(obj.get("closed_by")),
+        # of a pull request null says nothing: who merged it closed it
+        "closed_by": closed_by if _pull_facts(obj)[1] else stated(obj, "closed_by", closed_by),
         "merged_by": login(obj.get("merged_by")),
         "head_sha": text(head.get("sha")) if isinstance(head, dict) else None,
     }
