@@ -313,7 +313,9 @@ def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker
 # ---- what is there and empty
 
 
-def test_a_milestone_an_author_and_who_closed_it_that_went_are_gone_in_the_tables(tracker: Tracker, database: Path) -> None:
+def test_a_milestone_an_author_and_who_closed_it_that_went_are_gone_in_the_tables(
+    tracker: Tracker, database: Path
+) -> None:
     repository = filled(tracker, 3)
     repository.touch(2, milestone={"title": "2.1"}, state="closed", closed_by={"login": "cid"})
     mined(tracker, database, "t")

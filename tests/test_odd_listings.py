@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from datetime import timedelta
+from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from servers.tracker import Answered, Tracker, empty, filled, moment
+from servers.tracker import START, Answered, Tracker, empty, filled, moment
 from support import rest
 from torch_embers.errors import ShortListingError, SourceError, UnknownRepositoryError
 from torch_embers.mine.github.numbers import NumbersSource
@@ -137,6 +139,32 @@ def test_a_record_of_the_future_hides_nothing_that_changes_later(tracker: Tracke
         assert mined.count("comments") == len(repository.comments)
         assert mined.count("events") == len(repository.events)
         assert mined.changed("pulls") == 8
+
+
+def test_a_change_that_comes_to_light_behind_a_later_one_is_read(tracker: Tracker) -> None:
+    repository = filled(tracker, 8)
+
+    def dated(answered: Answered) -> Answered:
+        now = START + timedelta(minutes=repository.clock)
+        return Answered(answered.body, answered.status, answered.headers | {"Date": format_datetime(now, usegmt=True)})
+
+    tracker.fault(dated, "/issues", times=99)
+    tracker.fault(dated, "/issues/comments", times=99)
+    mined = Mined(tracker, "t")
+    mined.run()
+    late, before = repository.comment(3), repository.items.pop(3)
+    repository.items[4].update(updated_at=moment(repository.clock + 0.05))
+    later = late | {"id": 99, "number": 4, "created_at": moment(repository.clock + 0.05)}
+    later["updated_at"] = later["created_at"]
+    repository.comments[-1] = later
+    repository.clock += 0.1
+    mined.run()
+    assert 99 in {int(key) for key in mined.tables["comments"]}
+    repository.items[3] = before | {"title": "Changed"}
+    repository.comments.append(late)
+    mined.run()
+    assert mined.changed() == 1
+    assert mined.count("comments") == len(repository.comments)
 
 
 def test_pages_full_of_records_of_the_future_end(tracker: Tracker) -> None:

@@ -37,6 +37,10 @@ OVERLAP = timedelta(seconds=1)
 RESTARTS = 3
 """How often a walk whose link is refused begins at the top again without coming further than before."""
 
+UNSETTLED = timedelta(seconds=60)
+"""A change gets its time before a list shows it, and servers behind one address differ by seconds: so one of this age
+at most can still come to light behind a later one. No cursor is saved beyond it."""
+
 T = TypeVar("T")
 
 
@@ -57,6 +61,8 @@ class Listed(Generic[T]):
     """The page before this one; ``None`` on the first, and where links name a place that cannot shift."""
     ids: Sequence[int] = ()
     """Number of each record where the listing goes by it rather than by time: the later it came, the higher it is."""
+    settled: str | None = None
+    """Up to this time no change can come to light later; ``None``: not known, and all counts as settled."""
     cut: bool = False
     """It has fewer records than were asked for and names no page behind it, but there is one."""
 
@@ -90,10 +96,15 @@ def whole_second(moment: str) -> str:
     return moment[:19] + "Z"
 
 
-def before(moment: str) -> str:
-    """The time ``OVERLAP`` earlier."""
-    parsed = datetime.fromisoformat(whole_second(moment)[:-1]) - OVERLAP
+def before(moment: str, span: timedelta = OVERLAP) -> str:
+    """The time ``span`` earlier."""
+    parsed = datetime.fromisoformat(whole_second(moment)[:-1]) - span
     return parsed.isoformat() + "Z"
+
+
+def settled_at(date: object) -> str:
+    """Up to when an answer with this ``Date`` shows all changes; this machine's time counts where there is none."""
+    return before(_time_of(date), UNSETTLED)
 
 
 def newest(updated: Sequence[str], floor: str | None) -> str | None:
@@ -153,7 +164,21 @@ def keyset(
     Yields:
         Each page with the cursor that is safe to save together with it.
     """
-    at = state.at
+    for listed, cursor in _forward(fetch, state.at, steady=steady):
+        yield listed, _safe(cursor, listed, state.at)
+
+
+def _safe(cursor: Forward, listed: Listed[Any], known: str | None) -> Forward:
+    """A cursor that goes no further than what is settled; nor back behind where the walk began."""
+    if cursor.at is None or listed.settled is None or cursor.at <= listed.settled:
+        return cursor
+    return Forward(max(listed.settled, known or ""))
+
+
+def _forward(
+    fetch: Callable[[str | None, str | None], Listed[T]], at: str | None, *, steady: bool
+) -> Iterator[tuple[Listed[T], Forward]]:
+    """The walk of ``keyset``, each page with how far it has come."""
     while True:
         listed = fetch(_bound(at), None)
         reached = newest(listed.updated, at)

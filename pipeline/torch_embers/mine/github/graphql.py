@@ -17,6 +17,7 @@ from torch_embers.mine.github.cursor import (
     keyset,
     load_forward,
     load_sweep,
+    settled_at,
 )
 from torch_embers.mine.github.live import LiveSource, Totals, finish, until_passed
 from torch_embers.mine.github.sweep import sweep
@@ -162,7 +163,9 @@ class GraphqlSource(LiveSource):
         bound = (variables.get("filter") or {}).get("since")
         updated = self.presents[listing].bounded(stated, answer.headers.get("date"), bound)
         walk.next = graphql_records.next_of(connection)
-        listed: Listed[list[Page]] = Listed(updated, walk.next, [], keys)
+        listed: Listed[list[Page]] = Listed(
+            updated, walk.next, [], keys, settled=settled_at(answer.headers.get("date"))
+        )
         gaps = graphql_answers.nulls(answer.data, LISTINGS[listing])
         whole = not gaps and not graphql_answers.problems(answer.data)
         versions = set(zip(keys, stated, strict=True))

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from torch_embers.errors import ShortListingError, SourceError
 from torch_embers.mine.github.client import Answer, DeepPageError
-from torch_embers.mine.github.cursor import LinkExpiredError, LinkLoopError, Listed, Present, whole_second
+from torch_embers.mine.github.cursor import LinkExpiredError, LinkLoopError, Listed, Present, settled_at, whole_second
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +95,8 @@ class Listing:
         dated = [o for o in dated if not numbered or type(o.get("id")) is int]
         updated = self.present.bounded([str(o[self.time_key]) for o in dated], answer.headers.get("date"), since)
         keys, ids = [str(o.get("id")) for o in dated], [o["id"] for o in dated] if numbered else []
-        return Listed(updated, onward, answer, keys, earlier=earlier, ids=ids, cut=cut)
+        settled = settled_at(answer.headers.get("date"))
+        return Listed(updated, onward, answer, keys, earlier=earlier, ids=ids, settled=settled, cut=cut)
 
     def overlaps(self, link: str) -> bool:
         """Whether the page behind a link begins with a record of the page before it."""
