@@ -54,10 +54,14 @@ def gone(database: Path) -> list[tuple[Any, ...]]:
     return rows(database, "SELECT number, transferred_to FROM items WHERE deleted_at IS NOT NULL ORDER BY number")
 
 
-def forget(database: Path, number: int) -> None:
+def altered(database: Path, statement: str) -> None:
     store = Store(database)
     with store.writer("test") as writer, writer.transaction() as connection:
-        connection.execute(f"DELETE FROM items WHERE number = {number}")
+        connection.execute(statement)
+
+
+def forget(database: Path, number: int) -> None:
+    altered(database, f"DELETE FROM items WHERE number = {number}")
 
 
 # ---- by GraphQL
@@ -83,6 +87,24 @@ def test_deleted_transferred_and_unseen_items_are_found_at_a_point_per_hundred_n
     before = snapshot(database)
     runner.replay(Store(database))
     assert snapshot(database) == before
+    server.restore()  # both are there again, unchanged: no listing names them
+    [note] = compared(database, graphql(server.url, REPO))
+    assert (gone(database), "2 differed" in note) == ([], True)
+
+
+@pytest.mark.servers
+def test_a_wrong_number_of_a_commit_message_is_asked_for_alone(
+    server: stand_ins.GraphQLStandIn, database: Path
+) -> None:
+    runner.mine(Store(database), graphql(server.url, REPO))
+    [(top,)] = rows(database, "SELECT max(number) FROM items")
+    altered(database, f"INSERT INTO items (repo, number, source) VALUES ('{REPO}', 1999999999, 'git')")
+    server.reset_counters()
+    source = graphql(server.url, REPO)
+    source.client.budget = 100  # where all numbers below it are asked for, the run stops without it
+    compared(database, source)
+    assert sum(q["name"] == "presence" for q in server.counters()["queries"]) == -(-(top + 1) // 100)
+    assert gone(database) == [(1999999999, None)]
 
 
 @pytest.mark.servers
@@ -147,6 +169,19 @@ def test_by_rest_only_ranges_whose_counts_differ_are_looked_at(tracker: Tracker,
     before = snapshot(database, without=listed)
     runner.replay(Store(database))
     assert snapshot(database, without=listed) == before
+
+
+def test_an_item_that_is_shown_again_unchanged_loses_its_tombstone(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 6)
+    runner.mine(Store(database), rest(tracker.url, OTHER, "t"))
+    shown = dict(repository.items[3])
+    repository.delete(3)
+    compared(database, rest(tracker.url, OTHER, "t"))
+    assert gone(database) == [(3, None)]
+    del repository.gone[3]
+    repository.items[3] = shown
+    [note] = compared(database, rest(tracker.url, OTHER, "t"))
+    assert (gone(database), "1 differed" in note) == ([], True)
 
 
 def test_an_item_that_the_search_forgot_is_no_deleted_item(tracker: Tracker, database: Path) -> None:

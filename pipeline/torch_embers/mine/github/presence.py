@@ -7,6 +7,7 @@ creation, so that only ranges that differ are looked at.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,8 @@ class Held:
     """Time of creation, to the second."""
     live: bool
     """False where it is known to be gone."""
+    shown: bool = True
+    """Whether the tracker itself showed it; a commit's message or a file can name a number that is none."""
 
 
 @dataclass(slots=True)
@@ -85,20 +88,28 @@ class PresenceSource:
     # -- by GraphQL -------------------------------------------------------------------------------------------
 
     def _by_number(self, source: GraphqlSource, state: Mapping[str, str]) -> Iterator[Batch]:
-        top = max(self.held, default=0)
         size = int(choices()["per_query"])
         done = int(read_cursor(state.get(STREAM)).get("done") or 0)
-        for first in range(done + 1, top + 1, size):
-            numbers = range(first, min(first + size, top + 1))
+        asked = self._numbers(done)
+        while numbers := list(itertools.islice(asked, size)):
             there = self._there(source, numbers)
             batch = self._read([n for n in numbers if self._differs(n, there=n in there)])
             batch.cursors.append(sync_state(self, STREAM, done=numbers[-1]))
             self.asked += len(numbers)
             yield batch
 
+    def _numbers(self, done: int) -> Iterator[int]:
+        """All numbers up to the highest that the tracker showed, and of those above it only what is held."""
+        top = max((item.number for item in self.held.values() if item.live and item.shown), default=0)
+        yield from range(done + 1, top + 1)
+        yield from sorted(number for number in self.held if number > max(done, top))
+
     def _differs(self, number: int, *, there: bool) -> bool:
+        return there != self._live(number)
+
+    def _live(self, number: int) -> bool:
         known = self.held.get(number)
-        return known.live and not there if known else there
+        return known is not None and known.live
 
     def _there(self, source: GraphqlSource, numbers: Sequence[int]) -> set[int]:
         """Those of the numbers that the tracker has; where a part of an answer is missing, that is asked for again.
@@ -141,7 +152,7 @@ class PresenceSource:
         if split is None or max(count, len(live)) <= int(choices()["per_search"]):
             there = source.searched(words)
             numbers = {item.number for item in live}
-            yield self._read(sorted(numbers - there) + sorted(n for n in there - numbers if n not in self.held))
+            yield self._read(sorted(numbers - there) + sorted(n for n in there - numbers if not self._live(n)))
             return
         at = live[split].created
         yield from self._range(source, kind, live[:split], first, _second_before(at))
@@ -210,13 +221,14 @@ def held_items(store: Store, *names: str) -> dict[int, Held]:
         return {}
     with store.read() as connection:
         rows = connection.execute(
-            "SELECT number, coalesce(kind, ''), coalesce(created_at::VARCHAR, ''), deleted_at IS NULL FROM items "
+            "SELECT number, coalesce(kind, ''), coalesce(created_at::VARCHAR, ''), deleted_at IS NULL, "
+            "coalesce(source IN ('graphql', 'rest'), false) FROM items "
             "WHERE list_contains($names, lower(repo))",
             {"names": [name.lower() for name in names]},
         ).fetchall()
     return {
-        number: Held(number, kind, (iso_utc(at) or "")[:19] + "Z" if at else "", live)
-        for number, kind, at, live in rows
+        number: Held(number, kind, (iso_utc(at) or "")[:19] + "Z" if at else "", live, shown)
+        for number, kind, at, live, shown in rows
     }
 
 
