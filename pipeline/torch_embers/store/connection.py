@@ -32,14 +32,16 @@ QUIET = 2.0
 """Seconds after which a waiting writer says for whom it waits."""
 RETRY_PAUSE = 0.02
 OPTIONS: dict[str, str | bool | int | float | list[str]] = {
-    "memory_limit": "128MB",
+    "memory_limit": "512MB",
     "force_compression": "zstd",
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-"""DuckDB spills to disk beyond the limit (its default would be 80 % of the machine). Trying every compression on
-each write took twice the time of zstd alone and left files half as large again (measured on issue texts). Extensions
-stay off: a file that looks like another database's would make DuckDB download one to open it."""
+"""DuckDB spills to disk beyond the limit (its default would be 80 % of the machine). A view of many joins keeps a part
+of each in memory: over 200,000 items and 1,000,000 comments `embers list` failed at 192 MB and went through at 256 MB.
+Trying every compression on each write took twice the time of zstd alone and left files half as large again (measured
+on issue texts). Extensions stay off: a file that looks like another database's would make DuckDB download one to open
+it."""
 BULK_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
 """A bulk write leaves the other core to the thread that reads and parses: with two threads of its own it was a third
 slower."""
