@@ -279,3 +279,45 @@ def test_a_message_that_repeats_the_history_of_the_main_line_speaks_up_to_there(
     links = linked(tmp_path / "e.duckdb", merged)
     assert [number for relation, _, number, _ in links if relation == "fixes"] == [50001]
     assert fixed_numbers(REPO, merged.subject or "", merged.message or "") == [50001]
+
+
+THEIRS = "alice/vision"
+
+
+@pytest.mark.parametrize(
+    ("body", "link"),
+    [
+        (f"Fixes {REPO}#7", (THEIRS, 5, REPO, 7)),
+        (f"Fixes {REPO}#5", (THEIRS, 5, REPO, 5)),
+        (f"Superseded by {REPO}#7", (REPO, 7, THEIRS, 5)),
+        (f"Superseded by {REPO}#5", (REPO, 5, THEIRS, 5)),
+    ],
+)
+def test_what_an_item_says_of_another_repository_outlasts_an_edit_there(
+    tmp_path: Path, body: str, link: tuple[Any, ...]
+) -> None:
+    query = "SELECT repo, number, target_repo, target_number FROM links"
+    theirs = Item(THEIRS, 5, "pull", "Theirs", body, updated_at="2021-01-03T00:00:00Z", source="rest")
+    ours = replace(theirs, repo=REPO, title="Ours", body="text")
+    store = stored(tmp_path / "e.duckdb", Batch(items=[theirs, ours]))
+    link_changed(store)
+    assert rows(store, query) == [link]
+    later = {"body": "another text", "updated_at": "2021-01-04T00:00:00Z"}
+    link_changed(stored(store.path, Batch(items=[replace(ours, **later)])))
+    assert rows(store, query) == [link]
+    link_changed(stored(store.path, Batch(items=[replace(theirs, **later)])))
+    assert rows(store, query) == []
+
+
+def test_what_a_commit_says_outlasts_another_reading_of_it_in_a_fork(tmp_path: Path) -> None:
+    ours = revert("Add flip (#51003)", f"Fixes {THEIRS}#6\nSuperseded by {THEIRS}#8", line="main")
+    theirs = replace(ours, repo=THEIRS, subject="Add flip", message="Add flip")
+    store = stored(tmp_path / "e.duckdb", Batch(commits=[ours, theirs]))
+    link_changed(store)
+    query = "SELECT repo, number, sha, relation, target_repo, target_number, target_sha FROM links ORDER BY ALL"
+    known = rows(store, query)
+    assert {row[3] for row in known} == {"fixes", "supersedes"}
+    link_changed(stored(store.path, Batch(commits=[replace(theirs, line="branch")])))
+    assert rows(store, query) == known
+    link_changed(stored(store.path, Batch(commits=[replace(ours, line="branch")])))
+    assert rows(store, query) == known

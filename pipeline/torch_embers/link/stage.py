@@ -168,6 +168,9 @@ def _link_batch(store: Store, writer: Writer, todo: pa.Table) -> dict[str, int]:
     with writer.transaction(bulk=True) as connection:
         connection.register("todo", todo)
         if any(todo.column("seen").to_pylist()):
+            own = {"own_item": _OWN_END.format(id="number"), "own_commit": _OWN_END.format(id="sha")}
+            inverse = [rule.id for rule in relations.load().rules if rule.inverse]
+            connection.execute(_FORGET_LINKS.format(**own), {"inverse": inverse})
             for statement in _FORGET:
                 connection.execute(statement)
         connection.execute("INSERT INTO link_scans SELECT repo, origin, id, content_hash FROM todo")
@@ -190,14 +193,20 @@ _TEXTS = {
         FROM commits c JOIN todo t ON t.origin = 'commit' AND t.repo = c.repo AND t.id = c.sha ORDER BY 1, 2""",
 }
 
-# found_id names the text that a link was found in; an inverse link starts at the other item, so either end may be
-# the text's own.
+# Two repositories can each have a text of the same id, so an end of the link must be the text's own. An inverse link
+# starts at the other item; where both ends have that id, the rule tells which of them is the text's.
+_FORGET_LINKS = """
+DELETE FROM links USING todo t WHERE links.evidence IN ('text', 'commit') AND links.found_id = t.id
+  AND CASE links.found_in WHEN 'comment' THEN t.origin = 'comment' AND t.repo IN (links.repo, links.target_repo)
+      WHEN 'message' THEN t.origin = 'commit' AND {own_commit} ELSE t.origin = 'item' AND {own_item} END
+"""
+_OWN_END = """
+    CASE WHEN links.{id}::VARCHAR = t.id AND links.target_{id}::VARCHAR = t.id
+    THEN t.repo = CASE WHEN list_contains($inverse, links.rule) THEN links.target_repo ELSE links.repo END
+    ELSE (t.repo = links.repo AND t.id = links.{id}::VARCHAR)
+      OR (t.repo = links.target_repo AND t.id = links.target_{id}::VARCHAR) END
+"""
 _FORGET = (
-    """DELETE FROM links USING todo t WHERE links.evidence IN ('text', 'commit') AND links.found_id = t.id
-       AND (links.repo = t.repo OR links.target_repo = t.repo)
-       AND ((t.origin = 'item' AND links.found_in IN ('title', 'body'))
-         OR (t.origin = 'comment' AND links.found_in = 'comment')
-         OR (t.origin = 'commit' AND links.found_in = 'message'))""",
     """DELETE FROM components USING todo t WHERE components.evidence = 'text' AND t.origin = 'item'
        AND components.repo = t.repo AND components.number::VARCHAR = t.id""",
     f"""DELETE FROM rejects USING todo t
