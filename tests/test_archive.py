@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import os
 import time
@@ -13,12 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support import rows
 from torch_embers.errors import InputError, SourceError
 from torch_embers.mine.files import archive
 from torch_embers.mine.files.archive import ArchiveSource, Sieve, blocks_of_lines, read_archive, unpack
 from torch_embers.mine.files.archive_events import PAGE_KIND
 from torch_embers.mine.pages import make_page
 from torch_embers.store.records import Batch
+from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 REPO = "pytorch/pytorch"
 NOON = "2024-01-23T12:00:00Z"
 LATER = "2024-01-23T12:30:00Z"
+LAST = "2024-01-23T12:40:00Z"
 
 
 def event(kind: str, payload: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
@@ -196,20 +200,40 @@ def test_transferred_and_deleted_issues_become_tombstones() -> None:
     assert (batch.items[0].deleted_at, batch.items[0].transferred_to) == (LATER, None)
 
 
-def test_an_older_event_never_overwrites_a_newer_state() -> None:
+def stored(database: Path, *events: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What the database has of the one item that these events tell of."""
+    database.unlink(missing_ok=True)
+    with Store(database).writer("test", create=True) as writer:
+        writer.commit(read(*events))
+    [item] = rows(database, "SELECT state, title, body, author_association, base_ref, closed_at::VARCHAR FROM items")
+    return item
+
+
+def test_an_older_event_never_overwrites_a_newer_state(database: Path) -> None:
     newer = event("IssuesEvent", {"action": "closed", "issue": issue(state="closed", title="new", updated_at=LATER)})
     older = event("IssuesEvent", {"action": "opened", "issue": issue(title="old", author_association="MEMBER")})
     for events in ((newer, older), (older, newer)):
-        (item,) = read(*events).items
-        assert (item.state, item.title, item.author_association) == ("closed", "new", "MEMBER")
+        assert stored(database, *events)[:4] == ("closed", "new", "B", "MEMBER")
 
 
-def test_a_reopened_issue_has_no_closing_time_left() -> None:
+def test_an_old_text_gets_no_new_time_from_a_late_event_whatever_the_order_of_the_lines(database: Path) -> None:
+    comment, link = {"id": 9, "body": "c", "created_at": NOON}, {"merged_at": None}
+    old, new = (
+        event("IssueCommentEvent", {"action": "created", "comment": comment, "issue": about}, id=about["title"])
+        for about in (issue(title="1", pull_request=link), issue(title="2", pull_request=link, updated_at=LATER))
+    )
+    pull = {"number": 5, "base": {"ref": "main"}, "head": {"ref": "h"}}
+    last = event("PullRequestEvent", {"action": "labeled", "number": 5, "pull_request": pull}, created_at=LAST)
+    for events in itertools.permutations((old, new, last)):
+        assert stored(database, *events)[:5] == ("open", "2", "B", None, "main")
+    assert [(item.title, item.updated_at) for item in read(last, old).items] == [("1", NOON), (None, LAST)]
+
+
+def test_a_reopened_issue_has_no_closing_time_left(database: Path) -> None:
     closed = event("IssuesEvent", {"action": "closed", "issue": issue(state="closed", closed_at=NOON)})
     opened = event("IssuesEvent", {"action": "reopened", "issue": issue(updated_at=LATER)}, id="2")
     for events in ((closed, opened), (opened, closed)):
-        (item,) = read(*events).items
-        assert (item.state, item.closed_at) == ("open", None)
+        assert stored(database, *events)[::5] == ("open", None)
 
 
 def test_text_that_no_database_can_hold_is_cleaned() -> None:

@@ -158,35 +158,40 @@ def _pull_fields(pull: Mapping[str, Any], action: str, happened_at: str | None) 
 
 @dataclass(slots=True)
 class _Reading:
-    """The records of one page; an item that several events touch becomes one row, newest state first.
+    """The records of one page; of the events that touch an item only those that tell something become rows.
 
-    Comments on one item come in dozens, so folding them here is cheap and spares the store most of the rows.
-    Between pages the store decides, by the same rule.
+    Comments on one item come in dozens, so leaving out here what newer events say as well spares the store most of
+    the rows. Each row keeps its own time: an old text beside a late event is not newer for it.
     """
 
     page: Page
     batch: Batch = field(default_factory=Batch)
-    newest: dict[int, Fields] = field(default_factory=dict)
+    stated: dict[int, list[Fields]] = field(default_factory=dict)
 
     def fold(self, number: int, fields: Fields) -> None:
         known = {name: value for name, value in fields.items() if value is not None}
         known |= {name: fields.get(name) for name, leader in FOLLOWS.items() if leader in known}
-        older = self.newest.get(number)
-        if older is None:
-            self.newest[number] = known
-        elif known.get("updated_at", "") >= older.get("updated_at", ""):
-            if known.get("state") == "open":
-                older.pop("closed_at", None)
-            older.update(known)
-        else:
-            if older.get("state") == "open":
-                known.pop("closed_at", None)
-            self.newest[number] = known | older
+        self.stated.setdefault(number, []).append(known)
 
     def finish(self) -> Batch:
         repo, stamp = self.page.repo, self.page.stamp
-        self.batch.items = [Item(repo, number, **fields, **stamp) for number, fields in self.newest.items()]
+        self.batch.items = [
+            Item(repo, number, **fields, **stamp)
+            for number, stated in self.stated.items()
+            for fields in _telling(stated)
+        ]
         return self.batch
+
+
+def _telling(stated: Iterable[Fields]) -> list[Fields]:
+    """Statements about an item, oldest first, without those of which newer ones state every column."""
+    kept: list[Fields] = []
+    covered: set[str] = set()
+    for fields in sorted(stated, key=lambda one: one.get("updated_at", ""))[::-1]:
+        if not kept or not covered.issuperset(fields):
+            kept.append(fields)
+            covered.update(fields, ("closed_at",) if fields.get("state") == "open" else ())
+    return kept[::-1]
 
 
 @dataclass(frozen=True, slots=True)
