@@ -92,3 +92,16 @@ def test_a_main_line_that_goes_on_is_not_read_again(clone: Repository, database:
     mine(clone, database)
     assert rows(database, "SELECT count(*) FROM raw_pages WHERE kind = 'git.restart'") == [(0,)]
     assert {n for (n,) in rows(database, "SELECT number FROM items WHERE kind = 'pull'")} == {1, 2, 7, 8}
+
+
+def test_a_clone_that_is_read_again_leaves_the_rows_of_another_repository_in_its_place(
+    clone: Repository, database: Path
+) -> None:
+    runner.mine(Store(database), GitSource("alice/other", clone.path, releases=False))
+    mine(clone, database)
+    asked = [f"SELECT * FROM {table} WHERE repo = 'alice/other' ORDER BY ALL" for table in ("items", "commits", "links")]
+    known = [rows(database, query) for query in asked]
+    assert all(known)
+    merge(clone)
+    mine(clone, database)
+    assert [rows(database, query) for query in asked] == known

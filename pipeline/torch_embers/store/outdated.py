@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _GONE = """
 CREATE OR REPLACE TEMP TABLE gone AS
-SELECT page_id FROM raw_pages
+SELECT page_id, repo AS mined_as FROM raw_pages
 WHERE source = $source AND list_contains($kinds, kind) AND starts_with(request, $requests)
 """
 _STATEMENTS = (
@@ -38,8 +38,15 @@ _STATEMENTS = (
        WHERE i.repo = $repo AND link_scans.repo = $repo AND link_scans.origin = 'item'
          AND link_scans.id = i.number::VARCHAR""",
 )
-_TABLES = ("links", "components", "items", "commits", "commit_files", "pull_files", "rejects")
-"""Tables whose rows say of which page they come; a release's lines of code do not depend on the branch."""
+_TABLES = {
+    **dict.fromkeys(("components", "items", "commits", "commit_files", "pull_files"), "repo = $repo"),
+    "links": "$repo IN (repo, target_repo)",
+    "rejects": "mined_as = $repo",
+}
+"""Tables whose rows say of which page they come, and which rows are of the repository: a folder can have held another.
+
+A release's lines of code do not depend on the branch.
+"""
 
 
 def forget(connection: duckdb.DuckDBPyConnection, outdated: Iterable[Outdated]) -> None:
@@ -49,6 +56,7 @@ def forget(connection: duckdb.DuckDBPyConnection, outdated: Iterable[Outdated]) 
         connection.execute(_GONE, given)
         for statement in _STATEMENTS:
             connection.execute(statement, {"repo": pages.repo})
-        for table in _TABLES:
-            connection.execute(f"DELETE FROM {table} USING gone WHERE {table}.page_id = gone.page_id")
+        for table, own in _TABLES.items():
+            of_page = f"{table}.page_id = gone.page_id"
+            connection.execute(f"DELETE FROM {table} USING gone WHERE {of_page} AND {own}", {"repo": pages.repo})
         connection.execute("DROP TABLE gone")
