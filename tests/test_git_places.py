@@ -99,7 +99,9 @@ def test_a_clone_that_is_read_again_leaves_the_rows_of_another_repository_in_its
 ) -> None:
     runner.mine(Store(database), GitSource("alice/other", clone.path, releases=False))
     mine(clone, database)
-    asked = [f"SELECT * FROM {table} WHERE repo = 'alice/other' ORDER BY ALL" for table in ("items", "commits", "links")]
+    asked = [
+        f"SELECT * FROM {table} WHERE repo = 'alice/other' ORDER BY ALL" for table in ("items", "commits", "links")
+    ]
     known = [rows(database, query) for query in asked]
     assert all(known)
     merge(clone)
