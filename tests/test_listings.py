@@ -10,6 +10,7 @@ from servers.tracker import Answered, Tracker, empty, filled, refused, without_l
 from support import rest, rows
 from torch_embers.errors import ShortListingError, SourceError
 from torch_embers.mine import runner
+from torch_embers.normalize import now_utc
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -308,6 +309,26 @@ def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker
     mined(tracker, database)
     assert rows(database, "SELECT count(*) FROM items WHERE title = 'Moved'") == [(40,)]
     assert counts(database)[0] == 95
+
+
+def test_comments_that_come_with_old_times_are_read_by_their_item_once(tracker: Tracker, database: Path) -> None:
+    repository = filled(tracker, 6)
+    shown_later = repository.comment(2)
+    repository.comments.remove(shown_later)
+    mined(tracker, database, "t")
+    repository.touch(2)
+    repository.add(50)
+    brought_along = repository.comment(50)
+    repository.comments += [shown_later | {"id": 77}]
+    brought_along |= {"created_at": "2020-01-01T00:00:00Z", "updated_at": "2020-01-01T00:00:00Z"}
+    repository.items[50]["comments"] = 2  # GitHub counts one that it shows nobody
+    for number in (1, 2, 50):
+        repository.touch(number, updated_at=now_utc())
+    mined(tracker, database, "t")
+    assert counts(database)[1] == len(repository.comments)
+    before = len(tracker.requests("/timeline"))
+    mined(tracker, database, "t")
+    assert len(tracker.requests("/timeline")) == before
 
 
 # ---- what is there and empty

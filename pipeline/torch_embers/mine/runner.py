@@ -19,6 +19,7 @@ from torch_embers.mine.github import identity
 from torch_embers.mine.github.client import BudgetError
 from torch_embers.mine.github.graphql import GraphqlSource
 from torch_embers.mine.github.live import LiveSource, Totals
+from torch_embers.mine.github.missed_comments import missed_comments, read_missed
 from torch_embers.mine.github.numbers import NumbersSource, waiting_batches
 from torch_embers.mine.github.presence import PresenceSource
 from torch_embers.mine.github.rest import RestSource
@@ -224,6 +225,8 @@ def _mine_and_check(
         _drain(writer, source.batches(store.cursors(source.repo, source.name)), report, progress)
         report.repo = source.repo
         _read_waiting(store, writer, source, report, progress)
+        if isinstance(source, RestSource) and source.all_comments:
+            _drain(writer, read_missed(source, missed_comments(store, source.repo)), report, progress)
         if not isinstance(source, RestSource | GraphqlSource) or not _checkable(source):
             return
         expected = source.expected()

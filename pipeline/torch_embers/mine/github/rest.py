@@ -45,6 +45,8 @@ class RestSource(LiveSource):
 
     name: str = "rest"
     page_size: int = REST_PAGE
+    all_comments: bool = False
+    """Set when the list of all comments was read to its end in this run, without bounds."""
     _read: set[tuple[int, str]] = field(default_factory=set)
     """Items whose comments and events this run has read, each with the time of its last change."""
     _without_parts: list[int] = field(default_factory=list)
@@ -154,6 +156,7 @@ class RestSource(LiveSource):
             for listed, cursor in keyset(fetch, saved if saved.at else Forward(self.scope.since)):
                 yield self._batch(f"rest.{name}", listed, stream, dump(cursor))
                 read = True
+            self.all_comments = self.all_comments or (name == "comments" and not self.scope.narrowed)
         except NotFoundError as error:
             self._without(listing, name.replace("_", " "), error, read=read)
 
