@@ -692,6 +692,7 @@ def test_a_test_that_is_not_validated_is_run_only_where_it_is_named(one_test: St
         (1, "RuntimeError: Found no NVIDIA driver on your system", "", "needs_device"),
         (1, 'AssertionError: "low must be less" does not match "low is not less"', "", "expected_text"),
         (1, "torch.onnx.errors.OnnxExporterError: Module onnx is not installed!", "", "needs_package"),
+        (1, "AssertionError: GRAPH_EXECUTOR must be set", "", "needs_runner"),
         (125, "ImportError: cannot import name 'z'", "", "lacks_interface"),
         (125, "ValueError: fixture", "setUp", "not_loaded"),
     ],
