@@ -227,7 +227,7 @@ def _breach(probe: Probe, result: RunResult) -> str:
 
 
 def _left_alive(runner: Runner) -> str:
-    """Empty where behind the walls nothing but idle zygotes lives, as the host's own list of processes says."""
+    """Empty where nothing but idle zygotes runs in the sandbox, as the host's own list of processes says."""
     left = runner.left_alive()
     return f"{len(left)} processes outlived their run" if left else ""
 

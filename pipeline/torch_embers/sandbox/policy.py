@@ -265,7 +265,7 @@ class Sandbox:
     ended: bool = field(default=False)
 
     def stop(self) -> None:
-        """End every process behind the wall and wait until the kernel has done so."""
+        """End every process in the sandbox and wait until the kernel has done so."""
         if self.ended:
             return
         self.ended = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from torch_embers import toml_models
 from torch_embers.toml_models import Entry
@@ -68,7 +68,7 @@ class Preload(Entry):
     """Modules that torch imports on behalf of scripts with these words, from a release on."""
 
     since: str
-    words: str
+    words: re.Pattern[str]
     modules: tuple[str, ...]
 
 
@@ -94,8 +94,9 @@ def load() -> Rules:
 
 def modules_for(code: str, torch: str) -> list[str]:
     """What a zygote with this release of torch imports beforehand, because the script is going to."""
-    if not torch:
+    try:
+        release = Version(torch)
+    except InvalidVersion:  # a build without torch, or somebody's own that is numbered in another way
         return []
-    release = Version(torch)
-    fitting = [one for one in load().preloads if release >= Version(one.since) and re.search(one.words, code)]
+    fitting = [one for one in load().preloads if release >= Version(one.since) and one.words.search(code)]
     return list(dict.fromkeys(name for entry in fitting for name in entry.modules))

@@ -103,7 +103,7 @@ class _Server:
         self.sandbox.control.settimeout(0)
 
     def stop(self) -> None:
-        """End everything behind the wall."""
+        """End the sandbox and every process in it."""
         self.sandbox.stop()
         self._leave_group()
 
