@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -21,16 +22,17 @@ from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
-from torch_embers.run import command
+from torch_embers.run import command, executor
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.item_report import comment, report_of
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
 from torch_embers.run.recheck import RecheckRequest, recheck
 from torch_embers.run.reports import as_table, exit_code, markdown
+from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torch_embers.repro.case import Case
     from torch_embers.run.ledger import Cell
@@ -143,6 +145,31 @@ def test_an_impostor_gets_the_verdict_that_it_deserves(tmp_path: Path, registry:
     case = case_of(code, f"pt1_{name}", **meta)
     cells = sweep(Store(tmp_path / "e.duckdb"), registry, [case], [NEW])
     assert verdicts(cells) == {(case.name, NEW): verdict}
+
+
+def test_a_run_that_a_busy_machine_hindered_is_made_again_and_not_stored(
+    tmp_path: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    class Busy(Runner):
+        """Every third run is the first that is not hindered."""
+
+        def run(self, attempts: Iterable[Attempt], jobs: int = 1) -> Iterator[RunResult]:
+            for result in super().run(attempts, jobs):
+                made.append(result)
+                hindered = replace(result, exit_code=125, stdout="the child was killed", duration=20.0, waited=15.0)
+                yield result if len(made) % 3 == 0 else hindered
+
+    monkeypatch.setattr(executor, "Runner", Busy)
+    store = Store(tmp_path / "e.duckdb")
+    cells = sweep(store, registry, [fixed_case(known_bad=[BAD])], [NEW])
+    assert verdicts(cells) == {("pt1_example", NEW): "absent"}
+    assert rows(store.path, "SELECT outcome, count(*) FROM runs GROUP BY outcome ORDER BY outcome") == [
+        ("not_reproduced", 4),
+        ("reproduced", 10),
+    ]
+    assert len(made) == 3 * 14
 
 
 def test_a_bug_that_fires_three_times_in_ten_is_found_and_called_flaky(tmp_path: Path, registry: Registry) -> None:

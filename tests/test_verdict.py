@@ -32,6 +32,7 @@ from torch_embers.run.verdict import (
     planned,
     runs_needed,
     shares,
+    was_hindered,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ class Ended:
     detail: str = ""
     stdout: str = ""
     stderr: str = ""
+    duration: float = 0.1
+    waited: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,39 @@ def test_every_end_has_an_outcome(
 ) -> None:
     said = observe(Declared(oracle), Ended(code, number, ended, "", out, err))
     assert said.outcome in OUTCOMES
+
+
+BUSY = {"duration": 21.0, "waited": 9.0}
+HANG = parse_family("hang")
+
+
+@pytest.mark.parametrize(
+    ("run", "signature", "hindered"),
+    [
+        pytest.param(Ended(125, **BUSY), MISMATCH, True, id="a child's alarm may have rung"),
+        pytest.param(Ended(125, duration=21.0, waited=0.3), MISMATCH, False, id="a quiet machine"),
+        pytest.param(Ended(125, duration=0.2, waited=0.1), MISMATCH, False, id="too short for an alarm"),
+        pytest.param(Ended(1, stdout="off by 3", **BUSY), MISMATCH, False, id="a wrong value is one at any load"),
+        pytest.param(Ended(1, stdout="no answer in 3 s", **BUSY), HANG, True, id="a hang by the case's clock"),
+        pytest.param(Ended(0, **BUSY), HANG, False, id="no hang"),
+        pytest.param(
+            Ended(None, 9, "timeout", duration=180.0, waited=130.0), MISMATCH, True, id="most time was not its own"
+        ),
+        pytest.param(
+            Ended(None, 9, "timeout", duration=90.0, waited=30.0), MISMATCH, False, id="it had its whole limit"
+        ),
+        pytest.param(Ended(None, 9, "memory", **BUSY), MISMATCH, False, id="memory does not depend on load"),
+    ],
+)
+def test_a_run_is_hindered_only_where_time_ended_it_on_a_busy_machine(run: Any, signature: Any, hindered: bool) -> None:
+    case = case_of(signature=[str(one) for one in signature], timeout=60)
+    assert was_hindered(case, run, RULES) is hindered
+
+
+def test_a_hindered_run_is_made_again_twice_and_then_counts() -> None:
+    batch = Batch(case_of(), build_of("2.5.1"), "e", 0)
+    busy: Any = Ended(125, **BUSY)
+    assert [batch.makes_again(busy, RULES) for _ in range(4)] == [True, True, False, True]
 
 
 # ---- how many runs -------------------------------------------------------------------------------------------------

@@ -135,6 +135,43 @@ def test_time_and_output_are_capped_everywhere(any_runner: Runner) -> None:
     assert one(any_runner, "print('still here')").stdout == "still here\n"
 
 
+WORK = """
+import sys, time
+while time.process_time() < float(sys.argv[1]): pass
+print("done")
+"""
+
+
+@needs_bubblewrap
+@pytest.mark.serial
+@pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="the kernel does not count waiting for a processor"
+)
+def test_waiting_for_a_processor_is_no_part_of_the_time_limit_up_to_a_bound(runner: Runner) -> None:
+    def ended(seconds: float, timeout: float) -> RunResult:
+        return one(runner, WORK, arguments=(str(seconds),), timeout=timeout)
+
+    processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(processors)})
+    runner.restart()
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        slow = ended(0.8, timeout=1.2)
+        assert (slow.ended, slow.stdout) == ("exited", "done\n")
+        assert slow.duration > 1.2
+        assert slow.waited > 0.2 * slow.duration
+        endless = ended(60, timeout=0.4)
+        assert endless.ended == "timeout"
+        assert endless.duration < 0.4 * rules.load().limits.patience + 1
+        assert one(runner, "import time; time.sleep(60)", timeout=0.5).duration < 1
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+        os.sched_setaffinity(0, processors)
+        runner.restart()
+
+
 def test_only_the_end_of_a_long_output_is_kept(any_runner: Runner) -> None:
     result = one(any_runner, "print('a' * 100000)\nprint('b' * 100000)\nprint('last line')")
     assert result.exit_code == 0

@@ -25,6 +25,7 @@ from torch_embers.run.verdict import (
     planned,
     shares,
     start_is_over,
+    was_hindered,
 )
 from torch_embers.sandbox.runner import PRELOAD
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from torch_embers.builds.registry import Build
     from torch_embers.repro.case import Case
+    from torch_embers.sandbox.runner import RunResult
 
 PROFILES = {
     "curated": "reviewed",
@@ -81,6 +83,7 @@ class Batch:
     seen: list[Observation] = field(default_factory=list)
     injected: list[Observation] = field(default_factory=list)
     made: int = 0
+    _repeats: int = 0
     _turn_start: int = 0
     _forks: list[Observation] = field(default_factory=list)
 
@@ -111,6 +114,12 @@ class Batch:
         """A fresh zygote takes over."""
         self._turn_start = len(self.seen)
         self._forks = []
+
+    def makes_again(self, run: RunResult, rules: Rules) -> bool:
+        """Whether a run that has ended is not taken, but made again because the machine was busy."""
+        again = self._repeats < rules.busy_repeats and was_hindered(self.case, run, rules)
+        self._repeats = self._repeats + 1 if again else 0
+        return again
 
     def take(self, observation: Observation, rules: Rules) -> None:
         """Add what a run showed."""

@@ -241,19 +241,23 @@ class Executor:
                 runner.restart()
             for batch in members:
                 batch.begin_turn()
-            injecting = [batch for batch in members if batch.wants_injection(turn, self._rules)]
-            for _ in self._wave(runner, injecting, turn, jobs, inject=True):
-                pass
+            while injecting := [batch for batch in members if batch.wants_injection(turn, self._rules)]:
+                for _ in self._wave(runner, injecting, turn, jobs, inject=True):
+                    pass
             while wave := [batch for batch in members if batch.wants(turn, self._rules)]:
                 for batch in self._wave(runner, wave, turn, jobs, inject=False):
                     if batch.is_settled(self._rules):
                         yield self._settled(batch)
 
     def _wave(self, runner: Runner, wave: Sequence[Batch], turn: int, jobs: int, *, inject: bool) -> Iterator[Batch]:
-        """One run of each of these; each when its run has ended."""
+        """One run of each of these; each when its run has ended and counts."""
         attempts = {str(place): _attempt(str(place), batch, turn, inject=inject) for place, batch in enumerate(wave)}
         for result in runner.run(attempts.values(), jobs):
             batch = wave[int(result.key)]
+            if batch.makes_again(result, self._rules):
+                busy = f"it waited for a processor in {result.waited:.0f} of {result.duration:.0f} s"
+                self._progress.said(f"{batch.case.name} is run again: {busy}")
+                continue
             observation = observe(batch.case, result)
             if inject:
                 batch.injected.append(observation)

@@ -44,6 +44,9 @@ USABLE: frozenset[Outcome] = frozenset({"reproduced", "not_reproduced", "differe
 
 NOTHING_TO_COMPARE = "the report shows nothing to compare a clean run with"
 
+TIMED = ("hang", "slow")
+"""Kinds of signatures that a case sees by its clock."""
+
 RIGHT, BUG, SKIP = 0, 1, 125
 """Exit codes of a case with oracle ``self``, as `git bisect run` has them."""
 
@@ -71,6 +74,9 @@ class Rules(Explained):
     injected_batch: int = Field(gt=0)
     zygotes: int = Field(gt=0)
     most_timeouts: int = Field(gt=0)
+    busy_share: float = Field(gt=0, lt=1)
+    busy_after: float = Field(ge=0)
+    busy_repeats: int = Field(ge=0)
     confirmations: int = Field(ge=0)
     layout_kinds: tuple[str, ...]
     layout_forks: int = Field(gt=0)
@@ -216,6 +222,20 @@ def _failed(run: RunResult, seen: Signature | None) -> Observation:
         if seen.type == known.type and known.message.lower() in seen.message.lower():
             return Observation("cannot_run", seen, str(seen))
     return Observation("different_failure", seen, str(seen))
+
+
+def was_hindered(case: Case, run: RunResult, rules: Rules) -> bool:
+    """Whether a limit of time ended a run, or a part of it, and a busy machine may be why: then it says nothing.
+
+    The sandbox does not count the time in which a run waits for a processor, up to a bound. A case that watches its
+    children by the clock counts it: it says that it cannot be tested, or that it hangs.
+    """
+    if run.duration < rules.busy_after or run.waited < rules.busy_share * run.duration:
+        return False
+    if run.ended == "timeout":
+        return run.duration - run.waited < case.timeout
+    own_limit = run.exit_code == SKIP or (run.exit_code == BUG and any(s.kind in TIMED for s in case.signature))
+    return run.ended == "exited" and case.oracle == "self" and own_limit
 
 
 def last_line(text: str) -> str:

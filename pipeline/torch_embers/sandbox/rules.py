@@ -33,6 +33,7 @@ class Limits(Entry):
     watches: int
     reserve: int
     tick: float
+    patience: float
     grace: float
     start: float
     message: int

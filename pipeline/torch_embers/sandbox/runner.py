@@ -44,7 +44,7 @@ class Attempt:
     seed: int = 0
     """EMBERS_SEED for the script, and the hash seed of a fresh process; no generator is touched."""
     timeout: float = 60.0
-    """Seconds of wall time."""
+    """Seconds of wall time, without those that the run waits for a processor (at most ``patience`` times as long)."""
     memory: int = 4 << 30
     """Bytes above what the preloaded interpreter holds, per process and for all processes of the run."""
     threads: int = 1
@@ -75,6 +75,8 @@ class RunResult:
     """Seconds of wall time."""
     cpu: float
     """Seconds of processor time, of the script and the children that it waited for."""
+    waited: float
+    """Seconds that its processes waited for a processor: above zero on a busy machine, 0 where that is not counted."""
     peak_memory: int
     """Bytes resident at most, as the kernel says; a fork of the zygote starts with what the zygote holds."""
     zygote: str
@@ -216,7 +218,8 @@ class _Worker:
         attempt = self._current()
         limits = rules.load().limits
         modules = rules.modules_for(attempt.code, server.versions.get("torch", "")) if not self.fresh else []
-        self.deadline = time.monotonic() + attempt.timeout + 2 * limits.grace + (limits.start if modules else 0)
+        longest = attempt.timeout * limits.patience + 2 * limits.grace
+        self.deadline = time.monotonic() + longest + (limits.start if modules else 0)
         try:
             server.bound(attempt, self.runner.allowance if self.fresh else limits.interpreter)
             server.request(_request(attempt, modules, fresh=self.fresh, allowance=self.runner.allowance))
@@ -247,6 +250,7 @@ class _Worker:
             stderr=harmless(_bytes(message.get("stderr"))),
             duration=float(message.get("duration") or 0.0),
             cpu=float(message.get("cpu") or 0.0),
+            waited=float(message.get("waited") or 0.0),
             peak_memory=int(message.get("peak_memory") or 0),
             zygote=server.ident if server else "",
             profile=self.runner.profile,

@@ -206,6 +206,7 @@ def _stored(
         stderr=stderr or "",
         duration=0.0,
         cpu=0.0,
+        waited=0.0,
         peak_memory=0,
         zygote="",
         profile=PROFILES["fix_test"],

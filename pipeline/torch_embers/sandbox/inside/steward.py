@@ -155,7 +155,7 @@ class Steward:
         for pair in pipes:
             os.close(pair[0])
             os.close(pair[1])
-        text = collect(reader, self.control, time.monotonic() + request["timeout"] + self.config["limits"]["grace"])
+        text = collect(reader, self.control, time.monotonic() + self.patience(request))
         os.close(reader)
         reply = settle(first, text)
         if self.config["isolate"]:
@@ -164,6 +164,11 @@ class Steward:
         send(self.control, reply)
         if place:
             shutil.rmtree(place, ignore_errors=True)
+
+    def patience(self, request: Message) -> float:
+        """Seconds until the supervisor must have answered: the longest that it may let a run go on, and some more."""
+        limits = self.config["limits"]
+        return float(request["timeout"] * limits["patience"] + limits["grace"])
 
     def fork_supervisor(self) -> int:
         """Fork, into a new pid namespace where runs are isolated; the child's number, 0 in the child."""

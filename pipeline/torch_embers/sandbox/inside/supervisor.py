@@ -196,6 +196,7 @@ class Watch:
         self.streams = [Stream("stdout", out, self.limits["tail"]), Stream("stderr", err, self.limits["tail"])]
         self.covers = [cover[0] for cover in config["covers"]] if self.isolated else []
         self.started = time.monotonic()
+        self.waits: dict[str, float] = {}
         self.base = request["allowance"] if request["mode"] == "exec" else config.get("resident", 0)
         self.ended, self.detail = "", ""
         self.running = True
@@ -211,7 +212,7 @@ class Watch:
         next_look = self.started + self.limits["tick"]
         end: Message | None = None
         while end is None:
-            left = min(next_look, self.started + self.request["timeout"]) - time.monotonic()
+            left = min(next_look, self.started + self.time_limit()) - time.monotonic()
             events = dict(poll.poll(max(0.0, min(left, 0.005) if ending < 0 else left) * 1000))
             for stream in self.streams:
                 if stream.open and not stream.drain(1 << 20):
@@ -235,13 +236,24 @@ class Watch:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(-1 if self.isolated else -self.run.pid, signal.SIGKILL)
 
+    def waited(self) -> float:
+        """Seconds in which processes of the run could have gone on and had no processor, because others had it."""
+        return sum(self.waits.values())
+
+    def time_limit(self) -> float:
+        """Seconds of wall time that the run has: its limit, and what it waited for a processor, bounded."""
+        timeout = float(self.request["timeout"])
+        return min(timeout + self.waited(), timeout * float(self.limits["patience"]))
+
     def check_caps(self) -> None:
         """Time and output."""
         for stream in self.streams:
             if stream.total > self.limits["output"]:
                 self.stop("output", f"after writing more than {size(self.limits['output'])} to {stream.name}")
-        if time.monotonic() - self.started >= self.request["timeout"]:
-            self.stop("timeout", f"after {self.request['timeout']:g} s")
+        passed = time.monotonic() - self.started
+        if passed >= self.time_limit():
+            load = f", waiting for a processor for {self.waited():.0f} s of {passed:.0f}" if self.waited() >= 1 else ""
+            self.stop("timeout", f"after {self.request['timeout']:g} s{load}")
 
     def look_around(self) -> None:
         """Memory, files and processes of everything in the namespace but us."""
@@ -252,6 +264,7 @@ class Watch:
         if len(pids) >= self.limits["processes"] - OWN_TASKS:  # a look at each of them would take long now
             tasks, pids = len(pids), []
         for pid in pids:
+            self.waits[pid] = max(self.waits.get(pid, 0.0), wait_of(pid))
             used, threads = memory_of(pid)
             memory += used
             tasks += threads
@@ -299,6 +312,7 @@ class Watch:
             "stderr": self.streams[1].text(),
             "duration": duration,
             "cpu": end["cpu"],
+            "waited": self.waited(),
             "peak_memory": end["peak_memory"],
         }
 
@@ -310,6 +324,15 @@ class Watch:
         if code and full:
             return "disk", f"exit {code} with {', '.join(full)} full (cap {size(self.limits['disk'])})"
         return "exited", f"exit {code}"
+
+
+def wait_of(pid: object) -> float:
+    """Seconds that the first thread of a process was ready to run and waited for a processor; 0 where none is told."""
+    try:
+        with Path(f"/proc/{pid}/schedstat").open("rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0  # it has ended meanwhile, or the kernel does not count
 
 
 def memory_of(pid: object) -> tuple[int, int]:
