@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -9,20 +10,19 @@ import subprocess
 import sys
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from support import FAKE_TORCH, fake_python
+from torch_embers import resources
 from torch_embers import settings as settings_room
 from torch_embers.builds import install, pins
 from torch_embers.builds.registry import CURRENT, PARTIAL, Build, BuildError, Registry, ask, look, processor_of
 from torch_embers.progress import Silent
 from torch_embers.sandbox.inside.facts import _capability
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def fake_wheel(folder: Path, version: str = "2.5.1") -> Path:
@@ -334,15 +334,42 @@ def installed(name: str, digest: str, **more: object) -> dict[str, Any]:
     return {"install": [{"download_info": info, **more}]}
 
 
+SHIPPED = install._rules().pinned
+
+
+def test_a_wheel_of_the_matrix_must_be_the_one_that_pypi_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "torch-2.5.1-cp311-cp311-manylinux1_x86_64.whl"
+    pins.check(tmp_path, {name: SHIPPED.sha256[name]}, SHIPPED)
+
+    def pip(command: list[str], _home: Path) -> None:
+        report = Path(command[command.index("--report") + 1])
+        report.write_text(json.dumps(installed(name, "bb")), encoding="utf-8")
+
+    monkeypatch.setattr(install, "_with_pip", lambda *_: None)
+    monkeypatch.setattr(install, "_run", pip)
+    home = tmp_path / "new"
+    home.mkdir()
+    expected = rf"is not the wheel that PyPI had on \d{{4}}-\d\d-\d\d: SHA-256 bb instead of {SHIPPED.sha256[name]}"
+    with pytest.raises(BuildError, match=expected):
+        install._pip(home, Path("python"), install.Plan("torch==2.5.1", None))
+    assert pins.read(tmp_path) == {}
+
+
+def test_every_release_of_the_matrix_is_pinned() -> None:
+    lines = csv.DictReader(resources.analysis_text("results", "matrix.csv").splitlines())
+    releases = {line["build"] for line in lines}
+    assert {name.split("-")[1] for name in SHIPPED.sha256} == releases
+
+
 def test_a_wheel_must_be_the_one_that_was_installed_before(tmp_path: Path) -> None:
     name = "torch-2.5.1+cpu-cp311-cp311-linux_x86_64.whl"
     first = pins.hashes(installed(name, "aa"))
     assert first == {name: "aa"}
     for _ in range(2):
-        pins.check(tmp_path, first)
+        pins.check(tmp_path, first, SHIPPED)
         pins.keep(tmp_path, first)
     with pytest.raises(BuildError, match=r"not the wheel that was installed before: SHA-256 bb instead of aa"):
-        pins.check(tmp_path, pins.hashes(installed(name, "bb")))
+        pins.check(tmp_path, pins.hashes(installed(name, "bb")), SHIPPED)
     pins.keep(tmp_path, {"numpy-2.whl": "cc"})
     assert pins.read(tmp_path) == {name: "aa", "numpy-2.whl": "cc"}
 
@@ -355,4 +382,4 @@ def test_a_wheel_that_the_user_names_is_not_pinned() -> None:
 def test_a_damaged_list_of_pinned_wheels_is_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / pins.FILE).write_text(text, encoding="ascii")
     with pytest.raises(BuildError, match="is damaged"):
-        pins.check(tmp_path, {"torch.whl": "aa"})
+        pins.check(tmp_path, {"torch.whl": "aa"}, SHIPPED)

@@ -128,6 +128,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "sandbox-environment": running.sandbox_environment,
         "sandbox-calls": running.sandbox_calls,
         "companions": running.companions,
+        "pinned-wheels": running.pinned_wheels,
         # still-occurring.md
         "matrix-counts": still_occurring.verdict_counts,
         "matrix-changes": still_occurring.changes,

@@ -159,6 +159,13 @@ def sandbox_calls() -> str:
     return table(("why", "calls"), rows)
 
 
+def pinned_wheels() -> str:
+    """Wheels whose hash is shipped."""
+    pinned = resources.load_toml("builds.toml")["pinned"]
+    rows = [(code(name), code(digest)) for name, digest in pinned["sha256"].items()]
+    return table(("wheel", f"SHA-256 on {pinned['source']}, read on {pinned['read']}"), rows)
+
+
 def companions() -> str:
     """Packages beside torch."""
     rows = [

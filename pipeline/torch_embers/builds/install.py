@@ -54,10 +54,11 @@ class _Companion(Entry):
 
 
 class _Rules(Entry):
-    """``data/builds.toml``: where torch is taken from, and what is installed beside it."""
+    """``data/builds.toml``: where torch is taken from, what is installed beside it, and which wheels are known."""
 
     index: _Index
     companions: tuple[_Companion, ...] = Field(alias="companion")
+    pinned: pins.Pinned
 
 
 @cache
@@ -234,7 +235,7 @@ def _environment(folder: Path) -> Path:
 
 
 def _pip(home: Path, python: Path, *plans: Plan) -> None:
-    """Install, and compare each wheel with the one that was installed before, while nothing of it has run."""
+    """Install, and compare each wheel with the pinned or the earlier one, while nothing of it has run."""
     report = home / "report.json"
     for plan in plans:
         options = (["--index-url", plan.index] if plan.index else []) + (["--pre"] if plan.pre else [])
@@ -243,7 +244,7 @@ def _pip(home: Path, python: Path, *plans: Plan) -> None:
         _run([*command, *options, plan.requirement], home)
         wheels = pins.hashes(json.loads(report.read_text(encoding="utf-8")))
         report.unlink()
-        pins.check(home.parent, wheels)
+        pins.check(home.parent, wheels, _rules().pinned)
         pins.keep(home.parent, wheels)
 
 

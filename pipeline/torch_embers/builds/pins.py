@@ -1,7 +1,8 @@
 """Pinned hashes of wheels: what an index delivered once under a name, it must deliver again.
 
-The first installation of a wheel writes its SHA-256 into ``wheels.json`` of the folder of builds. Each later one is
-compared before anything of the wheel runs. A wheel that the user names as a file is not pinned: it may be built anew.
+The wheels of the matrix are pinned by ``data/builds.toml``. The first installation of any other wheel writes its
+SHA-256 into ``wheels.json`` of the folder of builds. Each installation is compared before anything of the wheel runs.
+A wheel that the user names as a file is not pinned: it may be built anew.
 """
 
 from __future__ import annotations
@@ -9,16 +10,30 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote, urlsplit
 
+from pydantic import Field
+
 from torch_embers.builds.registry import BuildError
+from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FILE = "wheels.json"
+
+
+class Pinned(Entry):
+    """``[pinned]`` of ``data/builds.toml``: what an index said on a day."""
+
+    source: str
+    read: date
+    reason: str = Field(min_length=1)
+    sha256: dict[str, Annotated[str, Field(pattern="^[0-9a-f]{64}$")]]
+    """Name of a wheel -> SHA-256."""
 
 
 def hashes(report: Mapping[str, Any]) -> dict[str, str]:
@@ -33,14 +48,19 @@ def hashes(report: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def check(folder: Path, found: Mapping[str, str]) -> None:
+def check(folder: Path, found: Mapping[str, str], shipped: Pinned) -> None:
     """Compare with what is pinned.
 
     Raises:
-        BuildError: a wheel of the same name was another one before.
+        BuildError: a wheel of the same name was another one before, here or on the index that the shipped hash is of.
     """
     pinned = read(folder)
     for name, digest in found.items():
+        if shipped.sha256.get(name, digest) != digest:
+            raise BuildError(
+                f"{name} is not the wheel that {shipped.source} had on {shipped.read}: SHA-256 {digest} instead of "
+                f"{shipped.sha256[name]}; nothing of it was run; if you trust that file, give it with --wheel"
+            )
         if pinned.get(name, digest) != digest:
             raise BuildError(
                 f"{name} is not the wheel that was installed before: SHA-256 {digest} instead of {pinned[name]}; "
