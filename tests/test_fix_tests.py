@@ -19,11 +19,13 @@ from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.fix_tests import rules as fix_test_rules
-from torch_embers.repro.fix_tests.cases import FileOfTests, TestFound, case_of, scripts_of_file
+from torch_embers.repro.fix_tests.cases import FileOfTests, case_of, scripts_of_file
+from torch_embers.repro.fix_tests.cases import TestFound as FoundTest
 from torch_embers.repro.fix_tests.changed import changed_tests
 from torch_embers.repro.fix_tests.closure import RefusedError
 from torch_embers.repro.fix_tests.outline import read
-from torch_embers.repro.fix_tests.script import TestScript, make_script
+from torch_embers.repro.fix_tests.script import TestScript as ScriptOfTest
+from torch_embers.repro.fix_tests.script import make_script
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
 from torch_embers.run.fix_tests.link import link_fix_tests
@@ -345,8 +347,8 @@ def test_a_file_is_read_in_its_own_encoding_and_line_ends(content: bytes) -> Non
 
 
 def case(verbatim: str, issues: list[int], test: str = "test_new", owner: str = "TestThing") -> Case:
-    made = TestScript("print()", verbatim, ())
-    return case_of(TestFound("test/test_x.py", owner, test, "added", made), REPO, issues, "0" * 40, 60)
+    made = ScriptOfTest("print()", verbatim, ())
+    return case_of(FoundTest("test/test_x.py", owner, test, "added", made), REPO, issues, "0" * 40, 60)
 
 
 @pytest.mark.parametrize(
