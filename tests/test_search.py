@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support import example_count, rows
-from torch_embers.classify.embedding import search, vectors
+from torch_embers.classify.embedding import nearest, vectors
 from torch_embers.classify.embedding.embedder import Embedder
 from torch_embers.errors import InputError
 from torch_embers.store import schema
@@ -88,7 +88,7 @@ def test_a_database_of_the_first_schema_gets_the_tables_and_keeps_its_items(
         with store.writer("test", create=True) as writer, writer.transaction() as connection:
             connection.execute("INSERT INTO items (repo, number, title) VALUES (?, 1, 'kept')", [REPO])
     with pytest.raises(InputError, match="embers classify"):
-        search.similar(store, REPO, 1)
+        nearest.similar(store, REPO, 1)
     assert np.isnan(vectors.stored_vectors(store, "words", 4, ["x"])).all()
     assert embedded(store, Words()).embedded == 1
     assert rows(database, "SELECT title FROM items") == [("kept",)]
@@ -132,8 +132,8 @@ def test_another_model_keeps_vectors_of_its_own(database: Path) -> None:
         database, "SELECT model, count(vector), count(wide), max(len(wide)) FROM embeddings GROUP BY 1 ORDER BY 1"
     )
     assert found == [("small", 0, 2, 16), ("words", 2, 0, None)]
-    assert [h.number for h in search.similar(store, REPO, 1, model="small")] == [2]
-    assert search.search(store, "gradients", embedder=Words(16, "small"))[0].number == 2
+    assert [h.number for h in nearest.similar(store, REPO, 1, model="small")] == [2]
+    assert nearest.search(store, "gradients", embedder=Words(16, "small"))[0].number == 2
 
 
 def test_new_cleaning_rules_read_every_text_again_but_embed_only_what_they_change(
@@ -164,7 +164,7 @@ def test_items_without_text_get_no_vector_and_are_not_tried_again(database: Path
     assert embedded(store, Words()).embedded == 1
     assert embedded(store, Words()).items == 0
     with pytest.raises(InputError, match="has no text"):
-        search.similar(store, REPO, 2)
+        nearest.similar(store, REPO, 2)
 
 
 def test_an_unknown_variant_is_refused(database: Path) -> None:
@@ -180,11 +180,11 @@ def test_a_vector_of_nan_is_never_stored(database: Path) -> None:
     store = store_of(database, [item(1, "loss becomes nan"), item(2, "fine words"), item(3, "fine words here")])
     assert embedded(store, Words()).refused == 1
     assert rows(database, "SELECT count(*) FROM embeddings") == [(2,)]
-    assert [h.number for h in search.similar(store, REPO, 2)] == [3]
+    assert [h.number for h in nearest.similar(store, REPO, 2)] == [3]
     with pytest.raises(InputError, match="embers classify"):
-        search.similar(store, REPO, 1)
+        nearest.similar(store, REPO, 1)
     with pytest.raises(InputError, match="no finite vector"):
-        search.search(store, "nan", embedder=Words())
+        nearest.search(store, "nan", embedder=Words())
 
 
 def test_a_model_that_gives_only_nan_is_called_damaged(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +287,7 @@ def library(database: Path) -> Store:
 
 
 def test_similar_items_come_nearest_first_without_the_item_itself(library: Store) -> None:
-    found = search.similar(library, REPO, 1, 3)
+    found = nearest.similar(library, REPO, 1, 3)
     assert found[0].number == 2
     assert found == sorted(found, key=lambda h: -h.score)
     assert 1 not in {h.number for h in found}
@@ -296,10 +296,10 @@ def test_similar_items_come_nearest_first_without_the_item_itself(library: Store
 
 
 def test_search_finds_by_words_in_all_repositories_or_one(library: Store) -> None:
-    found = search.search(library, "loader hangs", 2, embedder=Words())
+    found = nearest.search(library, "loader hangs", 2, embedder=Words())
     assert [(h.repo, h.number) for h in found] == [(REPO, 3), ("x/y", 1)]
     assert found[0].score == pytest.approx(1, abs=1e-5)
-    assert {h.repo for h in search.search(library, "loader", embedder=Words(), repo="x/y")} == {"x/y"}
+    assert {h.repo for h in nearest.search(library, "loader", embedder=Words(), repo="x/y")} == {"x/y"}
 
 
 @settings(max_examples=example_count(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -307,7 +307,7 @@ def test_search_finds_by_words_in_all_repositories_or_one(library: Store) -> Non
 def test_any_text_can_be_searched(library: Store, text: str, k: int) -> None:
     if not text.strip() or "nan" in text.lower().split():
         return
-    found = search.search(library, text, k, embedder=Words())
+    found = nearest.search(library, text, k, embedder=Words())
     assert len(found) == min(k, 5)
     assert all(-1.001 <= h.score <= 1.001 for h in found)
 
@@ -315,18 +315,18 @@ def test_any_text_can_be_searched(library: Store, text: str, k: int) -> None:
 def test_scores_are_the_cosines(library: Store) -> None:
     words = Words()
     [query] = words.encode(["strided loader"])
-    for hit in search.search(library, "strided loader", embedder=words):
+    for hit in nearest.search(library, "strided loader", embedder=words):
         assert hit.score == pytest.approx(float(words.encode([hit.title])[0] @ query), abs=1e-5)
 
 
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
-        (lambda s: search.similar(s, REPO, 99), r"o/r#99 is not in the database"),
-        (lambda s: search.similar(s, REPO, 1, 0), "number of hits 0"),
-        (lambda s: search.similar(s, REPO, 1, model="other"), "has no vector"),
-        (lambda s: search.search(s, "  ", embedder=Words()), "give some words"),
-        (lambda s: search.search(s, "a", embedder=Words(8, "other")), "no vectors of other"),
+        (lambda s: nearest.similar(s, REPO, 99), r"o/r#99 is not in the database"),
+        (lambda s: nearest.similar(s, REPO, 1, 0), "number of hits 0"),
+        (lambda s: nearest.similar(s, REPO, 1, model="other"), "has no vector"),
+        (lambda s: nearest.search(s, "  ", embedder=Words()), "give some words"),
+        (lambda s: nearest.search(s, "a", embedder=Words(8, "other")), "no vectors of other"),
     ],
 )
 def test_what_cannot_be_searched_is_said(library: Store, ask: Callable[[Store], object], said: str) -> None:
@@ -336,6 +336,6 @@ def test_what_cannot_be_searched_is_said(library: Store, ask: Callable[[Store], 
 
 def test_search_only_reads(library: Store) -> None:
     before = library.path.read_bytes()
-    search.similar(library, REPO, 1)
-    search.search(library, "loader", embedder=Words())
+    nearest.similar(library, REPO, 1)
+    nearest.search(library, "loader", embedder=Words())
     assert library.path.read_bytes() == before

@@ -1,4 +1,4 @@
-"""What `embers classify`, `similar` and `search` do. Needs the extra `classify`: see ``packages.require``."""
+"""What `embers classify` does. Needs the extra `classify`: see ``packages.require``."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from torch_embers.classify import suspects as suspecting
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
 from torch_embers.classify.embedding import embed
-from torch_embers.classify.embedding import search as searching
-from torch_embers.classify.embedding.vectors import VARIANT, has_tables
 from torch_embers.classify.labels import weak_table
 from torch_embers.classify.learning import sealed
 from torch_embers.classify.learning.features import Inputs
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.classify.embedding.embedder import Embedder
-    from torch_embers.classify.embedding.search import Hit
     from torch_embers.classify.explain import Explanation
     from torch_embers.classify.stage import Labelled
     from torch_embers.classify.suspects import Suspect
@@ -128,32 +125,3 @@ def suspects(store: Store, schemes: Sequence[str], model: Path | None) -> list[S
         EmbersError: no database, no model, an unknown scheme.
     """
     return suspecting.suspects(store, Bundle.load(folder_of(store, model)), schemes)
-
-
-def similar(store: Store, repo: str, number: int, k: int) -> list[Hit]:
-    """Items nearest to an item.
-
-    Raises:
-        InputError: the item is unknown or has no vector.
-    """
-    return searching.similar(store, repo, number, k, variant=_variant(store))
-
-
-def search(store: Store, text: str, k: int) -> list[Hit]:
-    """Items nearest to some words.
-
-    Raises:
-        InputError: no words, or nothing was embedded yet.
-    """
-    return searching.search(store, text, k, variant=_variant(store))
-
-
-def _variant(store: Store) -> Any:
-    """The text variant that most items were embedded with."""
-    with store.read() as connection:
-        if not has_tables(connection):
-            return VARIANT
-        rows = connection.execute(
-            "SELECT variant FROM model_texts GROUP BY ALL ORDER BY count(*) DESC, variant LIMIT 1"
-        ).fetchall()
-    return rows[0][0] if rows else VARIANT

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torch_embers.classify.embedding.search import similar
+from torch_embers.classify.embedding.nearest import similar
 from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.weak import EXECUTION
 from torch_embers.classify.labels.weak_table import read_votes
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torch_embers.classify.bundle import Bundle, TrainingRow
-    from torch_embers.classify.embedding.search import Hit
+    from torch_embers.classify.embedding.nearest import Hit
     from torch_embers.classify.labels.weak import WeakLabel
     from torch_embers.classify.questions import Question
     from torch_embers.store.store import Store

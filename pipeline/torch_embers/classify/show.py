@@ -1,10 +1,10 @@
-"""What `embers classify`, `similar`, `search` and `label --errors` print."""
+"""What `embers classify` and `embers label --errors` print."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from torch_embers.console import plain, stdout, table
+from torch_embers.console import plain, stdout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,17 +71,3 @@ def print_suspects(found: Sequence[Suspect], limit: int) -> None:
     out.print(
         f"{min(limit, len(found)):,} of {len(found):,} gold labels that are probably wrong, by held-out predictions"
     )
-
-
-def print_hits(hits: list[dict[str, Any]]) -> None:
-    """Print the nearest items; keys as in ``embers search --json``."""
-    rows = [
-        (
-            f"{hit['score']:.2f}",
-            f"{hit['state'] or 'unknown'}\n" + (f"{hit['verdict']} {hit['release']}" if hit["verdict"] else "-"),
-            f"{hit['title'] or ''}\n{hit['address']}",
-        )
-        for hit in hits
-    ]
-    columns = [("score", True), ("state, verdict", False), ("title and address", False)]
-    stdout().print(table("", columns, rows))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from torch_embers.cli import builds, classify, fix_tests, listing, runs, study, tracker
+from torch_embers.cli import builds, classify, fix_tests, listing, runs, search, study, tracker
 from torch_embers.version import __version__
 
 
@@ -58,8 +58,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "classify": classify.classify,
     "evaluate": classify.evaluate,
     "label": classify.label,
-    "similar": classify.similar,
-    "search": classify.search,
+    "similar": search.similar,
+    "search": search.search,
     "doctor": runs.doctor,
     "link-repros": runs.link_repros,
     "fix-tests": fix_tests.fix_tests,

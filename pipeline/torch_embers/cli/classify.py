@@ -1,19 +1,14 @@
-"""Commands that label items, measure how well, and search by meaning."""
+"""Commands that label items and measure how well."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from torch_embers import packages
-from torch_embers.cli.options import DatabaseOption, JsonOption, NumberArgument, RepoOption, store_at
+from torch_embers.cli.options import DatabaseOption, RepoOption, store_at
 from torch_embers.errors import InputError
-from torch_embers.json_output import print_json
-
-if TYPE_CHECKING:
-    from torch_embers.classify.embedding.search import Hit
-    from torch_embers.store.store import Store
 
 
 def classify(
@@ -134,49 +129,3 @@ def label(
     label_session(
         store_at(database), scheme or (), annotator, limit, read_keys(sys.stdin), console.stdout(), blind=blind
     )
-
-
-def similar(
-    number: NumberArgument,
-    k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
-    repo: RepoOption = None,
-    json: JsonOption = False,
-    database: DatabaseOption = None,
-) -> None:
-    """List the items whose text is nearest in meaning to that of one item, with state and newest verdict."""
-    packages.require("classify", "classification needs")
-    from torch_embers import settings
-    from torch_embers.classify import command
-
-    wanted = settings.load(database=database, repo=repo)
-    store = store_at(wanted.database)
-    _print_hits(store, command.similar(store, wanted.repo, number, k), as_json=json)
-
-
-def search(
-    text: Annotated[str, typer.Argument(help="Words that describe what is looked for.")],
-    k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
-    json: JsonOption = False,
-    database: DatabaseOption = None,
-) -> None:
-    """List the items whose text is nearest in meaning to some words, with state and newest verdict."""
-    packages.require("classify", "classification needs")
-    from torch_embers.classify import command
-
-    store = store_at(database)
-    _print_hits(store, command.search(store, text, k), as_json=json)
-
-
-def _print_hits(store: "Store", hits: "list[Hit]", *, as_json: bool) -> None:
-    from torch_embers.classify import show as classify_show
-    from torch_embers.store.listing import ItemFilter, list_items
-
-    wanted = ItemFilter(items=tuple(f"{hit.repo}#{hit.number}" for hit in hits))
-    known = {(row["repo"], row["number"]): row for row in list_items(store, wanted)} if hits else {}
-    keys = ("repo", "number", "title", "state", "verdict", "release", "address")
-    found = [(hit.score, known[hit.repo, hit.number]) for hit in hits if (hit.repo, hit.number) in known]
-    rows = [{"score": score} | {key: row[key] for key in keys} for score, row in found]
-    if as_json:
-        print_json(rows)
-    else:
-        classify_show.print_hits(rows)

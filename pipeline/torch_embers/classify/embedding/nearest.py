@@ -1,4 +1,4 @@
-"""Search by meaning: the nearest items of an item or of a text, by DuckDB's array functions over stored vectors."""
+"""Nearest by meaning: the items next to an item or to a text, by DuckDB's array functions over stored vectors."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from torch_embers.classify.embedding.vectors import VARIANT, has_tables, vector_
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import duckdb
 
     from torch_embers.classify.embedding.embedder import Embedder
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 MOST = 1_000
 """Most hits of one search."""
 EMBED_FIRST = "run `embers classify` first"
+
+
+class NoVectorError(InputError):
+    """An item is there, but has no vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,7 @@ _NEAREST = """
     JOIN model_texts t ON t.text_hash = s.text_hash AND t.variant = $variant
     JOIN items i ON i.repo = t.repo AND i.number = t.number
     WHERE $repo IN ('', i.repo) AND NOT (i.repo = $but_repo AND i.number = $but_number)
+      AND ($everything OR i.repo || '#' || i.number IN (SELECT unnest($among)))
     ORDER BY s.score DESC, i.repo, i.number LIMIT $k"""
 
 # Which vectors does an item have? That of the model with most vectors first.
@@ -57,24 +64,39 @@ _OWN = """
 
 
 def similar(
-    store: Store, repo: str, number: int, k: int = 10, *, model: str | None = None, variant: Variant = VARIANT
+    store: Store,
+    repo: str,
+    number: int,
+    k: int = 10,
+    *,
+    model: str | None = None,
+    variant: Variant = VARIANT,
+    among: Sequence[str] | None = None,
 ) -> list[Hit]:
     """The ``k`` items of ``repo`` that are nearest to an item of it, best first; loads no model.
 
-    ``model`` is a model id; without one, that which embedded most.
+    Args:
+        store: the database.
+        repo: repository of the item.
+        number: its number.
+        k: how many.
+        model: a model id; without one, that which embedded most.
+        variant: text that was embedded.
+        among: only these, as owner/name#number.
 
     Raises:
-        InputError: no such item, an item without a vector, or an impossible ``k``.
+        NoVectorError: the item has no vector.
+        InputError: no such item, an item without text, or an impossible ``k``.
     """
-    _check_k(k)
+    check_k(k)
     own = {"repo": repo, "number": number, "variant": variant}
     with store.read() as connection:
         _check_tables(connection)
         vectors = dict(connection.execute(_OWN, own).fetchall())
         chosen = model if model is not None else next(iter(vectors), None)
         if chosen is None or chosen not in vectors:
-            raise InputError(_why_not(connection, repo, number, variant))
-        return _nearest(connection, chosen, list(vectors[chosen]), k, variant, repo, but=(repo, number))
+            raise _without_vector(connection, repo, number, variant)
+        return _nearest(connection, chosen, list(vectors[chosen]), k, variant, repo, among, but=(repo, number))
 
 
 def search(
@@ -85,13 +107,14 @@ def search(
     embedder: Embedder | None = None,
     repo: str | None = None,
     variant: Variant = VARIANT,
+    among: Sequence[str] | None = None,
 ) -> list[Hit]:
-    """The ``k`` items (of ``repo``) whose text is nearest in meaning to ``text``, best first.
+    """The ``k`` items (of ``repo``, of ``among`` as owner/name#number) whose text is nearest in meaning to ``text``.
 
     Raises:
         InputError: an empty text, no vectors of this model, an impossible ``k``, or a model that cannot be loaded.
     """
-    _check_k(k)
+    check_k(k)
     if not text.strip():
         raise InputError("nothing to search for: give some words")
     with store.read() as connection:
@@ -105,7 +128,7 @@ def search(
             "SELECT 1 FROM embeddings WHERE model = $m LIMIT 1", {"m": embedder.model_id}
         ).fetchall():
             raise InputError(f"no vectors of {embedder.model_id} in {store.path}: {EMBED_FIRST}")
-        return _nearest(connection, embedder.model_id, vector.tolist(), k, variant, repo or "")
+        return _nearest(connection, embedder.model_id, vector.tolist(), k, variant, repo or "", among)
 
 
 def _nearest(
@@ -115,15 +138,22 @@ def _nearest(
     k: int,
     variant: str,
     repo: str,
+    among: Sequence[str] | None,
     but: tuple[str, int] = ("", 0),
 ) -> list[Hit]:
     query = _NEAREST.format(column=vector_column(len(vector)), dim=len(vector))
     parameters: dict[str, Any] = {"vector": vector, "model": model, "variant": variant, "repo": repo, "k": k}
+    parameters |= {"everything": among is None, "among": list(among or ())}
     rows = connection.execute(query, parameters | {"but_repo": but[0], "but_number": but[1]}).fetchall()
     return [Hit(*row) for row in rows]
 
 
-def _check_k(k: int) -> None:
+def check_k(k: int) -> None:
+    """Refuse an impossible number of hits.
+
+    Raises:
+        InputError: it is not between 1 and ``MOST``.
+    """
     if not 1 <= k <= MOST:
         raise InputError(f"number of hits {k}: between 1 and {MOST}")
 
@@ -133,15 +163,15 @@ def _check_tables(connection: duckdb.DuckDBPyConnection) -> None:
         raise InputError(f"this database has no vectors: {EMBED_FIRST}")
 
 
-def _why_not(connection: duckdb.DuckDBPyConnection, repo: str, number: int, variant: str) -> str:
+def _without_vector(connection: duckdb.DuckDBPyConnection, repo: str, number: int, variant: str) -> InputError:
     query = """
         SELECT trim(coalesce(i.title, '') || coalesce(i.body, '')) = '', t.text_hash FROM items i
         LEFT JOIN model_texts t ON t.repo = i.repo AND t.number = i.number AND t.variant = $variant
         WHERE i.repo = $repo AND i.number = $number"""
     found = connection.execute(query, {"repo": repo, "number": number, "variant": variant}).fetchall()
     if not found:
-        return f"{repo}#{number} is not in the database: `embers mine --repo {repo}` brings it"
+        return InputError(f"{repo}#{number} is not in the database: `embers mine --repo {repo}` brings it")
     [(empty, key)] = found[:1]
     if empty or key == "":
-        return f"{repo}#{number} has no text to compare, or nothing but pictures"
-    return f"{repo}#{number} has no vector: {EMBED_FIRST}"
+        return InputError(f"{repo}#{number} has no text to compare, or nothing but pictures")
+    return NoVectorError(f"{repo}#{number} has no vector: {EMBED_FIRST}")

@@ -1,0 +1,40 @@
+"""What `embers similar` and `embers search` print."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_embers import console
+from torch_embers.json_output import print_json
+from torch_embers.store.listing import ItemFilter, list_items
+
+if TYPE_CHECKING:
+    from torch_embers.search.command import Found
+    from torch_embers.store.store import Store
+
+_KEYS = ("repo", "number", "title", "state", "verdict", "release", "address")
+
+
+def print_found(store: Store, found: Found, *, as_json: bool) -> None:
+    """Print hits with what is known of the items; what was left out goes to standard error."""
+    wanted = ItemFilter(items=tuple(f"{hit.repo}#{hit.number}" for hit in found.hits))
+    known = {(row["repo"], row["number"]): row for row in list_items(store, wanted)} if found.hits else {}
+    hits = [(hit, known[hit.repo, hit.number]) for hit in found.hits if (hit.repo, hit.number) in known]
+    if found.note:
+        console.stderr().print(f"note: {found.note}")
+    if as_json:
+        scores = [{"score": hit.cosine, "words": hit.words} for hit, _ in hits]
+        print_json([score | {key: row[key] for key in _KEYS} for score, (_, row) in zip(scores, hits, strict=True)])
+        return
+    rows = [
+        (
+            ("-" if hit.cosine is None else f"{hit.cosine:.2f}")
+            + "\n"
+            + ("-" if hit.words is None else f"{hit.words:.0f}"),
+            f"{row['state'] or 'unknown'}\n" + (f"{row['verdict']} {row['release']}" if row["verdict"] else "-"),
+            f"{row['title'] or ''}\n{row['address']}",
+        )
+        for hit, row in hits
+    ]
+    columns = [("score", True), ("state, verdict", False), ("title and address", False)]
+    console.stdout().print(console.table("", columns, rows))

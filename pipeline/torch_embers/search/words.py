@@ -1,0 +1,68 @@
+"""Items by the words that they share with a query (``words.sql``)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch_embers import resources
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import duckdb
+
+    from torch_embers.search.rules import SearchRules
+
+_WORD = re.compile(r"[^\W_]+")
+"""What ``words.sql`` splits texts into: letters and digits, so that ``conv_transpose2d`` is two words on both sides."""
+
+
+class Scored(NamedTuple):
+    """An item with the sum of its words' weights."""
+
+    repo: str
+    number: int
+    title: str
+    score: float
+
+
+def query_words(text: str, most: int) -> list[str]:
+    """The first ``most`` different words of a text, in lower case."""
+    found = dict.fromkeys(word.lower() for word in _WORD.findall(text))
+    return list(found)[:most]
+
+
+def by_words(
+    connection: duckdb.DuckDBPyConnection,
+    words: Sequence[str],
+    rules: SearchRules,
+    *,
+    repo: str = "",
+    among: Sequence[str] | None = None,
+    but: str = "",
+) -> list[Scored]:
+    """The items that share words with a query, best first; an item without a shared word is no hit.
+
+    Args:
+        connection: to read from.
+        words: of the query, in lower case.
+        rules: how words count, and how many items come back.
+        repo: only items of this repository are counted and found; empty for all.
+        among: only these, as owner/name#number.
+        but: an item that is left out, as owner/name#number.
+    """
+    query = resources.package_file("search", "words.sql").read_text(encoding="utf-8")
+    parameters = {
+        "words": list(words),
+        "repo": repo,
+        "everything": among is None,
+        "among": list(among or ()),
+        "but": but,
+        "weight_of_title": rules.words.weight_of_title,
+        "body_chars": rules.words.body_chars,
+        "saturation": rules.words.saturation,
+        "length": rules.words.length,
+        "depth": rules.fusion.depth,
+    }
+    return [Scored(*row) for row in connection.execute(query, parameters).fetchall()]

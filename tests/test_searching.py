@@ -1,0 +1,187 @@
+"""`embers similar` and `embers search`: meaning and words together, filters, and databases without vectors."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from support import example_count
+from test_search import REPO, Words, embedded, item, store_of
+from torch_embers.classify.embedding import nearest
+from torch_embers.errors import InputError, StoreMissingError
+from torch_embers.search import command
+from torch_embers.search.fusion import fuse
+from torch_embers.search.rules import SearchRules
+from torch_embers.search.words import by_words, query_words
+from torch_embers.store.listing import ItemFilter
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+TITLES = {
+    1: "conv_transpose2d gives wrong gradient for strided input",
+    2: "wrong gradient of conv_transpose2d",
+    3: "DataLoader hangs with workers",
+    4: "workers of the loader never end",
+    5: "gradient checkpointing is slow",
+}
+
+
+@pytest.fixture
+def library(database: Path) -> Store:
+    store = store_of(database, [*(item(n, t) for n, t in TITLES.items()), item(1, "wrong gradient", repo="x/y")])
+    embedded(store, Words())
+    return store
+
+
+# ---- orders ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_item_that_both_orders_put_first_is_first() -> None:
+    a, b, c = (REPO, 1), (REPO, 2), (REPO, 3)
+    assert fuse([[b, a, c], [b, c, a]], 20) == [b, a, c]
+    assert fuse([[a], []], 20) == [a]
+    assert fuse([], 20) == []
+
+
+@given(st.lists(st.permutations([(REPO, n) for n in range(6)]), min_size=1, max_size=4), st.integers(0, 100))
+def test_a_fused_order_holds_every_item_once_and_keeps_an_order_that_all_share(
+    orders: list[list[tuple[str, int]]], constant: int
+) -> None:
+    assert sorted(fuse(orders, constant)) == sorted(orders[0])
+    assert fuse([orders[0]] * 3, constant) == orders[0]
+
+
+# ---- words ----------------------------------------------------------------------------------------------------------
+
+
+def test_words_of_a_query_are_split_as_those_of_the_items() -> None:
+    assert query_words("torch.nn.Conv_transpose2d: É x, x", 99) == ["torch", "nn", "conv", "transpose2d", "é", "x"]
+    assert query_words("a b c", 2) == ["a", "b"]
+
+
+def plain_bm25(texts: dict[int, str], words: Sequence[str], k1: float, b: float) -> dict[int, float]:
+    """The formula, read off the paper."""
+    split = {number: text.lower().split() for number, text in texts.items()}
+    average = sum(map(len, split.values())) / len(split)
+    scores = {}
+    for number, own in split.items():
+        counts = Counter(own)
+        for word in words:
+            holding = sum(word in other for other in split.values())
+            if times := counts[word]:
+                rarity = math.log(1 + (len(split) - holding + 0.5) / (holding + 0.5))
+                part = rarity * times * (k1 + 1) / (times + k1 * (1 - b + b * len(own) / average))
+                scores[number] = scores.get(number, 0.0) + part
+    return scores
+
+
+@settings(max_examples=example_count(20), deadline=None)
+@given(
+    st.lists(st.text("abc ", min_size=1, max_size=12).filter(str.strip), min_size=1, max_size=6),
+    st.sets(st.sampled_from(["a", "b", "ab", "ca", "zz"]), min_size=1),
+)
+def test_scores_are_those_of_bm25(titles: list[str], words: set[str]) -> None:
+    rules = SearchRules.load()
+    texts = {n: f"{t} " * rules.words.weight_of_title for n, t in enumerate(titles, start=1)}
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE items (repo VARCHAR, number INTEGER, title VARCHAR, body VARCHAR)")
+        connection.executemany(
+            "INSERT INTO items VALUES (?, ?, ?, NULL)", [(REPO, n, t) for n, t in enumerate(titles, start=1)]
+        )
+        found = {hit.number: hit.score for hit in by_words(connection, sorted(words), rules)}
+    assert found == pytest.approx(plain_bm25(texts, sorted(words), rules.words.saturation, rules.words.length))
+
+
+# ---- both -----------------------------------------------------------------------------------------------------------
+
+
+def test_similar_items_share_meaning_and_words_and_are_of_the_same_repository(library: Store) -> None:
+    found = command.similar(library, REPO, 1, 3)
+    assert found.hits[0].number == 2
+    assert {hit.repo for hit in found.hits} == {REPO}
+    assert 1 not in {hit.number for hit in found.hits}
+    assert found.note == ""
+    assert found.hits[0].cosine is not None
+    assert found.hits[0].words is not None
+
+
+def test_an_item_without_a_shared_word_is_found_by_meaning_alone(library: Store) -> None:
+    hits = {hit.number: hit for hit in command.search(library, "workers", 9, embedder=Words()).hits}
+    assert hits[3].words is not None
+    assert hits[2].words is None
+    assert hits[2].cosine is not None
+
+
+def test_a_database_without_vectors_is_searched_by_words_and_says_so(database: Path) -> None:
+    store = store_of(database, [item(n, t) for n, t in TITLES.items()])
+    for found in (command.similar(store, REPO, 1, 9), command.search(store, "wrong gradient", 9)):
+        assert "embers classify" in found.note
+        assert {hit.cosine for hit in found.hits} == {None}
+        assert 2 in {hit.number for hit in found.hits}
+
+
+def test_an_item_that_came_after_the_last_classification_is_found_by_its_words(library: Store) -> None:
+    store_of(library.path, [item(9, "conv_transpose2d again")])
+    assert 9 in {hit.number for hit in command.search(library, "conv_transpose2d", 9, embedder=Words()).hits}
+
+
+def test_an_item_that_has_no_vector_yet_is_compared_by_its_words(library: Store) -> None:
+    store_of(library.path, [item(9, "conv_transpose2d again")])
+    found = command.similar(library, REPO, 9, 2)
+    assert [hit.number for hit in found.hits] == [2, 1]
+    assert "o/r#9 has no vector" in found.note
+
+
+@pytest.mark.parametrize(
+    ("wanted", "numbers"),
+    [
+        (ItemFilter(repo="x/y"), {("x/y", 1)}),
+        (ItemFilter(operator="conv_transpose2d"), {(REPO, 1), (REPO, 2)}),
+        (ItemFilter(repo=REPO, items=(f"{REPO}#5",)), {(REPO, 5)}),
+    ],
+)
+def test_only_items_that_pass_the_filter_are_found(
+    library: Store, wanted: ItemFilter, numbers: set[tuple[str, int]]
+) -> None:
+    found = command.search(library, "gradient", 9, wanted, embedder=Words())
+    assert {(hit.repo, hit.number) for hit in found.hits} == numbers
+
+
+def test_a_filter_that_nothing_passes_finds_nothing(library: Store) -> None:
+    wanted = ItemFilter(repo=REPO, items=(f"{REPO}#77",))
+    assert command.similar(library, REPO, 1, 9, wanted).hits == []
+
+
+@settings(max_examples=example_count(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=30).filter(lambda text: text.strip() and "nan" not in text.lower()), st.integers(1, 9))
+def test_any_words_can_be_searched(library: Store, text: str, k: int) -> None:
+    assert len(command.search(library, text, k, embedder=Words()).hits) <= k
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda s: command.similar(s, REPO, 99, 5), "o/r#99 is not in the database"),
+        (lambda s: command.similar(s, REPO, 1, 0), "number of hits 0"),
+        (lambda s: command.search(s, "x", nearest.MOST + 1), "number of hits"),
+        (lambda s: command.search(s, " \n", 5), "give some words"),
+        (lambda s: command.search(s, "x", 5, ItemFilter(state="ajar")), "open or closed"),
+    ],
+)
+def test_what_cannot_be_looked_for_is_said(library: Store, ask: Callable[[Store], object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        ask(library)
+
+
+def test_a_missing_database_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreMissingError, match="embers mine"):
+        command.search(Store(tmp_path / "none.duckdb"), "x", 5)
