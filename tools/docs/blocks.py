@@ -26,6 +26,7 @@ from . import (
     still_occurring,
     store,
     study,
+    wild,
 )
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ def blocks() -> dict[str, Callable[[], str]]:
         "example-status": examples.status,
         "example-funnel": partial(examples.example, "funnel"),
         # catalog.md
+        "wild-samples": wild.samples,
+        "wild-classes": wild.classes,
+        "wild-agreement": wild.agreement,
         "catalog-facts": catalog.facts,
         "catalog-sources": catalog.sources,
         "catalog-classes": catalog.classes,

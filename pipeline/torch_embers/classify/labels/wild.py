@@ -1,0 +1,97 @@
+"""Labels of items that were drawn at random: ``data/wild_labels.jsonl``, or a file of the same form.
+
+The catalog was chosen for its bugs; these items were not. The classifier never learns from them: the development half
+is for choosing thresholds, the test half for one score per released model (docs/wild-labels.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import ValidationError, ValidationInfo, model_validator
+
+from torch_embers import resources, toml_models
+from torch_embers.errors import InputError
+from torch_embers.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE = "wild_labels.jsonl"
+
+Pairs = tuple[tuple[str, str], ...]
+"""(scheme, value); a scheme whose classes do not exclude each other may stand several times."""
+
+
+class WildAnswer(toml_models.Entry):
+    """What one annotator said of an item."""
+
+    kind: Literal["issue", "pull_request"]
+    labels: Pairs
+
+
+class WildItem(toml_models.Entry):
+    """An item that was drawn at random, with the labels that count and those of both annotators."""
+
+    sample: str
+    """Of which list of items it was drawn."""
+    key: str
+    """Its number, or its id in GitHub's REST API where the list has no numbers."""
+    number: int | None
+    created_at: str
+    title: str
+    part: Literal["development", "test", "recent"]
+    kind: Literal["issue", "pull_request"]
+    """Pull requests are kept, but not measured."""
+    seen: Literal["title", "body", "thread"]
+    """What the annotators read."""
+    sure: bool
+    """Whether neither of the two hesitated."""
+    labels: Pairs
+    first: WildAnswer
+    second: WildAnswer
+    adjudicated: bool
+    """Whether a third annotator decided."""
+
+    @model_validator(mode="after")
+    def _check(self, info: ValidationInfo) -> WildItem:
+        taxonomy = info.context or Taxonomy.load()
+        if wrong := taxonomy.problems(self.labels):
+            raise ValueError("; ".join(wrong))
+        return self
+
+    def value(self, scheme: str) -> str | None:
+        """The class in a scheme whose classes exclude each other; None where it was not answered."""
+        return dict(self.labels).get(scheme)
+
+
+def load(path: Path | None = None) -> list[WildItem]:
+    """Read a file of wild labels.
+
+    Args:
+        path: without one, the file that comes with embers.
+
+    Raises:
+        InputError: no such file, a line that is no item, an unknown class, or an item that stands twice; file and line
+            are named.
+    """
+    path = path or resources.data_file(FILE)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"wild labels {path}: {error}") from None
+    taxonomy = Taxonomy.load()
+    items: dict[tuple[str, str], WildItem] = {}
+    for number, line in enumerate(lines, start=1):
+        try:
+            item = WildItem.model_validate_json(line, context=taxonomy)
+        except ValidationError as error:
+            [first, *_] = error.errors()
+            where = ".".join(map(str, first["loc"]))
+            raise InputError(
+                f"wild labels {path}, line {number}: {where} {first['msg']}".replace(":  ", ": ")
+            ) from None
+        if (item.sample, item.key) in items:
+            raise InputError(f"wild labels {path}, line {number}: {item.sample} {item.key} stands twice")
+        items[item.sample, item.key] = item
+    return list(items.values())
