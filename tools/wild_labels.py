@@ -6,8 +6,8 @@
 FOLDER holds issue_titles_2022.csv.gz, issues_and_prs_2020_02.json.gz, recent_issues_text.jsonl.gz,
 maintainer_labels.csv.gz and pytorch_commits_2016_2023.jsonl.gz. Nobody chooses: an item's place in its sample is the
 hash of a seed and its key. Left out are items that the catalog holds (by number or title), because the classifier
-learned from them, and, of February 2020, pull requests that the history or their text shows to be such. Annotators say of the
-rest whether it is a pull request; those are kept in the file, and left out when labels are measured.
+learned from them, and, of February 2020, pull requests that the history or their text shows to be such. Annotators say
+of the rest whether it is a pull request; those are kept in the file, and left out when labels are measured.
 """
 
 from __future__ import annotations
