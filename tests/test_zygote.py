@@ -524,3 +524,19 @@ def test_words_of_a_script_and_the_release_decide_what_is_imported_beforehand() 
     assert rules.modules_for(given, "2.13.0+cu130") == ["torch.fx.experimental.symbolic_shapes"]
     assert rules.modules_for(given, "2.1.2+cu121") == []
     assert rules.modules_for(code, "") == rules.modules_for(code, "our own build") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "before", "since"),
+    [
+        ("torch.nested.nested_tensor(parts, layout=torch.jagged)", "2.2.2", "2.3.1"),
+        ("from torch.func import jacrev", "2.3.1", "2.4.1"),
+        ("torch.ones(3, device='meta')", "2.6.0", "2.7.1"),
+        ("FakeTensorMode()", "2.0.1", "2.1.2"),
+    ],
+)
+def test_the_compiler_is_imported_beforehand_only_by_releases_that_need_it_for_these_words(
+    code: str, before: str, since: str
+) -> None:
+    assert "torch._dynamo" not in rules.modules_for(code, before)
+    assert "torch._dynamo" in rules.modules_for(code, since)

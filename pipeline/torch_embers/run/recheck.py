@@ -187,8 +187,9 @@ def _confirmed(
     previous: Mapping[BackendKey, str],
     request: RecheckRequest,
 ) -> dict[BackendKey, Status]:
-    """Run a second fresh batch for every new claim of an absence, and derive the statuses again."""
-    claimed = {key[:2] for key, s in statuses.items() if s in CONFIRMED and previous.get(key) != s}
+    """Run a second fresh batch for every new claim of an absence that is asked for, and derive the statuses again."""
+    wanted = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
+    claimed = {key[:2] for key, s in wanted.items() if s in CONFIRMED and previous.get(key) != s}
     doubtful = [c for c in cases if claimed & set(c.issues)]
     if not doubtful:
         return statuses
