@@ -17,7 +17,7 @@ from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store.store import Store
 
 _TESTS = """
-SELECT t.issues, t.commit_sha, strftime(t.committed_at, '%Y-%m-%d') AS committed, t.path, t.owner || '.' || t.test AS test,
+SELECT t.name, t.issues, t.commit_sha, strftime(t.committed_at, '%Y-%m-%d') AS committed, t.path, t.owner || '.' || t.test AS test,
        t.change, t.first_release, t.first_release_by, k.class, k.reason, k.failed, k.passed, k.unusable, k.validated_before,
        k.validated_after, k.fails_on_newest
 FROM fix_tests t JOIN fix_test_classes k USING (name) ORDER BY t.committed_at, t.path, test

@@ -93,6 +93,8 @@ def blocks() -> dict[str, Callable[[], str]]:
         "fix-tests-by-year": fix_tests.by_year,
         "fix-tests-by-folder": fix_tests.by_folder,
         "fix-tests-share": fix_tests.share,
+        "fix-tests-reviewed": fix_tests.reviewed,
+        "fix-tests-readings": fix_tests.readings,
         "fix-tests-failing": fix_tests.failing,
         "fix-tests-validated": fix_tests.validated,
         # extraction.md, commands/link-repros.md

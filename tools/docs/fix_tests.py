@@ -6,7 +6,9 @@ from collections import Counter
 from typing import Any
 
 from torch_embers import resources
+from torch_embers.run.fix_tests import reviews
 
+from .judged import share as share_of
 from .markdown import cell, code, table
 from .places import measured
 
@@ -52,6 +54,41 @@ def share() -> str:
     return f"{head}drawn at random (seed {facts['seed']}). {facts['decided']} {facts['sentence']}"
 
 
+def reviewed() -> str:
+    """How many of the drawn validated tests, and of those that fail after their fix, are right as readers say."""
+    read = reviews.load()
+    answers = reviews.answers(read)
+    said = []
+    for kind, what in (
+        ("validated", "drawn validated tests show the bug of their issue"),
+        ("fails_after", "tests that fail after their fix show the reported bug again"),
+    ):
+        names = [test["name"] for test in _of_class(kind)]
+        verdicts = Counter(answers[name] for name in names if name in answers)
+        if total := verdicts.total():
+            others = f"{verdicts['wrong']} do not, {verdicts['unclear']} are unclear"
+            said.append(f"{share_of(verdicts['right'], total)} {what}; {others}; {len(names) - total} were not read.")
+        else:
+            said.append(f"Of {len(names)} tests of the class `{kind}` none was read yet.")
+    same, several = reviews.agreement(read)
+    if several:
+        said.append(f"Of {several} tests with several readers all readers answer alike on {same}.")
+    return " ".join(said)
+
+
+def readings() -> str:
+    """Readings of tests that fail after their fix, and of validated ones that are wrong or unclear."""
+    rows = []
+    for kind in ("fails_after", "validated"):
+        for test in _of_class(kind):
+            for review in reviews.load():
+                if review.case == test["name"] and (kind == "fails_after" or review.verdict != "right"):
+                    row = _row(test)
+                    rows.append((kind, *row[1:4], review.verdict, cell(review.why), cell(review.annotator)))
+    headings = ("class", "issues", "test", "commit", "answer", "why", "annotator")
+    return table(headings, rows) if rows else "None yet."
+
+
 def failing() -> str:
     """Tests that fail after their fix, and those that fail wherever they say something."""
     return table(("class", "issues", "test", "commit", "fails on", "passes on"), [*map(_row, _wrong())])
@@ -59,8 +96,12 @@ def failing() -> str:
 
 def validated() -> str:
     """Validated tests."""
-    found = [test for test in measured("fix_tests.json")["tests"] if test["class"] == "validated"]
-    return table(("class", "issues", "test", "commit", "fails on", "passes on"), [*map(_row, found)])
+    headings = ("class", "issues", "test", "commit", "fails on", "passes on")
+    return table(headings, [*map(_row, _of_class("validated"))])
+
+
+def _of_class(kind: str) -> list[dict[str, Any]]:
+    return [test for test in measured("fix_tests.json")["tests"] if test["class"] == kind]
 
 
 def _wrong() -> list[dict[str, Any]]:

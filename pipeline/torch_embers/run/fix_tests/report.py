@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
+from torch_embers.run.fix_tests import reviews
+from torch_embers.run.fix_tests.alive import LEAST, Alive, ShownIssue, alive
 from torch_embers.statistics.intervals import wilson
 from torch_embers.store import schema
 
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
 
     from torch_embers.store.store import Store
 
-LEAST = 5
-"""Issues from which on a share and its interval are printed: of fewer the interval is nearly all of 0 to 100 %."""
 RAN = ("validated", "never_seen", "fails_after", "unusable")
 NO_TEST_HERE = ("needs_device", "not_run")
 """Reasons of tests that are none of the processor, or that nobody ran."""
@@ -40,9 +40,10 @@ SELECT count(DISTINCT commit_sha) AS commits,
        count(DISTINCT commit_sha) FILTER (WHERE k.class IN ('validated', 'never_seen', 'fails_after')) AS decided
 FROM fix_tests t LEFT JOIN fix_test_classes k USING (name) WHERE t.repo = $repo
 """
-_VALIDATED = """
-SELECT n.issue, k.failed, k.passed FROM fix_tests t JOIN fix_test_classes k USING (name), unnest(t.issues) AS n(issue)
-WHERE t.repo = $repo AND k.validated_before IS NOT NULL
+_SHOWN = """
+SELECT DISTINCT i.number, t.name AS case, k.failed, k.passed
+FROM fix_tests t JOIN fix_test_classes k USING (name) JOIN case_items i ON i.case_hash = t.case_hash AND i.repo = t.repo
+WHERE t.repo = $repo AND k.validated_before IS NOT NULL AND i.relation = 'same' ORDER BY ALL
 """
 _VERSIONS = """
 SELECT DISTINCT unnest(k.failed || k.passed || k.unusable) AS version
@@ -63,19 +64,13 @@ class Yield:
     Attributes:
         rows: year, folder, class, reason, tests, commits.
         commits: counts of commits: all, with a changed test, with a script, with a run, with a decided test.
-        newest: the newest release on which any test ran; empty before the first run.
-        issues: issues with a validated test that says something on it.
-        fails: of them, those of which one fails there.
-        interval: 95 % Wilson interval of the share; None without issues.
+        alive: issues whose own validated test (relation ``same``) fails on the newest release on which any test ran.
         failing: the tests that fail after the fix, to be read by a person.
     """
 
     rows: Sequence[dict[str, Any]]
     commits: dict[str, int]
-    newest: str
-    issues: int
-    fails: int
-    interval: tuple[float, float] | None
+    alive: Alive
     failing: Sequence[dict[str, Any]]
 
     def counted(self, *columns: str) -> list[tuple[Any, ...]]:
@@ -106,19 +101,10 @@ class Yield:
     def sentence(self) -> str:
         """What may be said of the bugs that are closed with a merged fix."""
         c = self.commits
-        text = (
+        return (
             f"{c['commits']:,} commits that fix issues were read; {c['with_tests']:,} add or change a test, "
             f"{c['with_script']:,} gave a script, tests of {c['ran']:,} were run and of {c['decided']:,} decided. "
-        )
-        if self.interval is None:
-            return text + "No validated test says something on the newest release yet, so no share can be given."
-        low, high = self.interval
-        share = f" ({100 * self.fails / self.issues:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %)"
-        return text + (
-            f"Of {self.issues:,} issues whose own test fails before the fix and passes with it, {self.fails:,}"
-            f"{share if self.issues >= LEAST else ''} have one "
-            f"that fails on {self.newest}, the newest release here. A failure there can also be a deliberate change "
-            "of behaviour, or drift of the test: each must be read."
+            + self.alive.sentence()
         )
 
 
@@ -136,9 +122,7 @@ def yield_of(store: Store, repo: str) -> Yield:
             names = [column[0] for column in result.description or ()]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
-        rows, [commits], validated, failing = ask(_YIELD), ask(_COMMITS), ask(_VALIDATED), ask(_FAILING)
+        rows, [commits], shown, failing = ask(_YIELD), ask(_COMMITS), ask(_SHOWN), ask(_FAILING)
         newest = max((row["version"] for row in ask(_VERSIONS)), key=Version, default="")
-    issues = {row["issue"] for row in validated if newest in (*row["failed"], *row["passed"])}
-    fails = len({row["issue"] for row in validated if newest in row["failed"]})
-    interval = wilson(fails, len(issues)) if issues else None
-    return Yield(rows, commits, newest, len(issues), fails, interval, failing)
+    issues = (ShownIssue(row["number"], row["case"], row["failed"], row["passed"]) for row in shown)
+    return Yield(rows, commits, alive(issues, newest, reviews.answers(reviews.load())), failing)

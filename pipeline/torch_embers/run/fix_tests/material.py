@@ -1,0 +1,183 @@
+"""What a second reader needs to judge fix tests beside their issues: issue, commit, test, failures, later commits.
+
+The texts of commits and tests come from the user's clone and the user's database. They are written to a file of the
+user, never shipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.mine.git.file_history import changes_of_files, messages
+from torch_embers.mine.git.fix_commits import contents
+from torch_embers.repro.fix_tests.outline import source_text
+from torch_embers.repro.fix_tests.segments import text_of
+from torch_embers.store import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from torch_embers.mine.git.file_history import FileChange
+    from torch_embers.mine.git.gitrepo import Clone
+    from torch_embers.store.store import Store
+
+    History = Mapping[str, Sequence[FileChange]]
+
+QUESTIONS = {
+    "validated": "Does the failure before the fix show the bug that the issue or the message of the commit describes?",
+    "fails_after": "Does the failure after the fix show that the reported bug is there again?",
+}
+"""What a reader answers by right, wrong or unclear, by class of the test."""
+FAILURE_CHARS = 6_000
+"""Characters of a failure that are given: the end of its traceback."""
+_TESTS = """
+SELECT t.name AS case, k.class, t.repo, t.issues, t.commit_sha AS commit, t.committed_at AS committed,
+       t.pull_number AS pull, t.path, t.owner || '.' || t.test AS test, t.change, t.first_release, t.first_release_by,
+       k.failed, k.passed, k.unusable, k.validated_before, k.validated_after, k.signature, t.case_hash, c.code
+FROM fix_tests t JOIN fix_test_classes k USING (name)
+JOIN cases c ON c.name = t.name AND c.case_hash = t.case_hash
+WHERE t.repo = ? AND k.class IN ('validated', 'fails_after') ORDER BY t.committed_at, t.name
+"""
+_ISSUES = """
+SELECT i.number, any_value(i.title) AS title, any_value(i.body) AS body, any_value(g.summary) AS summary
+FROM items i LEFT JOIN catalog g USING (repo, number)
+WHERE i.repo = $repo AND list_contains($numbers::BIGINT[], i.number) GROUP BY i.number
+"""
+_RELATIONS = "SELECT case_hash, number, relation FROM case_items WHERE repo = ?"
+_VERBATIM = "SELECT name, code FROM artifacts WHERE kind = 'verbatim'"
+_FAILURES = """
+SELECT case_hash, split_part(b.version, '+', 1) AS version, arg_max(coalesce(nullif(stderr, ''), r.detail, ''), attempt)
+FROM runs r JOIN builds b USING (build) WHERE r.batch = 0 AND NOT r.planted GROUP BY ALL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """One test to be judged.
+
+    Attributes:
+        row: what the reader sees, as plain data.
+        code: the script.
+    """
+
+    row: dict[str, Any]
+    code: str
+
+
+def material_of(store: Store, clone: Clone, repo: str, tip: str, size: int, seed: int) -> list[Material]:
+    """The tests to be judged: ``size`` validated ones drawn at random, and all that fail after their fix.
+
+    The order of the draw depends on the seed and the names of the tests alone.
+
+    Args:
+        store: the database with linked and classed tests.
+        clone: where the commits are.
+        repo: the repository.
+        tip: the end of the history in which later commits are looked for.
+        size: how many validated tests.
+        seed: of the draw.
+
+    Raises:
+        InputError: git failed, or the clone lacks a commit.
+        StoreError: the database cannot be used.
+    """
+    with store.read() as connection:
+        schema.require_latest(connection, store.path)
+        found = connection.execute(_TESTS, [repo])
+        names = [column[0] for column in found.description or ()]
+        tests = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        chosen = _drawn(tests, size, seed)
+        numbers = sorted({int(number) for test in chosen for number in test["issues"]})
+        issues = {
+            int(row[0]): row[1:] for row in connection.execute(_ISSUES, {"repo": repo, "numbers": numbers}).fetchall()
+        }
+        relations = {(row[0], int(row[1])): row[2] for row in connection.execute(_RELATIONS, [repo]).fetchall()}
+        texts = dict(connection.execute(_VERBATIM).fetchall())
+        failures = {(row[0], row[1]): row[2] for row in connection.execute(_FAILURES).fetchall()}
+    said = messages(clone, [test["commit"] for test in chosen])
+    history = changes_of_files(clone, tip, sorted({test["path"] for test in chosen}))
+    return [
+        Material(
+            {
+                "case": test["case"],
+                "question": QUESTIONS[test["class"]],
+                "class": test["class"],
+                "issues": [
+                    _issue(int(number), issues, relations.get((test["case_hash"], int(number))))
+                    for number in test["issues"]
+                ],
+                "commit": test["commit"],
+                "committed": test["committed"].isoformat() + "Z" if test["committed"] else None,
+                "pull": test["pull"],
+                "message": said.get(test["commit"]),
+                **{key: test[key] for key in ("path", "test", "change", "first_release", "first_release_by")},
+                "text_before": _before(clone, history, test),
+                "text": texts.get(test["case"]),
+                "script": f"scripts/{test['case']}.py",
+                **{key: test[key] for key in ("failed", "passed", "unusable", "validated_before", "validated_after")},
+                "failures": {
+                    version: failures.get((test["case_hash"], version), "")[-FAILURE_CHARS:]
+                    for version in test["failed"]
+                },
+                "later": _later(clone, history, test),
+            },
+            test["code"],
+        )
+        for test in chosen
+    ]
+
+
+def _drawn(tests: Sequence[dict[str, Any]], size: int, seed: int) -> list[dict[str, Any]]:
+    """The drawn validated tests in the order of the draw, then all that fail after their fix."""
+    validated = [test for test in tests if test["class"] == "validated"]
+    validated.sort(key=lambda test: blake2b(f"{seed}:{test['case']}".encode()).digest())
+    return validated[:size] + [test for test in tests if test["class"] == "fails_after"]
+
+
+def _issue(number: int, known: Mapping[int, Sequence[str | None]], relation: str | None) -> dict[str, Any]:
+    title, body, summary = known.get(number, (None, None, None))
+    return {"number": number, "relation": relation, "title": title, "summary": summary, "body": body}
+
+
+def _before(clone: Clone, history: History, test: Mapping[str, Any]) -> str | None:
+    """The test in the parent of its commit; None where it was not there."""
+    commit = next((change for change in history[test["path"]] if change.sha == test["commit"]), None)
+    if commit is None or commit.old_blob is None:
+        return None
+    [(_, content)] = contents(clone, [commit.old_blob])
+    return _text(content, *test["test"].split(".", 1))
+
+
+def _later(clone: Clone, history: History, test: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The later commits that changed the text of a test, or took it away."""
+    after = _since(history[test["path"]], test["commit"])
+    owner, name = test["test"].split(".", 1)
+    texts = dict(contents(clone, {blob for commit in after for blob in (commit.blob, commit.old_blob) if blob}))
+    return [
+        {"commit": commit.sha, "committed": commit.committed_at, "subject": commit.subject, "change": change}
+        for commit in after
+        if (change := _change(texts.get(commit.old_blob or ""), texts.get(commit.blob or ""), owner, name))
+    ]
+
+
+def _since(commits: Sequence[FileChange], sha: str) -> Sequence[FileChange]:
+    """The commits of a file (oldest first) behind this one; none where the history does not hold it."""
+    places = [place for place, commit in enumerate(commits) if commit.sha == sha]
+    return commits[places[-1] + 1 :] if places else ()
+
+
+def _change(before: bytes | None, after: bytes | None, owner: str, name: str) -> str | None:
+    """What became of a test between two versions of its file: changed, gone, back, or None where it is the same."""
+    old, new = (_text(content, owner, name) for content in (before, after))
+    if old == new:
+        return None
+    return "gone" if new is None else "back" if old is None else "changed"
+
+
+def _text(content: bytes | None, owner: str, name: str) -> str | None:
+    try:
+        return text_of(source_text(content or b""), owner, name)
+    except (SyntaxError, ValueError):
+        return None

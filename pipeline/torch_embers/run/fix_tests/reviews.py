@@ -1,0 +1,83 @@
+"""``data/fix_test_reviews.jsonl``: second readers' answers to whether a fix test shows the bug of its issue."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, ValidationError
+
+from torch_embers import resources
+from torch_embers.errors import InputError
+from torch_embers.toml_models import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+FILE = "fix_test_reviews.jsonl"
+
+Verdict = Literal["right", "wrong", "unclear"]
+
+
+class Review(Entry):
+    """One reader's answer about one test.
+
+    Attributes:
+        case: name of the test's case.
+        annotator: who answered; automated annotators are named as such.
+        verdict: of a ``validated`` test, whether its failure before the fix shows the bug that the issue or the message
+            of the commit describes; of one that ``fails_after``, whether its failure after the fix shows that bug again.
+        why: the reason, in the reader's words.
+    """
+
+    case: str = Field(min_length=1)
+    annotator: str = Field(min_length=1)
+    annotator_kind: Literal["person", "automated"] = "automated"
+    verdict: Verdict
+    why: str = Field(min_length=1)
+
+
+def load() -> tuple[Review, ...]:
+    """The shipped answers.
+
+    Raises:
+        InputError: a line is wrong; the message names it.
+    """
+    return parse(resources.data_file(FILE).read_text(encoding="utf-8"))
+
+
+def parse(text: str) -> tuple[Review, ...]:
+    """Answers from JSON Lines; of an annotator who answered twice about a test the last line counts.
+
+    Raises:
+        InputError: a line is wrong; the message names it.
+    """
+    found: dict[tuple[str, str], Review] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            review = Review.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            said = f"{place}: {first['msg']}" if place else first["msg"]
+            raise InputError(f"data/{FILE}, line {number}: {said}") from error
+        found[review.case, review.annotator] = review
+    return tuple(found.values())
+
+
+def answers(reviews: Iterable[Review]) -> dict[str, Verdict]:
+    """One answer per case; ``unclear`` where annotators differ."""
+    said: dict[str, set[Verdict]] = {}
+    for review in reviews:
+        said.setdefault(review.case, set()).add(review.verdict)
+    return {case: next(iter(verdicts)) if len(verdicts) == 1 else "unclear" for case, verdicts in said.items()}
+
+
+def agreement(reviews: Sequence[Review]) -> tuple[int, int]:
+    """On how many cases with several annotators all say the same, and how many such cases there are."""
+    readers = Counter(review.case for review in reviews)
+    several = {case for case, count in readers.items() if count > 1}
+    kinds = {case: {review.verdict for review in reviews if review.case == case} for case in several}
+    return sum(len(verdicts) == 1 for verdicts in kinds.values()), len(several)
