@@ -25,8 +25,8 @@ class Review(Entry):
     Attributes:
         case: name of the test's case.
         annotator: who answered; automated annotators are named as such.
-        verdict: of a ``validated`` test, whether its failure before the fix shows the bug that the issue or the message
-            of the commit describes; of one that ``fails_after``, whether its failure after the fix shows that bug again.
+        verdict: of a ``validated`` test, whether its failure before the fix shows the bug that the issue or the
+            message of the commit describes; of one that ``fails_after``, whether its failure shows that bug again.
         why: the reason, in the reader's words.
     """
 
