@@ -24,7 +24,7 @@ _CONTINUED = "\n\0"
 _CLASS = re.compile(r"^class[ \t]+(\w+)", re.MULTILINE)
 _OUTER = re.compile(r"^[^\s\0)\]}]", re.MULTILINE)
 _TEST = re.compile(r"\s+(?:async[ \t]+)?def[ \t]+(test\w*)")
-_BRACKETS = ("()", "[]", "{}")
+_BRACKETS = (("(", ")"), ("[", "]"), ("{", "}"))
 
 
 class Segment(NamedTuple):
