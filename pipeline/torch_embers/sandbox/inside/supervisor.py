@@ -196,6 +196,7 @@ class Watch:
         self.streams = [Stream("stdout", out, self.limits["tail"]), Stream("stderr", err, self.limits["tail"])]
         self.covers = [cover[0] for cover in config["covers"]] if self.isolated else []
         self.started = time.monotonic()
+        self.waited = 0.0
         self.waits: dict[str, float] = {}
         self.base = request["allowance"] if request["mode"] == "exec" else config.get("resident", 0)
         self.ended, self.detail = "", ""
@@ -236,14 +237,16 @@ class Watch:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(-1 if self.isolated else -self.run.pid, signal.SIGKILL)
 
-    def waited(self) -> float:
-        """Seconds in which processes of the run could have gone on and had no processor, because others had it."""
-        return sum(self.waits.values())
+    def note_waits(self, pids: list[str]) -> None:
+        """Add what processes waited for a processor since the last look; only those that are there are remembered."""
+        waits = {pid: wait_of(pid) for pid in pids}
+        self.waited += sum(max(0.0, now - self.waits.get(pid, 0.0)) for pid, now in waits.items())
+        self.waits = waits
 
     def time_limit(self) -> float:
         """Seconds of wall time that the run has: its limit, and what it waited for a processor, bounded."""
         timeout = float(self.request["timeout"])
-        return min(timeout + self.waited(), timeout * float(self.limits["patience"]))
+        return min(timeout + self.waited, timeout * float(self.limits["patience"]))
 
     def check_caps(self) -> None:
         """Time and output."""
@@ -252,7 +255,7 @@ class Watch:
                 self.stop("output", f"after writing more than {size(self.limits['output'])} to {stream.name}")
         passed = time.monotonic() - self.started
         if passed >= self.time_limit():
-            load = f", waiting for a processor for {self.waited():.0f} s of {passed:.0f}" if self.waited() >= 1 else ""
+            load = f", waiting for a processor for {self.waited:.0f} s of {passed:.0f}" if self.waited >= 1 else ""
             self.stop("timeout", f"after {self.request['timeout']:g} s{load}")
 
     def look_around(self) -> None:
@@ -263,8 +266,8 @@ class Watch:
         pids = [path.name for path in Path("/proc").iterdir() if path.name.isdigit() and path.name != "1"]
         if len(pids) >= self.limits["processes"] - OWN_TASKS:  # a look at each of them would take long now
             tasks, pids = len(pids), []
+        self.note_waits(pids)
         for pid in pids:
-            self.waits[pid] = max(self.waits.get(pid, 0.0), wait_of(pid))
             used, threads = memory_of(pid)
             memory += used
             tasks += threads
@@ -312,7 +315,7 @@ class Watch:
             "stderr": self.streams[1].text(),
             "duration": duration,
             "cpu": end["cpu"],
-            "waited": self.waited(),
+            "waited": self.waited,
             "peak_memory": end["peak_memory"],
         }
 
