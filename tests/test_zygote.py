@@ -17,6 +17,7 @@ import pytest
 from torch_embers import resources
 from torch_embers.sandbox import doctor, policy, program, rules
 from torch_embers.sandbox import runner as runner_module
+from torch_embers.sandbox.inside import supervisor
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
@@ -170,6 +171,20 @@ def test_waiting_for_a_processor_is_no_part_of_the_time_limit_up_to_a_bound(runn
             other.wait()
         os.sched_setaffinity(0, processors)
         runner.restart()
+
+
+def test_waits_of_processes_that_have_ended_count_and_only_those_that_are_there_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits = {"2": 1.0, "3": 4.0}
+    monkeypatch.setattr(supervisor, "wait_of", lambda pid: waits[str(pid)])
+    watch = object.__new__(supervisor.Watch)
+    watch.waited, watch.waits = 0.0, {}
+    watch.note_waits(["2", "3"])
+    waits.update({"2": 1.5, "3": 0.5})  # the number 3 now names another process
+    watch.note_waits(["2", "3"])
+    watch.note_waits(["2"])
+    assert (watch.waited, watch.waits) == (5.5, {"2": 1.5})
 
 
 def test_only_the_end_of_a_long_output_is_kept(any_runner: Runner) -> None:
