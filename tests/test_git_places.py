@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from support import rows, snapshot
 from test_gitlog import Repository
 from torch_embers.mine import runner
+from torch_embers.mine.files.jsonl import JsonlSource
 from torch_embers.mine.git.gitlog import GitSource
 from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
@@ -107,3 +109,44 @@ def test_a_clone_that_is_read_again_leaves_the_rows_of_another_repository_in_its
     merge(clone)
     mine(clone, database)
     assert [rows(database, query) for query in asked] == known
+
+
+@pytest.mark.parametrize("second", ["clone", "file"])
+def test_links_of_commits_that_a_second_source_brought_too_outlast_a_restart(
+    clone: Repository, database: Path, tmp_path: Path, second: str
+) -> None:
+    mine(clone, database)
+    if second == "clone":
+        copy = Repository(tmp_path / "copy")
+        copy("fetch", "-q", str(clone.path), "main:other", "topic:topic")
+        copy("checkout", "-q", "other")
+        mine(copy, database)
+    else:
+        commits = clone("log", "--format=%H%x00%cI%x00%B%x1e").strip("\x1e\n").split("\x1e")
+        fields = (dict(zip(("sha", "committed", "message"), one.strip().split("\0"), strict=True)) for one in commits)
+        listed = tmp_path / "commits.jsonl"
+        listed.write_text("".join(json.dumps(one | {"files": []}) + "\n" for one in fields))
+        runner.mine(Store(database), JsonlSource(REPO, [listed]))
+    merge(clone)
+    mine(clone, database)
+    found = rows(database, "SELECT sha, relation, target_number FROM links ORDER BY ALL")
+    assert {"lands", "fixes"} <= {relation for _, relation, _ in found}
+    runner.replay(Store(database))
+    assert rows(database, "SELECT sha, relation, target_number FROM links ORDER BY ALL") == found
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_the_tracker_says_of_a_merge_outlasts_a_restart(clone: Repository, database: Path, told: bool) -> None:
+    merged_at = clone("log", "-1", "--format=%cd", "--date=format:%Y-%m-%dT%H:%M:%SZ").strip()
+    merged = {"merged_at": merged_at, "closed_at": merged_at, "merge_sha": clone("rev-parse", "HEAD").strip()}
+    said = {"title": "Half", "state": "closed", "state_reason": "merged", **merged} if told else {"labels": ("x",)}
+    tracked = Item(REPO, 6, kind="pull", updated_at="2020-01-01T00:00:00Z", source="rest", **said)
+    with Store(database).writer("test", create=True) as writer:
+        writer.commit(Batch(items=[tracked]))
+    asked = "SELECT title, state, state_reason, merged_at, closed_at, merge_sha, stamps FROM items WHERE number = 6"
+    known = rows(database, asked)
+    mine(clone, database)
+    clone("checkout", "-q", "main")
+    clone("tag", "v1.0.0", "topic")
+    mine(clone, database)
+    assert rows(database, asked) == known

@@ -273,6 +273,21 @@ def test_a_commit_whose_place_is_another_one_now_is_linked_anew(tmp_path: Path, 
     assert rows(store, query) == fresh
 
 
+@pytest.mark.parametrize(
+    "body", [f"This reverts commit {OTHER_SHA[:10]}.", f"Reverts {OTHER_SHA}", "Original commit changeset: 3cbeb728297a"]
+)
+def test_a_link_by_hash_follows_its_commit_to_another_pull_request(tmp_path: Path, body: str) -> None:
+    """And loses its number where the commit landed none."""
+    said = revert("x", body) if "changeset" in body else None
+    asking = Item(REPO, 60000, "pull", "Back", "" if said else body, updated_at="2021-01-03T00:00:00Z", source="rest")
+    store = stored(tmp_path / "e.duckdb", Batch(items=[asking], commits=[LANDED, *([said] if said else [])]))
+    query = f"SELECT target_number FROM links WHERE starts_with('{OTHER_SHA}', target_sha)"
+    for number in (51000, None, 51007):
+        stored(store.path, Batch(commits=[replace(LANDED, pull_number=number)]))
+        link_changed(store)
+        assert rows(store, query) == [(number,)]
+
+
 def test_a_message_that_repeats_the_history_of_the_main_line_speaks_up_to_there(tmp_path: Path) -> None:
     body = "Fixes #50001\r\n" + "".join(f"* Theirs {n} (#{n})\r\n\r\nFixes #{n + 900}\r\n" for n in range(50100, 50112))
     merged = revert("Add flip (#51003)", body, pull_number=51003)

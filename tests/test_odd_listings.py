@@ -148,8 +148,8 @@ def test_a_change_that_comes_to_light_behind_a_later_one_is_read(tracker: Tracke
         now = START + timedelta(minutes=repository.clock)
         return Answered(answered.body, answered.status, answered.headers | {"Date": format_datetime(now, usegmt=True)})
 
-    tracker.fault(dated, "/issues", times=99)
-    tracker.fault(dated, "/issues/comments", times=99)
+    for path in ("/issues", "/issues/comments"):
+        tracker.fault(dated, path, times=99)
     mined = Mined(tracker, "t")
     mined.run()
     late, before = repository.comment(3), repository.items.pop(3)
@@ -165,6 +165,41 @@ def test_a_change_that_comes_to_light_behind_a_later_one_is_read(tracker: Tracke
     mined.run()
     assert mined.changed() == 1
     assert mined.count("comments") == len(repository.comments)
+
+
+@pytest.mark.parametrize(("path", "tokens"), [("/issues", ()), ("/pulls", ("t",)), ("/issues/events", ("t",))])
+def test_a_list_that_is_read_newest_first_goes_back_behind_what_may_still_come_to_light(
+    tracker: Tracker, path: str, tokens: tuple[str, ...]
+) -> None:
+    repository = tracker.repository(REPO)
+    for number in range(1, 41):
+        repository.add(number, kind="pull")
+        repository.event(number)
+
+    def dated(answered: Answered) -> Answered:
+        now = START + timedelta(minutes=repository.clock)
+        return Answered(answered.body, answered.status, answered.headers | {"Date": format_datetime(now, usegmt=True)})
+
+    tracker.fault(dated, path, times=99)
+    mined = Mined(tracker, *tokens)
+    mined.run()
+    now = repository.clock + 10
+    for seconds, number in ((6, 3), (3, 4), (0, 5)):
+        repository.touch(number, title="Changed")["updated_at"] = moment(now - seconds / 60)
+        repository.event(number)["created_at"] = moment(now - seconds / 60)
+    repository.clock = now
+    hidden, lost = repository.items.pop(3), repository.events.pop(-3)
+    mined.run()
+    repository.items[3] = hidden
+    repository.events.insert(-2, lost)
+    for number in range(11, 19):  # with 5 and 4 they fill a page
+        repository.touch(number)
+        repository.event(number)
+    mined.run()
+    if path == "/issues/events":
+        assert mined.count("events") == len(repository.events)
+    else:
+        assert mined.changed("pulls" if path == "/pulls" else "items") == 3
 
 
 def test_pages_full_of_records_of_the_future_end(tracker: Tracker) -> None:

@@ -301,6 +301,26 @@ def test_a_thin_late_event_cannot_blank_a_body_and_an_old_one_cannot_undo_a_stat
     assert rows(store, "SELECT title, body, state FROM items") == [("t", "text", "closed")]
 
 
+def test_a_time_of_the_future_does_not_keep_out_what_github_shows_later(store: Store) -> None:
+    def seen(day: int, updated_at: str, title: str, source: str = "rest") -> Item:
+        return Item(REPO, 1, title=title, updated_at=updated_at, source=source, fetched_at=f"2024-02-{day:02d}T00:00:00Z")
+
+    first = seen(1, "2099-01-01T00:00:00Z", "of the future")
+    archived = seen(2, "2024-01-20T00:00:00Z", "archived", "archive")
+    right, later = seen(3, NOON, "right"), seen(4, "2024-02-03T12:00:00Z", "later")
+    expected = ["of the future", "of the future", "right", "later"]
+    query = "SELECT title, updated_at::VARCHAR FROM items ORDER BY ALL"
+    for item, title in zip((first, archived, right, later), expected, strict=True):
+        commit(store, Batch(items=[item]))
+        assert rows(store, query)[0][0] == title
+    other = [replace(item, number=2) for item in (first, archived, right)]
+    commit(store, Batch(items=other))
+    assert rows(store, query) == [("later", "2024-02-03 12:00:00"), ("right", "2024-01-23 12:00:00")]
+    said = Comment(REPO, 1, "7", body="of the future", updated_at="2099-01-01T00:00:00Z", fetched_at=NOON, source="rest")
+    commit(store, Batch(comments=[said]), Batch(comments=[replace(said, body="right", updated_at=NOON)]))
+    assert value(store, "SELECT body FROM comments") == "right"
+
+
 @pytest.mark.slow
 def test_an_item_that_is_closed_and_reopened_ends_open_without_a_reason(store: Store) -> None:
     closed = Item(REPO, 1, state="closed", state_reason="completed", closed_at=NOON, updated_at=NOON)

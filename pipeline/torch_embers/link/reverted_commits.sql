@@ -13,6 +13,11 @@ WHERE links.rule = 'original-changeset' AND links.target_repo = i.repo AND left(
   AND length(links.target_sha) >= 12;
 DROP TABLE imported;
 
+-- what was found in an earlier run has the number of its commit, which can be another one now
+UPDATE links SET target_number = c.pull_number FROM commits c
+WHERE links.rule = 'original-changeset' AND links.target_repo = c.repo AND links.target_sha = lower(c.sha)
+  AND links.target_number IS DISTINCT FROM c.pull_number;
+
 DELETE FROM links WHERE rule = 'same-title';
 
 CREATE OR REPLACE TEMP TABLE titled AS

@@ -10,7 +10,10 @@ _ITEM_VALUES = tuple(n for n in COLUMNS["items"] if n not in (*ITEM_KEY, "update
 
 GIT = "git"
 """Source of rows that a history of commits gives: every other source wins over them."""
+TRACKERS_RANK = "TIMESTAMP '0001-01-03'"
+"""Rank of what a tracker states without a time; what a git history says ranks below it."""
 _TRACKER = f"source IS DISTINCT FROM '{GIT}'"
+_LIVE = "source IN ('graphql', 'rest')"
 OWNERS = {"pull_files": ("repo", "number")}
 """Rows of these tables belong to an owner as a list: two sources that name different files are not added up."""
 EVENT_TRAITS = ("repo", "number", "type", "created_at", "actor", "label")
@@ -42,7 +45,11 @@ def replace_rows(table: str) -> list[str]:
     match = " AND ".join(f"{table}.{k} = fresh.{k}" for k in KEYS[table])
     version = VERSIONS.get(table)
     newest = f"{version} DESC NULLS LAST, " if version else ""
-    outdated = [f"DELETE FROM fresh USING {table} WHERE {match} AND {table}.{version} > fresh.{version}"]
+    outdated = [
+        f"DELETE FROM fresh USING {table} WHERE {match} AND {table}.{version} > fresh.{version} "
+        # a time of the future does not keep out what GitHub shows afterwards
+        f"AND NOT coalesce({table}.{version} > {table}.fetched_at AND fresh.{_LIVE}, false)"
+    ]
     owner = OWNERS.get(table)
     if owner:
         newest = f"{_TRACKER} DESC, "
@@ -161,10 +168,11 @@ def _all_new_events(key: str) -> list[str]:
     ]
 
 
-_HASH = "md5(coalesce(title, '') || chr(10) || coalesce(body, ''))"
+CONTENT_HASH = "md5(coalesce(title, '') || chr(10) || coalesce(body, ''))"
+"""Hash of an item's text."""
 _GONE = ("deleted_at", "transferred_to")
 """Columns of a tombstone: void once GitHub shows the item again."""
-_SEEN = "source IN ('graphql', 'rest') AND deleted_at IS NULL AND title IS NOT NULL AND updated_at IS NOT NULL"
+_SEEN = f"{_LIVE} AND deleted_at IS NULL AND title IS NOT NULL AND updated_at IS NOT NULL"
 """Rows by which GitHub itself showed an item, when they were fetched; a record of the past shows nothing alive."""
 _ALIVE = "coalesce(seen_at > deleted_at.value, false)"
 _VOID_WHEN = {
@@ -178,17 +186,27 @@ _VOID_WHEN = {
 def _moment(row: str = "", *, typed: bool = False) -> str:
     """When a row's source said it: ``updated_at``, else a rank that is older than any time.
 
+    Nothing was said later than it was fetched, whatever a record's own time is.
     A tracker's statement without a time (the catalog, datasets) ranks above what a git history says, and of
     that the later landing of a pull request above the earlier, and above an issue that is merely named as fixed.
     """
-    updated, merged = (f"{row}{name}" for name in ("updated_at", "merged_at"))
+    updated, fetched, merged = (f"{row}{name}" for name in ("updated_at", "fetched_at", "merged_at"))
     if typed:
-        updated, merged = _typed(updated), _typed(merged)
+        updated, fetched, merged = _typed(updated), _typed(fetched), _typed(merged)
     return (
-        f"coalesce({updated}, CASE WHEN {row}source IS DISTINCT FROM '{GIT}' THEN TIMESTAMP '0001-01-03' "
+        f"coalesce(CASE WHEN {updated} > {fetched} THEN {fetched} ELSE {updated} END, CASE WHEN {row}source IS DISTINCT FROM '{GIT}' THEN {TRACKERS_RANK} "
         f"WHEN {merged} IS NULL THEN TIMESTAMP '0001-01-01' "
         f"ELSE TIMESTAMP '0001-01-02' + to_microseconds(epoch({merged})::BIGINT) END)"
     )
+
+
+_CORRECTED = (
+    f"min(updated_at) FILTER ({_SEEN} AND NOT coalesce(updated_at > fetched_at, false)) OVER "
+    "(PARTITION BY repo, number ORDER BY position ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)"
+)
+"""The earliest time with which GitHub showed the item after a row came."""
+_RANKED = f"CASE WHEN updated_at > fetched_at THEN least({_moment()}, {_CORRECTED}) ELSE {_moment()} END"
+"""The moment of a row among others: one with a time of the future does not outrank what GitHub shows afterwards."""
 
 
 def _item_value(name: str, value: str) -> str:
@@ -204,7 +222,7 @@ def _insert_items(origin: str, *, typed: bool) -> str:
     columns = ", ".join(names)
     values = ", ".join(_item_value(n, _typed(n) if typed else n) for n in names)
     stamps = "NULL" if typed else "stamps"
-    return f"INSERT INTO items ({columns}, content_hash, stamps) SELECT {values}, {_HASH}, {stamps} FROM {origin}"
+    return f"INSERT INTO items ({columns}, content_hash, stamps) SELECT {values}, {CONTENT_HASH}, {stamps} FROM {origin}"
 
 
 def insert_new_items() -> list[str]:
@@ -280,8 +298,9 @@ def merge_items() -> list[str]:
         "CREATE OR REPLACE TEMP TABLE merged AS WITH staged AS (FROM stage ANTI JOIN plain USING (position)), "
         f"everything AS (SELECT {key}, {columns}, stamps, -1 AS position FROM known SEMI JOIN staged USING ({key}) "
         f"UNION ALL SELECT {key}, {staged}, NULL, position FROM staged), ranked AS ("
-        f"SELECT *, {_moment()} AS moment FROM everything), newest AS ("
-        f"SELECT {key}, {newest}, max(updated_at) AS updated_at, max(moment) AS moment, {provenance}, "
+        f"SELECT *, {_RANKED} AS moment FROM everything), newest AS ("
+        f"SELECT {key}, {newest}, arg_max(updated_at, ROW(moment, position)) AS updated_at, max(moment) AS moment, "
+        f"{provenance}, "
         f"max(fetched_at) FILTER ({_SEEN}) AS seen_at "
         f"FROM ranked GROUP BY {key}), stamped AS ("
         f"SELECT *, [s FOR s IN [{stamps}] IF s IS NOT NULL] AS entries FROM newest) "

@@ -92,7 +92,7 @@ class _Descent(Generic[T]):
     def beginning(self) -> Iterator[tuple[Listed[T], Sweep]]:
         """Read the first page of the first sweep."""
         listed = self.fetch(None)
-        high, low = newest(listed.updated, None), _lowest(listed, None)
+        high, low = _settled_newest(listed, None), _lowest(listed, None)
         last = _last(listed, None, None)
         yield self._moved(listed, high=high, high_id=_highest(listed, None), rest=listed.next, low=low, last=last)
 
@@ -175,7 +175,7 @@ class _Descent(Generic[T]):
 
     def _from_top(self, listed: Listed[T], floor: str) -> dict[str, str | None]:
         """What a page of the sweep for new changes changes in the cursor."""
-        high = self.state.top_newest or newest(listed.updated, self.state.high)
+        high = self.state.top_newest or _settled_newest(listed, self.state.high)
         high_id = _highest(listed, self.state.top_id)
         if not listed.limited and listed.next is not None and not self._is_known(listed, floor):
             low, last = self.state.top_low, self.state.top_last
@@ -197,6 +197,14 @@ class _Descent(Generic[T]):
     def _limit(self, last: str | None) -> str | None:
         """Before which time records may be missing, where the server lists no further than behind this mark."""
         return newest([last.rpartition(" ")[2] if last else self.state.high or ""], self.state.limited)
+
+
+def _settled_newest(listed: Listed[Any], known: str | None) -> str | None:
+    """The newest change of a page and of what was known, not later than what can still come to light behind it."""
+    high = newest(listed.updated, known)
+    if high is None or listed.settled is None or high <= listed.settled:
+        return high
+    return max(listed.settled, known or "")
 
 
 def _lowest(listed: Listed[Any], low: str | None) -> str | None:
