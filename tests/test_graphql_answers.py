@@ -52,6 +52,34 @@ def test_a_complete_answer_is_whole() -> None:
     assert incomplete(issue()) == []
 
 
+def numbers(place: str, *nodes: tuple[int, str] | None, more: bool) -> tuple[Page, dict[str, Any]]:
+    """A page of numbers, each with the minute of its last change."""
+    listed = [node and {"number": node[0], "updatedAt": f"2024-01-01T00:{node[1]}:00Z"} for node in nodes]
+    connection = {"pageInfo": {"hasNextPage": more, "endCursor": "x" if more else None}, "nodes": listed}
+    data = {"data": {"repository": {"pullRequests": connection}}}
+    return make_page(REPO, "graphql", graphql_answers.NUMBERS_KIND, place, b"", "2024-01-01T01:00:00Z"), data
+
+
+def test_an_item_without_a_number_waits_until_all_of_its_page_was_met_again() -> None:
+    nodes = [{"number": 5}, None, {"number": 2}]
+    listing = {"data": {"repository": {"pullRequests": {"pageInfo": END, "nodes": nodes}}}}
+    times = ("2024-01-01T00:10:00Z", "2024-01-01T00:09:00Z")
+    place = graphql_answers.place_of("pulls", {"after": None, "first": 35}, listing, *times)
+    # others are at the top now; 6 came to light behind the page
+    first, data = numbers(place, (9, "30"), (8, "20"), (6, "09"), more=True)
+    readings = graphql_answers.unanswered(data, first).readings
+    assert [(r["number"], r["place"], r["whole"]) for r in rounds(readings)[-1]] == [(6, "#6", False), (None, place, False)]
+    onward = graphql_answers.further_numbers(data, first, 100)
+    assert onward is not None
+    assert json.loads(onward)["variables"] == {"after": "x", "first": 100}
+    for third, whole in (((3, "05"), True), (None, False)):
+        second, data = numbers(onward, (5, "08"), third, (2, "04"), (1, "03"), more=True)
+        found = [*readings, *graphql_answers.unanswered(data, second).readings]
+        assert graphql_answers.further_numbers(data, second, 100) is None
+        assert {r["number"] for r in rounds(found)[-1]} == ({None, 6, 3} if whole else {None, 6})
+        assert [r["whole"] for r in rounds(found)[-1] if r["number"] is None] == [whole]
+
+
 @pytest.mark.parametrize("name", graphql_answers.CONNECTIONS["Issue"])
 @pytest.mark.parametrize(
     "connection",

@@ -247,18 +247,22 @@ def test_the_command_prints_what_waits_and_ends_with_one_clean_line(
     assert run_embers(*command, GITHUB_TOKEN="token-one", EMBERS_PAUSE="0").returncode == 0
 
 
+@pytest.mark.parametrize("listing", ["issues", "pulls"])
 def test_an_item_whose_number_is_not_known_waits_by_its_place(
-    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path
+    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path, listing: str
 ) -> None:
-    path = ["repository", "issues", "nodes", 4]
-    listed = {"kind": "partial", "contains": "query issues(", "path": path, "times": ALWAYS}
-    server.faults(listed, listed | {"contains": "query numbers_issues("})
+    """Until it is read, though others stand in its place by then."""
+    path = ["repository", {"issues": "issues", "pulls": "pullRequests"}[listing], "nodes", 4]
+    listed = {"kind": "partial", "contains": f"query {listing}(", "path": path, "times": ALWAYS}
+    server.faults(listed, listed | {"contains": f"query numbers_{listing}("})
     waiting = runner.mine(Store(database), source(server)).waiting
     assert waiting
     assert {entry.number for entry in waiting} == {None}
     server.faults()
+    for place, (number,) in enumerate(rows(database, "SELECT number FROM items WHERE kind = 'pull' LIMIT 8")):
+        server.touch(REPO, number, f"2026-01-01T00:{place:02d}:00Z")
     assert runner.mine(Store(database), source(server)).waiting == []
-    assert snapshot(database) == whole
+    assert rows(database, "SELECT number FROM items ORDER BY ALL") == [(row[1],) for row in sorted(whole["items"])]
 
 
 def test_an_item_that_is_deleted_while_it_waits_becomes_a_tombstone(

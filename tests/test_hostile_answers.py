@@ -80,6 +80,7 @@ ANSWER = {
     "data": {"rateLimit": {"cost": 1}, "repository": REPOSITORY},
     "errors": [{"type": "X", "message": "m", "path": ["repository", "issues", "nodes", 0]}],
 }
+TIMELINE = '/repos/a/b/issues/7/timeline {"ends": true, "again": 1, "comments": 1, "begun": ""}'
 PAGES: dict[str, tuple[str, Any]] = {
     "graphql": ("q", ANSWER),
     "graphql.2": ("q", ANSWER),
@@ -90,7 +91,7 @@ PAGES: dict[str, tuple[str, Any]] = {
     "rest.items": ("/repos/a/b/issues", [REST_ISSUE]),
     "rest.comments": ("/repos/a/b/issues/comments", [REST_COMMENT]),
     "rest.events": ("/repos/a/b/issues/events", EVENTS),
-    "rest.timeline": ("/repos/a/b/issues/7/timeline", [*EVENTS, REST_COMMENT | {"event": "commented"}]),
+    "rest.timeline": (TIMELINE, [*EVENTS, REST_COMMENT | {"event": "commented"}]),
     "github.tombstone": ("x", {"number": 7, "known": True, "transferred_to": "https://x/repos/a/b/issues/9"}),
     "jsonl.records": ("f:1", REST_ISSUE),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ from servers.tracker import Answered, Tracker, empty, filled, refused, without_l
 from support import rest, rows
 from torch_embers.errors import ShortListingError, SourceError
 from torch_embers.mine import runner
+from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.normalize import now_utc
 from torch_embers.store.store import Store
 
@@ -329,6 +331,29 @@ def test_comments_that_come_with_old_times_are_read_by_their_item_once(tracker: 
     before = len(tracker.requests("/timeline"))
     mined(tracker, database, "t")
     assert len(tracker.requests("/timeline")) == before
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_comments_that_are_gone_go_when_their_item_is_read_by_number(
+    tracker: Tracker, database: Path, monkeypatch: pytest.MonkeyPatch, counted: bool
+) -> None:
+    """Where its timeline has as many as the item counts: another one may hide some."""
+    monkeypatch.setattr("torch_embers.mine.github.rest.REST_PAGE", 6)  # a timeline of several pages that overlap
+    repository = filled(tracker, 3)
+    liked = {"total_count": 1, "+1": 1}
+    for place in range(9):
+        repository.comment(2, f"comment {place}")["reactions"] = dict(liked)
+        repository.event(2)
+    mined(tracker, database, "t")
+    del repository.comments[4]
+    repository.comments[4]["reactions"] = {"total_count": 0, "+1": 0}
+    repository.items[2]["comments"] -= 1 if counted else 0
+    numbers = NumbersSource(rest(tracker.url, REPO, "t"), [2], frozenset({2}), timedelta(0))
+    runner.mine(Store(database), numbers, link=False)
+    assert len(tracker.requests("/timeline")) > 1
+    found = rows(database, "SELECT count(*), count(*) FILTER (comment_id = '5') FROM comments WHERE number = 2")
+    assert found == [(8, 0) if counted else (9, 1)]
+    assert rows(database, "SELECT count(*) FROM reactions WHERE subject = 'comment'") == [(7 if counted else 9,)]
 
 
 # ---- what is there and empty

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +98,8 @@ def rest_events(page: Page) -> Batch:
 
 def rest_timeline(page: Page) -> Batch:
     """Read a page of ``/repos/{repo}/issues/{number}/timeline``: comments, events, reviews and commits of one item."""
-    number = int(page.request.split("/issues/", 1)[1].split("/", 1)[0])
+    path, _, note = page.request.partition(" ")
+    number = int(path.split("/issues/", 1)[1].split("/", 1)[0])
 
     def add(obj: dict[str, Any], batch: Batch) -> None:
         if obj.get("event") == "commented":
@@ -109,7 +111,10 @@ def rest_timeline(page: Page) -> Batch:
         elif event := rest_records.event(obj, number, page):
             batch.events.append(event)
 
-    return _each(page, add)
+    batch = _each(page, add)
+    if note:
+        batch.readings += rest_fields.timeline_readings(parsed(page.body), json.loads(note), number, page)
+    return batch
 
 
 def tombstone(page: Page) -> Batch:

@@ -33,6 +33,11 @@ ITEM = "item"
 FIELDS = "fields"
 """The part that stands for what an item says of itself beyond its columns: reactions, checks, its parent."""
 
+TIMELINE = "timeline"
+"""The part that stands for the comments of an item where they come with its events, by REST."""
+TIMELINE_REACTIONS = "timeline_reactions"
+"""The same for the reactions to these comments."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -50,7 +55,7 @@ class Part:
 
 
 PARTS: dict[str, Part] = {
-    "comments": Part("comments", text="comment"),
+    "comments": Part("comments", text="comment", read_with=("comments", TIMELINE)),
     "pull_files": Part("pull_files"),
     # the kinds of events that every whole reading asks for, of issues and of pull requests alike
     "events": Part(
@@ -70,9 +75,9 @@ PARTS: dict[str, Part] = {
     "review_comments": Part("review_comments"),
     "reactions": Part(
         "reactions",
-        "c.subject = CASE w.part WHEN 'comments' THEN 'comment' WHEN 'reviews' THEN 'review' "
-        "WHEN 'review_comments' THEN 'review_comment' ELSE 'item' END",
-        read_with=(FIELDS, "reactions", "comments", "reviews", "review_comments"),
+        "c.subject = CASE WHEN w.part IN ('comments', 'timeline_reactions') THEN 'comment' "
+        "WHEN w.part = 'reviews' THEN 'review' WHEN w.part = 'review_comments' THEN 'review_comment' ELSE 'item' END",
+        read_with=(FIELDS, "reactions", "comments", TIMELINE_REACTIONS, "reviews", "review_comments"),
     ),
 }
 """Parts of an item by name; a new child table needs one line here and a ``Reading`` of its reader."""

@@ -194,7 +194,8 @@ def _moment(row: str = "", *, typed: bool = False) -> str:
     if typed:
         updated, fetched, merged = _typed(updated), _typed(fetched), _typed(merged)
     return (
-        f"coalesce(CASE WHEN {updated} > {fetched} THEN {fetched} ELSE {updated} END, CASE WHEN {row}source IS DISTINCT FROM '{GIT}' THEN {TRACKERS_RANK} "
+        f"coalesce(CASE WHEN {updated} > {fetched} THEN {fetched} ELSE {updated} END, "
+        f"CASE WHEN {row}source IS DISTINCT FROM '{GIT}' THEN {TRACKERS_RANK} "
         f"WHEN {merged} IS NULL THEN TIMESTAMP '0001-01-01' "
         f"ELSE TIMESTAMP '0001-01-02' + to_microseconds(epoch({merged})::BIGINT) END)"
     )
@@ -222,7 +223,8 @@ def _insert_items(origin: str, *, typed: bool) -> str:
     columns = ", ".join(names)
     values = ", ".join(_item_value(n, _typed(n) if typed else n) for n in names)
     stamps = "NULL" if typed else "stamps"
-    return f"INSERT INTO items ({columns}, content_hash, stamps) SELECT {values}, {CONTENT_HASH}, {stamps} FROM {origin}"
+    filled = f"{columns}, content_hash, stamps"
+    return f"INSERT INTO items ({filled}) SELECT {values}, {CONTENT_HASH}, {stamps} FROM {origin}"
 
 
 def insert_new_items() -> list[str]:

@@ -104,7 +104,7 @@ def before(moment: str, span: timedelta = OVERLAP) -> str:
 
 def settled_at(date: object) -> str:
     """Up to when an answer with this ``Date`` shows all changes; this machine's time counts where there is none."""
-    return before(_time_of(date), UNSETTLED)
+    return before(time_of(date), UNSETTLED)
 
 
 def newest(updated: Sequence[str], floor: str | None) -> str | None:
@@ -130,13 +130,14 @@ class Present:
             date: the answer's header of this name; this machine's time counts where there is none.
             since: lower bound of the listing.
         """
-        now = _time_of(date)
+        now = time_of(date)
         passed = [moment for moment in updated if whole_second(moment) <= now]
         self.newest = newest([*passed, *([since] if since else [])], self.newest)
         return [moment if whole_second(moment) <= now else self.newest or now for moment in updated]
 
 
-def _time_of(date: object) -> str:
+def time_of(date: object) -> str:
+    """The time of an answer with this ``Date``; this machine's time where there is none."""
     try:
         found = parsedate_to_datetime(str(date)).astimezone(UTC).isoformat()
     except ValueError:

@@ -18,6 +18,7 @@ from torch_embers.mine.github.cursor import (
     load_forward,
     load_sweep,
     settled_at,
+    time_of,
 )
 from torch_embers.mine.github.live import LiveSource, Totals, finish, until_passed
 from torch_embers.mine.github.sweep import sweep
@@ -163,9 +164,9 @@ class GraphqlSource(LiveSource):
         bound = (variables.get("filter") or {}).get("since")
         updated = self.presents[listing].bounded(stated, answer.headers.get("date"), bound)
         walk.next = graphql_records.next_of(connection)
-        listed: Listed[list[Page]] = Listed(
-            updated, walk.next, [], keys, settled=settled_at(answer.headers.get("date"))
-        )
+        date = answer.headers.get("date")
+        settled = settled_at(date)
+        listed: Listed[list[Page]] = Listed(updated, walk.next, [], keys, settled=settled)
         gaps = graphql_answers.nulls(answer.data, LISTINGS[listing])
         whole = not gaps and not graphql_answers.problems(answer.data)
         versions = set(zip(keys, stated, strict=True))
@@ -174,7 +175,8 @@ class GraphqlSource(LiveSource):
         self._read.update(versions if whole else ())
         pages = [base, *self.overflow_pages(base, answer)]
         if gaps:
-            pages.append(self._numbers(graphql_answers.place_of(listing, variables, answer.data)))
+            place = graphql_answers.place_of(listing, variables, answer.data, time_of(date), settled)
+            pages += self._numbers(place, answered=False)
         return replace(listed, payload=pages)
 
     def _ask_list(self, listing: str, variables: dict[str, Any]) -> Answer:
@@ -207,15 +209,28 @@ class GraphqlSource(LiveSource):
                 self.sizes[name] = min(size * 2, most)
                 return answer
 
-    def _numbers(self, place: str) -> Page:
-        """The numbers of a page of which single items could not be answered; empty where these cannot be, either."""
-        try:
-            text = self._ask_numbers(place)
-        except UnansweredError:
-            text = "{}"
-        return make_page(self.repo, self.name, graphql_answers.NUMBERS_KIND, place, text.encode())
+    def _numbers(self, place: str, *, answered: bool) -> list[Page]:
+        """The numbers of a page of which single items could not be answered, read on until all of it was met.
 
-    def _ask_numbers(self, place: str) -> str:
+        Raises:
+            UnansweredError: there was no answer, and there must be one (``answered``).
+        """
+        pages: list[Page] = []
+        request: str | None = place
+        while request is not None and len(pages) < MOST_FURTHER:
+            try:
+                answer = self._ask_numbers(request)
+            except UnansweredError:
+                if answered:
+                    raise
+                answer, text = None, "{}"
+            else:
+                text = answer.text
+            pages.append(make_page(self.repo, self.name, graphql_answers.NUMBERS_KIND, request, text.encode()))
+            request = graphql_answers.further_numbers(answer.data, pages[-1], FURTHER) if answer else None
+        return pages
+
+    def _ask_numbers(self, place: str) -> Answer:
         asked = json.loads(place)
         return self.client.graphql(
             graphql_records.query(f"numbers_{asked['listing']}"),
@@ -223,7 +238,7 @@ class GraphqlSource(LiveSource):
             check=graphql_answers.defect(*LISTINGS[asked["listing"]]),
             within_budget=False,
             retries=HASTE,
-        ).text
+        )
 
     def overflow_pages(self, base: Page, answer: Answer) -> list[Page]:
         """Everything that did not fit beside its item, so that an item is stored whole, or waits to be read again."""
@@ -342,5 +357,4 @@ class GraphqlSource(LiveSource):
         Raises:
             UnansweredError: there was no answer.
         """
-        text = self._ask_numbers(place)
-        return [make_page(self.repo, self.name, graphql_answers.NUMBERS_KIND, place, text.encode())]
+        return self._numbers(place, answered=True)

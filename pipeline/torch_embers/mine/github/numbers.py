@@ -100,8 +100,10 @@ class NumbersSource:
 
     def _by_rest(self, source: LiveSource, number: int) -> list[Page]:
         path = f"/repos/{source.repo}/issues/{number}"
-        base = make_page(source.repo, source.name, "rest.item", path, source.client.get(path).text.encode())
-        return [base, *timeline(source, number)]
+        answer = source.client.get(path)
+        base = make_page(source.repo, source.name, "rest.item", path, answer.text.encode())
+        comments = answer.data.get("comments") if isinstance(answer.data, dict) else None
+        return [base, *timeline(source, number, comments)]
 
     def _gone(self, number: int, location: str | None) -> Page:
         return tombstone(self, number, known=number in self.known, location=location)

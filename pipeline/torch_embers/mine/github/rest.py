@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -266,7 +267,7 @@ class RestSource(LiveSource):
                 continue
             self._read.add(version)
             try:
-                pages += timeline(self, number)
+                pages += timeline(self, number, item.get("comments"))
             except (NotFoundError, GoneError, MovedError) as error:
                 if isinstance(error, NotFoundError):
                     self.confirm(error)
@@ -279,11 +280,16 @@ def _any_commented(listed: Listed[Answer]) -> bool:
     return any(bool(o.get("comments")) for o in listed.payload.data if isinstance(o, dict))
 
 
-def timeline(source: LiveSource, number: int) -> list[Page]:
+def timeline(source: LiveSource, number: int, comments: object = None) -> list[Page]:
     """Comments and events of one item, all pages of them; asked for beyond the budget, to complete the item.
 
     A record that leaves the list while it is read moves all behind it up. So each page begins with the last record of
     the page before it; where it does not, the list is read again from its beginning.
+
+    Args:
+        source: asks.
+        number: the item.
+        comments: how many the item has by its own count; the pages hold it, so that a replay knows it, too.
 
     Raises:
         NotFoundError, GoneError, MovedError: the item is not there, or not any more.
@@ -293,16 +299,31 @@ def timeline(source: LiveSource, number: int) -> list[Page]:
     listing = Listing(source.client, path, {"per_page": REST_PAGE}, "created_at", within_budget=False, overlapping=True)
     for _ in range(RESTARTS):
         if (answers := _joined(listing)) is not None:
-            return [make_page(source.repo, source.name, "rest.timeline", path, one.text.encode()) for one in answers]
+            return _timeline_pages(source, path, answers, comments)
     raise UnsteadyListingError(
         f"{path} changes faster than its pages can be read. The cursor is kept: run the same command again later"
     )
 
 
-def _joined(listing: Listing) -> list[Answer] | None:
-    """All pages of a listing, oldest record first; ``None`` where two of them leave a gap."""
+def _timeline_pages(
+    source: LiveSource, path: str, answers: Sequence[tuple[Answer, int]], comments: object
+) -> list[Page]:
+    pages: list[Page] = []
+    for place, (answer, again) in enumerate(answers, start=1):
+        begun = pages[0].page_id if pages else ""
+        note = {"ends": place == len(answers), "again": again, "comments": whole(comments), "begun": begun}
+        request = f"{path} {json.dumps(note)}"
+        pages.append(make_page(source.repo, source.name, "rest.timeline", request, answer.text.encode()))
+    return pages
+
+
+def _joined(listing: Listing) -> list[tuple[Answer, int]] | None:
+    """All pages of a listing, oldest record first, and with how many records of the page before it each begins.
+
+    ``None`` where two of them leave a gap.
+    """
     listed = listing.page()
-    answers = [listed.payload]
+    answers = [(listed.payload, 0)]
     read = [_mark(record) for record in listed.payload.data]
     trail = Trail()
     while (link := listed.next) is not None:
@@ -311,7 +332,7 @@ def _joined(listing: Listing) -> list[Answer] | None:
         shared = _overlap(read, marks)
         if listing.overlaps(link) and not shared:
             return None
-        answers.append(listed.payload)
+        answers.append((listed.payload, shared))
         read += marks[shared:]
     return answers
 

@@ -256,36 +256,93 @@ def part_reading(
     )
 
 
-def place_of(listing: str, variables: dict[str, Any], answer: object) -> str:
+def place_of(listing: str, variables: dict[str, Any], answer: object, at: str, settled: str) -> str:
     """Where null nodes stand in a page of a listing: what is asked to learn their numbers, and later to try again.
 
     Args:
         listing: issues or pulls.
         variables: those of the page.
         answer: the page.
+        at: its time.
+        settled: what changed up to this time was in its place in the page.
     """
-    nodes = at(answer, LISTINGS[listing])["nodes"]
+    nodes = at_listing(answer, listing)["nodes"]
     known = [n["number"] for n in nodes if n]
     asked = variables | {"first": len(nodes)}
-    missing = nulls(answer, LISTINGS[listing])
-    return json.dumps({"listing": listing, "variables": asked, "known": known, "missing": missing}, sort_keys=True)
+    place = {"listing": listing, "variables": asked, "known": known, "at": at, "settled": settled}
+    return json.dumps(place, sort_keys=True)
+
+
+def at_listing(answer: object, listing: str) -> Any:
+    """The connection of a listing in an answer."""
+    return at(answer, LISTINGS[listing])
 
 
 def unanswered(data: object, page: Page) -> Batch:
     """Read the numbers of a page of a listing that had null nodes: the items behind these wait to be read again.
 
-    Where there are fewer numbers than null nodes, the place in the listing goes on waiting.
+    Until as many numbers came as that page had nodes, or the listing ended, its place goes on waiting, too.
     """
-    place = json.loads(page.request)
-    connection = at(data, LISTINGS[place["listing"]])
+    walk = json.loads(page.request)
+    connection = at_listing(data, walk["listing"])
     nodes = connection.get("nodes") if isinstance(connection, dict) else None
-    given = {whole(n.get("number")) for n in nodes or [] if isinstance(n, dict)}
-    numbers = {number for number in given if number is not None and number > 0}
-    left_out = sorted(numbers - set(place["known"]))
-    found = len(left_out) >= place["missing"]
+    numbers, left = _left_out(nodes or [], walk, page.fetched_at)
+    ends = nodes is not None and (left == 0 or not _goes_on(connection))
+    sound = nodes is not None and not nulls(data, LISTINGS[walk["listing"]])
     why = {"reason": "the listing had no answer for it", **page.stamp}
-    lost = [Reading(page.repo, n, ITEM, page.page_id, sound=False, **why) for n in left_out]
-    return Batch(readings=[*lost, Reading(page.repo, None, ITEM, page.page_id, sound=found, place=page.request, **why)])
+    lost = [Reading(page.repo, number, ITEM, page.page_id, sound=False, **why) for number in numbers]
+    begun = str(walk.get("begun") or page.page_id)
+    waits = Reading(page.repo, None, ITEM, begun, sound=sound, ends=ends, place=_place(walk), **why)
+    return Batch(readings=[*lost, waits])
+
+
+def further_numbers(data: object, page: Page, size: int) -> str | None:
+    """What to ask for behind a page of numbers; ``None`` where it was the last.
+
+    Args:
+        data: the answer.
+        page: its page; the request is a place, or what this function gave for the page before it.
+        size: numbers of a page.
+    """
+    walk = json.loads(page.request)
+    connection = at_listing(data, walk["listing"])
+    _, left = _left_out(connection["nodes"], walk, page.fetched_at)
+    if left == 0 or not _goes_on(connection):
+        return None
+    asked = walk["variables"] | {"after": connection["pageInfo"]["endCursor"], "first": size}
+    walk |= {"variables": asked, "place": _place(walk), "left": left, "begun": walk.get("begun") or page.page_id}
+    return json.dumps(walk, sort_keys=True)
+
+
+def _place(walk: dict[str, Any]) -> str:
+    return str(walk.get("place") or json.dumps(walk, sort_keys=True))
+
+
+def _goes_on(connection: dict[str, Any]) -> bool:
+    info = connection.get("pageInfo")
+    return isinstance(info, dict) and info.get("hasNextPage") is True
+
+
+def _left_out(nodes: Sequence[Any], walk: dict[str, Any], now: str) -> tuple[list[int], int]:
+    """Numbers that the page at a place may have left out, and how many of its nodes were not met so far.
+
+    What changed behind that page stands elsewhere in the listing now, and the mine meets it there. What may have come
+    to light behind it is read, but was none of its nodes.
+    """
+    known = set(walk["known"])
+    left = whole(walk.get("left", walk["variables"].get("first")))
+    found = []
+    for node in nodes:
+        if left == 0:
+            break
+        number = whole(node.get("number")) if isinstance(node, dict) else None
+        changed = str(node.get("updatedAt") or "") if isinstance(node, dict) else ""
+        is_later = walk.get("at", now) < changed <= now and number not in known
+        if left is not None and (number in known or changed <= walk.get("settled", now)):
+            left -= 1
+        if number is not None and number > 0 and number not in known and not is_later:
+            found.append(number)
+    return sorted(set(found)), left if left is not None else 0
 
 
 def failure(data: dict[str, Any], page: Page) -> Batch:

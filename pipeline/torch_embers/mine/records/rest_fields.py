@@ -15,6 +15,7 @@ from torch_embers.mine.records.rest_records import (
     word,
 )
 from torch_embers.normalize import iso_utc
+from torch_embers.store.readings import TIMELINE, TIMELINE_REACTIONS
 from torch_embers.store.records import (
     Person,
     PullCommit,
@@ -58,6 +59,38 @@ def add(obj: dict[str, Any], repo: str, number: int, page: Page, batch: Batch) -
         "parent": "parent_issue_url" in obj,
     }
     batch.readings += [Reading(repo, number, part, page.page_id, **page.stamp) for part, has in stated.items() if has]
+
+
+def timeline_readings(records: object, note: Mapping[str, Any], number: int, page: Page) -> Iterator[Reading]:
+    """How completely a page of a timeline holds the comments of its item, and their reactions.
+
+    A timeline that has as many comments as the item counts was read whole: comments that it lacks are deleted. Another
+    one may hide some, and is not waited for.
+
+    Args:
+        records: the page.
+        note: which part of the timeline the page is (``mine.github.rest.timeline``).
+        number: the item.
+        page: its page.
+    """
+    listed = records if isinstance(records, list) else []
+    comments = [r for r in listed if isinstance(r, dict) and r.get("event") == "commented"]
+    fresh = [r for r in listed[note["again"] :] if isinstance(r, dict) and r.get("event") == "commented"]
+    uncounted = note["comments"] is None
+    silent = not all(isinstance(comment.get("reactions"), dict) for comment in comments)
+    for part, hidden in ((TIMELINE, uncounted), (TIMELINE_REACTIONS, uncounted or silent)):
+        yield Reading(
+            page.repo,
+            number,
+            part,
+            note["begun"] or page.page_id,
+            ends=note["ends"],
+            nodes=len(fresh),
+            total=note["comments"],
+            excused=True,
+            hidden=hidden,
+            **page.stamp,
+        )
 
 
 def _people(obj: Mapping[str, Any], repo: str, number: int, page: Page) -> Iterator[Person]:
