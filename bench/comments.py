@@ -1,4 +1,4 @@
-"""Measure linking and a mine with nothing new on many comments: `python bench/comments.py [--comments 1000000]`.
+"""Measure linking and a mine with nothing new on many comments: `python bench/comments.py [--items 20000] [--comments 100000]`.
 
 The database is made up (tests/synthetic.py) and written by SQL, so that linking is measured and not loading. Every figure is
 of a process of its own, in CPU seconds because other work disturbs those less. Writes bench/comments.json; run.py puts
@@ -58,8 +58,8 @@ def main() -> None:
     from run import machine, write_items
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--items", type=int, default=200_000)
-    parser.add_argument("--comments", type=int, default=1_000_000)
+    parser.add_argument("--items", type=int, default=20_000)
+    parser.add_argument("--comments", type=int, default=100_000)
     options = parser.parse_args()
     load = os.getloadavg()[0]
     found: dict[str, Any] = {}
