@@ -21,8 +21,8 @@ from servers import stand_ins, tracker
 from support import client, snapshot
 from torch_embers.errors import EmbersError
 from torch_embers.mine import runner
-from torch_embers.mine.github.client import Patience
 from torch_embers.mine.github.graphql import GraphqlSource
+from torch_embers.mine.github.replies import Patience
 from torch_embers.mine.github.rest import RestSource
 from torch_embers.mine.scope import Scope
 from torch_embers.store.store import Store

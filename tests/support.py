@@ -16,8 +16,9 @@ import pytest
 from hypothesis import settings
 
 from torch_embers.cli.entry import main
-from torch_embers.mine.github.client import GitHubClient, Patience
+from torch_embers.mine.github.client import GitHubClient
 from torch_embers.mine.github.graphql import GraphqlSource
+from torch_embers.mine.github.replies import Patience
 from torch_embers.mine.github.rest import RestSource
 from torch_embers.mine.scope import Scope
 from torch_embers.progress import Silent

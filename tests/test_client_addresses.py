@@ -12,7 +12,7 @@ import pytest
 
 from support import assert_clean_error, client, run_embers
 from torch_embers.errors import SourceError
-from torch_embers.mine.github.client import plain_http
+from torch_embers.mine.github.replies import plain_http
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from servers import stand_ins
 from support import client, rows, snapshot
 from torch_embers.errors import EmbersError
 from torch_embers.mine import runner
-from torch_embers.mine.github.client import Patience
+from torch_embers.mine.github.replies import Patience
 from torch_embers.mine.github.rest import RestSource
 from torch_embers.mine.scope import Scope
 from torch_embers.store.store import Store

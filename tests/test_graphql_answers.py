@@ -68,7 +68,10 @@ def test_an_item_without_a_number_waits_until_all_of_its_page_was_met_again() ->
     # others are at the top now; 6 came to light behind the page
     first, data = numbers(place, (9, "30"), (8, "20"), (6, "09"), more=True)
     readings = graphql_answers.unanswered(data, first).readings
-    assert [(r["number"], r["place"], r["whole"]) for r in rounds(readings)[-1]] == [(6, "#6", False), (None, place, False)]
+    assert [(r["number"], r["place"], r["whole"]) for r in rounds(readings)[-1]] == [
+        (6, "#6", False),
+        (None, place, False),
+    ]
     onward = graphql_answers.further_numbers(data, first, 100)
     assert onward is not None
     assert json.loads(onward)["variables"] == {"after": "x", "first": 100}

@@ -15,9 +15,9 @@ from support import assert_clean_error, client, graphql, rows, run_embers, snaps
 from torch_embers.errors import EmbersError
 from torch_embers.mine import runner
 from torch_embers.mine.github import graphql as graphql_source
-from torch_embers.mine.github.client import Patience
 from torch_embers.mine.github.graphql import GraphqlSource
 from torch_embers.mine.github.numbers import NumbersSource
+from torch_embers.mine.github.replies import Patience
 from torch_embers.mine.scope import Scope
 from torch_embers.store.store import Store
 

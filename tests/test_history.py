@@ -274,7 +274,12 @@ def test_a_commit_whose_place_is_another_one_now_is_linked_anew(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    "body", [f"This reverts commit {OTHER_SHA[:10]}.", f"This reverts commit {OTHER_SHA}.", "Original commit changeset: 3cbeb728297a"]
+    "body",
+    [
+        f"This reverts commit {OTHER_SHA[:10]}.",
+        f"This reverts commit {OTHER_SHA}.",
+        "Original commit changeset: 3cbeb728297a",
+    ],
 )
 def test_a_link_by_hash_follows_its_commit_to_another_pull_request(tmp_path: Path, body: str) -> None:
     """And loses its number where the commit landed none."""

@@ -10,8 +10,9 @@ import pytest
 from support import QUICK, client, rest, rows, snapshot
 from torch_embers.errors import AuthenticationError, NotReachableError, UnknownRepositoryError
 from torch_embers.mine import runner
-from torch_embers.mine.github.client import GitHubClient, Patience
+from torch_embers.mine.github.client import GitHubClient
 from torch_embers.mine.github.numbers import NumbersSource
+from torch_embers.mine.github.replies import Patience
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

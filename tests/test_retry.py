@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.errors import AuthenticationError, NotReachableError, RateLimitError, SourceError
-from torch_embers.mine.github.client import (
+from torch_embers.mine.github.client import GitHubClient
+from torch_embers.mine.github.replies import (
     BudgetError,
     DeepPageError,
-    GitHubClient,
     GoneError,
     MovedError,
     NotFoundError,

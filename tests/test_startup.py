@@ -56,8 +56,11 @@ def ended(*arguments: str, code: str | None = None, cwd: Path | None = None) -> 
     return subprocess.run([sys.executable, *start, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
 
 
-def test_a_mine_with_nothing_new_does_without_pandas() -> None:
-    code = "import sys, torch_embers.mine.plan, torch_embers.run.shipped; sys.exit('pandas' in sys.modules)"
+def test_a_mine_with_nothing_new_does_without_pandas_and_without_the_client_of_github() -> None:
+    unwanted = {"pandas", "github", "requests"}
+    code = (
+        f"import sys, torch_embers.mine.plan, torch_embers.run.shipped; sys.exit(bool({unwanted} & {{*sys.modules}}))"
+    )
     assert ended(code=code).returncode == 0
 
 

@@ -303,7 +303,9 @@ def test_a_thin_late_event_cannot_blank_a_body_and_an_old_one_cannot_undo_a_stat
 
 def test_a_time_of_the_future_does_not_keep_out_what_github_shows_later(store: Store) -> None:
     def seen(day: int, updated_at: str, title: str, source: str = "rest") -> Item:
-        return Item(REPO, 1, title=title, updated_at=updated_at, source=source, fetched_at=f"2024-02-{day:02d}T00:00:00Z")
+        return Item(
+            REPO, 1, title=title, updated_at=updated_at, source=source, fetched_at=f"2024-02-{day:02d}T00:00:00Z"
+        )
 
     first = seen(1, "2099-01-01T00:00:00Z", "of the future")
     archived = seen(2, "2024-01-20T00:00:00Z", "archived", "archive")
@@ -316,7 +318,9 @@ def test_a_time_of_the_future_does_not_keep_out_what_github_shows_later(store: S
     other = [replace(item, number=2) for item in (first, archived, right)]
     commit(store, Batch(items=other))
     assert rows(store, query) == [("later", "2024-02-03 12:00:00"), ("right", "2024-01-23 12:00:00")]
-    said = Comment(REPO, 1, "7", body="of the future", updated_at="2099-01-01T00:00:00Z", fetched_at=NOON, source="rest")
+    said = Comment(
+        REPO, 1, "7", body="of the future", updated_at="2099-01-01T00:00:00Z", fetched_at=NOON, source="rest"
+    )
     commit(store, Batch(comments=[said]), Batch(comments=[replace(said, body="right", updated_at=NOON)]))
     assert value(store, "SELECT body FROM comments") == "right"
 

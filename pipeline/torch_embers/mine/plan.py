@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from torch_embers.errors import (
     EmbersError,
@@ -23,22 +22,24 @@ from torch_embers.mine.files.archive import ArchiveSource
 from torch_embers.mine.files.jsonl import JsonlSource
 from torch_embers.mine.git.gitlog import GitSource
 from torch_embers.mine.github import presence
-from torch_embers.mine.github.client import GitHubClient, Patience, plain_http
 from torch_embers.mine.github.graphql import GraphqlSource
 from torch_embers.mine.github.numbers import RESUMED_WITHIN, NumbersSource
 from torch_embers.mine.github.presence import PresenceSource
+from torch_embers.mine.github.replies import Patience, plain_http
 from torch_embers.mine.github.rest import RestSource
 from torch_embers.mine.scope import Scope, scope
 from torch_embers.normalize import now_utc
-from torch_embers.progress import Progress
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
+    from torch_embers.mine.github.client import GitHubClient
     from torch_embers.mine.runner import Report
     from torch_embers.mine.source import Source
+    from torch_embers.progress import Progress
     from torch_embers.settings import Settings
 
 LIVE = ("graphql", "rest")
@@ -72,7 +73,7 @@ class Request:
     replay: bool = False
 
 
-ProgressOf = Callable[[GitHubClient | None], AbstractContextManager[Progress]]
+ProgressOf: TypeAlias = "Callable[[GitHubClient | None], AbstractContextManager[Progress]]"
 """Makes the progress line of a mine; the client, where there is one, knows the quota."""
 
 
@@ -172,6 +173,8 @@ def _client(settings: Settings, budget: int | None) -> GitHubClient:
             f"{settings.api_url} is not encrypted, others on the way could read the token: use https, unset the token, "
             "or allow it by EMBERS_ALLOW_HTTP=1 (allow_http in embers.toml)"
         )
+    from torch_embers.mine.github.client import GitHubClient  # with PyGithub, which a mine of files does without
+
     return GitHubClient(settings.api_url, tokens, patience, budget=budget)
 
 

@@ -16,12 +16,12 @@ from torch_embers.link.stage import LinkCounts, link_changed
 from torch_embers.mine import readers
 from torch_embers.mine.files.catalog import CatalogSource
 from torch_embers.mine.github import identity
-from torch_embers.mine.github.client import BudgetError
 from torch_embers.mine.github.graphql import GraphqlSource
 from torch_embers.mine.github.live import LiveSource, Totals
 from torch_embers.mine.github.missed_comments import missed_comments, read_missed
 from torch_embers.mine.github.numbers import NumbersSource, waiting_batches
 from torch_embers.mine.github.presence import PresenceSource
+from torch_embers.mine.github.replies import BudgetError
 from torch_embers.mine.github.rest import RestSource
 from torch_embers.mine.scope import Scope
 from torch_embers.progress import Silent

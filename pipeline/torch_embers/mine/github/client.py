@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -24,6 +23,17 @@ from github import Auth, Github
 from github.Requester import HTTPRequestsConnectionClass, HTTPSRequestsConnectionClass, Requester, RequestsResponse
 
 from torch_embers.errors import AuthenticationError, NotReachableError, RateLimitError, SourceError
+from torch_embers.mine.github.replies import (
+    Answer,
+    BudgetError,
+    CursorRefusedError,
+    DeepPageError,
+    GoneError,
+    MovedError,
+    NotFoundError,
+    Patience,
+    UnansweredError,
+)
 from torch_embers.mine.github.retry import Action, Decision, decide, decide_graphql, growing_pause, number_of
 from torch_embers.mine.records.answers import shaped
 from torch_embers.mine.records.rest_records import whole
@@ -33,8 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LOG = logging.getLogger(__name__)
-SECONDARY_WAIT = 60.0
-"""GitHub: "wait for at least one minute" after a secondary limit without Retry-After."""
 MAX_REDIRECTS = 5
 WORTH_SAYING = 5.0
 """Seconds from which a wait is announced."""
@@ -49,42 +57,6 @@ PLAIN_WORDS = {
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _KEEP_METHOD = frozenset({307, 308})
 _INJECTION = threading.Lock()
-
-
-class DeepPageError(SourceError):
-    """GitHub refuses to page further by number; the walk starts a new window."""
-
-
-class CursorRefusedError(SourceError):
-    """A place in a GraphQL listing is no longer accepted."""
-
-
-class GoneError(SourceError):
-    """The thing existed and is gone, or its feature is switched off (410)."""
-
-
-class NotFoundError(SourceError):
-    """There is nothing at this address (404), or the token cannot see it."""
-
-
-class BudgetError(SourceError):
-    """The number of requests that the user allowed is used up: a planned end, not a failure."""
-
-
-class UnansweredError(SourceError):
-    """The server failed at a request again and again; ``answer`` holds what it gave in part, if anything."""
-
-    def __init__(self, message: str, answer: Answer | None = None) -> None:
-        super().__init__(message)
-        self.answer = answer
-
-
-class MovedError(SourceError):
-    """The address redirects to another repository: a transferred item."""
-
-    def __init__(self, message: str, location: str) -> None:
-        super().__init__(message)
-        self.location = location
 
 
 Send = Callable[["Token"], tuple[int, dict[str, Any], str]]
@@ -140,22 +112,6 @@ def _own_connections() -> Iterator[None]:
             Requester.resetConnectionClasses()
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A good answer: lower-case headers, the text as received, and the same parsed."""
-
-    headers: Mapping[str, Any]
-    text: str
-    data: Any
-
-    def link(self, rel: str) -> str | None:
-        """Address of a Link header relation."""
-        for part in requests.utils.parse_header_links(str(self.headers.get("link") or "")):
-            if part.get("rel") == rel:
-                return part.get("url")
-        return None
-
-
 @dataclass(slots=True)
 class Token:
     """One way in: a PyGithub object with its remaining quota, as of the last answer."""
@@ -175,20 +131,6 @@ class Usage:
     points: int = 0
     retries: int = 0
     notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long and how often to wait; times in seconds."""
-
-    retries: int = 6
-    max_wait: float = 120.0
-    timeout: int = 30
-    pause: float = 0.25
-    backoff: float = 1.0
-    secondary_wait: float = SECONDARY_WAIT
-    first_contact: int = 2
-    """Tries until a server that never answered counts as not reachable: a newcomer offline should not wait."""
 
 
 class GitHubClient:
@@ -372,7 +314,7 @@ class GitHubClient:
         if status < 400 and data is None:
             return Decision(Action.RETRY, "an empty answer"), None
         decision = classify(status, headers, data)
-        return decision, Answer(headers, text, data) if status < 400 else None
+        return decision, Answer(headers, text, data, _links(headers)) if status < 400 else None
 
     def _react(
         self, decision: Decision, token: Token, attempt: int, what: str, most: int, answer: Answer | None
@@ -451,15 +393,10 @@ class GitHubClient:
         return max(min(known) - time.time(), 0.0) if known else None
 
 
-def plain_http(api_url: str) -> bool:
-    """Whether requests to an address could be read on the way: http to another machine."""
-    address = urlsplit(api_url)
-    if address.scheme != "http":
-        return False
-    try:
-        return not ip_address(address.hostname or "").is_loopback
-    except ValueError:
-        return address.hostname != "localhost"
+def _links(headers: Mapping[str, Any]) -> dict[str, str]:
+    """Address by relation of a Link header; of equal relations the first."""
+    parts = requests.utils.parse_header_links(str(headers.get("link") or ""))
+    return {part["rel"]: part["url"] for part in reversed(parts) if "rel" in part and "url" in part}
 
 
 def _short(error: BaseException) -> str:

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine.github.client import CursorRefusedError, NotFoundError, UnansweredError
 from torch_embers.mine.github.cursor import (
     Forward,
     LinkExpiredError,
@@ -21,6 +20,7 @@ from torch_embers.mine.github.cursor import (
     time_of,
 )
 from torch_embers.mine.github.live import LiveSource, Totals, finish, until_passed
+from torch_embers.mine.github.replies import CursorRefusedError, NotFoundError, UnansweredError
 from torch_embers.mine.github.sweep import sweep
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.records import graphql_answers, graphql_fields, graphql_records
@@ -31,7 +31,7 @@ from torch_embers.store.records import Batch, SyncState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from torch_embers.mine.github.client import Answer
+    from torch_embers.mine.github.replies import Answer
     from torch_embers.store.records import Page
 
 ISSUE_PAGE, PULL_PAGE = 41, 35

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers.errors import SourceError
 from torch_embers.mine import readers
-from torch_embers.mine.github.client import GoneError, NotFoundError
+from torch_embers.mine.github.replies import GoneError, NotFoundError
 from torch_embers.mine.pages import make_page
 from torch_embers.store import renames
 

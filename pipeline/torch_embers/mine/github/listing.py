@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from torch_embers.errors import ShortListingError, SourceError
-from torch_embers.mine.github.client import Answer, DeepPageError
 from torch_embers.mine.github.cursor import LinkExpiredError, LinkLoopError, Listed, Present, settled_at, whole_second
+from torch_embers.mine.github.replies import Answer, DeepPageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import UnknownRepositoryError
 from torch_embers.mine import readers
-from torch_embers.mine.github.client import GoneError, NotFoundError
 from torch_embers.mine.github.cursor import whole_second
+from torch_embers.mine.github.replies import GoneError, NotFoundError
 from torch_embers.store.records import Batch, SyncState
 
 if TYPE_CHECKING:

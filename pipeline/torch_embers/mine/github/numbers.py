@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.mine.github import identity
-from torch_embers.mine.github.client import CursorRefusedError, GoneError, MovedError, NotFoundError, UnansweredError
 from torch_embers.mine.github.graphql import MOST_FAILED, GraphqlSource
 from torch_embers.mine.github.live import finish, together
+from torch_embers.mine.github.replies import CursorRefusedError, GoneError, MovedError, NotFoundError, UnansweredError
 from torch_embers.mine.github.rest import timeline
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.records.graphql_answers import FAILURE_KIND

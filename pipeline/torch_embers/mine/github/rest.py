@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import SourceError
-from torch_embers.mine.github.client import Answer, DeepPageError, GoneError, MovedError, NotFoundError
 from torch_embers.mine.github.cursor import (
     RESTARTS,
     Forward,
@@ -24,6 +23,7 @@ from torch_embers.mine.github.cursor import (
 )
 from torch_embers.mine.github.listing import Listing
 from torch_embers.mine.github.live import LiveSource, Totals, finish, until_passed
+from torch_embers.mine.github.replies import Answer, DeepPageError, GoneError, MovedError, NotFoundError
 from torch_embers.mine.github.sweep import sweep
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.records.rest_records import login, number_of, whole
