@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,7 @@ from support import rows, snapshot
 from test_gitlog import Repository
 from torch_embers.mine import runner
 from torch_embers.mine.files.jsonl import JsonlSource
+from torch_embers.mine.git.git_records import moment
 from torch_embers.mine.git.gitlog import GitSource
 from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
@@ -137,9 +138,10 @@ def test_links_of_commits_that_a_second_source_brought_too_outlast_a_restart(
 
 @pytest.mark.parametrize("told", [True, False])
 def test_what_the_tracker_says_of_a_merge_outlasts_a_restart(clone: Repository, database: Path, told: bool) -> None:
-    merged_at = clone("log", "-1", "--format=%cd", "--date=format:%Y-%m-%dT%H:%M:%SZ").strip()
-    merged = {"merged_at": merged_at, "closed_at": merged_at, "merge_sha": clone("rev-parse", "HEAD").strip()}
-    said = {"title": "Half", "state": "closed", "state_reason": "merged", **merged} if told else {"labels": ("x",)}
+    merged_at = moment(clone("log", "-1", "--format=%ct").encode())  # the same second
+    merged = {"merged_at": merged_at, "closed_at": merged_at, "merge_sha": clone("rev-parse", "HEAD")}
+    whole = {"title": "Half", "state": "closed", "state_reason": "merged", **merged}
+    said: dict[str, Any] = whole if told else {"labels": ("x",)}
     tracked = Item(REPO, 6, kind="pull", updated_at="2020-01-01T00:00:00Z", source="rest", **said)
     with Store(database).writer("test", create=True) as writer:
         writer.commit(Batch(items=[tracked]))

@@ -219,13 +219,12 @@ class GraphqlSource(LiveSource):
         request: str | None = place
         while request is not None and len(pages) < MOST_FURTHER:
             try:
-                answer = self._ask_numbers(request)
+                answer: Answer | None = self._ask_numbers(request)
             except UnansweredError:
                 if answered:
                     raise
-                answer, text = None, "{}"
-            else:
-                text = answer.text
+                answer = None
+            text = answer.text if answer else "{}"
             pages.append(make_page(self.repo, self.name, graphql_answers.NUMBERS_KIND, request, text.encode()))
             request = graphql_answers.further_numbers(answer.data, pages[-1], FURTHER) if answer else None
         return pages
