@@ -1,0 +1,153 @@
+"""The layout oracle: repeats every call that meets a tensor which is not dense, on dense copies, and compares.
+
+``with LayoutOracle(rules) as oracle: train()``; afterwards ``oracle.findings`` holds what is wrong. It sees the calls that
+reach the dispatcher, the backward's too, so composite functions are looked at by their parts.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any, Callable, Counter as Counts, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from torch_embers.oracles import caller, layouts, reproducer
+from torch_embers.oracles.finding import Finding
+from torch_embers.oracles.repeat import Examined, Plan, Problem, examine, mapped, named, plan_of
+from torch_embers.oracles.rules import Rules
+
+
+class LayoutOracle(TorchDispatchMode):
+    """Watches the operators that a block of code calls.
+
+    Args:
+        rules: the parsed data/oracles.toml.
+        every: look at one call in so many on average; at random, so that no period of a training loop is missed.
+        ops: look at these operators alone, such as ``addcmul_``; at all where none is given.
+        on_finding: is called with each new finding.
+        reproduce: whether to write a case file for each finding.
+
+    Attributes:
+        findings: one per defect (operator, kind of problem, line); further ones are only counted.
+        counts: calls by what became of them.
+        refused: (operator, reason) of calls that could not be decided.
+    """
+
+    def __init__(
+        self,
+        rules: Mapping[str, Any],
+        every: int = 1,
+        ops: Sequence[str] = (),
+        on_finding: Optional[Callable[[Finding], None]] = None,
+        reproduce: bool = True,
+    ) -> None:
+        super().__init__()
+        if every < 1:
+            raise ValueError("every must be at least 1, not %d" % every)
+        self.rules = Rules(rules)
+        self.every = every
+        self.ops = frozenset(ops)
+        self.on_finding = on_finding
+        self.reproduce = reproduce
+        self.findings: List[Finding] = []
+        self.counts: Counts[str] = Counter()
+        self.refused: Counts[Tuple[str, str]] = Counter()
+        self._plans: Dict[Any, Plan] = {}
+        self._known: Set[Tuple[str, str]] = set()
+        self._draw = random.Random(0)  # noqa: S311 - which calls are looked at; the user's generators are left alone
+        self._wait = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Optional[Dict[str, Any]] = None
+    ) -> Any:
+        """Run one operator for the user, and look at it if its turn has come."""
+        kwargs = kwargs or {}
+        if self.every > 1:
+            self._wait -= 1
+            if self._wait > 0:
+                return func(*args, **kwargs)
+            self._wait = self._draw.randint(1, 2 * self.every - 1)
+        plan = self._plans.get(func)
+        if plan is None:
+            plan = self._plans[func] = plan_of(func, self.rules)
+        if not self._wanted(plan, args, kwargs):
+            return func(*args, **kwargs)
+        return self._look(func, plan, args, kwargs)
+
+    def _wanted(self, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:
+        """Whether this call meets a tensor that is not dense, and a repetition would say something."""
+        if plan.view or plan.random or (self.ops and plan.op.rpartition(".")[2] not in self.ops):
+            return False
+        if plan.skip is not None and not plan.skip.checks and not _voids(plan, args, kwargs):
+            return False
+        tensors = [tensor for _, tensor in named(plan, args, kwargs)]
+        self.counts["seen"] += 1
+        if all(tensor.is_contiguous() and not tensor.storage_offset() for tensor in tensors):
+            return False
+        if any(tensor.numel() * tensor.element_size() > self.rules.largest for tensor in tensors):
+            self.counts["too large"] += 1
+            return False
+        return True
+
+    def _look(self, func: Any, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+        self.counts["repeated"] += 1
+        described = [(name, layouts.describe(tensor)) for name, tensor in named(plan, args, kwargs)]
+        origin = reproducer.Origin(args, kwargs, plan) if self.reproduce and plan.written else None
+        done = examine(func, plan, args, kwargs, self.rules)
+        if done.refused:
+            self.counts["undecided"] += 1
+            self.refused[plan.op, done.refused] += 1
+        self.counts["rounding"] += done.honest
+        for problem in done.problems[:1]:
+            self._note(func, plan, problem, described, origin or reproducer.Origin(args, kwargs, plan))
+        return done.result
+
+    def _note(
+        self,
+        func: Any,
+        plan: Plan,
+        problem: Problem,
+        described: Sequence[Tuple[str, str]],
+        origin: reproducer.Origin,
+    ) -> None:
+        line, source = caller.user_line()
+        self.counts["wrong"] += 1
+        key = ("%s %s %s" % (plan.op, problem.severity, problem.place), line)
+        if key in self._known or len(self.findings) >= self.rules.findings:
+            return
+        self._known.add(key)
+        text = reproducer.write(func, plan, origin, problem, self.rules) if self.reproduce else ""
+        shown = [(name, words) for name, words in described if not words.startswith("dense")] or list(described)
+        finding = Finding(
+            oracle="layout",
+            op=plan.op,
+            overload=plan.overload,
+            severity=problem.severity,
+            message="%s with %s: %s" % (plan.op, ", ".join("%s %s" % (name, words.split(" ")[0]) for name, words in shown), _said(problem)),
+            layouts=tuple("%s: %s" % pair for pair in described),
+            dtype=problem.dtype,
+            device=origin.device,
+            place=problem.place,
+            difference=problem.difference,
+            line=line,
+            source=source,
+            reproducer=text,
+        )
+        self.findings.append(finding)
+        if self.on_finding is not None:
+            self.on_finding(finding)
+
+
+def _voids(plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:
+    """Whether an argument makes the rule void that leaves the operator out."""
+    names = plan.skip.unless_zero if plan.skip is not None else ()
+    if not names or not set(names) & set(plan.names):
+        return False
+    values = dict(zip(plan.names, args), **kwargs)
+    return all(not values.get(name) for name in names)
+
+
+def _said(problem: Problem) -> str:
+    return "%s %s" % (problem.place, problem.message) if problem.severity == "wrong_value" else problem.message

@@ -1,0 +1,142 @@
+"""How tensors lie in memory: their layout in one word, dense copies, and destinations whose surroundings are watched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Sequence, Tuple
+
+import torch
+
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+"""Subclasses have rules of their own; only these are looked at."""
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is an ordinary strided tensor with memory of its own kind."""
+    if type(value) not in PLAIN or value.layout != torch.strided or value.device.type == "meta":
+        return False
+    return not (value.is_quantized or value.is_nested or getattr(value, "is_mkldnn", False))
+
+
+def overlaps_itself(tensor: Any) -> bool:
+    """Whether two elements may share memory: more places than the stride of the next axis leaves room for."""
+    axes = sorted((stride, size) for size, stride in zip(tensor.size(), tensor.stride()) if size > 1)
+    reach = 0
+    for stride, size in axes:
+        if stride <= reach:
+            return True
+        reach += stride * (size - 1)
+    return False
+
+
+def kind(tensor: Any) -> str:
+    """The layout in one word: dense, offset, expanded, overlapping, channels_last, transposed or strided."""
+    if tensor.is_conj() or tensor.is_neg():
+        return "conjugated" if tensor.is_conj() else "negated"
+    if tensor.is_contiguous():
+        return "offset" if tensor.storage_offset() else "dense"
+    if any(stride == 0 and size > 1 for size, stride in zip(tensor.size(), tensor.stride())):
+        return "expanded"
+    if overlaps_itself(tensor):
+        return "overlapping"
+    if tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last):
+        return "channels_last"
+    if tensor.dim() == 5 and tensor.is_contiguous(memory_format=torch.channels_last_3d):
+        return "channels_last"
+    order = sorted(range(tensor.dim()), key=lambda axis: (-tensor.stride(axis), -tensor.size(axis)))
+    return "transposed" if tensor.permute(order).is_contiguous() else "strided"
+
+
+def describe(tensor: Any) -> str:
+    """Layout, dtype and shape, and the strides where they are not those of a dense tensor."""
+    shown = "%s %s%s" % (kind(tensor), str(tensor.dtype).replace("torch.", ""), list(tensor.shape))
+    if tensor.is_contiguous() and not tensor.storage_offset():
+        return shown
+    return "%s, strides %s, offset %d" % (shown, list(tensor.stride()), tensor.storage_offset())
+
+
+def twin(tensor: Any) -> Any:
+    """A dense copy with the same values in memory of its own."""
+    copy = tensor.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
+    if type(tensor) is torch.nn.Parameter:
+        return copy.requires_grad_(tensor.requires_grad)
+    return copy
+
+
+def memory(tensor: Any) -> Any:
+    """The whole storage behind a tensor as bytes, shared with it."""
+    if hasattr(tensor, "untyped_storage"):
+        storage = tensor.untyped_storage()
+    else:  # before 2.0
+        storage = tensor.storage().untyped()
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
+
+
+def address(tensor: Any) -> int:
+    """Where the storage begins: the same number for tensors that share memory."""
+    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
+    return int(storage.data_ptr())
+
+
+def view_in(bytes_: Any, like: Any) -> Any:
+    """The tensor in other memory that lies there as ``like`` lies in its own."""
+    storage = bytes_.untyped_storage() if hasattr(bytes_, "untyped_storage") else bytes_.storage().untyped()
+    empty = torch.empty(0, dtype=like.dtype, device=like.device)
+    return empty.set_(storage, like.storage_offset(), tuple(like.size()), tuple(like.stride()))
+
+
+@dataclass
+class Watch:
+    """The memory behind tensors that a call writes to, as it was before.
+
+    Attributes:
+        tensors: those that share the memory.
+        before: a copy of all its bytes.
+    """
+
+    tensors: List[Any]
+    before: Any
+
+    def outside(self) -> List[int]:
+        """Positions of bytes that changed though none of the tensors covers them; at most 16 are told."""
+        wanted = self.before.clone()
+        for tensor in self.tensors:
+            view_in(wanted, tensor).copy_(tensor)
+        changed = memory(self.tensors[0]) != wanted
+        return [int(place) for place in changed.nonzero().flatten()[:16]]
+
+
+def watch(tensors: Sequence[Any], largest: int) -> List[Watch]:
+    """Watch the memory behind the tensors that a call will write to.
+
+    Args:
+        tensors: destinations; those that cover all of their memory have nothing around them.
+        largest: bytes of memory above which it is not copied.
+    """
+    groups: Dict[int, List[Any]] = {}
+    for tensor in tensors:
+        groups.setdefault(address(tensor), []).append(tensor)
+    watches = []
+    for group in groups.values():
+        whole = memory(group[0])
+        covered = max(tensor.numel() * tensor.element_size() for tensor in group)
+        if covered < whole.numel() <= largest:
+            watches.append(Watch(group, whole.clone()))
+    return watches
+
+
+def bounds(tensor: Any) -> Tuple[int, int]:
+    """First and last element of the memory that a tensor covers, counted from the beginning of its storage."""
+    first = tensor.storage_offset()
+    if not tensor.numel():
+        return first, first - 1
+    return first, first + sum((size - 1) * stride for size, stride in zip(tensor.size(), tensor.stride()))
+
+
+def share_memory(one: Any, other: Any) -> bool:
+    """Whether two tensors may share an element: the same storage, and ranges that meet."""
+    if address(one) != address(other) or not one.numel() or not other.numel():
+        return False
+    first, second = bounds(one), bounds(other)
+    width, other_width = one.element_size(), other.element_size()
+    return first[0] * width < (second[1] + 1) * other_width and second[0] * other_width < (first[1] + 1) * width

@@ -1,0 +1,366 @@
+"""Run a call as it is, run it once more on dense copies, and tell what differs. The core of the layout oracle and the hunt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+import torch
+
+from torch_embers.oracles import layouts
+from torch_embers.oracles.compare import HONEST, REFUSED, WRONG, Reference, compare, real, same
+from torch_embers.oracles.finding import Difference
+from torch_embers.oracles.rules import Rules, Skip
+
+DRAWS = 3
+"""Random changes of the inputs from which the spread of a reference is taken."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is known of an operator before it is called.
+
+    Attributes:
+        op: with its namespace, without the overload.
+        overload: of the operator.
+        names: of the positional arguments.
+        written: names of the arguments that it writes to.
+        view: whether its result aliases an argument by its schema.
+        random: whether it draws numbers.
+        skip: the rule that leaves it out.
+        ties: along what positions in its result count.
+        may_alias: whether it may hand an argument on.
+    """
+
+    op: str
+    overload: str = ""
+    names: Tuple[str, ...] = ()
+    written: Tuple[str, ...] = ()
+    view: bool = False
+    random: bool = False
+    skip: Optional[Skip] = None
+    ties: str = ""
+    may_alias: bool = False
+
+    def name(self, position: int) -> str:
+        """Of the argument at a position."""
+        return self.names[position] if position < len(self.names) else "argument %d" % position
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a call: see the attributes of ``Finding``."""
+
+    severity: str
+    place: str
+    message: str
+    difference: Optional[Difference] = None
+    dtype: str = ""
+
+
+@dataclass
+class Examined:
+    """What came of a call.
+
+    Attributes:
+        result: of the call itself, for the caller.
+        problems: what is wrong, the worst first.
+        refused: why nothing was decided; empty where something was.
+        honest: values that differed by no more than rounding.
+    """
+
+    result: Any = None
+    problems: List[Problem] = field(default_factory=list)
+    refused: str = ""
+    honest: int = 0
+
+
+def plan_of(func: Any, rules: Rules) -> Plan:
+    """Read an operator's schema and the rules for it."""
+    schema = func._schema  # noqa: SLF001 - the only place that says what an operator writes to
+    op = schema.name.replace("::", ".")
+    written = tuple(arg.name for arg in schema.arguments if arg.alias_info is not None and arg.alias_info.is_write)
+    view = any(ret.alias_info is not None and not ret.alias_info.is_write for ret in schema.returns)
+    tags = {tag.name for tag in getattr(func, "tags", ())}
+    random = "nondeterministic_seeded" in tags or any(arg.name == "generator" for arg in schema.arguments)
+    names = tuple(arg.name for arg in schema.arguments)
+    view = view or "inplace_view" in tags
+    return Plan(
+        op, func._overloadname, names, written, view, random, rules.skip(op), rules.ties(op), rules.may_alias(op)  # noqa: SLF001
+    )
+
+
+def tensors_in(value: Any) -> List[Any]:
+    """The plain tensors in nested lists, tuples and dictionaries."""
+    if isinstance(value, torch.Tensor):
+        return [value] if layouts.is_plain(value) else []
+    if isinstance(value, (list, tuple)):
+        return [tensor for part in value for tensor in tensors_in(part)]
+    if isinstance(value, dict):
+        return [tensor for part in value.values() for tensor in tensors_in(part)]
+    return []
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same nesting with each plain tensor replaced."""
+    if isinstance(value, torch.Tensor):
+        return change(value) if layouts.is_plain(value) else value
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[mapped(part, change) for part in value])
+    if isinstance(value, (list, tuple)):
+        return type(value)([mapped(part, change) for part in value])
+    if isinstance(value, dict):
+        return {key: mapped(part, change) for key, part in value.items()}
+    return value
+
+
+def named(plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> List[Tuple[str, Any]]:
+    """Each plain tensor argument with its name; members of lists as ``self[0]``."""
+    found = []
+    pairs = [(plan.name(place), value) for place, value in enumerate(args)] + list(kwargs.items())
+    for name, value in pairs:
+        inside = tensors_in(value)
+        if isinstance(value, torch.Tensor):
+            found += [(name, tensor) for tensor in inside]
+        else:
+            found += [("%s[%d]" % (name, place), tensor) for place, tensor in enumerate(inside)]
+    return found
+
+
+def is_written(plan: Plan, name: str) -> bool:
+    """Whether an argument or the list that it is in is written to."""
+    return name.partition("[")[0] in plan.written
+
+
+class _Copies:
+    """Dense copies of tensors; the same tensor twice gives the same copy twice."""
+
+    def __init__(self) -> None:
+        self.known: Dict[Tuple[Any, ...], Any] = {}
+
+    def __call__(self, tensor: Any) -> Any:
+        key = (layouts.address(tensor), tensor.storage_offset(), tensor.size(), tensor.stride(), tensor.dtype)
+        if not tensor.numel() or key not in self.known:
+            self.known[key] = layouts.twin(tensor)
+        return self.known[key]
+
+
+def undefined(tensors: Sequence[Tuple[str, Any]], plan: Plan) -> str:
+    """Why the result of a call that writes is undefined: destinations that overlap themselves or other arguments."""
+    if not plan.written:
+        return ""
+    written = [tensor for name, tensor in tensors if is_written(plan, name)]
+    for tensor in written:
+        if layouts.overlaps_itself(tensor):
+            return "a destination overlaps itself"
+        for _, other in tensors:
+            if other is not tensor and layouts.share_memory(tensor, other) and not _identical(tensor, other):
+                return "a destination overlaps another argument"
+    return ""
+
+
+def _identical(one: Any, other: Any) -> bool:
+    return (
+        one.storage_offset() == other.storage_offset()
+        and one.size() == other.size()
+        and one.stride() == other.stride()
+        and one.dtype == other.dtype
+    )
+
+
+def examine(
+    func: Callable[..., Any], plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any], rules: Rules
+) -> Examined:
+    """Call ``func`` as asked, and once more on dense copies, and compare.
+
+    An exception of the call itself passes through; one of the repetition is noted as a refusal.
+    """
+    tensors = named(plan, args, kwargs)
+    if why := undefined(tensors, plan):
+        return Examined(func(*args, **kwargs), refused=why)
+    copies, origins = _Copies(), _Copies()
+    twins = (mapped(list(args), copies), mapped(kwargs, copies))
+    before = (mapped(list(args), origins), mapped(kwargs, origins)) if plan.written else twins
+    written = [(name, tensor) for name, tensor in tensors if is_written(plan, name)]
+    watches = layouts.watch([tensor for _, tensor in written], rules.largest)
+    shapes = [(tensor.size(), tensor.stride(), tensor.storage_offset()) for _, tensor in written]
+    done = Examined(func(*args, **kwargs))
+    for watch in watches:
+        done.problems += _around(watch, written)
+    for (name, tensor), (size, stride, offset) in zip(written, shapes):
+        if tensor.size() == size and (tensor.stride(), tensor.storage_offset()) != (stride, offset):
+            said = "%s had strides %s and has %s" % (name, list(stride), list(tensor.stride()))
+            done.problems.append(Problem("broken_promise", "strides of " + name, said))
+    if plan.skip is not None and "outside" in plan.skip.checks:
+        return done
+    try:
+        again = func(*twins[0], **twins[1])
+    except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError) as error:
+        done.refused = "the dense twin fails: %s" % str(error).partition("\n")[0]
+        return done
+    _compare_all(done, func, plan, rules, tensors, again, before, copies)
+    return done
+
+
+def _around(watch: layouts.Watch, written: Sequence[Tuple[str, Any]]) -> List[Problem]:
+    outside = watch.outside()
+    if not outside:
+        return []
+    names = [name for name, tensor in written if any(tensor is other for other in watch.tensors)]
+    said = "memory outside %s was changed, at bytes %s of its storage" % (" and ".join(names), outside)
+    return [Problem("outside_write", "around " + names[0], said)]
+
+
+def _compare_all(
+    done: Examined,
+    func: Callable[..., Any],
+    plan: Plan,
+    rules: Rules,
+    tensors: Sequence[Tuple[str, Any]],
+    again: Any,
+    before: Tuple[Any, Any],
+    copies: _Copies,
+) -> None:
+    written = [tensor for name, tensor in tensors if is_written(plan, name)]
+    pairs = [(name, tensor, copies(tensor)) for name, tensor in tensors]
+    fresh = [tensor for tensor in outputs(done.result) if not any(tensor is other for other in written)]
+    own = outputs(again)
+    own = [tensor for tensor in own if not any(tensor is copies(other) for other in written)]
+    places = ["result" if len(fresh) == 1 else "result %d" % number for number in range(len(fresh))]
+    results = list(zip(places, fresh, own))
+    if plan.skip is not None and "first" in plan.skip.checks:
+        results = results[:1]
+    if len(fresh) != len(own):
+        done.problems.append(Problem("wrong_value", "result", "%d results, %d dense" % (len(fresh), len(own))))
+    addresses = {layouts.address(tensor) for _, tensor in tensors if tensor.numel()}
+    references = _References(func, before, plan)
+    for number, (place, got, expected) in enumerate(results):
+        if got.numel() and layouts.address(got) in addresses and not plan.may_alias:
+            done.problems.append(Problem("broken_promise", place, "the result shares memory with an argument"))
+        elif layouts.overlaps_itself(got):
+            done.problems.append(Problem("broken_promise", place, "elements of the result share memory"))
+        _compare_one(done, plan, rules, place, got, expected, references, number, tensors)
+    for name, tensor, copy in pairs:
+        if is_written(plan, name):
+            _compare_one(done, plan, rules, name, tensor, copy, references, name, tensors)
+        elif not same(tensor, copy):
+            done.problems.append(Problem("wrong_value", name, "%s was changed though it is not written to" % name))
+    done.problems.sort(key=lambda problem: problem.severity != "outside_write")
+
+
+def outputs(value: Any) -> List[Any]:
+    """The plain tensors among the results of a call."""
+    return tensors_in(value)
+
+
+class _References:
+    """The call in double precision, made at most once and only when it is asked for."""
+
+    def __init__(self, func: Callable[..., Any], before: Tuple[Any, Any], plan: Plan) -> None:
+        self.func, self.before, self.plan = func, before, plan
+        self.runs: Optional[List[Tuple[List[Any], Dict[str, Any]]]] = None
+
+    def __call__(self, key: Any) -> Optional[Reference]:
+        if self.runs is None:
+            try:
+                self.runs = [self._run(draw) for draw in range(DRAWS + 1)]
+            except Exception:  # noqa: BLE001 - an operator without double precision says so in many ways
+                self.runs = []
+        values = [fresh[key] if isinstance(key, int) else by_name[key] for fresh, by_name in self.runs]
+        if not values or not (values[0].is_floating_point() or values[0].is_complex()):
+            return None
+        spread = torch.zeros_like(values[0].abs())
+        for value in values[1:]:
+            if value.shape != values[0].shape:
+                return None
+            spread = torch.maximum(spread, (value - values[0]).abs())
+        return Reference(values[0], spread)
+
+    def _run(self, draw: int) -> Tuple[List[Any], Dict[str, Any]]:
+        generator = torch.Generator().manual_seed(draw)
+        known: Dict[int, Any] = {}
+
+        def wide(tensor: Any) -> Any:
+            if id(tensor) not in known:
+                known[id(tensor)] = widened(tensor, generator if draw else None)
+            return known[id(tensor)]
+
+        args, kwargs = mapped(self.before[0], wide), mapped(self.before[1], wide)
+        args, kwargs = [double(value) for value in args], {key: double(value) for key, value in kwargs.items()}
+        written = {name: tensor for name, tensor in named(self.plan, args, kwargs) if is_written(self.plan, name)}
+        result = outputs(self.func(*args, **kwargs))
+        fresh = [tensor for tensor in result if not any(tensor is other for other in written.values())]
+        return fresh, written
+
+
+def widened(tensor: Any, generator: Any = None) -> Any:
+    """A floating tensor in double precision, changed by one unit of its own dtype at random where asked for."""
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return tensor.clone()
+    wide = real(tensor.detach()).clone().requires_grad_(tensor.requires_grad)
+    if generator is None:
+        return wide
+    signs = torch.randint(0, 2, tuple(tensor.shape), generator=generator).to(tensor.device) * 2 - 1
+    return (wide.detach() * (1 + signs * float(torch.finfo(tensor.dtype).eps))).requires_grad_(tensor.requires_grad)
+
+
+def double(value: Any) -> Any:
+    """A dtype that is given as an argument, in double precision."""
+    if isinstance(value, torch.dtype):
+        if value.is_complex:
+            return torch.complex128
+        return torch.float64 if value.is_floating_point else value
+    return value
+
+
+def _compare_one(
+    done: Examined,
+    plan: Plan,
+    rules: Rules,
+    place: str,
+    got: Any,
+    twin: Any,
+    references: _References,
+    key: Any,
+    tensors: Sequence[Tuple[str, Any]],
+) -> None:
+    found = compare(got, twin, lambda: references(key), rules.yardstick)
+    if found.verdict == WRONG and plan.ties and got.dtype == torch.int64 and got.shape == twin.shape:
+        if tied(plan, tensors, got, twin):
+            return
+    done.honest += found.verdict == HONEST
+    if found.verdict == REFUSED:
+        done.refused = done.refused or found.why
+    if found.verdict == WRONG:
+        dtype = str(got.dtype).replace("torch.", "")
+        done.problems.append(Problem("wrong_value", place, "differs from the same call on dense copies", found.difference, dtype))
+
+
+def tied(plan: Plan, tensors: Sequence[Tuple[str, Any]], got: Any, twin: Any) -> bool:
+    """Whether two tensors of positions name places with equal values in the first argument."""
+    source = tensors[0][1]
+    try:
+        if plan.ties == "dim":
+            return _tied_along_dim(source, got, twin)
+        axes = int(plan.ties[-1])
+        flat = source.contiguous().flatten(-axes)
+        one, other = got.flatten(-axes), twin.flatten(-axes)
+        return same(flat.gather(-1, one), flat.gather(-1, other))
+    except (RuntimeError, IndexError):
+        return False
+
+
+def _tied_along_dim(source: Any, got: Any, twin: Any) -> bool:
+    """The axis is the one that makes the shapes fit and the values agree; reduced axes are put back."""
+    if got.dim() == 0:
+        flat = source.contiguous().flatten()
+        return same(flat[got], flat[twin])
+    for axis in range(source.dim()):
+        one, other = (got, twin) if got.dim() == source.dim() else (got.unsqueeze(axis), twin.unsqueeze(axis))
+        rest = [size for place, size in enumerate(source.shape) if place != axis]
+        if [size for place, size in enumerate(one.shape) if place != axis] != rest:
+            continue
+        if int(max(one.max(), other.max())) < source.size(axis):
+            if same(source.gather(axis, one), source.gather(axis, other)):
+                return True
+    return False
