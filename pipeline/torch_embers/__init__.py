@@ -24,14 +24,19 @@ from torch_embers.version import __version__
 if TYPE_CHECKING:
     from torch_embers.api import CaseRun, Database, EmbersError, classify, run_case
     from torch_embers.api import open_database as open  # noqa: A004 - as in tarfile and gzip
+    from torch_embers.api.watching import LayoutOracle
 
-__all__ = ["CaseRun", "Database", "EmbersError", "__version__", "classify", "open", "run_case"]
+__all__ = ["CaseRun", "Database", "EmbersError", "LayoutOracle", "__version__", "classify", "open", "run_case"]
 
 
 def __getattr__(name: str) -> Any:
     """Import the API when it is first used: commands do without it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "LayoutOracle":  # needs torch, and nothing of what the database needs
+        from torch_embers.api import watching
+
+        return watching.LayoutOracle
     from torch_embers import api
 
     return getattr(api, "open_database" if name == "open" else name)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from torch_embers.cli import builds, classify, fix_tests, listing, runs, search, study, tracker
+from torch_embers.cli import builds, classify, fix_tests, listing, oracles, runs, search, study, tracker
 from torch_embers.version import __version__
 
 
@@ -69,13 +69,16 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "recheck": runs.recheck,
     "show": runs.show_item,
     "comment": runs.comment,
+    "sanitize": oracles.sanitize,
     "study": study.study,
 }
 """In the order of `embers --help`; groups come last."""
 GROUPS = {"builds": builds.builds_app}
+PASSING_ON = {"sanitize": oracles.PASS_ON}
+"""Commands that hand words on to a script."""
 
 for word, function in COMMANDS.items():
-    app.command(word, cls=_Command)(function)
+    app.command(word, cls=_Command, context_settings=PASSING_ON.get(word))(function)
 for word, group in GROUPS.items():
     app.add_typer(group, name=word)
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import linecache
 import sys
 from pathlib import Path
-from typing import Tuple
+from typing import TYPE_CHECKING, Optional, Tuple
 
 import torch
 
-OWN = (str(Path(torch.__file__).parent), str(Path(__file__).parent), str(Path(linecache.__file__).parent))
+if TYPE_CHECKING:
+    from types import FrameType
+
+HERE = __file__.rpartition("/")[0] + "/" if "/" in __file__ else "<embers"
+OWN = (str(Path(torch.__file__).parent), str(Path(linecache.__file__).parent), "<embers", "<frozen", HERE)
 """Folders of frames that are not the user's: torch, the oracles, the standard library."""
 
 
 def user_line() -> Tuple[str, str]:
     """The innermost frame outside torch, the oracles and the standard library, as ``file:line``, and its text."""
-    frame = sys._getframe(1)  # noqa: SLF001 - traceback.extract_stack reads every file on the way
+    frame: Optional[FrameType] = sys._getframe(1)  # noqa: SLF001 - traceback.extract_stack reads every file on the way
     while frame is not None:
         name = frame.f_code.co_filename
         if not _is_own(name):
@@ -25,6 +29,6 @@ def user_line() -> Tuple[str, str]:
 
 
 def _is_own(name: str) -> bool:
-    if "site-packages" in name and not name.startswith(OWN):
-        return False
-    return name.startswith(OWN) or name.startswith("<embers")
+    if "site-packages" in name:  # lies below the standard library in some installations
+        return name.startswith(OWN[0])
+    return name.startswith(OWN)

@@ -136,8 +136,8 @@ def _judge(got: Any, twin: Any, expected: Any, allowed: Any, why: str) -> Compar
     defined = torch.isfinite(allowed) & torch.isfinite(expected.abs())
     # where the reference or its spread is no number, an overflow or a pole is near: there the twin alone is asked
     agree = (got == twin) | (torch.isnan(got) & torch.isnan(twin))
-    wrong = torch.where(defined, ~(error <= allowed), ~agree & ~torch.isfinite(got.abs()) & torch.isfinite(twin.abs()))
-    wrong = wrong & ~agree
+    lost = torch.isfinite(got.abs()) != torch.isfinite(twin.abs())
+    wrong = torch.where(defined, ~(error <= allowed), lost) & ~agree
     if not bool(wrong.any()):
         if bool((~defined).any()) or not _zeros_pass(expected, allowed):
             return Comparison(HONEST)

@@ -1,25 +1,24 @@
 """The layout oracle: repeats every call that meets a tensor which is not dense, on dense copies, and compares.
 
-``with LayoutOracle(rules) as oracle: train()``; afterwards ``oracle.findings`` holds what is wrong. It sees the calls that
-reach the dispatcher, the backward's too, so composite functions are looked at by their parts.
+``with LayoutOracle(rules) as oracle: train()``; afterwards ``oracle.findings`` holds what is wrong. It sees the calls
+that reach the dispatcher, the backward's too, so composite functions are looked at by their parts.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import Any, Callable, Counter as Counts, Dict, List, Mapping, Optional, Sequence, Set, Tuple
-
-import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Counter as Counts
 
 from torch_embers.oracles import caller, layouts, reproducer
+from torch_embers.oracles.dispatch import DispatchMode
 from torch_embers.oracles.finding import Finding
-from torch_embers.oracles.repeat import Examined, Plan, Problem, examine, mapped, named, plan_of
+from torch_embers.oracles.repeat import Plan, Problem, examine, named, plan_of
 from torch_embers.oracles.rules import Rules
 
 
-class LayoutOracle(TorchDispatchMode):
+class LayoutOracle(DispatchMode):
     """Watches the operators that a block of code calls.
 
     Args:
@@ -125,7 +124,8 @@ class LayoutOracle(TorchDispatchMode):
             op=plan.op,
             overload=plan.overload,
             severity=problem.severity,
-            message="%s with %s: %s" % (plan.op, ", ".join("%s %s" % (name, words.split(" ")[0]) for name, words in shown), _said(problem)),
+            message="%s with %s: %s"
+            % (plan.op, ", ".join("%s %s" % (name, words.split(" ")[0]) for name, words in shown), _said(problem)),
             layouts=tuple("%s: %s" % pair for pair in described),
             dtype=problem.dtype,
             device=origin.device,

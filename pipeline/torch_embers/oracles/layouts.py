@@ -1,4 +1,4 @@
-"""How tensors lie in memory: their layout in one word, dense copies, and destinations whose surroundings are watched."""
+"""How tensors lie in memory: their layout in one word, dense copies, and watched memory around destinations."""
 
 from __future__ import annotations
 
@@ -63,26 +63,25 @@ def twin(tensor: Any) -> Any:
     return copy
 
 
+def storage_of(tensor: Any) -> Any:
+    """The untyped storage behind a tensor; before 2.0 it has another name."""
+    return tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage().untyped()
+
+
 def memory(tensor: Any) -> Any:
     """The whole storage behind a tensor as bytes, shared with it."""
-    if hasattr(tensor, "untyped_storage"):
-        storage = tensor.untyped_storage()
-    else:  # before 2.0
-        storage = tensor.storage().untyped()
-    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
+    return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage_of(tensor))
 
 
 def address(tensor: Any) -> int:
     """Where the storage begins: the same number for tensors that share memory."""
-    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
-    return int(storage.data_ptr())
+    return int(storage_of(tensor).data_ptr())
 
 
 def view_in(bytes_: Any, like: Any) -> Any:
     """The tensor in other memory that lies there as ``like`` lies in its own."""
-    storage = bytes_.untyped_storage() if hasattr(bytes_, "untyped_storage") else bytes_.storage().untyped()
     empty = torch.empty(0, dtype=like.dtype, device=like.device)
-    return empty.set_(storage, like.storage_offset(), tuple(like.size()), tuple(like.stride()))
+    return empty.set_(storage_of(bytes_), like.storage_offset(), tuple(like.size()), tuple(like.stride()))
 
 
 @dataclass
@@ -139,4 +138,4 @@ def share_memory(one: Any, other: Any) -> bool:
         return False
     first, second = bounds(one), bounds(other)
     width, other_width = one.element_size(), other.element_size()
-    return first[0] * width < (second[1] + 1) * other_width and second[0] * other_width < (first[1] + 1) * width
+    return bool(first[0] * width < (second[1] + 1) * other_width and second[0] * other_width < (first[1] + 1) * width)

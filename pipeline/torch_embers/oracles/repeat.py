@@ -1,16 +1,18 @@
-"""Run a call as it is, run it once more on dense copies, and tell what differs. The core of the layout oracle and the hunt."""
+"""Run a call as it is and once more on dense copies, and tell what differs: the core of layout oracle and hunt."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 
 from torch_embers.oracles import layouts
 from torch_embers.oracles.compare import HONEST, REFUSED, WRONG, Reference, compare, real, same
-from torch_embers.oracles.finding import Difference
-from torch_embers.oracles.rules import Rules, Skip
+
+if TYPE_CHECKING:
+    from torch_embers.oracles.finding import Difference
+    from torch_embers.oracles.rules import Rules, Skip
 
 DRAWS = 3
 """Random changes of the inputs from which the spread of a reference is taken."""
@@ -86,7 +88,15 @@ def plan_of(func: Any, rules: Rules) -> Plan:
     names = tuple(arg.name for arg in schema.arguments)
     view = view or "inplace_view" in tags
     return Plan(
-        op, func._overloadname, names, written, view, random, rules.skip(op), rules.ties(op), rules.may_alias(op)  # noqa: SLF001
+        op,
+        func._overloadname,  # noqa: SLF001 - it has no other name
+        names,
+        written,
+        view,
+        random,
+        rules.skip(op),
+        rules.ties(op),
+        rules.may_alias(op),
     )
 
 
@@ -139,8 +149,9 @@ class _Copies:
         self.known: Dict[Tuple[Any, ...], Any] = {}
 
     def __call__(self, tensor: Any) -> Any:
-        key = (layouts.address(tensor), tensor.storage_offset(), tensor.size(), tensor.stride(), tensor.dtype)
-        if not tensor.numel() or key not in self.known:
+        place = layouts.address(tensor) if tensor.numel() else id(tensor)
+        key = (place, tensor.storage_offset(), tensor.size(), tensor.stride(), tensor.dtype)
+        if key not in self.known:
             self.known[key] = layouts.twin(tensor)
         return self.known[key]
 
@@ -160,12 +171,8 @@ def undefined(tensors: Sequence[Tuple[str, Any]], plan: Plan) -> str:
 
 
 def _identical(one: Any, other: Any) -> bool:
-    return (
-        one.storage_offset() == other.storage_offset()
-        and one.size() == other.size()
-        and one.stride() == other.stride()
-        and one.dtype == other.dtype
-    )
+    form = (one.storage_offset(), one.size(), one.stride(), one.dtype)
+    return form == (other.storage_offset(), other.size(), other.stride(), other.dtype)
 
 
 def examine(
@@ -182,6 +189,7 @@ def examine(
     twins = (mapped(list(args), copies), mapped(kwargs, copies))
     before = (mapped(list(args), origins), mapped(kwargs, origins)) if plan.written else twins
     written = [(name, tensor) for name, tensor in tensors if is_written(plan, name)]
+    pairs = [(name, tensor, copies(tensor)) for name, tensor in tensors]  # now: the call may give a tensor other memory
     watches = layouts.watch([tensor for _, tensor in written], rules.largest)
     shapes = [(tensor.size(), tensor.stride(), tensor.storage_offset()) for _, tensor in written]
     done = Examined(func(*args, **kwargs))
@@ -198,7 +206,7 @@ def examine(
     except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError) as error:
         done.refused = "the dense twin fails: %s" % str(error).partition("\n")[0]
         return done
-    _compare_all(done, func, plan, rules, tensors, again, before, copies)
+    _compare_all(done, func, plan, rules, pairs, again, before)
     return done
 
 
@@ -216,16 +224,14 @@ def _compare_all(
     func: Callable[..., Any],
     plan: Plan,
     rules: Rules,
-    tensors: Sequence[Tuple[str, Any]],
+    pairs: Sequence[Tuple[str, Any, Any]],
     again: Any,
     before: Tuple[Any, Any],
-    copies: _Copies,
 ) -> None:
-    written = [tensor for name, tensor in tensors if is_written(plan, name)]
-    pairs = [(name, tensor, copies(tensor)) for name, tensor in tensors]
-    fresh = [tensor for tensor in outputs(done.result) if not any(tensor is other for other in written)]
-    own = outputs(again)
-    own = [tensor for tensor in own if not any(tensor is copies(other) for other in written)]
+    tensors = [(name, tensor) for name, tensor, _ in pairs]
+    written = [(tensor, copy) for name, tensor, copy in pairs if is_written(plan, name)]
+    fresh = [tensor for tensor in outputs(done.result) if not any(tensor is other for other, _ in written)]
+    own = [tensor for tensor in outputs(again) if not any(tensor is other for _, other in written)]
     places = ["result" if len(fresh) == 1 else "result %d" % number for number in range(len(fresh))]
     results = list(zip(places, fresh, own))
     if plan.skip is not None and "first" in plan.skip.checks:
@@ -235,17 +241,24 @@ def _compare_all(
     addresses = {layouts.address(tensor) for _, tensor in tensors if tensor.numel()}
     references = _References(func, before, plan)
     for number, (place, got, expected) in enumerate(results):
-        if got.numel() and layouts.address(got) in addresses and not plan.may_alias:
-            done.problems.append(Problem("broken_promise", place, "the result shares memory with an argument"))
-        elif layouts.overlaps_itself(got):
-            done.problems.append(Problem("broken_promise", place, "elements of the result share memory"))
+        if got.numel() and not plan.may_alias:
+            done.problems += _sharing(got, place, addresses)
         _compare_one(done, plan, rules, place, got, expected, references, number, tensors)
     for name, tensor, copy in pairs:
         if is_written(plan, name):
             _compare_one(done, plan, rules, name, tensor, copy, references, name, tensors)
         elif not same(tensor, copy):
-            done.problems.append(Problem("wrong_value", name, "%s was changed though it is not written to" % name))
+            done.problems.append(Problem("wrong_value", name, "was changed though it is not written to"))
     done.problems.sort(key=lambda problem: problem.severity != "outside_write")
+
+
+def _sharing(got: Any, place: str, addresses: Set[int]) -> List[Problem]:
+    """New memory was promised: neither an argument's, nor the same for two elements."""
+    if layouts.address(got) in addresses:
+        return [Problem("broken_promise", place, "the result shares memory with an argument")]
+    if layouts.overlaps_itself(got):
+        return [Problem("broken_promise", place, "elements of the result share memory")]
+    return []
 
 
 def outputs(value: Any) -> List[Any]:
@@ -325,15 +338,17 @@ def _compare_one(
     tensors: Sequence[Tuple[str, Any]],
 ) -> None:
     found = compare(got, twin, lambda: references(key), rules.yardstick)
-    if found.verdict == WRONG and plan.ties and got.dtype == torch.int64 and got.shape == twin.shape:
-        if tied(plan, tensors, got, twin):
-            return
+    places = plan.ties and got.dtype == torch.int64 and got.shape == twin.shape
+    if found.verdict == WRONG and places and tied(plan, tensors, got, twin):
+        return
     done.honest += found.verdict == HONEST
     if found.verdict == REFUSED:
         done.refused = done.refused or found.why
     if found.verdict == WRONG:
         dtype = str(got.dtype).replace("torch.", "")
-        done.problems.append(Problem("wrong_value", place, "differs from the same call on dense copies", found.difference, dtype))
+        done.problems.append(
+            Problem("wrong_value", place, "differs from the same call on dense copies", found.difference, dtype)
+        )
 
 
 def tied(plan: Plan, tensors: Sequence[Tuple[str, Any]], got: Any, twin: Any) -> bool:
@@ -360,7 +375,7 @@ def _tied_along_dim(source: Any, got: Any, twin: Any) -> bool:
         rest = [size for place, size in enumerate(source.shape) if place != axis]
         if [size for place, size in enumerate(one.shape) if place != axis] != rest:
             continue
-        if int(max(one.max(), other.max())) < source.size(axis):
-            if same(source.gather(axis, one), source.gather(axis, other)):
-                return True
+        inside = int(max(one.max(), other.max())) < source.size(axis)
+        if inside and same(source.gather(axis, one), source.gather(axis, other)):
+            return True
     return False

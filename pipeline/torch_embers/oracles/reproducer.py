@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
 from torch_embers.oracles import layouts
-from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, mapped, named
-from torch_embers.oracles.rules import Rules
+from torch_embers.oracles.repeat import Plan, Problem, examine, named
+
+if TYPE_CHECKING:
+    from torch_embers.oracles.rules import Rules
 
 MARGIN = 16
 """Elements behind the last one of a rebuilt tensor: where a write outside would go."""
@@ -25,11 +28,15 @@ class Laid(NamedTuple):
     negated: bool = False
 
     def build(self) -> Any:
-        """The tensor in memory of its own, the memory around it filled with 77."""
+        """The tensor in memory of its own, filled with 77 around it, or with 1 where values may be positions."""
         reach = sum((size - 1) * stride for size, stride in zip(self.size, self.stride)) if self.values.numel() else 0
-        room = torch.full((self.offset + reach + 1 + MARGIN,), 77, dtype=torch.int64).to(self.values.dtype)
-        laid = room.to(self.values.device).as_strided(self.size, self.stride, self.offset)
-        laid.copy_(self.values.conj() if self.conjugated else -self.values if self.negated else self.values)
+        length = self.offset + reach + 1 + MARGIN
+        exact = not (self.values.is_floating_point() or self.values.is_complex())
+        room = torch.full((length,), 1 if exact else 77, dtype=torch.int64).to(self.values.device, self.values.dtype)
+        values = self.values.conj().resolve_conj() if self.conjugated else -self.values if self.negated else self.values
+        places = torch.arange(length).as_strided(self.size, self.stride, self.offset)
+        room[places.flatten().to(room.device)] = values.flatten()
+        laid = room.as_strided(self.size, self.stride, self.offset)
         if self.conjugated:
             return laid.conj()
         return torch._neg_view(laid) if self.negated else laid  # noqa: SLF001 - the only way to such a view
@@ -123,12 +130,8 @@ class Shrinker:
 def _narrower(arguments: Arguments) -> List[Arguments]:
     """Each length that an axis has, cut wherever it occurs: to 2, to a half, by one."""
     lengths = sorted({size for laid in _all(list(arguments)) for size in laid.size if size > 1}, reverse=True)
-    made = []
-    for length in lengths:
-        for target in sorted({1, 2, length // 2, length - 1} - {0, length}):
-            if target < length:
-                made.append(_mapped(arguments, lambda laid, old=length, new=target: _cut(laid, old, new)))
-    return made
+    cuts = [(old, new) for old in lengths for new in sorted({1, 2, old // 2, old - 1}) if 0 < new < old]
+    return [_mapped(arguments, partial(_cut, old=old, new=new)) for old, new in cuts]
 
 
 def _mapped(arguments: Arguments, change: Callable[[Laid], Laid]) -> Arguments:
@@ -176,7 +179,11 @@ def _plainer(arguments: Arguments) -> List[Arguments]:
     made = []
     for number, laid in enumerate(_all(list(arguments))):
         plain = _counted(laid.values)
-        if laid.values.numel() and not torch.equal(plain, laid.values) and laid.values.dtype not in (torch.bool, torch.int64):
+        if (
+            laid.values.numel()
+            and not torch.equal(plain, laid.values)
+            and laid.values.dtype not in (torch.bool, torch.int64)
+        ):
             made.append(_replaced(arguments, number, laid._replace(values=plain)))
     return made
 
@@ -208,8 +215,17 @@ def _dense_strides(size: Sequence[int]) -> Tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules) -> str:
-    """The text of a case file; empty where the call cannot be repeated on its own or is too large to be written."""
+def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules, call: str = "") -> str:
+    """The text of a case file; empty where the call cannot be repeated on its own or is too large to be written.
+
+    Args:
+        func: what is called.
+        plan: of the operator.
+        origin: the arguments.
+        problem: what is wrong with it.
+        rules: limits.
+        call: Python source of ``func``; of an operator of the dispatcher it follows from the plan.
+    """
     shrinker = Shrinker(func, plan, problem.severity, rules)
     arguments = shrinker.shrink((origin.args, origin.kwargs))
     if arguments is None:
@@ -217,12 +233,12 @@ def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules)
     if any(laid.values.numel() > rules.reproducer for laid in _all(list(arguments))):
         return ""
     try:
-        return case_text(plan, arguments, problem)
+        return case_text(plan, arguments, problem, call)
     except ValueError:
         return ""
 
 
-def case_text(plan: Plan, arguments: Arguments, problem: Problem) -> str:
+def case_text(plan: Plan, arguments: Arguments, problem: Problem, call: str = "") -> str:
     """A standalone case file for one call.
 
     Raises:
@@ -237,7 +253,8 @@ def case_text(plan: Plan, arguments: Arguments, problem: Problem) -> str:
     return TEMPLATE.format(
         sentence="Calls %s on tensors that are not dense, and on dense copies. The results must agree; %s."
         % (plan.op, problem.message if problem.severity != "wrong_value" else "%s differs" % problem.place),
-        call="torch.ops.%s.%s.%s" % (namespace, name, plan.overload or "default"),
+        call=call or "torch.ops.%s.%s.%s" % (namespace, name, plan.overload or "default"),
+        gradients=GRADIENTS if call.startswith("gradients(") else "",
         given=given,
         written=repr(written),
         keys=repr(keys),
@@ -269,11 +286,38 @@ def literal(value: Any) -> str:
 
 
 def _laid_literal(laid: Laid) -> str:
-    values = "count" if laid.values.numel() and torch.equal(_counted(laid.values), laid.values) else repr(laid.values.flatten().tolist())
+    values = (
+        "count"
+        if laid.values.numel() and torch.equal(_counted(laid.values), laid.values)
+        else repr(laid.values.flatten().tolist())
+    )
     values = values.replace("nan", "float('nan')").replace("inf", "float('inf')") if values != "count" else repr(values)
     flags = "".join(", %s=True" % name for name in ("conjugated", "negated") if getattr(laid, name))
     return "laid(%s, %s, %s, %d, %s%s)" % (values, laid.values.dtype, laid.size, laid.offset, laid.stride, flags)
 
+
+GRADIENTS = """
+    def gradients(function):
+        def run(*args, embers_weights, **kwargs):
+            leaves = []
+
+            def leaf(value):
+                if isinstance(value, (list, tuple)):
+                    return type(value)([leaf(part) for part in value])
+                if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex()):
+                    leaves.append(value.detach().requires_grad_())
+                    return leaves[-1]
+                return value
+
+            result = function(*[leaf(value) for value in args], **{key: leaf(value) for key, value in kwargs.items()})
+            results = list(result) if isinstance(result, (list, tuple)) else [result]
+            results = [r for r in results if r.is_floating_point() or r.is_complex()]
+            pairs = [(r, w) for r, w in zip(results, embers_weights) if r.requires_grad]
+            grads = torch.autograd.grad([r for r, _ in pairs], leaves, [w for _, w in pairs], allow_unused=True)
+            return [grad for grad in grads if grad is not None]
+
+        return run
+"""
 
 TEMPLATE = '''# /// script
 # dependencies = ["torch"]
@@ -299,7 +343,7 @@ WRITTEN, KEYS = {written}, {keys}
 def main():
     """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
     import torch
-
+{gradients}
     def make(mode):
         rooms = []
 
@@ -316,12 +360,15 @@ def main():
                 rooms.append(None)
                 return data
             reach = sum((length - 1) * step for length, step in zip(size, stride))
-            room = torch.full((offset + reach + 17,), 77).to(data.dtype)
+            real = data.is_floating_point() or data.is_complex()
+            room = torch.full((offset + reach + 17,), 77 if real else 1).to(data.dtype)
             view = room.as_strided(size, stride, offset)
-            view.copy_(data.conj() if conjugated else -data if negated else data)
-            covered = torch.zeros(len(room), dtype=torch.bool)
-            covered.as_strided(size, stride, offset).fill_(True)
-            rooms.append((room, covered, room.clone()))
+            places = torch.arange(len(room)).as_strided(size, stride, offset).flatten()
+            data = data.conj().resolve_conj() if conjugated else -data if negated else data
+            room[places] = data.flatten()
+            around = torch.ones(len(room), dtype=torch.bool)
+            around[places] = False
+            rooms.append((room, around, room.clone()))
             return view.conj() if conjugated else torch._neg_view(view) if negated else view
 
         def call(*args, **kwargs):
@@ -331,7 +378,7 @@ def main():
             flat = []
             for value in results:
                 flat += list(value) if isinstance(value, (list, tuple)) else [value]
-            around = [room for room in rooms if room is not None and (room[0] != room[2])[~room[1]].any()]
+            around = [room for room in rooms if room is not None and (room[0] != room[2])[room[1]].any()]
             return [value.clone() for value in flat if isinstance(value, torch.Tensor)], len(around)
 
         return call({given})

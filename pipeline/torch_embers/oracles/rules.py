@@ -46,7 +46,9 @@ class Rules:
         self.findings = int(limits["findings"])
         self._skips: Dict[str, Skip] = {}
         for entry in data["skip"]:
-            skip = Skip(entry["kind"], entry["reason"], tuple(entry.get("checks", ())), tuple(entry.get("unless_zero", ())))
+            skip = Skip(
+                entry["kind"], entry["reason"], tuple(entry.get("checks", ())), tuple(entry.get("unless_zero", ()))
+            )
             self._skips.update((name, skip) for name in entry["ops"])
         self._ties = {name: str(entry["along"]) for entry in data["ties"] for name in entry["ops"]}
         self._alias = frozenset(name for entry in data["alias"] for name in entry["ops"])

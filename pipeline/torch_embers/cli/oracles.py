@@ -1,0 +1,46 @@
+"""Commands around oracles: sanitize."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from torch_embers.cli.options import JsonOption
+from torch_embers.json_output import print_json
+
+PASS_ON: dict[str, Any] = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+"""Options behind the script are the script's own."""
+
+
+def sanitize(
+    script: Annotated[Path, typer.Argument(help="A Python script that uses torch.")],
+    arguments: Annotated[list[str] | None, typer.Argument(help="Arguments of the script.")] = None,
+    oracle: Annotated[str, typer.Option(help="Oracles, separated by commas: layout, precision.")] = "layout",
+    every: Annotated[int, typer.Option(min=1, help="Look at one call in so many, for long trainings.")] = 1,
+    op: Annotated[list[str] | None, typer.Option(help="Look at this operator alone; repeat for more.")] = None,
+    python: Annotated[Path | None, typer.Option(help="Interpreter with torch.", show_default="that of embers")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="Also write the findings as SARIF.")] = None,
+    cases: Annotated[Path | None, typer.Option(help="Folder for a case file per finding.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Run your own script under oracles, with your rights, and report silent errors with their lines.
+
+    Exit code 10 with findings, else that of the script.
+    """
+    from torch_embers import console
+    from torch_embers.oracles.finding import describe
+    from torch_embers.run import sanitize as command
+
+    done = command.sanitize(
+        script, arguments or (), python=python, oracles=oracle.split(","), every=every, ops=op or ()
+    )
+    written = command.save(done, sarif, cases)
+    if json:
+        print_json([finding.row() for finding in done.findings])
+    else:
+        for finding in done.findings:
+            typer.echo(console.plain(describe(finding)))
+        typer.echo(f"{len(done.findings)} findings, the script ended with {done.status}")
+        for path in written:
+            typer.echo(f"case: {path}")
+    raise typer.Exit(done.exit_code)

@@ -1,0 +1,140 @@
+"""Run a user's own script under oracles, with his interpreter and his rights, and collect what they find."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import resources
+from torch_embers.errors import InputError
+from torch_embers.oracles import finding
+from torch_embers.sandbox import bundle
+from torch_embers.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_embers.oracles.finding import Finding
+
+FOUND = 10
+"""Exit code of the command when an oracle has found something."""
+RULES = "oracles.toml"
+LEVELS = {"broken_promise": "warning", "refusal": "note"}
+"""SARIF's level by severity; the others are errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sanitized:
+    """What came of a script.
+
+    Attributes:
+        status: exit status of the script itself; negative for a signal.
+        findings: what the oracles found, in order.
+    """
+
+    status: int
+    findings: Sequence[Finding]
+
+    @property
+    def exit_code(self) -> int:
+        """Of the command: 10 with findings, else the script's own."""
+        return FOUND if self.findings else self.status if self.status >= 0 else 128 - self.status
+
+
+def sanitize(
+    script: Path,
+    arguments: Sequence[str] = (),
+    *,
+    python: Path | None = None,
+    oracles: Sequence[str] = ("layout",),
+    every: int = 1,
+    ops: Sequence[str] = (),
+) -> Sanitized:
+    """Run a script under oracles; its output goes where it always goes.
+
+    Args:
+        script: a Python file.
+        arguments: for it.
+        python: an interpreter with torch; this one where none is given.
+        oracles: names of oracles.
+        every: look at one call in so many.
+        ops: look at these operators alone.
+
+    Raises:
+        InputError: no such file, or no such oracle.
+    """
+    if not script.is_file():
+        raise InputError(f"no script {script}: give the path of a Python file")
+    known = ("layout", "precision")
+    if unknown := [name for name in oracles if name not in known]:
+        raise InputError(f"no oracle {unknown[0]!r}: use {' or '.join(known)}")
+    with tempfile.TemporaryDirectory(prefix="embers-sanitize-") as folder:
+        report = Path(folder) / "findings"
+        options = {
+            "script": str(script),
+            "arguments": list(arguments),
+            "report": str(report),
+            "rules": resources.load_toml(RULES),
+            "oracles": list(oracles),
+            "every": every,
+            "ops": list(ops),
+        }
+        launcher = Path(folder) / "sanitize.py"
+        launcher.write_text(bundle.script("attach", "main", options), encoding="utf-8")
+        ended = subprocess.run([str(python or sys.executable), str(launcher)], check=False)
+        text = report.read_text(encoding="utf-8") if report.is_file() else ""
+    return Sanitized(ended.returncode, finding.read(text))
+
+
+def sarif(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Findings in SARIF 2.1.0, which code hosts and editors show at their lines."""
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "embers sanitize",
+                        "version": __version__,
+                        "rules": [
+                            {"id": rule} for rule in sorted({f"{one.oracle}/{one.severity}" for one in findings})
+                        ],
+                    }
+                },
+                "results": [_result(one) for one in findings],
+            }
+        ],
+    }
+
+
+def _result(found: Finding) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": f"{found.oracle}/{found.severity}",
+        "level": LEVELS.get(found.severity, "error"),
+        "message": {"text": found.message},
+    }
+    name, _, line = found.line.rpartition(":")
+    if name:
+        place = {"artifactLocation": {"uri": Path(name).as_posix()}, "region": {"startLine": int(line)}}
+        result["locations"] = [{"physicalLocation": place}]
+    return result
+
+
+def save(done: Sanitized, sarif_file: Path | None, cases: Path | None) -> list[Path]:
+    """Write findings as SARIF and their case files; the paths of the cases."""
+    if sarif_file is not None:
+        sarif_file.write_text(json.dumps(sarif(done.findings), indent=2), encoding="utf-8")
+    written = []
+    for number, found in enumerate(done.findings, 1):
+        if cases is not None and found.reproducer:
+            cases.mkdir(parents=True, exist_ok=True)
+            path = cases / f"{found.op.replace('.', '_')}_{number}.py"
+            path.write_text(found.reproducer, encoding="utf-8")
+            written.append(path)
+    return written

@@ -1,0 +1,163 @@
+"""The layout oracle: it finds every injected fault, is quiet about correct kernels, and names the user's line."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from injected_kernels import KERNELS, examined  # noqa: E402 - needs torch
+from torch_embers import resources  # noqa: E402
+from torch_embers.oracles import compare  # noqa: E402
+from torch_embers.oracles.layout import LayoutOracle  # noqa: E402
+
+RULES = resources.load_toml("oracles.toml")
+DOCS = Path(__file__).parent.parent / "docs" / "oracles.md"
+
+
+@pytest.fixture(scope="module")
+def table():
+    return {row["name"]: row for row in examined(RULES)}
+
+
+@pytest.mark.parametrize("name", [one.name for one in KERNELS if one.wrong])
+def test_an_injected_fault_is_found(table, name):
+    row = table[name]
+    assert row["found"] == [row["wrong"]], row["about"]
+
+
+@pytest.mark.parametrize("name", [one.name for one in KERNELS if not one.wrong])
+def test_a_correct_kernel_is_not_reported(table, name):
+    assert table[name]["found"] == [], table[name]["about"]
+
+
+def test_at_least_twenty_faults_and_twenty_correct_kernels_are_tried():
+    wrong = sum(1 for one in KERNELS if one.wrong)
+    assert wrong >= 20
+    assert len(KERNELS) - wrong >= 20
+
+
+def test_the_page_lists_every_kernel():
+    listed = set(re.findall(r"^\| `(\w+)` \|", DOCS.read_text(encoding="utf-8"), re.MULTILINE))
+    assert {one.name for one in KERNELS} <= listed
+
+
+def adds_to_copy(x, y):
+    x.contiguous().add_(y)
+    return x
+
+
+@pytest.fixture(scope="module")
+def broken():
+    library = torch.library.Library("embers_layout_test", "DEF")
+    library.define("add_(Tensor(a!) x, Tensor y) -> Tensor(a!)")
+    library.impl("add_", adds_to_copy, "CPU")
+    return library, torch.ops.embers_layout_test.add_
+
+
+def test_a_finding_names_the_line_and_brings_a_case_that_is_python(broken):
+    with LayoutOracle(RULES) as oracle:
+        broken[1](torch.zeros(40, 30).t(), torch.ones(30, 40))
+    (finding,) = oracle.findings
+    assert finding.line.startswith(f"{__file__}:")
+    assert finding.source == "broken[1](torch.zeros(40, 30).t(), torch.ones(30, 40))"
+    assert finding.layouts == (
+        "x: transposed float32[30, 40], strides [1, 30], offset 0",
+        "y: dense float32[30, 40]",
+    )
+    assert "laid(" in finding.reproducer
+    ast.parse(finding.reproducer, feature_version=(3, 8))
+    sizes = [int(size) for size in re.findall(r"\((\d+), \d+\)", finding.reproducer)]
+    assert max(sizes) <= 4, "it is not shrunk"
+
+
+def test_the_same_line_is_reported_once(broken):
+    with LayoutOracle(RULES, reproduce=False) as oracle:
+        for _ in range(3):
+            broken[1](torch.zeros(4, 3).t(), torch.ones(3, 4))
+    assert len(oracle.findings) == 1
+    assert oracle.counts["wrong"] == 3
+
+
+def test_sampling_and_a_filter_look_at_fewer_calls(broken):
+    with LayoutOracle(RULES, every=10, reproduce=False) as sampled:
+        for _ in range(200):
+            broken[1](torch.zeros(4, 3).t(), torch.ones(3, 4))
+    assert 5 <= sampled.counts["repeated"] <= 60
+    with LayoutOracle(RULES, ops=["mul"]) as filtered:
+        broken[1](torch.zeros(4, 3).t(), torch.ones(3, 4))
+    assert filtered.findings == []
+
+
+def test_the_backward_is_watched(broken):
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return broken[1](grad.clone(memory_format=torch.preserve_format), torch.ones(grad.shape))
+
+    x = torch.ones(4, 3, requires_grad=True)
+    with LayoutOracle(RULES, reproduce=False) as oracle:
+        Twice.apply(x).t().contiguous().t().mul(torch.ones(3, 4).t()).sum().backward()
+    assert oracle.counts["seen"]
+
+
+def test_a_training_step_is_left_as_it_is():
+    def train(*context):
+        torch.manual_seed(0)
+        model = torch.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+        optimizer = torch.optim.Adam(model.parameters(), foreach=True)
+        for one in context:
+            one.__enter__()
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(torch.randn(2, 5, 16)).pow(2).mean().backward()
+            optimizer.step()
+        for one in context:
+            one.__exit__(None, None, None)
+        return [parameter.detach().clone() for parameter in model.parameters()]
+
+    oracle = LayoutOracle(RULES)
+    assert all(torch.equal(a, b) for a, b in zip(train(), train(oracle), strict=True))
+    assert oracle.findings == []
+    assert oracle.counts["repeated"] > 20
+
+
+def test_a_tolerance_that_lets_zeros_pass_is_refused():
+    got, twin = torch.tensor([1e-3]), torch.tensor([2e-3])
+    reference = compare.Reference(torch.tensor([1.5e-3], dtype=torch.float64), torch.tensor([1.0], dtype=torch.float64))
+    found = compare.compare(got, twin, lambda: reference)
+    assert (found.verdict, found.why) == (compare.REFUSED, "the tolerance would let a tensor of zeros pass")
+
+
+@pytest.mark.parametrize(
+    "entry", [e for key in ("skip", "ties", "alias") for e in RULES[key]], ids=lambda e: e["ops"][0]
+)
+def test_every_rule_has_a_reason(entry):
+    assert len(entry["reason"]) > 20
+
+
+@pytest.mark.slow
+def test_the_case_of_a_finding_runs_on_its_own(tmp_path):
+    """A correct operator: exit 0; with its injected fault: exit 1."""
+    from torch_embers.oracles import repeat, reproducer
+
+    func = torch.ops.aten.addcmul_.default
+    from torch_embers.oracles.rules import Rules
+
+    plan = repeat.plan_of(func, Rules(RULES))
+    origin = reproducer.Origin([torch.zeros(4, 3).t(), torch.ones(3, 4), torch.ones(3, 4)], {"value": 0.5}, plan)
+    path = tmp_path / "case.py"
+    problem = repeat.Problem("wrong_value", "self", "differs")
+    path.write_text(reproducer.case_text(plan, (origin.args, origin.kwargs), problem), encoding="utf-8")
+    right = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
+    assert (right.returncode, right.stdout) == (0, "the same as on dense copies\n")
+    wrong = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, env={"EMBERS_PLANT": "1"})
+    assert wrong.returncode == 1
