@@ -70,6 +70,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "show": runs.show_item,
     "comment": runs.comment,
     "sanitize": oracles.sanitize,
+    "hunt": oracles.hunt,
     "study": study.study,
 }
 """In the order of `embers --help`; groups come last."""

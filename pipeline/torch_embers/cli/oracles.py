@@ -1,11 +1,11 @@
-"""Commands around oracles: sanitize."""
+"""Commands around oracles: sanitize, hunt."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from torch_embers.cli.options import JsonOption
+from torch_embers.cli.options import BuildOption, JobsOption, JsonOption, UnsandboxedOption
 from torch_embers.json_output import print_json
 
 PASS_ON: dict[str, Any] = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -44,3 +44,36 @@ def sanitize(
         for path in written:
             typer.echo(f"case: {path}")
     raise typer.Exit(done.exit_code)
+
+
+def hunt(
+    action: Annotated[
+        list[str] | None, typer.Argument(help="Nothing to hunt; `report ID` to print the draft of a report.")
+    ] = None,
+    ops: Annotated[str, typer.Option(help="Operators, separated by commas.", show_default="all")] = "",
+    dtypes: Annotated[str, typer.Option(help="Dtypes of the samples, separated by commas.")] = "float32",
+    modes: Annotated[str, typer.Option(help="What is called, separated by commas.")] = "forward,backward,inplace,out",
+    build: BuildOption = None,
+    out: Annotated[Path, typer.Option(help="Folder of the journal; what stands there is not run again.")] = Path(
+        "hunt"
+    ),
+    jobs: JobsOption = 2,
+    unsandboxed: UnsandboxedOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Take every operator of a build through layouts of its arguments and destinations, and report what is wrong.
+
+    Exit code 10 with findings that nobody has judged yet.
+    """
+    from torch_embers.run import hunt_command as command
+
+    if action:
+        typer.echo(command.draft(action, out))
+        return
+    reached = command.run(build or (), ops, dtypes, modes, out, jobs, unsandboxed=unsandboxed)
+    if json:
+        print_json(reached.rows())
+    else:
+        for line in reached.lines():
+            typer.echo(line)
+    raise typer.Exit(reached.exit_code)

@@ -1,0 +1,133 @@
+"""What `embers hunt` does around the sweep: builds, progress, the summary, the draft of a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import settings
+from torch_embers.builds.registry import Registry
+from torch_embers.errors import InputError
+from torch_embers.escaping import visible
+from torch_embers.oracles.finding import SEVERITIES
+from torch_embers.progress_bar import ProgressBar
+from torch_embers.run import hunt
+from torch_embers.run.command import chosen_builds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from torch_embers.oracles.finding import Finding
+    from torch_embers.run.hunt import Hunted
+
+NEWS = 10
+"""Exit code with findings that nobody has judged."""
+
+
+@dataclass(slots=True)
+class Reached:
+    """What a hunt came to."""
+
+    done: list[Hunted] = field(default_factory=list)
+    known: Sequence[hunt.Known] = ()
+
+    def news(self) -> list[tuple[str, Finding]]:
+        """Findings that nobody has judged, the worst first, one per operator, mode and severity."""
+        found: dict[tuple[str, str], tuple[str, Finding]] = {}
+        for one in self.done:
+            for finding in one.findings:
+                if hunt.is_known(finding, self.known) is None:
+                    found.setdefault((one.build, hunt.ident(finding)), (one.build, finding))
+        return sorted(found.values(), key=lambda pair: (SEVERITIES.index(pair[1].severity), pair[1].op))
+
+    @property
+    def exit_code(self) -> int:
+        """Of the command."""
+        return NEWS if self.news() or any(one.crashes for one in self.done) else 0
+
+    def rows(self) -> list[dict[str, Any]]:
+        """As plain data."""
+        return [one.row() for one in self.done]
+
+    def lines(self) -> list[str]:
+        """The summary for a terminal."""
+        lines = []
+        for build, finding in self.news():
+            worst = finding.difference
+            size = f"; got {worst.got}, expected {worst.expected}" if worst is not None else ""
+            lines.append(f"{hunt.ident(finding)} {build} {finding.severity}: {visible(finding.message)}{size}")
+        for one in self.done:
+            lines += [f"{one.build} crash: {one.op}, {cell}: signal {signal}" for cell, signal in one.crashes]
+        counts = Counter[str]()
+        for one in self.done:
+            counts.update(one.counts)
+        calls = sum(counts[mode] for mode in ("forward", "backward", "inplace", "out"))
+        judged = sum(1 for one in self.done for f in one.findings if hunt.is_known(f, self.known))
+        lines.append(
+            f"{len(self.done)} operators, {calls} calls, {len(self.news())} new findings, {judged} judged before"
+        )
+        return lines
+
+
+def run(
+    builds: Sequence[str], ops: str, dtypes: str, modes: str, out: Path, jobs: int, *, unsandboxed: bool
+) -> Reached:
+    """Hunt on builds.
+
+    Raises:
+        InputError: an operator, dtype, mode or build is unknown.
+        SandboxError: no sandbox can be had.
+    """
+    wanted = modes.split(",")
+    known_modes = ("forward", "backward", "inplace", "out")
+    if unknown := [mode for mode in wanted if mode not in known_modes]:
+        raise InputError(f"no mode {unknown[0]!r}: use {', '.join(known_modes)}")
+    request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, unsandboxed)
+    reached = Reached(known=hunt.rules().known)
+    with ProgressBar("hunting") as progress:
+        for build in chosen_builds(Registry(settings.load().builds_dir), builds):
+            for one in hunt.hunt(build, request):
+                reached.done.append(one)
+                progress.advanced(1)
+    return reached
+
+
+def draft(action: Sequence[str], out: Path) -> str:
+    """The draft of a report for one finding, in the order of PyTorch's form. It is never posted.
+
+    Raises:
+        InputError: the words are not ``report ID``, or there is no such finding.
+    """
+    if len(action) != 2 or action[0] != "report":
+        raise InputError("use `embers hunt` or `embers hunt report ID`")
+    found = [(build, one) for build, one in hunt.findings_in(out) if hunt.ident(one) == action[1]]
+    if not found:
+        raise InputError(f"no finding {action[1]} in {out}: `embers hunt --out {out}` prints their names")
+    build, first = next(((b, f) for b, f in found if f.reproducer), found[0])
+    versions = ", ".join(sorted({b for b, _ in found}))
+    worst = first.difference
+    seen = f"At {list(worst.index)} it gives {worst.got}; {worst.expected} is expected.\n" if worst is not None else ""
+    layouts = "\n".join(f"- `{layout}`" for layout in first.layouts)
+    script = first.reproducer or "(none was made)"
+    return DRAFT.format(title=first.message, seen=seen, layouts=layouts, script=script, versions=versions, build=build)
+
+
+DRAFT = """<!-- Made by a tool (embers hunt). To be read, run and signed by a person before it is posted. -->
+### Describe the bug
+
+{title}
+
+{seen}
+{layouts}
+
+The expected values are those of the same call on dense copies, checked in double precision.
+
+```python
+{script}```
+
+### Versions
+
+It occurs on: {versions}. The script above was made on {build}.
+"""
