@@ -51,7 +51,9 @@ def test_a_script_with_a_broken_step_is_found_with_its_line(tmp_path, capfd):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("text", "code"), [("import torch; torch.ones(3, 2).t().exp()", 0), ("raise SystemExit(7)", 7)])
+@pytest.mark.parametrize(
+    ("text", "code"), [("import torch; torch.ones(3, 2).t().exp()", 0), ("raise SystemExit(7)", 7)]
+)
 def test_a_script_without_findings_ends_as_it_would_alone(tmp_path, text, code):
     script = tmp_path / "script.py"
     script.write_text(text, encoding="utf-8")
