@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import textwrap
@@ -19,13 +20,15 @@ from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.fix_tests import rules as fix_test_rules
-from torch_embers.repro.fix_tests.cases import FileOfTests, case_of, scripts_of_file
+from torch_embers.repro.fix_tests.cases import FileOfTests, case_of, scripts_of_commit
 from torch_embers.repro.fix_tests.cases import TestFound as FoundTest
 from torch_embers.repro.fix_tests.changed import changed_tests
 from torch_embers.repro.fix_tests.closure import RefusedError
-from torch_embers.repro.fix_tests.outline import read
+from torch_embers.repro.fix_tests.outline import first_line, last_line, read, tests_of
 from torch_embers.repro.fix_tests.script import TestScript as ScriptOfTest
 from torch_embers.repro.fix_tests.script import make_script
+from torch_embers.repro.fix_tests.segments import segments
+from torch_embers.repro.fix_tests.versions import outlines
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
 from torch_embers.run.fix_tests.link import link_fix_tests
@@ -133,6 +136,101 @@ def test_a_test_that_was_renamed_or_moved_is_no_new_one() -> None:
 
 def test_a_helper_that_changes_makes_no_test_a_changed_one() -> None:
     assert changed(FILE, FILE.replace("x + SIZE", "SIZE + x")) == []
+
+
+HELPERS = """
+import unittest
+from unittest import TestCase
+
+TEXT = '''
+class TestThing(TestCase):
+    def test_in_a_string(self):
+        pass
+'''
+
+
+class TestThing(TestCase):
+    size = 3
+
+    @unittest.skipIf(False, '(')
+    @unittest.skipIf(
+        False,
+    "a bracket over lines"
+    )
+    def test_decorated(self):
+        self.assertEqual(1, 1)  # (
+
+    # of the next one
+    def test_with_code_in_a_string(self):
+        code = f'''
+def test_inner(x):
+    return {self.size} "
+'''
+        self.assertTrue(code)
+
+    def test_used_as_helper(self):
+        return 1
+
+    async def test_waits(self):
+        pass
+
+    def test_joined(self):
+        self.assertEqual(1, \\
+1)
+        self.assertEqual(
+(1), (1))
+
+    def test_twice(self):
+        pass
+
+    def test_twice(self):
+        self.fail()
+
+    def test_new(self):
+        self.assertEqual(self.test_used_as_helper(), 1)
+
+if True:
+    class TestOther(TestThing):
+        def test_decorated(self): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("test_used_as_helper(), 1", "test_used_as_helper(), 2"),
+        ("self.fail()", "self.skipTest()"),
+        ("assertTrue(code)", "assertIn(code)"),
+        ("    @unittest.skipIf(False, '(')\n", ""),
+        ("size = 3", "size = 4"),
+        ("class TestThing(TestCase):\n    size", "class TestThings(TestCase):\n    size"),
+        ("(1), (1))", "(1), (2))"),
+    ],
+)
+def test_a_parse_without_the_tests_that_both_versions_have_alike_gives_what_a_whole_one_gives(
+    old: str, new: str
+) -> None:
+    before, after = HELPERS, HELPERS.replace(old, new)
+    assert before != after
+    short_before, short = outlines(before.encode(), after.encode())
+    whole = read(after)
+    found = changed_tests(read(before), whole)
+    assert changed_tests(short_before, short) == found
+    parsed, parsed_whole = (sum(1 for part in file.body for _ in ast.walk(part)) for file in (short, whole))
+    assert parsed < parsed_whole or "TestThings" in new
+    rules = fix_test_rules.load()
+    for owner, name, _ in found:
+        assert make_script(short, owner, name, rules) == make_script(whole, owner, name, rules)
+
+
+def test_the_lines_of_a_test_are_found_without_a_parser() -> None:
+    found = {(part.owner, part.name): (part.first, part.last) for part in segments(HELPERS)}
+    expected = {
+        key: (first_line(node), last_line(node))
+        for key, node in tests_of(read(HELPERS)).items()
+        if key[0] == "TestThing"
+    }
+    assert found == expected
 
 
 # ---- what a script needs -------------------------------------------------------------------------------------------
@@ -312,7 +410,7 @@ def test_thousands_of_variants_are_run_up_to_the_limit() -> None:
 
 
 def only(after: bytes | None, before: bytes | None = None) -> tuple[str | None, str]:
-    [found] = scripts_of_file(FileOfTests("test/test_x.py", after, before), fix_test_rules.load())
+    [found] = scripts_of_commit([FileOfTests("test/test_x.py", after, before)], fix_test_rules.load())
     return found.reason, found.detail
 
 
@@ -337,13 +435,13 @@ def test_a_file_that_cannot_be_read_gives_one_row_with_a_reason() -> None:
     ids=["bom", "latin-1", "crlf", "cr"],
 )
 def test_a_file_is_read_in_its_own_encoding_and_line_ends(content: bytes) -> None:
-    found = scripts_of_file(FileOfTests("test/test_x.py", content, None), fix_test_rules.load())
+    found = scripts_of_commit([FileOfTests("test/test_x.py", content, None)], fix_test_rules.load())
     [made] = [test.script for test in found if test.test == "test_new"]
     assert made is not None
     assert made.verbatim == "def test_new(self):\n    self._compare(self._own(), 3)"
-    assert [test.reason for test in scripts_of_file(FileOfTests("x.py", content, content), fix_test_rules.load())] == [
-        "no_test_changed"
-    ]
+    assert [
+        test.reason for test in scripts_of_commit([FileOfTests("x.py", content, content)], fix_test_rules.load())
+    ] == ["no_test_changed"]
 
 
 def case(verbatim: str, issues: list[int], test: str = "test_new", owner: str = "TestThing") -> Case:
@@ -375,7 +473,7 @@ def test_long_names_of_tests_give_different_cases() -> None:
 
 
 def test_a_parent_that_does_not_parse_counts_as_none() -> None:
-    found = scripts_of_file(FileOfTests("test/test_x.py", FILE.encode(), b"print 'two'"), fix_test_rules.load())
+    found = scripts_of_commit([FileOfTests("test/test_x.py", FILE.encode(), b"print 'two'")], fix_test_rules.load())
     assert [test.change for test in found] == ["added"] * 3
 
 
@@ -481,6 +579,39 @@ def test_commits_without_a_test_that_can_be_used_keep_a_reason(clone: Repository
     linked(clone, store)
     found = rows(store.path, "SELECT issues[1], reason FROM fix_tests ORDER BY committed_at DESC, path, test")
     assert found == [("4", "reverted"), ("30", "many_issues"), ("2", "no_test_changed"), ("1", "no_test_file")]
+
+
+def test_a_commit_that_changes_a_dozen_tests_and_more_makes_no_script(clone: Repository, tmp_path: Path) -> None:
+    many = "".join(f"    def test_{n}(self):\n        self.assertEqual({n}, {n})\n\n" for n in range(13))
+    fixing(
+        clone,
+        test__test_x_py=FILE.replace("test_new", "test_before").replace("    def test_old", f"{many}    def test_old"),
+    )
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    assert rows(store.path, "SELECT status, reason, count(*) FROM fix_tests GROUP BY ALL") == [
+        ("not_possible", "many_tests", 13)
+    ]
+
+
+def test_what_became_of_a_test_later_is_noted_and_it_stays(clone: Repository, tmp_path: Path) -> None:
+    fixing(clone, test__test_x_py=ADDED)
+    store = Store(tmp_path / "e.duckdb")
+    found = []
+    for text in (ADDED, ADDED.replace("(1, 1)", "(2, 2)"), FILE, "print 'two'"):
+        clone.commit("Go on", test__test_x_py=text)
+        linked(clone, store)
+        found += rows(store.path, "SELECT status, later FROM fix_tests")
+    assert found == [("script", later) for later in ("same", "changed", "gone", "gone")]
+
+
+def test_mining_a_clone_makes_scripts_of_its_fix_tests_when_asked(clone: Repository, tmp_path: Path) -> None:
+    fixing(clone, test__test_x_py=ADDED)
+    database = tmp_path / "e.duckdb"
+    done = run_embers("mine", "--source", "git", clone.path, "--fix-tests", "--database", database)
+    assert "1 commits fix issues; 1 read now; 1 tests make a script" in done.stdout
+    assert rows(database, "SELECT test, status FROM fix_tests") == [("test_more", "script")]
+    assert_clean_error(run_embers("mine", "--fix-tests", "--database", database), 3, "--source git CLONE")
 
 
 def test_a_test_of_a_renamed_file_is_compared_with_the_old_file(clone: Repository, tmp_path: Path) -> None:

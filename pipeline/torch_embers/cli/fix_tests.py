@@ -1,11 +1,15 @@
 """The command that runs tests of merged fixes and says what they are good for."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from torch_embers.cli.options import DatabaseOption, JobsOption, JsonOption, RepoOption, store_at
 from torch_embers.json_output import print_json
+
+if TYPE_CHECKING:
+    from torch_embers.settings import Settings
 
 
 def fix_tests(
@@ -42,3 +46,21 @@ def fix_tests(
         print_json(asdict(found))
     else:
         show.print_yield(found)
+
+
+def link_fix_tests(
+    settings: "Settings", clone: Path, revision: str = "HEAD", since: str | None = None, jobs: int = 2
+) -> None:
+    """Read the tests of merged fixes from a clone, and print what became of its commits.
+
+    Raises:
+        InputError, StoreError: as of their makers.
+    """
+    from torch_embers.mine.scope import moment
+    from torch_embers.progress_bar import ProgressBar
+    from torch_embers.run.fix_tests import link, show
+
+    store, day = store_at(settings.database), moment(since, "--since")
+    with ProgressBar("reading commits") as progress:
+        done = link.link_fix_tests(store, settings.repo, clone, progress, revision=revision, since=day, jobs=jobs)
+    show.print_linked(done)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from torch_embers.cli.fix_tests import link_fix_tests
 from torch_embers.cli.options import (
     BuildOption,
     DatabaseOption,
@@ -53,22 +54,7 @@ def link_repros(
     from torch_embers.run import show
 
     if fix_tests is not None:
-        from torch_embers.mine.scope import moment
-        from torch_embers.run.fix_tests import show as fix_test_show
-        from torch_embers.run.fix_tests.link import link_fix_tests
-
-        wanted = settings.load(database=database, repo=repo)
-        with ProgressBar("reading commits") as progress:
-            read = link_fix_tests(
-                store_at(wanted.database),
-                wanted.repo,
-                fix_tests,
-                progress,
-                revision=revision,
-                since=moment(since, "--since"),
-                jobs=jobs,
-            )
-        fix_test_show.print_linked(read)
+        link_fix_tests(settings.load(database=database, repo=repo), fix_tests, revision, since, jobs)
         return
     with ProgressBar("linking") as progress:
         done = link.link_repros(store_at(database), repo, progress)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from torch_embers.cli.fix_tests import link_fix_tests
 from torch_embers.cli.options import DatabaseOption, JsonOption, NumberArgument, RepoOption, store_at
 from torch_embers.errors import InputError
 from torch_embers.json_output import print_json
@@ -33,6 +34,9 @@ def mine(
     api_url: Annotated[str | None, typer.Option(help="Address of the GitHub API.")] = None,
     max_wait: Annotated[float | None, typer.Option(help="Longest wait in seconds.", show_default="120")] = None,
     replay: Annotated[bool, typer.Option("--replay", help="Rebuild all tables from the stored pages.")] = False,
+    fix_tests: Annotated[
+        bool, typer.Option("--fix-tests", help="With --source git: then make scripts of the tests of merged fixes.")
+    ] = False,
     database: DatabaseOption = None,
 ) -> None:
     """Mine issues, pull requests and their links into the database.
@@ -46,6 +50,8 @@ def mine(
     from torch_embers.run import shipped_mark
     from torch_embers.store.store import Store
 
+    if fix_tests and (source != "git" or len(paths or ()) != 1):
+        raise InputError("--fix-tests reads a clone: give it as `embers mine --source git CLONE --fix-tests`")
     wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
     request = plan.Request(
         source=source,
@@ -67,6 +73,8 @@ def mine(
 
             if written := shipped.refresh(Store(wanted.database)):
                 console.stdout().print(f"{written:,} shipped verdicts, see `embers matrix`")
+    if fix_tests and paths:
+        link_fix_tests(wanted, Path(paths[0]), since=since)
     console.print_next("`embers classify` labels the items, `embers list` shows them")
 
 

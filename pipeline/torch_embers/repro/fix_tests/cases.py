@@ -8,14 +8,15 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from torch_embers.repro.case import Case, metadata_lines, parse
-from torch_embers.repro.fix_tests.changed import changed_tests, read_or_none
+from torch_embers.repro.fix_tests.changed import ChangedTest, changed_tests
 from torch_embers.repro.fix_tests.closure import RefusedError
-from torch_embers.repro.fix_tests.outline import read, source_text
 from torch_embers.repro.fix_tests.script import TestScript, make_script
+from torch_embers.repro.fix_tests.versions import outlines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torch_embers.repro.fix_tests.outline import Outline
     from torch_embers.repro.fix_tests.rules import Rules
 
 ANY_FAILURE = ("assertion", "exception", "signal")
@@ -55,26 +56,56 @@ class TestFound:
     detail: str = ""
 
 
-def scripts_of_file(file: FileOfTests, rules: Rules) -> list[TestFound]:
-    """The tests that a commit adds or changes in one file, each with its script or a reason."""
+@dataclass(frozen=True, slots=True)
+class _ReadFile:
+    """A file with the tests that the commit adds or changes; without an outline, the reason why it gives none."""
+
+    path: str
+    outline: Outline | None
+    changed: Sequence[ChangedTest]
+    reason: str = "no_test_changed"
+    detail: str = ""
+
+
+def scripts_of_commit(files: Sequence[FileOfTests], rules: Rules) -> list[TestFound]:
+    """The tests that a commit adds or changes, each with its script or a reason.
+
+    A file without a changed test counts only where no other file has one.
+    """
+    read = [_read(file, rules) for file in files]
+    count = sum(len(file.changed) for file in read)
+    found: list[TestFound] = []
+    for file in read:
+        if not file.changed and (file.reason != "no_test_changed" or not count):
+            found.append(TestFound(file.path, reason=file.reason, detail=file.detail))
+        for test in file.changed:
+            if count > rules.limits.tests_of_a_commit:
+                found.append(TestFound(file.path, *test, None, "many_tests"))
+            else:
+                found.append(_found(file, test, rules))
+    return found
+
+
+def _read(file: FileOfTests, rules: Rules) -> _ReadFile:
     if file.after is None:
-        return [TestFound(file.path, reason="not_readable")]
+        return _ReadFile(file.path, None, (), "not_readable")
     if len(file.after) > rules.limits.file_chars:
-        return [TestFound(file.path, reason="too_large", detail=f"{len(file.after):,} bytes")]
+        return _ReadFile(file.path, None, (), "too_large", f"{len(file.after):,} bytes")
     try:
-        after = read(source_text(file.after))
+        before, after = outlines(file.before, file.after)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return [TestFound(file.path, reason="not_parsed", detail=_one_line(error))]
-    before = read_or_none(file.before)
-    found = []
-    for owner, test, change in changed_tests(before, after):
-        try:
-            script = make_script(after, owner, test, rules)
-        except RefusedError as refused:
-            found.append(TestFound(file.path, owner, test, change, None, refused.reason, refused.detail))
-        else:
-            found.append(TestFound(file.path, owner, test, change, script))
-    return found or [TestFound(file.path, reason="no_test_changed")]
+        return _ReadFile(file.path, None, (), "not_parsed", _one_line(error))
+    return _ReadFile(file.path, after, changed_tests(before, after))
+
+
+def _found(file: _ReadFile, test: ChangedTest, rules: Rules) -> TestFound:
+    if file.outline is None:
+        raise AssertionError("a changed test of a file that was not read")
+    try:
+        script = make_script(file.outline, test.owner, test.name, rules)
+    except RefusedError as refused:
+        return TestFound(file.path, *test, None, refused.reason, refused.detail)
+    return TestFound(file.path, *test, script)
 
 
 def case_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from torch_embers.repro.fix_tests.outline import first_line, last_line, read, source_text, tests_of
+from torch_embers.repro.fix_tests.outline import first_line, last_line, tests_of
 
 if TYPE_CHECKING:
     from torch_embers.repro.fix_tests.outline import Function, Outline
@@ -48,16 +48,6 @@ def changed_tests(before: Outline | None, after: Outline) -> list[ChangedTest]:
         elif shape not in gone:
             found.append(ChangedTest(*key, "added"))
     return found
-
-
-def read_or_none(content: bytes | None) -> Outline | None:
-    """The outline of a file; None where there is none or it does not parse."""
-    if content is None:
-        return None
-    try:
-        return read(source_text(content))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _text(outline: Outline, node: Function) -> str:

@@ -52,13 +52,17 @@ def source_text(content: bytes) -> str:
     return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read(text: str) -> Outline:
+def read(text: str, parsed: str | None = None) -> Outline:
     """Parse a file.
+
+    Args:
+        text: the file.
+        parsed: the text that is parsed instead, with the same lines; scripts are cut out of ``text`` all the same.
 
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: the parser cannot read it.
     """
-    tree = ast.parse(text)
+    tree = ast.parse(text if parsed is None else parsed)
     found = Outline(text.split("\n"), tree.body)
     for place, statement in enumerate(tree.body):
         for name in bound(statement):

@@ -43,7 +43,9 @@ def segments(text: str) -> list[Segment]:
     found: list[Segment] = []
     place, line, counted = 0, 1, 0
     for start in _CLASS.finditer(bare):
-        while ends[place] <= start.start():
+        while ends[place] <= start.start() or (
+            ends[place] < len(bare) and not _is_whole(bare[start.start() : ends[place]])
+        ):
             place += 1
         line += bare.count("\n", counted, start.start())
         counted = start.start()
@@ -70,16 +72,17 @@ def _members(body: str, owner: str, line: int) -> Iterator[Segment]:
     starts = [
         place for place, text in enumerate(lines) if place and _is_code(text) and _indent(text) == indent and indent
     ]
-    first = None
+    begin = head = None
     for place, following in zip(starts, [*starts[1:], len(lines)], strict=True):
-        if lines[place].lstrip().startswith("@"):
-            first = place if first is None else first
-            continue
-        begin, first = (place if first is None else first), None
-        named = _TEST.match(lines[place])
-        end = next(last for last in range(following, place, -1) if lines[last - 1].strip())
-        if named and _is_whole(lines[begin:end]):
+        begin = place if begin is None else begin
+        if head is None and not lines[place].lstrip().startswith("@") and _is_whole("\n".join(lines[begin:place])):
+            head = place
+        if head is None or not _is_whole("\n".join(lines[begin:following])):
+            continue  # decorators come first, and a statement goes on where a bracket is open
+        if named := _TEST.match(lines[head]):
+            end = next(last for last in range(following, head, -1) if lines[last - 1].strip())
             yield Segment(owner, named[1], line + begin, line + end - 1)
+        begin = head = None
 
 
 def _is_code(text: str) -> bool:
@@ -92,10 +95,9 @@ def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def _is_whole(lines: list[str]) -> bool:
-    """Whether every bracket that these lines open is closed by them."""
-    joined = "\n".join(lines)
-    return all(joined.count(opening) == joined.count(closing) for opening, closing in _BRACKETS)
+def _is_whole(bare: str) -> bool:
+    """Whether every bracket that this code opens is closed by it."""
+    return all(bare.count(opening) == bare.count(closing) for opening, closing in _BRACKETS)
 
 
 def text_of(text: str, owner: str, name: str) -> str | None:

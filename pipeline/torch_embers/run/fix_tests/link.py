@@ -6,8 +6,9 @@ clone is executed; scripts are kept in the user's database only.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,8 @@ from torch_embers.normalize import now_utc
 from torch_embers.repro import bank
 from torch_embers.repro.case import Case, CaseError
 from torch_embers.repro.fix_tests import rules as fix_test_rules
-from torch_embers.repro.fix_tests.cases import FileOfTests, TestFound, case_of, scripts_of_file
+from torch_embers.repro.fix_tests.cases import FileOfTests, TestFound, case_of, scripts_of_commit
+from torch_embers.run.fix_tests.later import note_later
 from torch_embers.run.fix_tests.trial import class_tests
 from torch_embers.store import rows
 
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
     from torch_embers.store.writer import Writer
 
 BATCH = 40
-"""Commits whose files are held at a time: a test file has up to a megabyte, and each comes with its parent."""
+"""Commits of a transaction: a test file has up to a megabyte, and each comes with its parent."""
+AHEAD = 1
+"""Batches that are worked on while another one is written."""
 SCRIPT, NOT_POSSIBLE = "script", "not_possible"
 _OF_COMMITS = "SELECT name FROM fix_tests WHERE repo = $repo AND list_contains($shas::VARCHAR[], commit_sha)"
 _FORGET = (
@@ -98,14 +102,12 @@ def link_fix_tests(
         known = _known(store, repo, rules)
         todo = [c for c in commits if c.committed_at >= (since or "") and _must_read(c, known.get(c.sha), releases)]
         progress.expects(len(todo))
-        with ProcessPoolExecutor(jobs) as pool:
-            for start in range(0, len(todo), BATCH):
-                batch = todo[start : start + BATCH]
-                found = _tests(clone, batch, rules, pool)
-                _write(writer, repo, [(commit, found[commit.sha]) for commit in batch], releases, rules)
-                progress.advanced(len(batch))
+        for found in _tests(clone, todo, rules, jobs):
+            _write(writer, repo, found, releases, rules)
+            progress.advanced(len(found))
         if todo:
             class_tests(store, writer, repo)
+        note_later(store, writer, clone, repo, tip)
     return _counted(store, repo, len(commits), len(todo))
 
 
@@ -148,25 +150,47 @@ def _must_read(commit: FixCommit, known: _Known | None, releases: FirstReleases)
 
 
 def _tests(
-    clone: Clone, batch: Iterable[FixCommit], rules: Rules, pool: ProcessPoolExecutor
-) -> dict[str, list[TestFound]]:
-    """What became of the tests of some commits, by hash."""
-    found: dict[str, list[TestFound]] = {}
-    files: list[tuple[str, FileOfTests]] = []
-    for commit in batch:
-        if (refused := _refused(commit, rules)) is not None:
-            found[commit.sha] = [refused]
-            continue
-        wanted = {blob for file in commit.files or () for blob in (file.blob, file.old_blob) if blob}
-        texts = dict(contents(clone, wanted))
-        files += [
-            (commit.sha, FileOfTests(file.path, texts[file.blob], texts.get(file.old_blob or "")))
-            for file in commit.files or ()
-        ]
-    results = pool.map(partial(scripts_of_file, rules=rules), [file for _, file in files])
-    for (sha, _), tests in zip(files, results, strict=True):
-        found.setdefault(sha, []).extend(tests)
-    return {sha: _summed(tests, rules) for sha, tests in found.items()}
+    clone: Clone, todo: Sequence[FixCommit], rules: Rules, jobs: int
+) -> Iterator[list[tuple[FixCommit, list[TestFound]]]]:
+    """What became of the tests of commits, batch by batch; the next batch is worked on while one is written.
+
+    One git process gives the contents of all files, in the order in which they are needed.
+    """
+    refused = {commit.sha: found for commit in todo if (found := _refused(commit, rules)) is not None}
+    texts = contents(clone, (blob for commit in todo if commit.sha not in refused for blob in _blobs(commit)))
+    with ProcessPoolExecutor(jobs) as pool, closing(texts):
+        waiting: deque[tuple[Sequence[FixCommit], Iterator[list[TestFound]]]] = deque()
+        for start in range(0, len(todo), BATCH):
+            batch = todo[start : start + BATCH]
+            work = [() if commit.sha in refused else _files(commit, texts) for commit in batch]
+            waiting.append((batch, pool.map(partial(scripts_of_commit, rules=rules), work)))
+            if len(waiting) > AHEAD:
+                yield _batch(*waiting.popleft(), refused)
+        while waiting:
+            yield _batch(*waiting.popleft(), refused)
+
+
+def _batch(
+    batch: Sequence[FixCommit], results: Iterable[list[TestFound]], refused: Mapping[str, TestFound]
+) -> list[tuple[FixCommit, list[TestFound]]]:
+    return [
+        (commit, [refused[commit.sha]] if commit.sha in refused else tests)
+        for commit, tests in zip(batch, results, strict=True)
+    ]
+
+
+def _blobs(commit: FixCommit) -> Iterator[str]:
+    """The contents that a commit needs, in the order in which ``_files`` takes them."""
+    for file in commit.files or ():
+        yield file.blob
+        if file.old_blob:
+            yield file.old_blob
+
+
+def _files(commit: FixCommit, texts: Iterator[tuple[str, bytes | None]]) -> tuple[FileOfTests, ...]:
+    return tuple(
+        FileOfTests(file.path, next(texts)[1], next(texts)[1] if file.old_blob else None) for file in commit.files or ()
+    )
 
 
 def _refused(commit: FixCommit, rules: Rules) -> TestFound | None:
@@ -178,14 +202,6 @@ def _refused(commit: FixCommit, rules: Rules) -> TestFound | None:
     if commit.files is None:
         return TestFound("", reason="not_readable", detail="a tree is missing")
     return None if commit.files else TestFound("", reason="no_test_file")
-
-
-def _summed(tests: Sequence[TestFound], rules: Rules) -> list[TestFound]:
-    """The tests of a commit; files without a changed test count only where no other file has one."""
-    own = [test for test in tests if test.test is not None]
-    if len(own) > rules.limits.tests_of_a_commit:
-        return [TestFound(test.path, test.owner, test.test, test.change, None, "many_tests") for test in own]
-    return own + [test for test in tests if test.test is None and (test.reason != "no_test_changed" or not own)]
 
 
 def _write(
