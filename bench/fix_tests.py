@@ -19,12 +19,13 @@ from torch_embers.store.store import Store
 _TESTS = """
 SELECT t.name, t.issues, t.commit_sha, strftime(t.committed_at, '%Y-%m-%d') AS committed, t.path, t.owner || '.' || t.test AS test,
        t.change, t.first_release, t.first_release_by, k.class, k.reason, k.failed, k.passed, k.unusable, k.validated_before,
-       k.validated_after, k.fails_on_newest
+       k.validated_after, k.fails_on_newest, t.later
 FROM fix_tests t JOIN fix_test_classes k USING (name) ORDER BY t.committed_at, t.path, test
 """
 _SPAN = """
-SELECT strftime(min(committed_at), '%Y-%m-%d'), strftime(max(committed_at), '%Y-%m-%d'), count(*) FILTER (WHERE status = 'script')
-FROM fix_tests
+SELECT strftime(min(committed_at), '%Y-%m-%d'), strftime(max(committed_at), '%Y-%m-%d'), count(*) FILTER (WHERE status = 'script'),
+       count(k.name), (SELECT count(DISTINCT n.issue) FROM fix_tests, unnest(issues) AS n(issue))
+FROM fix_tests t LEFT JOIN fix_test_classes k USING (name)
 """
 
 
@@ -40,18 +41,21 @@ def main() -> None:
         class_tests(store, writer, DEFAULT_REPO)
     found = yield_of(store, DEFAULT_REPO)
     with store.read() as connection:
-        [(first, last, scripts)] = connection.execute(_SPAN).fetchall()
+        [(first, last, scripts, ran, issues)] = connection.execute(_SPAN).fetchall()
         result = connection.execute(_TESTS)
         names = [column[0] for column in result.description or ()]
         tests = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
     facts = {
         "commits_from": first,
         "commits_to": last,
+        "issues": issues,
         "scripts": scripts,
+        "ran": ran,
         "seed": given.seed,
         "sample": given.sample,
         "commits": found.commits,
         "yield": found.rows,
+        "merged": found.merged,
         "decided": found.decided(),
         "sentence": found.sentence(),
         "tests": tests,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support import assert_clean_error, rows, run_embers
+from support import case_of as case_by_hand
 from test_gitlog import Repository
 from torch_embers.errors import InputError
 from torch_embers.mine.git.first_release import FirstReleases
@@ -34,6 +35,7 @@ from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
 from torch_embers.run.fix_tests.link import link_fix_tests
 from torch_embers.run.fix_tests.report import yield_of
 from torch_embers.run.fix_tests.trial import class_tests
+from torch_embers.run.item_report import report_of
 from torch_embers.run.status import Tracked, statuses_of
 from torch_embers.store.store import Store
 
@@ -800,6 +802,21 @@ def test_a_validated_test_gets_the_signature_of_its_failure_and_is_run_like_ever
     assert classed(one_test)[0] == "validated"  # its trial runs belong to it still
 
 
+def test_a_fix_test_counts_behind_a_curated_case_and_both_decide(one_test: Store) -> None:
+    by_hand = case_by_hand(issues=[f"{REPO}#123"], relation="same")
+    with one_test.writer("test") as writer, writer.transaction() as connection:
+        bank.save(connection, [by_hand])
+    assert [found["origin"] for found in report_of(one_test, REPO, 123).cases] == ["curated", "fix_test"]
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    classed(one_test)
+    [fix] = [found for found in bank.load(one_test) if found.origin == "fix_test"]
+    closed = {(REPO, 123): Tracked("closed", "fixed")}
+    for seen, status in (("absent", "fixed"), ("occurs", "regressed"), ("not_seen", "undecided")):
+        verdicts = {by_hand.hash: ["occurs", "absent", "absent"], fix.hash: ["occurs", "absent", seen]}
+        assert set(statuses_of([by_hand, fix], closed, verdicts).values()) == {status}
+
+
 def test_a_traceback_that_was_cut_leaves_the_outcome_of_the_run(one_test: Store) -> None:
     stored_run(one_test, "1.13.1", 1)
     stored_run(one_test, "2.0.1", 0)
@@ -853,6 +870,10 @@ def test_the_yield_counts_commits_and_gives_the_share_with_its_interval(one_test
     assert "Of 6 tests that ran and need no accelerator, 6 (100 %, " in replace(found, rows=others).decided()
     assert (found.alive.issues, found.alive.fails, found.alive.open) == (1, 1, 1)
     assert "tests of 1 were run and of 1 decided. Of 1 issues" in found.sentence()
+    assert [(row["class"], row["commits"], row["released"]) for row in found.merged] == [
+        ("fails_after", 1, 1),
+        ("all", 1, 1),
+    ]
     assert found.counted("folder", "class") == [("test", "fails_after", 1)]
     assert [row["test"] for row in found.failing] == ["TestThing.test_more"]
 

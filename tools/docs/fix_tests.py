@@ -37,21 +37,61 @@ def by_class() -> str:
 
 def by_year() -> str:
     """Tests by year and class."""
-    return table(("year", "class", "tests"), sorted(_counted("year", "class")))
+    return _crossed("year")
 
 
 def by_folder() -> str:
-    """Tests that ran by folder and class."""
-    rows = [row for row in _counted("folder", "class") if row[1] not in ("no_script", "not_run")]
-    return table(("folder", "class", "tests"), sorted(rows))
+    """Tests by folder and class; a commit without a test has no folder."""
+    return _crossed("folder")
+
+
+def _crossed(column: str) -> str:
+    """A row per value of a column and a column per class, both with their sums."""
+    classes = ("validated", "never_seen", "fails_after", "unusable", "not_run", "no_script")
+    counts = Counter[tuple[str, str]]()
+    for row in measured("fix_tests.json")["yield"]:
+        for key in (str(row[column] or "-"), "all"):
+            counts[key, row["class"]] += row["tests"]
+    names = sorted({name for name, _ in counts} - {"all"})
+    rows = [
+        (name, *(f"{counts[name, kind]:,}" for kind in classes), f"{sum(counts[name, kind] for kind in classes):,}")
+        for name in (*names, "all")
+    ]
+    return table((column, *(f"{kind}:" for kind in classes), "all:"), rows)
+
+
+def merged() -> str:
+    """All commits that fix issues by what their tests say, and the days to the first release with them."""
+    rows = [
+        (
+            code(row["class"]) if row["class"] != "all" else "all",
+            f"{row['commits']:,}",
+            share_of(row["one_issue"], row["commits"]),
+            f"{row['released']:,}",
+            *("" if row[key] is None else f"{row[key]:.0f}" for key in ("median_days", "lower_days", "upper_days")),
+        )
+        for row in measured("fix_tests.json")["merged"]
+    ]
+    headings = ("class", "commits:", "name one issue", "with a known release:", "median days:", "lower quartile:")
+    return table((*headings, "upper quartile:"), rows)
 
 
 def share() -> str:
     """The share alive in one sentence, with its population."""
     facts = measured("fix_tests.json")
-    drawn = f"{facts['sample']} of {facts['scripts']} scripts"
-    head = f"Commits of {facts['commits_from']} to {facts['commits_to']}; {drawn} were "
-    return f"{head}drawn at random (seed {facts['seed']}). {facts['decided']} {facts['sentence']}"
+    head = (
+        f"Population: {facts['commits']['commits']:,} commits of {facts['commits_from']} to {facts['commits_to']} "
+        f"whose messages name {facts['issues']:,} issues as fixed. "
+    )
+    return f"{head}{_drawn(facts)} {facts['decided']} {facts['sentence']}"
+
+
+def _drawn(facts: dict[str, Any]) -> str:
+    """Which of the scripts ran."""
+    if facts["ran"] >= facts["scripts"]:
+        return f"All {facts['scripts']:,} scripts ran."
+    text = f"{facts['ran']:,} of {facts['scripts']:,} scripts ran, drawn at random (seed {facts['seed']})"
+    return f"{text}." if facts["ran"] == facts["sample"] else f"{text}; {facts['sample']:,} are drawn."
 
 
 def reviewed() -> str:

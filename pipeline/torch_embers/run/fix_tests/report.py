@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
+from torch_embers import resources
+from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.run.fix_tests import reviews
 from torch_embers.run.fix_tests.alive import LEAST, Alive, ShownIssue, alive
 from torch_embers.statistics.intervals import wilson
@@ -66,12 +68,15 @@ class Yield:
         commits: counts of commits: all, with a changed test, with a script, with a run, with a decided test.
         alive: issues whose own validated test (relation ``same``) fails on the newest release on which any test ran.
         failing: the tests that fail after the fix, to be read by a person.
+        merged: all commits that fix issues by what their tests say, with the days to the first release that contains
+            them (``analysis/fix_tests/time_to_release.sql``).
     """
 
     rows: Sequence[dict[str, Any]]
     commits: dict[str, int]
     alive: Alive
     failing: Sequence[dict[str, Any]]
+    merged: Sequence[dict[str, Any]]
 
     def counted(self, *columns: str) -> list[tuple[Any, ...]]:
         """Tests by these columns, most first."""
@@ -117,12 +122,19 @@ def yield_of(store: Store, repo: str) -> Yield:
     with store.read() as connection:
         schema.require_latest(connection, store.path)
 
-        def ask(query: str) -> list[dict[str, Any]]:
-            result = connection.execute(query, {"repo": repo})
+        def ask(query: str, **more: Any) -> list[dict[str, Any]]:
+            result = connection.execute(query, {"repo": repo, **more})
             names = [column[0] for column in result.description or ()]
             return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
         rows, [commits], shown, failing = ask(_YIELD), ask(_COMMITS), ask(_SHOWN), ask(_FAILING)
+        releases = fix_test_rules.load().releases
+        merged = ask(
+            resources.analysis_text("fix_tests", "time_to_release.sql"),
+            versions=list(releases.days),
+            days=[day.isoformat() for day in releases.days.values()],
+            branch_days=releases.branch_days,
+        )
         newest = max((row["version"] for row in ask(_VERSIONS)), key=Version, default="")
     issues = (ShownIssue(row["number"], row["case"], row["failed"], row["passed"]) for row in shown)
-    return Yield(rows, commits, alive(issues, newest, reviews.answers(reviews.load())), failing)
+    return Yield(rows, commits, alive(issues, newest, reviews.answers(reviews.load())), failing, merged)

@@ -27,6 +27,13 @@ def print_yield(found: Yield) -> None:
         rows = [(*("" if cell is None else str(cell) for cell in row[:-1]), row[-1]) for row in found.counted(*columns)]
         out.print(table("", [*((name, False) for name in columns), ("tests", True)], rows))
         out.print()
+    merged = [
+        tuple("" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in row.values())
+        for row in found.merged
+    ]
+    heads = ("commits by class", "commits", "of one issue", "released", "median days to it", "lower", "upper quartile")
+    out.print(table("", [(name, place > 0) for place, name in enumerate(heads)], merged))
+    out.print()
     if found.failing:
         failing = [
             (row["name"], " ".join(row["issues"]), row["test"], ", ".join(row["passed"]), ", ".join(row["failed"]))

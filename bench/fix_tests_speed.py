@@ -1,0 +1,97 @@
+"""Measure how long fix tests take to link: `python bench/fix_tests_speed.py CLONE --revision BRANCH --every 40`.
+
+Every n-th commit that fixes an issue and touches test files is made into scripts twice, in one process: as embers does it (tests
+that both versions of a file have alike are not parsed), and with every file parsed whole. Both must give the same scripts. Written is
+bench/fix_tests_speed.json: seconds of processor time, so that other work on the machine counts little, and what follows for all
+commits. Git's own time is counted apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import time
+from pathlib import Path
+from unittest import mock
+
+from torch_embers.mine.git.fix_commits import FixCommit, contents, fix_commits, revision_of
+from torch_embers.mine.git.gitrepo import Clone
+from torch_embers.repro.fix_tests import rules as fix_test_rules
+from torch_embers.repro.fix_tests import versions
+from torch_embers.repro.fix_tests.cases import FileOfTests, TestFound, scripts_of_commit
+from torch_embers.settings import DEFAULT_REPO
+
+
+def _git() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _files(clone: Clone, commits: list[FixCommit]) -> list[list[FileOfTests]]:
+    texts = contents(clone, (blob for c in commits for f in c.files or () for blob in (f.blob, f.old_blob) if blob))
+    return [
+        [FileOfTests(f.path, next(texts)[1], next(texts)[1] if f.old_blob else None) for f in c.files or ()]
+        for c in commits
+    ]
+
+
+def _scripts(files: list[list[FileOfTests]]) -> tuple[float, list[list[TestFound]]]:
+    rules = fix_test_rules.load()
+    start = time.process_time()
+    found = [scripts_of_commit(each, rules) for each in files]
+    return time.process_time() - start, found
+
+
+def main() -> None:
+    """Measure, compare, write."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("clone", type=Path)
+    arguments.add_argument("--revision", default="HEAD")
+    arguments.add_argument("--every", type=int, default=40, help="take one of so many commits")
+    given = arguments.parse_args()
+    clone = Clone(given.clone)
+    tip = revision_of(clone, given.revision)
+    history = int(clone.run("rev-list", "--count", "--stdin", lines=[tip]))
+    start, git = time.process_time(), _git()
+    commits = fix_commits(clone, DEFAULT_REPO, tip, fix_test_rules.load().paths.tests)
+    listing, listing_git = time.process_time() - start, _git() - git
+    todo = [c for c in commits if c.files and not c.is_reverted]
+    sample = todo[:: given.every]
+    start, git = time.process_time(), _git()
+    files = _files(clone, sample)
+    reading, reading_git = time.process_time() - start, _git() - git
+    partly, scripts = _scripts(files)
+    with mock.patch.object(versions, "_alike", lambda *_: ([], [])):
+        whole, expected = _scripts(files)
+    if scripts != expected:
+        raise SystemExit("the scripts of a part parse are not those of a whole one")
+    times = len(todo) / len(sample)
+    facts = {
+        "history": history,
+        "commits": len(commits),
+        "with_test_files": len(todo),
+        "sample": len(sample),
+        "files": sum(map(len, files)),
+        "bytes": sum(len(f.after or b"") + len(f.before or b"") for each in files for f in each),
+        "tests": sum(len([test for test in tests if test.test]) for tests in scripts),
+        "equal_scripts": True,
+        "seconds_listing": round(listing, 2),
+        "seconds_listing_git": round(listing_git, 2),
+        "seconds_reading": round(reading, 2),
+        "seconds_reading_git": round(reading_git, 2),
+        "seconds_scripts": round(partly, 2),
+        "seconds_scripts_whole": round(whole, 2),
+        "all_seconds_scripts": round(partly * times),
+        "all_seconds_scripts_whole": round(whole * times),
+        "all_seconds": round(listing + listing_git + (reading + reading_git + partly) * times),
+        "load": [round(value, 1) for value in os.getloadavg()],
+        "cores": os.cpu_count(),
+    }
+    (Path(__file__).parent / "fix_tests_speed.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(facts, indent=1))
+
+
+if __name__ == "__main__":
+    main()
