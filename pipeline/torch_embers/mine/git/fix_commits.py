@@ -13,7 +13,7 @@ from torch_embers.mine.git.gitrepo import MissingObjectError, path_text
 from torch_embers.normalize import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from torch_embers.mine.git.gitrepo import Clone
 
@@ -86,7 +86,7 @@ def fix_commits(clone: Clone, repo: str, revision: str, roots: Sequence[str]) ->
     return [replace(commit, files=files.get(commit.sha)) for commit in found]
 
 
-def contents(clone: Clone, blobs: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
+def contents(clone: Clone, blobs: Iterable[str]) -> Generator[tuple[str, bytes | None], None, None]:
     """The contents of objects, in the order asked for; None for one that the clone lacks."""
     wanted = list(blobs)
     if not wanted:

@@ -72,7 +72,8 @@ def _members(body: str, owner: str, line: int) -> Iterator[Segment]:
     starts = [
         place for place, text in enumerate(lines) if place and _is_code(text) and _indent(text) == indent and indent
     ]
-    begin = head = None
+    begin: int | None = None
+    head: int | None = None
     for place, following in zip(starts, [*starts[1:], len(lines)], strict=True):
         begin = place if begin is None else begin
         if head is None and not lines[place].lstrip().startswith("@") and _is_whole("\n".join(lines[begin:place])):
