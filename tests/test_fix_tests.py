@@ -336,6 +336,11 @@ def test_packages_that_only_other_tests_of_the_file_need_refuse_nothing() -> Non
     )
 
 
+def test_of_several_obstacles_the_first_of_the_file_is_the_reason() -> None:
+    text = FILE.replace("import os", "from test_other import other\nimport torchvision")
+    assert refused(text.replace("return x + SIZE", "return torchvision, other")) == "needs_test_module"
+
+
 def test_a_skipped_or_expected_failure_says_nothing() -> None:
     marked = FILE.replace("    def test_new", "    @unittest.{}\n    def test_new")
     assert runs(script(marked.replace("{}", "skip('no GPU')")))[:2] == (125, "skipped: no GPU\n")

@@ -100,7 +100,7 @@ class _Search:
     def _read(self, nodes: Iterable[ast.AST]) -> None:
         """Note the names that these nodes read, and the attributes that they take of a pruned class."""
         kept = list(nodes)
-        self.names += needed(kept) - self.known
+        self.names += sorted(needed(kept) - self.known)  # sorted: else reasons and edits differ from run to run
         for root in kept:
             for node in ast.walk(root):
                 if isinstance(node, ast.Attribute) and self._is_own(node.value):
@@ -202,7 +202,7 @@ def _check(outline: Outline, found: Closure, owner: str, test: str, rules: Rules
         for inner in ast.walk(root):
             if isinstance(inner, ast.Import | ast.ImportFrom):
                 check_import(inner, rules)
-    for place, wanted_names in found.imported.items():
+    for place, wanted_names in sorted(found.imported.items()):
         statement = outline.body[place]
         if isinstance(statement, ast.Import | ast.ImportFrom):
             check_import(statement, rules, wanted_names)
