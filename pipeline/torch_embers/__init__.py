@@ -9,6 +9,7 @@ The Python API::
     db.sql("SELECT count(*) FROM items")
     embers.run_case("pt83149_bfloat16_sum_transposed")
     embers.classify(["nan in the backward of a transposed softmax"])
+    embers.check_kernel(my_kernel, reference, make_inputs)  # docs/oracles-precision.md
 
 Names in ``__all__`` are public; everything else may change between releases.
 """
@@ -24,9 +25,23 @@ from torch_embers.version import __version__
 if TYPE_CHECKING:
     from torch_embers.api import CaseRun, Database, EmbersError, classify, run_case
     from torch_embers.api import open_database as open  # noqa: A004 - as in tarfile and gzip
+    from torch_embers.api.kernels import check_kernel, plot_growth
     from torch_embers.api.watching import LayoutOracle
 
-__all__ = ["CaseRun", "Database", "EmbersError", "LayoutOracle", "__version__", "classify", "open", "run_case"]
+__all__ = [
+    "CaseRun",
+    "Database",
+    "EmbersError",
+    "LayoutOracle",
+    "__version__",
+    "check_kernel",
+    "classify",
+    "open",
+    "plot_growth",
+    "run_case",
+]
+_KERNELS = ("check_kernel", "plot_growth")
+"""Names whose module imports torch."""
 
 
 def __getattr__(name: str) -> Any:
@@ -37,6 +52,13 @@ def __getattr__(name: str) -> Any:
         from torch_embers.api import watching
 
         return watching.LayoutOracle
+    if name in _KERNELS:
+        from torch_embers import packages
+
+        packages.require("study", "checking a kernel needs", "torch")
+        from torch_embers.api import kernels
+
+        return getattr(kernels, name)
     from torch_embers import api
 
     return getattr(api, "open_database" if name == "open" else name)

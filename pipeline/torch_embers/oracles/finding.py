@@ -7,9 +7,13 @@ import json
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Tuple
 
-SEVERITIES = ("outside_write", "crash", "wrong_value", "wrong_gradient", "broken_promise", "refusal")
-"""The worst first: memory outside the destination was changed; the process died; values; gradients; strides or aliasing
-that the operator promises; the call is refused although the dense twin is accepted."""
+SEVERITIES = (
+    *("outside_write", "crash", "wrong_value", "wrong_gradient"),
+    *("low_precision", "broken_promise", "slow", "refusal"),
+)
+"""The worst first: memory outside the destination was changed; the process died; values; gradients; precision below
+that of fp32 accumulation; strides, aliasing or untouched inputs that the operator promises; time; the call is refused
+although the dense twin is accepted."""
 MARK = "embers-finding "
 """What a line on standard output begins with that holds a finding."""
 

@@ -1,0 +1,78 @@
+"""DeviceOracle: the same function on the CPU and on an accelerator, each judged against fp64."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
+
+import torch
+
+from torch_embers.oracles import numerics
+from torch_embers.oracles.measure import Outputs, outputs_of
+from torch_embers.oracles.pairs import CannotCompareError, Truth, differing
+
+if TYPE_CHECKING:
+    from torch_embers.oracles.finding import Finding
+
+DEVICES = ("cuda", "mps")
+
+
+def present() -> Tuple[str, ...]:
+    """Accelerators of this machine that this build can use."""
+    mps = getattr(torch.backends, "mps", None)
+    there = {"cuda": torch.cuda.is_available(), "mps": mps is not None and mps.is_available()}
+    return tuple(name for name in DEVICES if there[name])
+
+
+class DeviceOracle:
+    """Compares results and gradients of a function on the CPU with those on an accelerator.
+
+    Args:
+        device: ``cuda`` or ``mps``; by default the one that is there.
+
+    Attributes:
+        findings: of all checks.
+
+    Raises:
+        CannotCompareError: there is no such device.
+    """
+
+    def __init__(self, device: Optional[str] = None) -> None:
+        there = present()
+        if device is None and not there:
+            raise CannotCompareError("the device oracle needs cuda or mps; this machine and build have neither")
+        self.device = device or there[0]
+        if self.device.split(":")[0] not in there:
+            raise CannotCompareError(
+                "the device oracle cannot use %s here; available: %s" % (self.device, ", ".join(there) or "none")
+            )
+        self.findings: List[Finding] = []
+
+    def check(self, run: Callable[..., Any], *inputs: Any, gradients: bool = True, name: str = "") -> List[Finding]:
+        """Run the function on both devices; the inputs may lie on either."""
+        found = compare_devices(run, inputs, self.device, gradients, name or str(getattr(run, "__name__", run)))
+        self.findings += found
+        return found
+
+
+def compare_devices(
+    run: Callable[..., Any], inputs: Tuple[Any, ...], device: str, gradients: bool, name: str
+) -> List[Finding]:
+    """Findings of one function on the CPU and on ``device``."""
+
+    def on(place: str) -> Outputs:
+        there = numerics.map_tensors(lambda x: moved_to(x, place) if isinstance(x, torch.Tensor) else x, list(inputs))
+        return outputs_of(run, tuple(there), gradients)
+
+    sides = (("cpu", on("cpu")), (device, on(device)))
+    return differing("device", name, Truth(run, inputs, gradients), sides)
+
+
+def moved_to(tensor: torch.Tensor, device: str) -> torch.Tensor:
+    """A copy on the device with the same sizes, strides and offset: ``to`` alone makes some layouts dense."""
+    if tensor.layout is not torch.strided or not tensor.numel():
+        return tensor.to(device)
+    reach = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    memory = tensor.detach().as_strided((reach,), (1,), tensor.storage_offset())
+    there = torch.empty(tensor.storage_offset() + reach, dtype=tensor.dtype, device=device)
+    there[tensor.storage_offset() :].copy_(memory)
+    return there.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())

@@ -1,0 +1,79 @@
+"""check_kernel finds each injected fault by name, and leaves correct but awkward kernels alone."""
+
+import pytest
+import torch
+
+import precision_kernels as kernels
+from torch_embers.oracles.draws import DISTRIBUTIONS, Draw
+from torch_embers.oracles.kernel import check_kernel
+from torch_embers.oracles.measure import UnusableReferenceError
+
+SIZES = (16, 128, 1024)
+
+
+def check(kernel, **options):
+    return check_kernel(
+        kernel.candidate,
+        kernel.reference,
+        kernel.inputs,
+        **{"counts": kernel.counts, "sizes": SIZES, "gradients": kernel.gradients, "name": kernel.name, **options},
+    )
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("kernel", kernels.FAULTS, ids=lambda kernel: kernel.name)
+def test_an_injected_fault_is_caught_by_name(kernel):
+    report = check(kernel)
+    assert kernel.expected in [(finding.severity, finding.place) for finding in report.findings], report.text()
+
+
+@pytest.mark.parametrize("kernel", kernels.AWKWARD, ids=lambda kernel: kernel.name)
+def test_a_correct_but_awkward_kernel_passes(kernel):
+    report = check(kernel)
+    assert report.findings == (), report.text()
+
+
+def test_low_precision_accumulation_is_told_from_other_faults():
+    by_name = {kernel.name: kernel for kernel in kernels.FAULTS}
+    for name, expected in (("running sum in bf16", "bfloat16"), ("running sum in fp16", "float16")):
+        assert check(by_name[name]).accumulation.accumulator == expected
+    for name in ("bias added after rounding", "zeros", "last term left out"):
+        assert check(by_name[name]).accumulation is None, name
+
+
+def test_the_embedding_gradient_passes_uniform_tokens_and_is_caught_under_zipf():
+    report = check(kernels.FAULTS[0])
+    assert "uniform" in report.accumulation.spared
+    assert "zipf" in report.accumulation.distributions
+    assert all(one.passed for one in report.usual if one.distribution == "uniform" and one.place == "result")
+
+
+def test_a_tolerance_that_zeros_pass_is_refused():
+    kernel = kernels.AWKWARD[0]
+    report = check(kernel, tolerance=(1e-2, 1e5))
+    assert report.verdict == "refused"
+    assert "tensor of zeros" in report.refusals[0]
+
+
+def test_a_reference_with_a_fixed_type_is_refused():
+    with pytest.raises(UnusableReferenceError, match="fp64"):
+        check_kernel(kernels.doubled, lambda x: (x * 2).float(), kernels.terms(torch.float32), sizes=(16,))
+
+
+def test_inputs_leave_the_global_generator_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    for name in DISTRIBUTIONS:
+        Draw(name, 32).values(32, 4)
+        Draw(name, 32).tokens(32, 8)
+    assert torch.equal(torch.rand(3), expected)
+    assert torch.equal(Draw("zipf", 9, 1).tokens(9, 4), Draw("zipf", 9, 1).tokens(9, 4))

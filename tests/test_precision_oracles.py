@@ -1,0 +1,219 @@
+"""The precision, device, compiled and timing oracles: what they report, what they refuse."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from torch_embers.oracles import compiled, device, numerics, pairs, timing
+from torch_embers.oracles.growth import Point, accumulation
+from torch_embers.oracles.precision import PrecisionOracle, judge
+
+ORACLES = Path(numerics.__file__).parent
+BF16 = torch.bfloat16
+
+
+def hot_tokens(n=2048, rows=16):
+    tokens = torch.arange(n) % rows
+    tokens[::2] = 3
+    return tokens
+
+
+@pytest.mark.parametrize("path", sorted(ORACLES.glob("*.py")), ids=lambda path: path.name)
+def test_oracles_keep_to_python_38(path):
+    ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "expected"),
+    [(BF16, 1.0, 2**-7), (BF16, 255.0, 1.0), (torch.float16, 1.5, 2**-10), (torch.float32, 1e-3, 2**-33)],
+)
+def test_a_ulp_is_the_distance_to_the_next_number(dtype, value, expected):
+    assert float(numerics.ulp(torch.tensor([value]).double(), dtype)[0]) == expected
+
+
+def test_the_mode_finds_an_operator_that_sums_in_bf16_with_the_line():
+    torch.manual_seed(0)
+    table = torch.nn.Embedding(16, 8).to(BF16)
+    cotangent = torch.randn(2048, 8).to(BF16)
+    with PrecisionOracle() as oracle:
+        table(hot_tokens()).backward(cotangent)
+    (finding,) = oracle.findings
+    assert (finding.op, finding.severity, finding.dtype) == (
+        "aten.embedding_dense_backward",
+        "low_precision",
+        "bfloat16",
+    )
+    assert finding.source == "table(hot_tokens()).backward(cotangent)"
+    assert "accumulates in low precision" in finding.message
+    assert finding.difference.ulps > 8
+
+
+def test_honest_operators_are_no_findings():
+    torch.manual_seed(0)
+    with PrecisionOracle() as oracle:
+        for dtype in (BF16, torch.float16, torch.float32):
+            x = torch.randn(256, 64).to(dtype).requires_grad_()
+            y = torch.nn.functional.softmax(torch.nn.functional.gelu(x @ x.t()[:, :64]), -1)
+            (y.sum(0).exp().mean() + x.cumsum(0)[-1].sum()).backward()
+    assert oracle.findings == []
+    assert sum(oracle.checked.values()) > 30
+
+
+def test_the_mode_looks_at_the_named_operators_and_at_each_nth_call():
+    with PrecisionOracle(ops=["aten.exp"], every=3) as oracle:
+        for _ in range(7):
+            torch.randn(4).exp().log()
+    assert dict(oracle.checked) == {"exp": 3}
+
+
+def test_the_mode_changes_nothing_that_the_program_sees():
+    def step():
+        torch.manual_seed(3)
+        x = torch.randn(32, 8)
+        x.add_(1).mul_(torch.rand(8))
+        return x, torch.rand(2)
+
+    plain = step()
+    with PrecisionOracle():
+        watched = step()
+    assert all(torch.equal(a, b) for a, b in zip(plain, watched, strict=True))
+
+
+def test_a_value_that_only_rounds_is_honest_and_zeros_for_cancelled_terms_are_refused():
+    exact = torch.tensor([1.0 + 2**-9], dtype=torch.float64)
+    assert judge(exact.to(BF16), exact).excess <= 1
+    assert judge(torch.tensor([1.0], dtype=BF16), exact + 1).excess > 8
+    tiny = torch.tensor([1e-9], dtype=torch.float64)
+    blind = judge(torch.zeros(1), tiny, sensitivity=torch.tensor([1e-7]).double())
+    assert "zero tensor" in blind.refusal
+
+
+def test_a_finite_value_for_an_infinite_one_is_wrong_and_an_overflow_of_the_type_is_not():
+    exact = torch.tensor([1e6, float("inf")], dtype=torch.float64)
+    assert judge(torch.tensor([float("inf"), float("inf")], dtype=torch.float16), exact).excess <= 1
+    assert judge(torch.tensor([float("inf"), 60000.0], dtype=torch.float16), exact).excess == float("inf")
+
+
+def line(errors, distribution="zipf", honest=1e-3):
+    return [Point(distribution, 4096, 4.0**k, error, honest, 64) for k, error in enumerate(errors, 2)]
+
+
+def test_growth_alone_makes_an_accumulator():
+    growing, constant = (1.5e-3, 3e-3, 6e-3, 1.2e-2), (1.2e-2,) * 4
+    assert accumulation(line(growing)) is not None
+    assert accumulation(line(constant)) is None
+    assert accumulation(line(growing, "uniform")) is None  # shows at skewed inputs, or is something else
+    assert accumulation(line([error * 1e3 for error in growing])) is None  # more than any accumulator loses
+
+
+def test_two_sides_are_judged_by_the_truth():
+    x = torch.randn(64)
+    truth = pairs.Truth(torch.exp, (x,), gradients=False)
+    right, wrong = {"result": x.exp()}, {"result": x.exp() * 1.001}
+    (finding,) = pairs.differing("device", "exp", truth, (("cpu", right), ("mps", wrong)))
+    assert finding.message == "exp: result is wrong with mps and right with cpu"
+    assert (
+        pairs.differing("device", "exp", truth, (("cpu", right), ("mps", {"result": x.double().exp().float()}))) == []
+    )
+    assert pairs.differing("device", "exp", truth, (("cpu", wrong), ("mps", wrong))) == []
+
+
+def test_a_device_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setattr(device, "present", tuple)
+    with pytest.raises(pairs.CannotCompareError, match="needs cuda or mps"):
+        device.DeviceOracle()
+    with pytest.raises(pairs.CannotCompareError, match="cannot use cuda here"):
+        device.DeviceOracle("cuda")
+
+
+def test_a_tensor_keeps_its_layout_on_the_way_to_a_device():
+    x = torch.arange(24.0).view(4, 6)[1:, ::2].t()
+    there = device.moved_to(x, "cpu")
+    assert torch.equal(there, x)
+    assert (there.stride(), there.storage_offset()) == (x.stride(), x.storage_offset())
+    assert device.compare_devices(lambda x: x.sin(), (x,), "cpu", gradients=True, name="sin") == []
+
+
+def drops_multiplication(graph, inputs):
+    for node in list(graph.graph.nodes):
+        if node.op == "call_function" and "mul" in str(node.target):
+            node.replace_all_uses_with(node.args[0])
+            graph.graph.erase_node(node)
+    graph.recompile()
+    return graph.forward
+
+
+def test_a_compiler_that_drops_an_operation_is_found_and_an_honest_one_is_not():
+    oracle = compiled.CompiledOracle("eager")
+    x = torch.randn(16)
+    assert oracle.check(lambda x: (x * 3).sin(), x, name="sine") == []
+    oracle.backend = drops_multiplication
+    found = oracle.check(lambda x: (x * 3).sin(), x, name="sine")
+    assert {finding.severity for finding in found} == {"wrong_value", "wrong_gradient"}
+
+
+def test_a_compiler_that_raises_is_a_finding_and_one_that_cannot_run_is_refused():
+    def raising(text):
+        def backend(graph, inputs):
+            def run(*args):
+                raise RuntimeError(text)
+
+            return run
+
+        return backend
+
+    oracle = compiled.CompiledOracle(raising("shape"))
+    assert [finding.severity for finding in oracle.check(torch.sin, torch.randn(4))] == ["refusal"]
+    oracle.backend = raising("No working C++ compiler found")
+    with pytest.raises(pairs.CannotCompareError, match="cannot run here"):
+        oracle.check(torch.sin, torch.randn(4))
+
+
+FIRST = [1.0, 1.02, 0.99, 1.01, 1.0, 0.98, 1.03, 1.0]
+
+
+def test_times_give_a_verdict_with_what_could_have_been_seen():
+    slower = timing.judge_times(FIRST, [1.3 * t for t in FIRST])
+    assert (slower.verdict, round(slower.ratio, 2)) == ("slower", 1.3)
+    assert timing.judge_times(FIRST, [t / 1.3 for t in FIRST]).verdict == "faster"
+    same = timing.judge_times(FIRST, FIRST[::-1])
+    assert same.verdict == "no difference shown"
+    assert "could have seen" in same.text()
+    assert timing.judge_times(FIRST, [1.03 * t for t in FIRST]).verdict == "no difference shown"  # within the margin
+
+
+def test_an_interval_covers_the_truth():
+    import random
+
+    draw = random.Random(1)
+    inside = 0
+    for seed in range(60):
+        first, second = ([draw.lognormvariate(0, 0.1) for _ in range(15)] for _ in range(2))
+        _, low, high = timing.interval(first, second, seed)
+        inside += low <= 1 <= high
+    assert inside >= 52
+
+
+def test_runs_are_interleaved_and_the_order_alternates():
+    order = []
+
+    def run(python):
+        order.append(python)
+        return 2.0 if python == "b" else 1.0
+
+    oracle = timing.TimingOracle("a", "b", pairs=6)
+    assert oracle.check("step.py", run=run).verdict == "slower"
+    assert "".join(order) == "ab" + "abba" * 3
+    assert [finding.severity for finding in oracle.findings] == ["slow"]
+
+
+def test_too_few_pairs_and_failing_scripts_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="at least 6 pairs"):
+        timing.TimingOracle("a", "b", pairs=3)
+    script = tmp_path / "fails.py"
+    script.write_text("raise ValueError('shape')\n")
+    with pytest.raises(timing.TimingError, match="ValueError: shape"):
+        timing.seconds(sys.executable, str(script), (), 120)
