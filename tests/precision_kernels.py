@@ -182,7 +182,7 @@ def scaled(draw: Any) -> tuple[Any, ...]:
 
 
 def shifted(draw: Any) -> tuple[Any, ...]:
-    return (draw.values(WIDTH, draw.n, along=1) + 1000,)
+    return (draw.values(WIDTH, draw.n, along=1) + 100,)
 
 
 def with_odd_values(draw: Any) -> tuple[Any, ...]:

@@ -1,9 +1,13 @@
 """check_kernel finds each injected fault by name, and leaves correct but awkward kernels alone."""
 
+import re
+from pathlib import Path
+
 import pytest
 import torch
 
 import precision_kernels as kernels
+import torch_embers as embers
 from torch_embers.oracles.draws import DISTRIBUTIONS, Draw
 from torch_embers.oracles.kernel import check_kernel
 from torch_embers.oracles.measure import UnusableReferenceError
@@ -61,6 +65,22 @@ def test_a_tolerance_that_zeros_pass_is_refused():
     report = check(kernel, tolerance=(1e-2, 1e5))
     assert report.verdict == "refused"
     assert "tensor of zeros" in report.refusals[0]
+
+
+def test_the_examples_of_the_page_run():
+    page = (Path(__file__).parent.parent / "docs" / "oracles-precision.md").read_text(encoding="utf-8")
+    space = {}
+    for example in re.findall(r"(?ms)^```python\n(.*?)^```$", page):
+        exec(compile(example, "oracles-precision.md", "exec"), space)
+    assert space["report"].findings
+
+
+def test_a_picture_shows_error_against_count(tmp_path):
+    report = check(kernels.FAULTS[1])
+    drawn = embers.plot_growth(report, tmp_path, "error")
+    assert [path.name for path in drawn] == ["error.svg", "error.png"]
+    text = drawn[0].read_text(encoding="utf-8")
+    assert all(name in text for name in ("terms per element", "zipf", "increments"))
 
 
 def test_a_reference_with_a_fixed_type_is_refused():

@@ -115,7 +115,7 @@ def grows(points: Sequence[Point]) -> bool:
 @lru_cache(maxsize=1024)
 def simulated(distribution: str, count: int, dtype: torch.dtype) -> float:
     """Relative error of sums of ``count`` terms whose running sum is rounded to ``dtype`` after each addition."""
-    terms = Draw(distribution, count).values(count, _COLUMNS, dtype=torch.bfloat16).double()
+    terms = Draw(distribution, count).values(count, _COLUMNS, dtype=dtype).double()
     total = torch.zeros(_COLUMNS, dtype=dtype)
     for term in terms.to(dtype):
         total += term

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -73,7 +74,7 @@ class Comparison:
         rounding = torch.finfo(numerics.real_type(self.result.dtype)).eps / 8  # what one makes, at the least
         floor = max(rounding, one_by_one(distribution, count))
         if self.moved is not None:
-            floor = max(floor, _rms(self.moved[rows][usable]) / scale)
+            floor = max(floor, math.sqrt(max(1.0, count)) * _rms(self.moved[rows][usable]) / scale)
         return Point(
             distribution=distribution,
             n=self.n,
@@ -127,6 +128,11 @@ def _cotangent(result: torch.Tensor) -> torch.Tensor:
     return drawn.to(result.dtype).to(result.device)
 
 
+def steps(n: int) -> float:
+    """The count for ``numerics.allowance``: a sum term by term in fp32 may lose up to n roundings, all one way."""
+    return max(float(n), (n / LIMIT) ** 2)
+
+
 def compare(
     candidate: Callable[..., Any],
     reference: Callable[..., Any],
@@ -158,7 +164,7 @@ def compare(
     for place in places:
         result = got[place]
         fair = numerics.comparable(honest[place].to(result.dtype))
-        judgement = judge(result, exact[place], count=n, honest=honest[place])
+        judgement = judge(result, exact[place], count=steps(n), honest=honest[place])
         one = Comparison(place, result, numerics.comparable(exact[place]), fair, judgement, counts, n)
         suspect = _SUSPECT < judgement.excess < float("inf")
         found.append(_second_look(reference, wide, gradients, one, exact[place]) if suspect else one)
@@ -177,7 +183,7 @@ def _second_look(
         )[0]
 
     moved = moves(numerics.FP32_ROUNDING)
-    fine = judge(result, exact, count=rough.n, honest=honest, sensitivity=moved)
+    fine = judge(result, exact, count=steps(rough.n), honest=honest, sensitivity=moved)
     if not fine.refusal and fine.excess > LIMIT and result.dtype in numerics.LOW_PRECISION:
         coarse = judge(result, exact, honest=honest, sensitivity=moves(torch.finfo(result.dtype).eps / 2))
         fine = dataclasses.replace(fine, lossy=bool(coarse.refusal) or coarse.excess <= LOSSY)
