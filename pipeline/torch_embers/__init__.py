@@ -25,7 +25,7 @@ from torch_embers.version import __version__
 if TYPE_CHECKING:
     from torch_embers.api import CaseRun, Database, EmbersError, classify, run_case
     from torch_embers.api import open_database as open  # noqa: A004 - as in tarfile and gzip
-    from torch_embers.api.kernels import check_kernel, plot_growth
+    from torch_embers.api.kernels import PrecisionOracle, check_kernel, plot_growth
     from torch_embers.api.watching import LayoutOracle
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Database",
     "EmbersError",
     "LayoutOracle",
+    "PrecisionOracle",
     "__version__",
     "check_kernel",
     "classify",
@@ -40,7 +41,7 @@ __all__ = [
     "plot_growth",
     "run_case",
 ]
-_KERNELS = ("check_kernel", "plot_growth")
+_KERNELS = ("PrecisionOracle", "check_kernel", "plot_growth")
 """Names whose module imports torch."""
 
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from torch_embers import packages
 from torch_embers.oracles.growth import EXCESS, series
 from torch_embers.oracles.kernel import KernelReport, check_kernel
+from torch_embers.oracles.precision import PrecisionOracle
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.oracles.growth import Point
 
-__all__ = ["KernelReport", "check_kernel", "plot_growth"]
+__all__ = ["KernelReport", "PrecisionOracle", "check_kernel", "plot_growth"]
 
 
 def plot_growth(report: KernelReport, folder: Path, name: str, place: str = "result") -> tuple[Path, ...]:

@@ -16,9 +16,9 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 import torch
 
 from torch_embers.oracles import numerics
+from torch_embers.oracles.caller import user_line
 from torch_embers.oracles.dispatch import DispatchMode
 from torch_embers.oracles.finding import Difference, Finding
-from torch_embers.oracles.places import user_line
 
 LIMIT = 8.0
 """Error in units of the honest one from which a single element is a finding. Operators that round intermediate results
