@@ -122,7 +122,7 @@ class Stateful:
 
     def wrong_after_warm_up(self, x: torch.Tensor) -> torch.Tensor:
         self.calls += 1
-        return x * 2 if self.calls % 20 < 18 else x * 2.5
+        return x * 2 if self.calls < 18 else x * 2.5
 
     def keeps_answers(self, x: torch.Tensor) -> torch.Tensor:
         if x.data_ptr() not in self.kept:

@@ -77,7 +77,7 @@ def habits(
     truth = _Truth(reference, inputs, gradients)
     first = outputs_of(candidate, inputs, gradients)
     usual = truth.excess(first)
-    bound = max(LIMIT, _WORSE * usual)
+    bound = max(LIMIT, _WORSE * usual) if usual < float("inf") else LIMIT
     found: List[Finding] = []
 
     def add(severity: str, place: str, text: str) -> None:
@@ -87,12 +87,11 @@ def habits(
     for number in changed_arguments(candidate, inputs):
         add("broken_promise", "argument %d" % number, "changes its argument %d" % number)
     poisoned = [_poisoned(candidate, inputs, gradients, first, value) for value in POISONS]
-    if _follows(*poisoned) or any(truth.excess(one) > bound for one in poisoned if usual != float("inf")):
+    repeated = max(truth.excess(outputs_of(candidate, inputs, gradients)) for _ in range(RUNS))
+    if usual <= bound < repeated:
+        add("wrong_value", "repeated", "is right at the first call and wrong at a later one with the same inputs")
+    if _follows(*poisoned) or (max(usual, repeated) <= bound < max(truth.excess(one) for one in poisoned)):
         add("wrong_value", "memory", "reads memory that it has not written")
-    if usual != float("inf"):
-        repeated = max(truth.excess(outputs_of(candidate, inputs, gradients)) for _ in range(RUNS))
-        if repeated > bound:
-            add("wrong_value", "repeated", "is right at the first call and wrong at a later one with the same inputs")
     _kept(candidate, reference, inputs, others, bound, add)
     return found
 
