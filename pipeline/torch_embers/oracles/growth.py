@@ -125,7 +125,7 @@ def simulated(distribution: str, count: int, dtype: torch.dtype) -> float:
 
 def one_by_one(distribution: str, count: float) -> float:
     """Relative error of an honest sum at its worst: in fp32, one term after the other."""
-    steps = min(_LONGEST, 2 ** max(1, math.ceil(math.log2(max(1.0, count)))))
+    steps = min(_LONGEST, 1 << max(1, math.ceil(math.log2(max(1.0, count)))))
     return simulated(distribution, steps, torch.float32) * max(1.0, count / steps)
 
 
