@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from support import example_count
 from test_search import REPO, Words, embedded, item, store_of
+from torch_embers import resources
 from torch_embers.classify.embedding import nearest
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.search import command
@@ -139,6 +140,26 @@ def test_an_item_that_has_no_vector_yet_is_compared_by_its_words(library: Store)
     found = command.similar(library, REPO, 9, 2)
     assert [hit.number for hit in found.hits] == [2, 1]
     assert "o/r#9 has no vector" in found.note
+
+
+def test_a_nearer_item_belongs_together_more_often_and_only_such_items_are_possible_duplicates(database: Path) -> None:
+    near, far = "wrong gradient of conv_transpose2d with stride", "workers of the loader never end"
+    store = store_of(database, [item(1, near), item(2, f"{near} again"), item(3, far)])
+    assert command.possible_duplicates(store, REPO, 1) == []  # no vectors yet
+    embedded(store, Words())
+    linked = {hit.number: hit.linked or 0 for hit in command.similar(store, REPO, 1, 9).hits}
+    assert linked[2] > 0.5 > linked[3]
+    assert [hit.number for hit in command.possible_duplicates(store, REPO, 1)] == [2]
+    assert command.possible_duplicates(store, REPO, 99) == []
+
+
+def test_rates_of_pairs_cover_every_cosine() -> None:
+    rules = SearchRules.load()
+    assert rules.rate(None) == rules.rate(-1.0) == rules.pairs[-1]
+    assert rules.rate(1.0) == rules.pairs[0]
+    data = resources.load_toml("search.toml")
+    with pytest.raises(ValueError, match="must fall"):
+        SearchRules.model_validate(data | {"pairs": data["pairs"][:1]})
 
 
 @pytest.mark.parametrize(

@@ -30,3 +30,8 @@ def require(extra: str, who: str, *more: str) -> None:
     for package in (*EXTRAS[extra], *more):
         if importlib.util.find_spec(package) is None:
             raise MissingPackageError(f"{who} {package}: pip install 'torch-embers[{extra}]'")
+
+
+def installed(extra: str) -> bool:
+    """Whether all packages of an extra are there, without importing any."""
+    return all(importlib.util.find_spec(package) is not None for package in EXTRAS[extra])

@@ -1,8 +1,9 @@
 """Commands that make cases, run them in the sandbox, and print the results."""
 
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +20,10 @@ from torch_embers.cli.options import (
 )
 from torch_embers.errors import SandboxError
 from torch_embers.json_output import print_json
+
+if TYPE_CHECKING:
+    from torch_embers.search.command import Hit
+    from torch_embers.store.store import Store
 
 
 def doctor(json: JsonOption = False) -> None:
@@ -192,16 +197,28 @@ def show_item(
     database: DatabaseOption = None,
 ) -> None:
     """Print all that is known of an item, the verdict on the newest build first: facts, labels, links, cases."""
-    from torch_embers import settings
+    from torch_embers import packages, settings
     from torch_embers.run import show
     from torch_embers.run.item_report import report_of
 
     wanted = settings.load(database=database, repo=repo)
-    report = report_of(store_at(wanted.database), wanted.repo, number)
+    store = store_at(wanted.database)
+    report = report_of(store, wanted.repo, number)
+    near = _possible_duplicates(store, wanted.repo, number) if packages.installed("classify") else []
     if json:
-        print_json(report.row())
-    else:
-        show.print_item(report)
+        print_json(report.row() | {"possible_duplicates": [asdict(hit) for hit in near]})
+        return
+    show.print_item(report)
+    if near:
+        from torch_embers.search.show import print_duplicates
+
+        print_duplicates(near)
+
+
+def _possible_duplicates(store: "Store", repo: str, number: int) -> "list[Hit]":
+    from torch_embers.search.command import possible_duplicates
+
+    return possible_duplicates(store, repo, number)
 
 
 def comment(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torch_embers.classify.embedding import embed, nearest
@@ -35,6 +35,8 @@ class Hit:
     """Of the texts' vectors; None where the item has none, or a thousand others are nearer."""
     words: float | None
     """Score of the shared words (BM25); None where they share none, or a thousand others share more."""
+    linked: float | None = None
+    """Share of read pairs of this nearness that belong together (``PairRate``); None where the query was no item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,32 @@ def similar(store: Store, repo: str, number: int, k: int, wanted: ItemFilter | N
         meant = nearest.similar(store, repo, number, rules.fusion.depth, variant=variant, among=among)
     except nearest.NoVectorError as error:
         return Found(_together([], shared, rules, k), f"found by words alone: {error}")
-    return Found(_together(meant, shared, rules, k))
+    hits = _together(meant, shared, rules, k)
+    return Found([replace(hit, linked=rules.rate(hit.cosine).share) for hit in hits])
+
+
+def possible_duplicates(store: Store, repo: str, number: int, k: int = 5) -> list[Hit]:
+    """The items that a triager would probably link to an item, nearest first; none where it has no vector.
+
+    Raises:
+        StoreMissingError: no database.
+    """
+    rules = SearchRules.load()
+    store.require()
+    with store.read() as connection:
+        variant = _variant(connection)
+    if variant is None:
+        return []
+    try:
+        meant = nearest.similar(store, repo, number, k, variant=variant)
+    except InputError:  # no vector, no text, or no such item: nothing to compare
+        return []
+    rated = [(hit, rules.rate(hit.score).share) for hit in meant]
+    return [
+        Hit(hit.repo, hit.number, hit.title, hit.score, None, share)
+        for hit, share in rated
+        if share >= rules.duplicates.shown_from
+    ]
 
 
 def search(

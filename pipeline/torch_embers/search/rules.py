@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from pydantic import Field, model_validator
+
 from torch_embers import toml_models
 
 FILE = "search.toml"
@@ -26,11 +28,49 @@ class FusionRules(toml_models.Explained):
     depth: int
 
 
+class DuplicateRules(toml_models.Explained):
+    """``[duplicates]``: which hits are named as possible duplicates."""
+
+    shown_from: float
+
+
+class PairRate(toml_models.Entry):
+    """How often pairs of items with at least this cosine, and less than that of the entry before, belong together."""
+
+    cosine: float
+    read: int = Field(gt=0)
+    """Pairs that were read."""
+    linked: int = Field(ge=0)
+    """Of them, duplicates and closely connected ones."""
+    duplicate: int = Field(ge=0)
+    reason: str
+
+    @property
+    def share(self) -> float:
+        """The share of pairs that are linked."""
+        return self.linked / self.read
+
+
 class SearchRules(toml_models.Entry):
     """The whole file."""
 
     words: WordRules
     fusion: FusionRules
+    duplicates: DuplicateRules
+    pairs: tuple[PairRate, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> SearchRules:
+        cosines = [pair.cosine for pair in self.pairs]
+        if cosines != sorted(cosines, reverse=True) or cosines[-1] > -1:
+            raise ValueError("pairs: the cosines must fall and end at -1")
+        if any(pair.linked > pair.read or pair.duplicate > pair.linked for pair in self.pairs):
+            raise ValueError("pairs: duplicates are among the linked ones, and these among those that were read")
+        return self
+
+    def rate(self, cosine: float | None) -> PairRate:
+        """The entry of a pair with this cosine; the last one where it is unknown."""
+        return next((pair for pair in self.pairs if cosine is not None and cosine >= pair.cosine), self.pairs[-1])
 
     @staticmethod
     @cache

@@ -9,7 +9,9 @@ from torch_embers.json_output import print_json
 from torch_embers.store.listing import ItemFilter, list_items
 
 if TYPE_CHECKING:
-    from torch_embers.search.command import Found
+    from collections.abc import Sequence
+
+    from torch_embers.search.command import Found, Hit
     from torch_embers.store.store import Store
 
 _KEYS = ("repo", "number", "title", "state", "verdict", "release", "address")
@@ -23,7 +25,7 @@ def print_found(store: Store, found: Found, *, as_json: bool) -> None:
     if found.note:
         console.stderr().print(f"note: {found.note}")
     if as_json:
-        scores = [{"score": hit.cosine, "words": hit.words} for hit, _ in hits]
+        scores = [{"score": hit.cosine, "words": hit.words, "linked": hit.linked} for hit, _ in hits]
         print_json([score | {key: row[key] for key in _KEYS} for score, (_, row) in zip(scores, hits, strict=True)])
         return
     rows = [
@@ -31,10 +33,23 @@ def print_found(store: Store, found: Found, *, as_json: bool) -> None:
             ("-" if hit.cosine is None else f"{hit.cosine:.2f}")
             + "\n"
             + ("-" if hit.words is None else f"{hit.words:.0f}"),
+            "-" if hit.linked is None else f"{hit.linked:.0%}",
             f"{row['state'] or 'unknown'}\n" + (f"{row['verdict']} {row['release']}" if row["verdict"] else "-"),
             f"{row['title'] or ''}\n{row['address']}",
         )
         for hit, row in hits
     ]
-    columns = [("score", True), ("state, verdict", False), ("title and address", False)]
+    columns = [("score", True), ("linked", True), ("state, verdict", False), ("title and address", False)]
+    if all(hit.linked is None for hit in found.hits):
+        columns, rows = [columns[0], *columns[2:]], [(row[0], *row[2:]) for row in rows]
     console.stdout().print(console.table("", columns, rows))
+
+
+def print_duplicates(hits: Sequence[Hit]) -> None:
+    """Print the items that a triager would probably link; nothing where there are none."""
+    out = console.stdout()
+    if hits:
+        out.print("\nPossible duplicates")
+    for hit in hits:
+        nearness = f"cosine {hit.cosine:.2f}; {hit.linked:.0%} of such pairs belong together"
+        out.print(f"  {console.plain(f'{hit.repo}#{hit.number} {hit.title} ({nearness})')}")
