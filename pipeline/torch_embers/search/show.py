@@ -25,24 +25,25 @@ def print_found(store: Store, found: Found, *, as_json: bool) -> None:
     if found.note:
         console.stderr().print(f"note: {found.note}")
     if as_json:
-        scores = [{"score": hit.cosine, "words": hit.words, "linked": hit.linked} for hit, _ in hits]
-        print_json([score | {key: row[key] for key in _KEYS} for score, (_, row) in zip(scores, hits, strict=True)])
+        entries = [{"score": hit.cosine, "words": hit.words, "linked": hit.linked} for hit, _ in hits]
+        print_json([score | {key: row[key] for key in _KEYS} for score, (_, row) in zip(entries, hits, strict=True)])
         return
     rows = [
         (
-            ("-" if hit.cosine is None else f"{hit.cosine:.2f}")
-            + "\n"
-            + ("-" if hit.words is None else f"{hit.words:.0f}"),
-            "-" if hit.linked is None else f"{hit.linked:.0%}",
+            f"{_score(hit)}\n{'-' if hit.words is None else f'{hit.words:.0f}'}",
             f"{row['state'] or 'unknown'}\n" + (f"{row['verdict']} {row['release']}" if row["verdict"] else "-"),
             f"{row['title'] or ''}\n{row['address']}",
         )
         for hit, row in hits
     ]
-    columns = [("score", True), ("linked", True), ("state, verdict", False), ("title and address", False)]
-    if all(hit.linked is None for hit in found.hits):
-        columns, rows = [columns[0], *columns[2:]], [(row[0], *row[2:]) for row in rows]
+    columns = [("score", True), ("state, verdict", False), ("title and address", False)]
     console.stdout().print(console.table("", columns, rows))
+
+
+def _score(hit: Hit) -> str:
+    """The cosine, and where it is known, how many of such pairs belong together."""
+    cosine = "-" if hit.cosine is None else f"{hit.cosine:.2f}"
+    return cosine if hit.linked is None else f"{hit.linked:.0%} {cosine}"
 
 
 def print_duplicates(hits: Sequence[Hit]) -> None:
