@@ -26,6 +26,7 @@ pytest.importorskip("sklearn")
 from support import example_count, rows
 from test_search import Words
 from torch_embers import cli
+from torch_embers.classify import bundle as bundles
 from torch_embers.classify.bundle import FILE, Bundle
 from torch_embers.classify.combiner import Combiner
 from torch_embers.classify.embedding import embed
@@ -317,6 +318,8 @@ def reseal(folder: Path, **change: object) -> None:
     """Change a model as somebody would who knows the format, down to the digests of the bundle."""
     about = {**json.loads((folder / "model.json").read_text()), **change}
     (folder / "model.json").write_bytes(json_bytes({**about, "seal": seal(about)}))
+    if (folder.parent / FILE).is_file():
+        bundles.reseal(folder.parent)
 
 
 def swap(folder: Path, content: bytes) -> None:
@@ -378,6 +381,7 @@ def pickled(folder: Path) -> None:
 
 def edit(path: Path, **change: object) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    bundles.reseal(path.parent)
 
 
 SPOILED: dict[str, Callable[[Path], object]] = {

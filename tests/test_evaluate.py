@@ -30,6 +30,7 @@ from torch_embers.errors import InputError
 from torch_embers.evaluate import plots
 from torch_embers.evaluate.compare import Report, compare, held_out
 from torch_embers.evaluate.csv_evaluation import Table, evaluate_tables, read_table
+from torch_embers.evaluate.csv_evaluation import groups_of as csv_groups
 from torch_embers.evaluate.gold_evaluation import Item, Wanted, evaluate, groups_of, items, usable
 from torch_embers.evaluate.hybrid_votes import PLACE, HybridWithVotes
 from torch_embers.evaluate.learners import Hybrid, Majority, TfidfBaseline, usual
@@ -339,6 +340,17 @@ def test_votes_help_where_words_say_nothing_and_are_measured_on_the_training_hal
     judged = HybridWithVotes("consequence", {label: label for label in titles}, votes, gold)
     report = compare("t", inputs, labels, range(60), (Hybrid(), judged))
     assert report.scores[0].macro_f1.value < 0.5 < 0.9 < report.scores[1].macro_f1.value
+
+
+def test_a_file_of_one_class_says_what_is_wrong_and_forms_are_no_duplicates() -> None:
+    one = Table(("a b", "c d"), ("x", "x"), (None, None))
+    with pytest.raises(InputError, match=r"one class alone \(x\)"):
+        evaluate_tables(one, None, embed, range(2))
+    form = (
+        "## Environment\nPyTorch version: 2.0.1\nOS: Ubuntu 22.04\nPython version: 3.10\nCUDA runtime version: 11.7\n"
+    )
+    filled = Table((f"conv2d is wrong\n{form * 3}", f"the loader hangs\n{form * 3}"), ("x", "y"), (None, None))
+    assert len(set(csv_groups(filled).tolist())) == 2
 
 
 def test_agreement_is_said_of_annotators_who_share_enough_items() -> None:

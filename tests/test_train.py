@@ -299,6 +299,18 @@ def test_children_follow_the_likeliest_class_of_their_parent() -> None:
     assert not {scheme for place, scheme, *_ in found if place == 1} & {"memory_type", "memory_subtype"}
 
 
+def test_no_child_is_answered_where_its_parent_is_not() -> None:
+    classes = {"bug_type": ("logical", "memory"), "memory_type": ("concurrency", "segment_fault")}
+    bundle = Bundle("made", VARIANT, "words@0", "", {name: combiner_of(name, own) for name, own in classes.items()})
+    said = {"bug_type": np.array([[0.45, 0.55]]), "memory_type": np.array([[0.95, 0.05]])}
+    labels = Aggregator(bundle).labels([(REPO, 1)], said, np.array([True]), {})
+    assert set(zip(labels.scheme, labels.likeliest, labels.abstained, strict=True)) == {
+        ("bug_type", "memory", True),
+        ("memory_type", "concurrency", True),
+        ("memory_subtype", "miss_lock", True),
+    }
+
+
 def test_of_an_unreadable_item_a_run_alone_can_speak() -> None:
     bundle = Bundle("made", VARIANT, "words@0", "", {"consequence": combiner_of("consequence", ("crash", "hang"))})
     run = WeakLabel("consequence", "hang", "run-hang", "execution", "case a")

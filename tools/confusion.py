@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from torch_embers.classify import confusions
-from torch_embers.classify.bundle import shipped_folder
+from torch_embers.classify.bundle import reseal, shipped_folder
 from torch_embers.errors import EmbersError
 
 EVALUATION = Path(__file__).resolve().parent.parent / "bench" / "evaluation.json"
@@ -19,6 +19,7 @@ def main(arguments: list[str]) -> int:
     """Write the file; 0 when it is written."""
     try:
         confusions.write(Path(arguments[0]) if arguments else EVALUATION, shipped_folder() / confusions.FILE)
+        reseal(shipped_folder())
     except EmbersError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

@@ -1,12 +1,12 @@
 """Aggregated labels: what classifiers, votes and runs say of a batch of items, brought to one row per label.
 
-Parents are answered before their children, which are asked only under the likeliest class of their parent. Where a run
-has shown a class, that is the answer. An item with gold labels gets the answer of a model that has not seen it.
+Parents are answered before their children, which are asked only under the likeliest class of their parent, and get no
+answer where their parent has none. Where a run has shown a class, that is the answer. An item with gold labels gets the answer of a model that has not seen it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -131,7 +131,10 @@ class Aggregator:
             elif rows.size and question.member:
                 labels.add(question.scheme, self._combined(question, keys, rows, probabilities[question.name], matrix))
             elif rows.size:
-                answered.put(self._combined(question, keys, rows, probabilities[question.name], matrix))
+                found = self._combined(question, keys, rows, probabilities[question.name], matrix)
+                if question.parent:
+                    found = replace(found, given=found.given & schemes[question.parent].now.given[rows])
+                answered.put(found)
         for scheme, answered in schemes.items():
             labels.add(scheme, answered.now)
         return labels

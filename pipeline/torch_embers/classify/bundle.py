@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import resources
 from torch_embers.classify.combiner import Combiner
 from torch_embers.classify.learning.model import HybridClassifier
-from torch_embers.classify.learning.sealed import ModelError
+from torch_embers.classify.learning.sealed import ModelError, seal
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-FORMAT = 3
+FORMAT = 4
 FILE = "bundle.json"
 TRAINING = "TRAINING.md"
 """Counts of the training rows, written for readers; never read."""
@@ -112,10 +112,8 @@ class Bundle:
             },
         }
         try:
-            partial = folder / (FILE + ".part")
-            partial.write_text(json.dumps(about, indent=0, sort_keys=True), encoding="utf-8")
-            partial.replace(folder / FILE)
             (folder / TRAINING).write_text(training_card(self), encoding="utf-8")
+            _write(folder, about)
         except OSError as error:
             raise ModelError(f"cannot write the model to {folder}: {error}") from error
 
@@ -152,6 +150,43 @@ class Bundle:
         return Bundle(texts[0], texts[1], texts[2], texts[3], combiners, held_out, rows)
 
 
+def reseal(folder: Path) -> None:
+    """Seal a bundle again after a file beside it, such as the card, was written anew.
+
+    Raises:
+        ModelError: there is no bundle, or it cannot be written.
+    """
+    try:
+        _write(folder, json.loads((folder / FILE).read_bytes()))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"cannot seal the model in {folder}: {error}") from error
+
+
+def _write(folder: Path, about: Mapping[str, Any]) -> None:
+    """Write ``bundle.json`` with the hashes of all other files and of itself."""
+    sealed = {**about, "files": _hashes(folder)}
+    sealed["seal"] = seal(sealed)
+    partial = folder / (FILE + ".part")
+    partial.write_text(json.dumps(sealed, indent=0, sort_keys=True), encoding="utf-8")
+    partial.replace(folder / FILE)
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file of a bundle but ``bundle.json``, by its path in the folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in (FILE, FILE + ".part"))
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _check_seal(folder: Path, about: Mapping[str, Any]) -> None:
+    """Refuse a bundle of which any file was added, removed or changed."""
+    if about.get("seal") != seal(about) or not isinstance(about.get("files"), dict):
+        raise ModelError(f"{folder / FILE} was changed after it was saved: train the model again")
+    found = _hashes(folder)
+    for name in sorted({*found, *about["files"]}):
+        if found.get(name) != about["files"].get(name):
+            raise ModelError(f"{folder / name} is not the file that was saved with {FILE}: train the model again")
+
+
 def weights_of(model_id: str) -> str:
     """Model and weights of an embedder's id, without the arithmetic it runs with."""
     return model_id.partition("/")[0]
@@ -184,6 +219,7 @@ def _about(folder: Path) -> dict[str, Any]:
         raise ModelError(f"no usable model in {folder} ({error}): train one with `embers classify --train`") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ModelError(f"{path}: made by another version of embers: train the model again")
+    _check_seal(folder, about)
     return about
 
 

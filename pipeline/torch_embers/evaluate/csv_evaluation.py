@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from torch_embers.classify.learning.features import Inputs
+from torch_embers.classify.text import clean
 from torch_embers.errors import InputError
 from torch_embers.evaluate.compare import Report, compare
 from torch_embers.evaluate.gold_evaluation import time_notes
@@ -90,8 +91,11 @@ def _dates(path: Path, cells: pd.Series[str]) -> tuple[datetime | None, ...]:
 
 
 def groups_of(*tables: Table) -> NDArray[np.int64]:
-    """Group the rows of tables: near-duplicates, and rows of one value in the column of groups: int64 [rows]."""
-    texts = [text for table in tables for text in table.texts]
+    """Group the rows of tables: near-duplicates, and rows of one value in the column of groups: int64 [rows].
+
+    Texts are compared without forms and environments: one form filled in twice is no duplicate.
+    """
+    texts = [clean(text) or text for table in tables for text in table.texts]
     named = [group for table in tables for group in table.groups]
     own = [group if group is not None else f"row {place}" for place, group in enumerate(named)]
     return join_groups(near_duplicates(texts).tolist(), own)
@@ -129,6 +133,8 @@ def evaluate_tables(
     """
     texts = [*train.texts, *(test.texts if test else ())]
     labels = [*train.labels, *(test.labels if test else ())]
+    if len(set(labels)) < 2:
+        raise InputError(f"there is one class alone ({labels[0]}): nothing can be told apart")
     task, splits, notes = _divided(train, test, groups, cut)
     who = (*usual(), *more)
     if progress is not None:
