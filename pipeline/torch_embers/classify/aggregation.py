@@ -1,7 +1,8 @@
 """Aggregated labels: what classifiers, votes and runs say of a batch of items, brought to one row per label.
 
 Parents are answered before their children, which are asked only under the likeliest class of their parent, and get no
-answer where their parent has none. Where a run has shown a class, that is the answer. An item with gold labels gets the answer of a model that has not seen it.
+answer where their parent has none. Where a run has shown a class, that is the answer. An item with gold labels gets
+the answer of a model that has not seen it.
 """
 
 from __future__ import annotations
