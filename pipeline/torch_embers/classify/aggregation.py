@@ -1,8 +1,9 @@
 """Aggregated labels: what classifiers, votes and runs say of a batch of items, brought to one row per label.
 
 Parents are answered before their children, which are asked only under the likeliest class of their parent, and get no
-answer where their parent has none. Where a run has shown a class, that is the answer. An item with gold labels gets
-the answer of a model that has not seen it.
+answer where their parent has none. Where a run has shown a class, that is the answer. Where data/labelling.toml says
+that votes decide (backends), the classes that they name are the answer, and the model answers for the other items. An
+item with gold labels gets the answer of a model that has not seen it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from torch_embers.classify.labels.vote_weights import VoteMatrix
 from torch_embers.classify.labels.weak import EXECUTION, Labeller
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.taxonomy import Taxonomy
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Rows: TypeAlias = NDArray[np.int64]
     Key: TypeAlias = tuple[str, int]
 
-MODEL, OUT_OF_FOLD, ONLY_CLASS, WITH_VOTES = "model", "out_of_fold", "only_class", "+votes"
+MODEL, OUT_OF_FOLD, ONLY_CLASS, BY_VOTES, WITH_VOTES = "model", "out_of_fold", "only_class", "votes", "+votes"
 NONE = ""
 """Stands for no class: no class of the taxonomy can have this name."""
 
@@ -93,8 +93,13 @@ class Aggregator:
 
     def __init__(self, bundle: Bundle, taxonomy: Taxonomy | None = None, labeller: Labeller | None = None) -> None:
         self._taxonomy, self._labeller = taxonomy or Taxonomy.load(), labeller or Labeller.load()
-        self._combiners = bundle.combiners
-        self._questions = [q for q in questions(self._taxonomy) if q.only or q.name in bundle.combiners]
+        self._classifiers = bundle.classifiers
+        self._deciding = {name: use.decides for name, use in self._labeller.uses.items() if use.decides}
+        self._questions = [
+            question
+            for question in questions(self._taxonomy)
+            if question.only or question.name in bundle.classifiers or question.scheme in self._deciding
+        ]
         self._known = {
             name: {(own.repo, own.number): own.probabilities for own in rows} for name, rows in bundle.held_out.items()
         }
@@ -119,22 +124,30 @@ class Aggregator:
             readable: bool [items]: the others get no label but by a run.
             votes: weak labels of the items.
         """
-        matrix = VoteMatrix.of([votes.get(key, ()) for key in keys], self._labeller)
         labels = AggregatedLabels()
+        decided = {name: self._decided(name, keys, votes) for name in self._deciding}
         schemes = {name: _Scheme(len(keys)) for name in self._taxonomy.schemes}
         for name, answered in schemes.items():
             self._run(name, answered, keys, votes)
         for question in self._questions:
             answered = schemes[question.scheme]
             rows = self._asked(question, schemes, readable & (answered.now.how != EXECUTION))
-            if question.only and rows.size:
-                answered.put(_followed(question, schemes[question.parent].now, rows))
-            elif rows.size and question.member:
-                labels.add(question.scheme, self._combined(question, keys, rows, probabilities[question.name], matrix))
-            elif rows.size:
-                found = self._combined(question, keys, rows, probabilities[question.name], matrix)
-                if question.parent:
-                    found = replace(found, given=found.given & schemes[question.parent].now.given[rows])
+            if question.member and question.scheme in decided:
+                named = decided[question.scheme]
+                labels.add(question.scheme, self._voted(question, rows, named))
+                rows = np.array([row for row in rows.tolist() if row not in named], dtype=np.int64)
+            if not rows.size or (not question.only and question.name not in self._classifiers):
+                continue
+            parent = schemes[question.parent].now if question.parent else None
+            if question.only and parent is not None:
+                found = _followed(question, parent, rows)
+            else:
+                found = self._modelled(question, keys, rows, probabilities[question.name], votes)
+            if parent is not None:
+                found = replace(found, given=found.given & parent.given[rows])
+            if question.member:
+                labels.add(question.scheme, found)
+            else:
                 answered.put(found)
         for scheme, answered in schemes.items():
             labels.add(scheme, answered.now)
@@ -146,20 +159,48 @@ class Aggregator:
             return np.flatnonzero(open_)
         return np.flatnonzero(open_ & (schemes[question.parent].now.best == question.under))
 
-    def _combined(
-        self, question: Question, keys: Sequence[Key], rows: Rows, text: Floats, votes: VoteMatrix
+    def _modelled(
+        self,
+        question: Question,
+        keys: Sequence[Key],
+        rows: Rows,
+        said: Floats,
+        votes: Mapping[Key, Sequence[WeakLabel]],
     ) -> SchemeAnswers:
-        combiner, known = self._combiners[question.name], self._known.get(question.name, {})
-        own = votes.take(rows)
-        probabilities = combiner.combine(text[rows], own).copy()
+        """What the classifier says, out of fold where it learned from the item."""
+        classifier, known = self._classifiers[question.name], self._known.get(question.name, {})
+        probabilities = said[rows].copy()
         how = np.full(len(rows), MODEL, dtype=object)
         for at, row in enumerate(rows.tolist()):
             if (held_out := known.get(keys[row])) is not None:
                 probabilities[at], how[at] = held_out, OUT_OF_FOLD
-        if combiner.vote_weights is not None:
-            how[combiner.vote_weights.any_vote(own)] += WITH_VOTES
-        best, highest, given = combiner.answers(probabilities)
-        return SchemeAnswers(rows, np.array(combiner.model.classes, dtype=object)[best], highest, given, how)
+            if any(vote.function in classifier.votes for vote in votes.get(keys[row], ())):
+                how[at] += WITH_VOTES
+        best, highest, given = classifier.answers(probabilities)
+        return SchemeAnswers(rows, np.array(classifier.classes, dtype=object)[best], highest, given, how)
+
+    def _decided(
+        self, scheme: str, keys: Sequence[Key], votes: Mapping[Key, Sequence[WeakLabel]]
+    ) -> dict[int, dict[str, float]]:
+        """The classes that deciding votes name, with their assumed accuracy, by place of the item."""
+        use = self._labeller.uses[scheme]
+        found: dict[int, dict[str, float]] = {}
+        for place, key in enumerate(keys):
+            own = [vote for vote in votes.get(key, ()) if vote.scheme == scheme and vote.kind in use.decides]
+            named = {vote.value for vote in own}
+            denied = {other for value in named for other in use.excludes.get(value, ())}
+            kept = [vote for vote in own if vote.value not in denied]
+            for vote in kept:
+                accuracy = max(self._labeller.assumed[vote.kind], found.get(place, {}).get(vote.value, 0.0))
+                found.setdefault(place, {})[vote.value] = accuracy
+        return found
+
+    def _voted(self, question: Question, rows: Rows, named: Mapping[int, Mapping[str, float]]) -> SchemeAnswers:
+        """The answer yes where deciding votes name the question's class."""
+        own = [row for row in rows.tolist() if question.member in named.get(row, {})]
+        probability = np.array([named[row][question.member] for row in own], dtype=np.float64)
+        best, how = np.full(len(own), question.member, dtype=object), np.full(len(own), BY_VOTES, dtype=object)
+        return SchemeAnswers(np.array(own, dtype=np.int64), best, probability, np.ones(len(own), dtype=bool), how)
 
     def _run(
         self, scheme: str, answered: _Scheme, keys: Sequence[Key], votes: Mapping[Key, Sequence[WeakLabel]]

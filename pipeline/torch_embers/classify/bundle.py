@@ -1,30 +1,36 @@
-"""The classifiers of all questions that were trained together, as one folder that is saved, checked and loaded.
+"""The classifiers of all questions that were trained together, as one folder that is saved, sealed and loaded.
 
-``bundle.json`` names the text variant, the embedding model and the taxonomy of the training, and holds the vote
-weights, the training rows with their sources, and the out-of-fold probabilities of the items with gold labels: no item
-is labelled by a model that was trained on it.
+``model.skops`` holds the fitted features and estimators. ``bundle.json`` names the text variant, the embedding model
+and the taxonomy of the training, and holds the training rows with their sources, and the out-of-fold probabilities of
+the items with gold labels: no item is labelled by a model that was trained on it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from torch_embers import resources
-from torch_embers.classify.combiner import Combiner
-from torch_embers.classify.learning.model import HybridClassifier
-from torch_embers.classify.learning.sealed import ModelError, seal
-from torch_embers.errors import InputError
+from torch_embers.classify.learning import kept
+from torch_embers.classify.learning.features import readable
+from torch_embers.classify.learning.kept import ModelError
+from torch_embers.classify.learning.model import Classifier, transformed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-FORMAT = 4
+    import pandas as pd
+    from numpy.typing import NDArray
+
 FILE = "bundle.json"
+ESTIMATORS = "model.skops"
 TRAINING = "TRAINING.md"
 """Counts of the training rows, written for readers; never read."""
 SHIPPED = "study-titles"
@@ -54,7 +60,7 @@ class TrainingRow:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The combiners of all questions with what they were trained for."""
+    """The classifiers of all questions with what they were trained for."""
 
     name: str
     variant: str
@@ -63,21 +69,19 @@ class Bundle:
     """Model and weights of their vectors, without the arithmetic: ``all-MiniLM-L6-v2@53aa51172d14``."""
     taxonomy: str
     """Digest of the taxonomy they were trained on."""
-    combiners: Mapping[str, Combiner]
-    """By the name of their question."""
+    classifiers: Mapping[str, Classifier]
+    """By the name of their question; all read the same features."""
     held_out: Mapping[str, tuple[HeldOut, ...]] = field(default_factory=dict)
     rows: Mapping[str, tuple[TrainingRow, ...]] = field(default_factory=dict)
 
     @property
-    def models(self) -> dict[str, HybridClassifier]:
-        """The classifiers of texts by the name of their question."""
-        return {name: combiner.model for name, combiner in self.combiners.items()}
-
-    @property
     def version(self) -> str:
-        """Name and digest, as stored beside each prediction."""
-        digest = hashlib.sha256("".join(combiner.model.digest for combiner in self.combiners.values()).encode())
-        digest.update(json.dumps({name: combiner.as_data() for name, combiner in self.combiners.items()}).encode())
+        """Name and digest of what was learned, as stored beside each prediction."""
+        digest = hashlib.sha256(_json(self._about()))
+        for one in self.classifiers.values():
+            for made in (*one.estimator.texts_.values(), one.estimator.votes_):
+                if hasattr(made, "coef_"):
+                    digest.update(np.ascontiguousarray(made.coef_).tobytes())
         return f"{self.name}@{digest.hexdigest()[:12]}"
 
     def sources(self, repo: str, number: int) -> dict[str, TrainingRow]:
@@ -86,22 +90,53 @@ class Bundle:
             name: row for name, rows in self.rows.items() for row in rows if (row.repo, row.number) == (repo, number)
         }
 
+    def features(self, items: pd.DataFrame) -> Any:
+        """What the classifiers read of items, all of which must be readable."""
+        return transformed(next(iter(self.classifiers.values())).features, items)
+
+    def probabilities(self, items: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
+        """Calibrated probabilities float64 [items, classes] by question; each text is read once.
+
+        Raises:
+            InputError: the items lack what the classifiers look at.
+        """
+        rows = np.flatnonzero(readable(items))
+        matrix = self.features(items.iloc[rows]) if rows.size else None
+        return {name: one.predict_proba(items, matrix) for name, one in self.classifiers.items()}
+
     def save(self, folder: Path) -> None:
-        """Write the bundle.
+        """Write and seal the bundle.
 
         Raises:
             ModelError: the folder cannot be written.
         """
-        for name, combiner in self.combiners.items():
-            combiner.model.save(folder / name)
-        about = {
-            "format": FORMAT,
+        first = next(iter(self.classifiers.values()))
+        estimators: dict[str, Any] = {"features": first.features}
+        for name, one in self.classifiers.items():
+            estimators |= {f"estimator {name}": one.estimator, f"calibrator {name}": one.calibrator}
+        files = {
+            ESTIMATORS: kept.estimators_bytes(estimators),
+            FILE: _json(self._about()),
+            TRAINING: training_card(self).encode(),
+        }
+        kept.write(folder, files)
+
+    def _about(self) -> dict[str, Any]:
+        """Everything but the estimators, as plain data."""
+        return {
             "name": self.name,
             "variant": self.variant,
             "embedding": self.embedding,
             "taxonomy": self.taxonomy,
-            "digests": {name: combiner.model.digest for name, combiner in self.combiners.items()},
-            "combiners": {name: combiner.as_data() for name, combiner in self.combiners.items()},
+            "classifiers": {
+                name: {
+                    "classes": list(one.classes),
+                    "votes": dict(one.votes),
+                    "threshold": one.threshold if math.isfinite(one.threshold) else None,
+                    "trained_on": dict(one.trained_on),
+                }
+                for name, one in self.classifiers.items()
+            },
             "held_out": {
                 name: [[h.repo, h.number, *(round(p, 6) for p in h.probabilities)] for h in rows]
                 for name, rows in self.held_out.items()
@@ -111,11 +146,6 @@ class Bundle:
                 for name, rows in self.rows.items()
             },
         }
-        try:
-            (folder / TRAINING).write_text(training_card(self), encoding="utf-8")
-            _write(folder, about)
-        except OSError as error:
-            raise ModelError(f"cannot write the model to {folder}: {error}") from error
 
     @staticmethod
     def load(folder: Path) -> Bundle:
@@ -124,11 +154,13 @@ class Bundle:
         Raises:
             ModelError: a file is missing, changed since it was saved, damaged, or of another version.
         """
-        about = _about(folder)
+        kept.check_seal(folder)
+        estimators = kept.read_estimators(folder / ESTIMATORS)
         try:
-            digests = {str(name): str(digest) for name, digest in about["digests"].items()}
-            models = {name: HybridClassifier.load(folder / name) for name in digests}
-            combiners = {name: Combiner.from_data(model, about["combiners"][name]) for name, model in models.items()}
+            about = json.loads((folder / FILE).read_bytes())
+            classifiers = {
+                str(name): _classifier(str(name), one, estimators) for name, one in about["classifiers"].items()
+            }
             held_out = {
                 name: tuple(HeldOut(str(r[0]), int(r[1]), tuple(map(float, r[2:]))) for r in rows)
                 for name, rows in about["held_out"].items()
@@ -138,16 +170,41 @@ class Bundle:
                 for name, own in about["rows"].items()
             }
             texts = [str(about[key]) for key in ("name", "variant", "embedding", "taxonomy")]
-        except ModelError:
-            raise
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, InputError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
             raise ModelError(f"{folder / FILE}: damaged ({error!r}): train the model again") from error
-        for name, model in models.items():
-            if model.digest != digests[name] or model.scheme != name:
-                raise ModelError(f"{folder}: the model of {name} is not the one that belongs to this bundle")
-            if any(len(own.probabilities) != len(model.classes) for own in held_out.get(name, ())):
-                raise ModelError(f"{folder / FILE}: held-out answers of {name} do not fit its classes")
-        return Bundle(texts[0], texts[1], texts[2], texts[3], combiners, held_out, rows)
+        for name, own in held_out.items():
+            if name not in classifiers or any(len(one.probabilities) != len(classifiers[name].classes) for one in own):
+                raise ModelError(f"{folder / FILE}: held-out answers do not fit {name}: train the model again")
+        if not classifiers:
+            raise ModelError(f"{folder / FILE}: holds no classifier: train the model again")
+        return Bundle(texts[0], texts[1], texts[2], texts[3], classifiers, held_out, rows)
+
+
+def _classifier(name: str, about: Mapping[str, Any], estimators: Mapping[str, Any]) -> Classifier:
+    """Put a saved classifier together.
+
+    Raises:
+        ValueError: the parts do not fit.
+    """
+    estimator = estimators[f"estimator {name}"]
+    classes = tuple(map(str, about["classes"]))
+    if tuple(estimator.classes_.tolist()) != classes:
+        raise ValueError(f"the classes of {name} are others")
+    threshold = math.inf if about["threshold"] is None else float(about["threshold"])
+    return Classifier(
+        question=name,
+        votes={str(function): str(value) for function, value in about["votes"].items()},
+        classes=classes,
+        threshold=threshold,
+        trained_on={str(value): int(count) for value, count in about["trained_on"].items()},
+        features=estimators["features"],
+        estimator=estimator,
+        calibrator=estimators[f"calibrator {name}"],
+    )
+
+
+def _json(about: Mapping[str, Any]) -> bytes:
+    return (json.dumps(about, indent=0, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
 def reseal(folder: Path) -> None:
@@ -193,7 +250,7 @@ def weights_of(model_id: str) -> str:
 
 
 def training_card(bundle: Bundle) -> str:
-    """What the combiners learned from, as Markdown: labelled items by annotator, and items that votes labelled."""
+    """What the classifiers learned from, as Markdown: labelled items by annotator, and items that votes labelled."""
     lines = [
         f"# What {bundle.name} learned from",
         "",
@@ -206,21 +263,9 @@ def training_card(bundle: Bundle) -> str:
         counts = Counter(row.source if row.source.startswith("gold") else "votes, without gold" for row in rows)
         lines += [f"| {name} | {source} | {count} |" for source, count in sorted(counts.items())]
     lines += ["", "| question | class | items with gold |", "| --- | --- | ---: |"]
-    for name, combiner in bundle.combiners.items():
-        lines += [f"| {name} | `{value}` | {count} |" for value, count in combiner.model.trained_on.items()]
+    for name, one in bundle.classifiers.items():
+        lines += [f"| {name} | `{value}` | {count} |" for value, count in one.trained_on.items()]
     return "\n".join(lines) + "\n"
-
-
-def _about(folder: Path) -> dict[str, Any]:
-    path = folder / FILE
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"no usable model in {folder} ({error}): train one with `embers classify --train`") from error
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise ModelError(f"{path}: made by another version of embers: train the model again")
-    _check_seal(folder, about)
-    return about
 
 
 def shipped_folder() -> Path:

@@ -11,9 +11,9 @@ from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
 from torch_embers.classify.embedding import embed
 from torch_embers.classify.labels import weak_table
-from torch_embers.classify.learning import sealed
-from torch_embers.classify.learning.features import Inputs
-from torch_embers.classify.learning.jointly import Together
+from torch_embers.classify.labels.weak import Labeller
+from torch_embers.classify.learning import kept
+from torch_embers.classify.learning.features import readable, table
 from torch_embers.classify.text import model_text
 from torch_embers.errors import InputError, StoreMissingError
 
@@ -83,9 +83,14 @@ def label_texts(texts: Sequence[str], model: Path | None) -> list[tuple[int, str
     read = [model_text(*text.strip().partition("\n")[::2], variant=bundle.variant) for text in texts]
     if empty := [place for place, text in enumerate(read) if not text]:
         raise InputError(f"text number {empty[0]} holds no words that the classifier reads")
-    inputs = Inputs.of(read, embedder.encode(read))
     keys = [("", place) for place in range(len(read))]
-    labels = Aggregator(bundle).labels(keys, Together(bundle.models).probabilities(inputs), inputs.readable(), {})
+    cut = [text.strip().partition("\n") for text in texts]
+    votes = {
+        key: Labeller.load().votes(title, body if bundle.variant != "title" else None, None)
+        for key, (title, _, body) in zip(keys, cut, strict=True)
+    }
+    items = table(read, embedder.encode(read), [train.vote_names(votes[key]) for key in keys])
+    labels = Aggregator(bundle).labels(keys, bundle.probabilities(items), readable(items), votes)
     return [
         (place, scheme, None if abstained else best, best, probability, abstained)
         for place, scheme, best, probability, abstained in zip(
@@ -98,7 +103,7 @@ def _train(
     store: Store, writer: Writer, embedder: Embedder, target: Path, variant: str, say: Callable[[str], None]
 ) -> None:
     """Train, save, and name the classes and questions that could not be learned."""
-    sealed.check_target(target)
+    kept.check_target(target)
     chosen: Any = variant
     trained = train.train(store, writer, embedder, chosen, target.name, say)
     trained.bundle.save(target)

@@ -11,8 +11,10 @@ from torch_embers.classify.embedding.nearest import similar
 from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.weak import EXECUTION
 from torch_embers.classify.labels.weak_table import read_votes
+from torch_embers.classify.learning.features import readable, table
 from torch_embers.classify.questions import questions
 from torch_embers.classify.text import model_text
+from torch_embers.classify.train import vote_names
 from torch_embers.errors import InputError
 from torch_embers.taxonomy import Taxonomy
 
@@ -97,7 +99,8 @@ def explain(store: Store, bundle: Bundle, repo: str, number: int, count: int = 5
     title, body = titles[0]
     variant: Any = bundle.variant
     text = model_text(title or "", body, [said for (said,) in comments], variant)
-    vector = _vector(store, bundle, rows[0][5])
+    items = table([text], _vector(store, bundle, rows[0][5])[None], [vote_names(votes)])
+    matrix = bundle.features(items) if readable(items).all() else None
     order = {scheme: place for place, scheme in enumerate(Taxonomy.load().schemes)}
     rows.sort(key=lambda row: (order.get(row[0], len(order)), -row[3], row[2]))
     likeliest = {row[0]: row[2] for row in rows}
@@ -106,10 +109,10 @@ def explain(store: Store, bundle: Bundle, repo: str, number: int, count: int = 5
     for scheme, value, best, probability, provenance, _ in rows:
         question = _question(scheme, best, likeliest)
         name = question.name if question else ""
-        combiner = bundle.combiners.get(name)
-        model = combiner.model if combiner else None
-        terms = model.explain(text, vector, count, best) if model and best in model.classes else []
-        weights = combiner.vote_weights.weights if combiner and combiner.vote_weights else {}
+        classifier = bundle.classifiers.get(name)
+        known = classifier is not None and matrix is not None and best in classifier.classes
+        [terms] = classifier.terms(matrix, [best], count) if classifier and known else [[]]
+        weights = classifier.vote_weights() if classifier else {}
         counted = _votes(votes, scheme, best, weights)
         said = [(reason.term, reason.weight) for reason in terms]
         labels.append(LabelReasons(scheme, value, best, probability, provenance, said, counted, learned.get(name)))
@@ -130,10 +133,10 @@ def _question(scheme: str, best: str, likeliest: Mapping[str, str]) -> Question 
     return None
 
 
-def _votes(votes: Sequence[WeakLabel], scheme: str, best: str, weights: Mapping[str, tuple[str, float]]) -> list[Vote]:
+def _votes(votes: Sequence[WeakLabel], scheme: str, best: str, weights: Mapping[str, float]) -> list[Vote]:
     """The votes on a scheme, those for its label first."""
     own = [
-        Vote(vote.value, vote.function, vote.kind, vote.evidence, weights.get(vote.function, (None, None))[1])
+        Vote(vote.value, vote.function, vote.kind, vote.evidence, weights.get(vote.function))
         for vote in votes
         if vote.scheme == scheme
     ]

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torch_embers.classify.embedding.vectors import stored_vectors
+from torch_embers.classify.learning.features import readable
 from torch_embers.classify.questions import questions
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from torch_embers.classify.aggregation import AggregatedLabels
     from torch_embers.classify.bundle import Bundle
     from torch_embers.classify.embedding.embedder import Embedder
-    from torch_embers.classify.learning.features import Inputs
-    from torch_embers.classify.learning.model import HybridClassifier
     from torch_embers.store.store import Store
 
     Key = tuple[str, int]
@@ -47,34 +47,45 @@ class Explainer:
         good = np.flatnonzero(np.isfinite(vectors).all(axis=1)).tolist()
         self._vectors = vectors[good]
         self._keys = [rows[place][:2] for place in good]
-        self._models = {
-            question.scheme: bundle.combiners[question.name].model
+        self._bundle = bundle
+        self._classifiers = {
+            question.scheme: bundle.classifiers[question.name]
             for question in questions(Taxonomy.load())
-            if question.name in bundle.combiners and not question.narrowed and not question.member
+            if question.name in bundle.classifiers and not question.narrowed and not question.member
         }
 
     def explain(
-        self, keys: Sequence[Key], inputs: Inputs, vectors: NDArray[np.float32], labels: AggregatedLabels
+        self, keys: Sequence[Key], items: pd.DataFrame, vectors: NDArray[np.float32], labels: AggregatedLabels
     ) -> list[str | None]:
         """One JSON text per label: ``{"terms": [[term, weight], ...], "near": ["repo#number", similarity]}``.
 
         Args:
             keys: (repo, number) of the items of the batch.
-            inputs: what the classifiers read of them.
+            items: what the classifiers read of them.
             vectors: float32 [items, dimensions], NaN where there is none.
             labels: of these items.
         """
         near = self._near(keys, vectors)
         found: list[str | None] = [None] * len(labels.place)
-        for scheme, model in self._models.items():
-            rows = [row for row, name in enumerate(labels.scheme) if name == scheme]
-            places = [labels.place[row] for row in rows]
-            terms = strongest_terms(model, inputs.take(places), [labels.likeliest[row] for row in rows])
-            for row, place, spoken in zip(rows, places, terms, strict=True):
-                said: dict[str, object] = {"terms": [[term, round(weight, 3)] for term, weight in spoken]}
-                if place in near:
-                    said["near"] = near[place]
-                found[row] = json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+        rows = np.flatnonzero(readable(items))
+        matrix = self._bundle.features(items.iloc[rows]) if rows.size else None
+        line = {place: at for at, place in enumerate(rows.tolist())}
+        for scheme, classifier in self._classifiers.items():
+            own = [row for row, name in enumerate(labels.scheme) if name == scheme]
+            known = [row for row in own if labels.place[row] in line and labels.likeliest[row] in classifier.classes]
+            said = (
+                classifier.terms(
+                    matrix[[line[labels.place[row]] for row in known]], [labels.likeliest[row] for row in known], TERMS
+                )
+                if known
+                else []
+            )
+            terms = dict(zip(known, said, strict=True))
+            for row in own:
+                kept: dict[str, object] = {"terms": [[r.term, round(r.weight, 3)] for r in terms.get(row, ())]}
+                if labels.place[row] in near:
+                    kept["near"] = near[labels.place[row]]
+                found[row] = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
         return found
 
     def _near(self, keys: Sequence[Key], vectors: NDArray[np.float32]) -> Mapping[int, list[object]]:
@@ -92,26 +103,3 @@ class Explainer:
             for place, at in enumerate(best.tolist())
             if np.isfinite(near[place, at])
         }
-
-
-def strongest_terms(
-    model: HybridClassifier, inputs: Inputs, labels: Iterable[str], count: int = TERMS
-) -> list[list[tuple[str, float]]]:
-    """For each item the words that spoke most for its label, with what they added to its log-odds.
-
-    As ``HybridClassifier.explain``, for a batch, and without the words that spoke against the label.
-    """
-    columns = [model.classes.index(label) if label in model.classes else -1 for label in labels]
-    found: list[list[tuple[str, float]]] = [[] for _ in columns]
-    for member in model.members:
-        if member.vectorizer is None or member.view.kind != "word" or not columns:
-            continue
-        matrix = member.matrix(inputs).tocsr()
-        share = (member.weights - member.weights.mean(axis=0)) / len(model.members)
-        terms = member.vectorizer.learned.terms
-        for row, column in enumerate(columns):
-            own = slice(matrix.indptr[row], matrix.indptr[row + 1])
-            spoken = matrix.data[own] * share[column, matrix.indices[own]] if column >= 0 else np.zeros(0)
-            strongest = [at for at in np.argsort(-spoken, kind="stable")[:count].tolist() if spoken[at] > 0]
-            found[row] += [(terms[matrix.indices[own][at]], float(spoken[at])) for at in strongest]
-    return [sorted(spoken, key=lambda one: -one[1])[:count] for spoken in found]

@@ -17,9 +17,9 @@ from torch_embers.classify.bundle import weights_of
 from torch_embers.classify.embedding.vectors import embed_items, stored_vectors, text_batches
 from torch_embers.classify.labels.weak import EXECUTION
 from torch_embers.classify.labels.weak_table import read_votes
-from torch_embers.classify.learning.features import Inputs
-from torch_embers.classify.learning.jointly import Together
+from torch_embers.classify.learning.features import readable, table
 from torch_embers.classify.reasons import Explainer
+from torch_embers.classify.train import vote_names
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
 
@@ -99,18 +99,18 @@ def classify(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, p
         rows = connection.execute(_PENDING, {"variant": variant, "model": bundle.version}).fetchall()
     pending = {(repo, number): votes for repo, number, votes in rows}
     progress.expects(embedded.items + len(pending))
-    aggregator, together, explainer = Aggregator(bundle), Together(bundle.models), Explainer(store, bundle, embedder)
+    aggregator, explainer = Aggregator(bundle), Explainer(store, bundle, embedder)
     answered: Counter[str] = Counter()
     abstained: Counter[str] = Counter()
     executed = done = 0
     for todo in text_batches(store, variant, only=pending):
         vectors = stored_vectors(store, embedder.model_id, embedder.dim, [item.text_hash for item in todo])
-        inputs = Inputs.of([item.text for item in todo], vectors)
         keys = [(item.repo, item.number) for item in todo]
         with store.read() as connection:
             votes = read_votes(connection, keys)
-        labels = aggregator.labels(keys, together.probabilities(inputs), inputs.readable(), votes)
-        _write(writer, labels, explainer.explain(keys, inputs, vectors, labels), todo, pending, bundle)
+        items = table([item.text for item in todo], vectors, [vote_names(votes.get(key, ())) for key in keys])
+        labels = aggregator.labels(keys, bundle.probabilities(items), readable(items), votes)
+        _write(writer, labels, explainer.explain(keys, items, vectors, labels), todo, pending, bundle)
         for scheme, quiet in zip(labels.scheme, labels.abstained, strict=True):
             (abstained if quiet else answered)[scheme] += 1
         executed += labels.provenance.count(EXECUTION)

@@ -134,7 +134,7 @@ def suspects(store: Store, bundle: Bundle, schemes: Sequence[str] = ()) -> list[
     titles = {(repo, number): title or "" for repo, number, title in rows}
     found: list[Suspect] = []
     for question in questions(taxonomy):
-        if question.scheme in wanted and question.name in bundle.combiners:
+        if question.scheme in wanted and question.name in bundle.classifiers:
             found += _of_question(question, bundle, items, titles)
     return sorted(found, key=lambda one: (-one.margin, one.repo, one.number, one.scheme))
 
@@ -142,7 +142,7 @@ def suspects(store: Store, bundle: Bundle, schemes: Sequence[str] = ()) -> list[
 def _of_question(
     question: Question, bundle: Bundle, items: Mapping[Key, GoldItem], titles: Mapping[Key, str]
 ) -> list[Suspect]:
-    classes = bundle.combiners[question.name].model.classes
+    classes = bundle.classifiers[question.name].classes
     rows = [
         (items[key], own.probabilities, classes.index(truth))
         for own in bundle.held_out.get(question.name, ())

@@ -1,4 +1,4 @@
-"""Training behind `embers classify --train`: one combiner per question, from gold labels and, if it helps, weak ones.
+"""Training behind `embers classify --train`: one classifier per question, from gold labels and, if it helps, weak ones.
 
 Classifiers are trained and calibrated on gold labels. Items without gold labels whose votes are certain enough are
 added to the training rows where that was measured to help (``[[use]]`` in data/labelling.toml); nothing is calibrated
@@ -14,30 +14,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_embers.classify.bundle import Bundle, HeldOut, TrainingRow, weights_of
-from torch_embers.classify.combiner import Combiner, fit_combiner
 from torch_embers.classify.embedding.vectors import embed_items, stored_vectors, text_batches
 from torch_embers.classify.labels import gold
-from torch_embers.classify.labels.label_model import class_priors, combine, estimate
-from torch_embers.classify.labels.vote_weights import VoteMatrix, VoteWeights
-from torch_embers.classify.labels.weak import Labeller
+from torch_embers.classify.labels.weak import EXECUTION, Labeller
 from torch_embers.classify.labels.weak_table import read_votes
-from torch_embers.classify.learning.features import Inputs
-from torch_embers.classify.learning.model import HybridClassifier
+from torch_embers.classify.learning.ensemble import fit_votes
+from torch_embers.classify.learning.features import fit_features, table
+from torch_embers.classify.learning.model import Classifier, Settings
 from torch_embers.classify.questions import questions
 from torch_embers.errors import InputError
-from torch_embers.statistics.splits import grouped_folds, join_groups, linked_groups, near_duplicates
+from torch_embers.statistics.splits import join_groups, linked_groups, near_duplicates
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
+    from sklearn.compose import ColumnTransformer
 
     from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.classify.embedding.vectors import ItemText
     from torch_embers.classify.labels.gold import GoldItem
-    from torch_embers.classify.labels.label_model import Accuracy, Gold
-    from torch_embers.classify.labels.labelling_file import Use
+    from torch_embers.classify.labels.label_model import Gold
     from torch_embers.classify.labels.weak import WeakLabel
     from torch_embers.classify.questions import Question
     from torch_embers.classify.text import Variant
@@ -76,50 +75,86 @@ class TrainingData:
     """Items about the same bug: they are held out together."""
     answers: Mapping[Key, Gold] = field(default_factory=dict)
 
-    def gold_of(self, keys: Iterable[Key]) -> dict[Key, Gold]:
-        """Gold answers of these items."""
-        return {key: self.answers[key] for key in keys}
+    def table(self, keys: Sequence[Key], store: Store, embedder: Embedder) -> pd.DataFrame:
+        """What the classifiers read of these items."""
+        texts = [self.texts[key] for key in keys]
+        vectors = stored_vectors(store, embedder.model_id, embedder.dim, [text.text_hash for text in texts])
+        return table([text.text for text in texts], vectors, [vote_names(self.votes.get(key, ())) for key in keys])
 
 
 def train(
     store: Store, writer: Writer, embedder: Embedder, variant: Variant, name: str, say: Callable[[str], None]
 ) -> Trained:
-    """Train a combiner for every question of the taxonomy that has enough items with gold labels.
+    """Train a classifier for every question of the taxonomy that has enough items with gold labels.
 
     Raises:
         InputError: no gold labels, or not one question that can be learned.
     """
     data = read_training_data(store, writer, embedder, variant)
-    combiners: dict[str, Combiner] = {}
-    held_out: dict[str, tuple[HeldOut, ...]] = {}
-    rows: dict[str, tuple[TrainingRow, ...]] = {}
+    rows: dict[str, tuple[list[TrainingRow], list[TrainingRow]]] = {}
     rare: dict[str, dict[str, int]] = {}
     left: dict[str, str] = {}
-    for question in questions(data.taxonomy):
-        if question.only:
-            continue
+    asked = {question.name: question for question in questions(data.taxonomy) if not question.only}
+    for question in asked.values():
         learned, rare[question.name] = gold_rows(question, data.gold, data.texts)
         if len(classes := {row.label for row in learned}) < 2:
             only = f"only {next(iter(classes))}" if classes else "no class"
             left[question.name] = f"{only} has {LEAST_PER_CLASS} or more labelled items"
-            continue
-        weak = weak_rows(question, data, classes)
-        say(f"{question.name}: learning from {len(learned)} labelled items" + _also(weak))
-        combiner, probabilities = fit(question, data, [*learned, *weak], store, embedder)
-        combiners[question.name], rows[question.name] = combiner, (*learned, *weak)
-        held_out[question.name] = tuple(
-            HeldOut(row.repo, row.number, tuple(map(float, p))) for row, p in zip(learned, probabilities, strict=True)
-        )
-    if not combiners:
+        else:
+            rows[question.name] = learned, weak_rows(question, data, classes)
+    if not rows:
         raise InputError(
             f"no scheme has two classes with {LEAST_PER_CLASS} labelled items: label more (`embers label`)"
         )
-    bundle = Bundle(name, variant, weights_of(embedder.model_id), data.taxonomy.digest, combiners, held_out, rows)
+    keys = sorted({(row.repo, row.number) for parts in rows.values() for part in parts for row in part})
+    items = data.table(keys, store, embedder)
+    how = Settings()
+    features = fit_features(items, how.views, how.min_df, how.max_features, functions_of(data.labeller))
+    classifiers: dict[str, Classifier] = {}
+    held_out: dict[str, tuple[HeldOut, ...]] = {}
+    for place, (learned, weak) in rows.items():
+        say(f"{place}: learning from {len(learned)} labelled items" + _also(weak))
+        one = fit(asked[place], data, [*learned, *weak], keys, items, features)
+        classifiers[place] = one
+        probabilities = one.out_of_fold if one.out_of_fold is not None else np.zeros((0, 0))
+        held_out[place] = tuple(
+            HeldOut(row.repo, row.number, tuple(map(float, p))) for row, p in zip(learned, probabilities, strict=True)
+        )
+    every = {place: (*learned, *weak) for place, (learned, weak) in rows.items()}
+    bundle = Bundle(name, variant, weights_of(embedder.model_id), data.taxonomy.digest, classifiers, held_out, every)
     return Trained(bundle, {name: few for name, few in rare.items() if few}, left)
 
 
 def _also(weak: Sequence[TrainingRow]) -> str:
     return f" and {len(weak)} that votes label" if weak else ""
+
+
+def vote_names(votes: Iterable[WeakLabel]) -> list[str]:
+    """Names of the functions that voted on an item, without runs: these decide by themselves."""
+    return sorted({vote.function for vote in votes if vote.kind != EXECUTION})
+
+
+def functions_of(labeller: Labeller) -> list[str]:
+    """Names of all functions that read texts and labels."""
+    return sorted(name for name, (_, _, kind) in labeller.names().items() if kind != EXECUTION)
+
+
+def claims(question: Question, labeller: Labeller, classes: Container[str]) -> dict[str, str]:
+    """Functions that vote on a question, with their class; none where its scheme makes no use of votes."""
+    use = labeller.uses.get(question.scheme)
+    if use is None or not use.combined:
+        return {}
+    return all_claims(question, labeller, classes)
+
+
+def all_claims(question: Question, labeller: Labeller, classes: Container[str]) -> dict[str, str]:
+    """Functions that vote on a question, with their class, whether or not they are used."""
+    values = question.values()
+    return {
+        name: values[value]
+        for name, (scheme, value, kind) in sorted(labeller.names().items())
+        if scheme == question.scheme and kind != EXECUTION and values.get(value, "") in classes
+    }
 
 
 def read_training_data(store: Store, writer: Writer, embedder: Embedder, variant: Variant) -> TrainingData:
@@ -176,19 +211,29 @@ def gold_rows(
 def weak_rows(question: Question, data: TrainingData, classes: set[str]) -> list[TrainingRow]:
     """Rows of items without gold labels whose votes are certain enough, the most certain of each class.
 
-    The accuracies of the functions are estimated on all gold labels, none of which are of these items.
+    How certain they are says a regression on the votes of the items with gold labels.
     """
     use = data.labeller.uses.get(question.scheme)
     if use is None or not use.trained or question.narrowed or question.member:
         return []
-    counts = Counter(truth for item in data.gold if (truth := question.truth(item)))
-    accuracies = estimate({key: data.votes.get(key, ()) for key in data.answers}, data.answers)
+    known, _ = gold_rows(question, data.gold, data.texts)
+    functions = all_claims(question, data.labeller, classes)
+    free = [key for key in sorted(data.votes) if key in data.texts and key not in data.answers]
+    free = [key for key in free if any(vote.function in functions for vote in data.votes[key])]
+    truth = np.array([row.label for row in known], dtype=object)
+    matrix = _votes_of([(row.repo, row.number) for row in known], data, functions)
+    regression = fit_votes(matrix, truth, list(functions.values()))
+    if regression is None or not free:
+        return []
+    probabilities = regression.predict_proba(_votes_of(free, data, functions))
     rows: dict[str, list[TrainingRow]] = defaultdict(list)
-    for key, votes in data.votes.items():
-        if key in data.texts and key not in data.answers:
-            row = _weak_row(question, data, key, votes, use, accuracies)
-            if row is not None and row.label in classes:
-                rows[row.label].append(row)
+    for key, shares in zip(free, probabilities, strict=True):
+        label, probability = str(regression.classes_[shares.argmax()]), float(shares.max())
+        named = {vote.function for vote in data.votes[key] if functions.get(vote.function) == label}
+        if probability >= use.min_probability and named:
+            source = f"{WEAK}:{'+'.join(sorted(named))}"
+            rows[label].append(TrainingRow(*key, label, use.weight * probability, source))
+    counts = Counter(row.label for row in known)
     chosen: list[TrainingRow] = []
     for label, own in sorted(rows.items()):
         own.sort(key=lambda row: (-row.weight, row.repo, row.number))
@@ -196,73 +241,44 @@ def weak_rows(question: Question, data: TrainingData, classes: set[str]) -> list
     return chosen
 
 
-def _weak_row(
-    question: Question,
-    data: TrainingData,
-    key: Key,
-    votes: Sequence[WeakLabel],
-    use: Use,
-    accuracies: Mapping[str, Accuracy],
-) -> TrainingRow | None:
-    """The row of one item; under a parent class, the item must also be of that class."""
-
-    def probabilities(scheme: str) -> dict[str, float]:
-        own = [vote for vote in votes if vote.scheme == scheme]
-        return combine(own, accuracies, class_priors(data.answers, scheme, data.taxonomy))
-
-    if not any(vote.scheme == question.scheme for vote in votes):
-        return None
-    shares = probabilities(question.scheme)
-    label = max(sorted(shares), key=lambda value: shares[value])
-    probability = shares[label]
-    if question.parent:
-        probability *= probabilities(question.parent)[question.under]
-    if probability < use.min_probability:
-        return None
-    names = "+".join(sorted({v.function for v in votes if v.scheme == question.scheme and v.value == label}))
-    return TrainingRow(*key, label, use.weight * probability, f"{WEAK}:{names}") if names else None
+def _votes_of(keys: Sequence[Key], data: TrainingData, functions: Mapping[str, str]) -> NDArray[np.float64]:
+    """Which function voted on which item: float64 [items, functions]."""
+    said = [{vote.function for vote in data.votes.get(key, ())} for key in keys]
+    return np.array([[name in own for name in functions] for own in said], dtype=np.float64)
 
 
 # ---- fitting -------------------------------------------------------------------------------------------------------
 
 
 def fit(
-    question: Question, data: TrainingData, rows: Sequence[TrainingRow], store: Store, embedder: Embedder
-) -> tuple[Combiner, NDArray[np.float64]]:
-    """Fit the combiner of a question.
+    question: Question,
+    data: TrainingData,
+    rows: Sequence[TrainingRow],
+    keys: Sequence[Key],
+    items: pd.DataFrame,
+    features: ColumnTransformer | None = None,
+) -> Classifier:
+    """Fit the classifier of a question.
 
-    Returns:
-        The combiner, and calibrated held-out probabilities float64 [gold rows, classes]: neither the classifier nor
-        the vote weights behind a row have seen the item or its group.
+    Args:
+        question: what is asked.
+        data: with texts and votes of the rows.
+        rows: to learn from; those with gold labels are held out, calibrated on and give the threshold.
+        keys: items of the table.
+        items: the table.
+        features: fitted on the table; fitted on the rows when not given.
     """
-    items = [data.texts[row.repo, row.number] for row in rows]
-    vectors = stored_vectors(store, embedder.model_id, embedder.dim, [item.text_hash for item in items])
-    inputs = Inputs.of([item.text for item in items], vectors)
-    is_gold = [row.source.startswith(GOLD) for row in rows]
+    place = {key: at for at, key in enumerate(keys)}
+    own = [(row.repo, row.number) for row in rows]
     groups = join_groups(
-        near_duplicates([item.text for item in items]).tolist(),
-        linked([(row.repo, row.number) for row in rows], data.links).tolist(),
+        near_duplicates([data.texts[key].text for key in own]).tolist(), linked(own, data.links).tolist()
     )
     labels = [row.label for row in rows]
-    model = HybridClassifier(question.name)
-    model.fit(inputs, None, labels, groups.tolist(), [row.weight for row in rows], is_gold)
-    if model.out_of_fold is None:
-        raise InputError(f"{question.name}: a classifier that is kept must be fitted with folds")
-    use = data.labeller.uses.get(question.scheme)
-    if use is None or not use.combined:
-        return Combiner.text_only(model), model.out_of_fold
-    own = np.flatnonzero(is_gold)
-    keys = [(rows[place].repo, rows[place].number) for place in own.tolist()]
-    truth = [labels[place] for place in own.tolist()]
-    splits = grouped_folds(truth, groups[own].tolist(), model.settings.folds, model.settings.seed)
-    classes = {value: label for value, label in question.values().items() if label in model.classes}
-
-    def weights(chosen: NDArray[np.int64] | None) -> VoteWeights:
-        known = keys if chosen is None else [keys[place] for place in chosen]
-        return VoteWeights.estimate(classes, question.scheme, data.votes, data.gold_of(known), data.labeller)
-
-    votes = VoteMatrix.of([data.votes.get(key, ()) for key in keys], data.labeller)
-    return fit_combiner(model, truth, votes, splits, weights)
+    model = Classifier(question.name, votes=claims(question, data.labeller, set(labels)))
+    is_gold = [row.source.startswith(GOLD) for row in rows]
+    weights = [row.weight for row in rows]
+    table_of = items.iloc[[place[key] for key in own]]
+    return model.fit(table_of, labels, groups.tolist(), weights, is_gold, features)
 
 
 def linked(items: Sequence[Key], links: Sequence[tuple[Key, Key]]) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ import joblib
 import numpy as np
 import pandas as pd
 
+from torch_embers.classify.learning.folds import grouped_folds
 from torch_embers.errors import InputError
 from torch_embers.statistics.metrics import (
     Bin,
@@ -33,15 +34,14 @@ from torch_embers.statistics.metrics import (
     per_class,
     reliability,
 )
-from torch_embers.statistics.splits import Split, grouped_folds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from torch_embers.classify.learning.features import Inputs
     from torch_embers.evaluate.learners import Learner, LearnerOutput
+    from torch_embers.statistics.splits import Split
 
 CURVE_POINTS = 50
 """Points of a coverage curve that a report keeps."""
@@ -125,7 +125,7 @@ class Report:
 
 
 def held_out(
-    learner: Learner, inputs: Inputs, labels: Sequence[str], groups: Sequence[Hashable], splits: Sequence[Split]
+    learner: Learner, inputs: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], splits: Sequence[Split]
 ) -> LearnerAnswers:
     """Let a learner answer the test half of each split, having seen only its training half.
 
@@ -138,7 +138,7 @@ def held_out(
 
 def compare(
     task: str,
-    inputs: Inputs,
+    inputs: pd.DataFrame,
     labels: Sequence[str],
     groups: Sequence[Hashable],
     learners: Sequence[Learner],
@@ -153,7 +153,7 @@ def compare(
 
     Args:
         task: what is predicted; the report's heading.
-        inputs: the items.
+        inputs: the items, a table of ``classify.learning.features.table``.
         labels: their classes.
         groups: what must stay together, also in the bootstrap.
         learners: baselines first.
@@ -172,10 +172,9 @@ def compare(
     rounds = [list(splits)] if splits is not None else [grouped_folds(labels, groups, seed=n) for n in range(repeats)]
     for made in rounds:
         _check_disjoint(made)
-    shared = inputs.counted_once()
     todo = [split for made in rounds for split in made]
     found: dict[tuple[str, int], LearnerOutput] = {}
-    for split, answers in zip(todo, _worked(todo, learners, shared, labels, groups, jobs), strict=True):
+    for split, answers in zip(todo, _worked(todo, learners, inputs, labels, groups, jobs), strict=True):
         for learner, said in zip(learners, answers, strict=True):
             found[learner.name, id(split)] = said
         if advanced is not None:
@@ -190,7 +189,7 @@ def compare(
 def _worked(
     todo: Sequence[Split],
     learners: Sequence[Learner],
-    inputs: Inputs,
+    inputs: pd.DataFrame,
     labels: Sequence[str],
     groups: Sequence[Hashable],
     jobs: int,
@@ -204,12 +203,12 @@ def _worked(
 
 
 def _answers(
-    learners: Sequence[Learner], inputs: Inputs, labels: Sequence[str], groups: Sequence[Hashable], split: Split
+    learners: Sequence[Learner], inputs: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], split: Split
 ) -> list[LearnerOutput]:
-    """What each learner says of the test half; they share what they make of the training half."""
+    """What each learner says of the test half."""
     known = [labels[row] for row in split.train]
     together = [groups[row] for row in split.train]
-    train, test = inputs.take(split.train), inputs.take(split.test)
+    train, test = inputs.iloc[split.train], inputs.iloc[split.test]
     return [learner.answer(train, known, together, test) for learner in learners]
 
 

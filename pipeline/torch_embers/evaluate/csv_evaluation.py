@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from torch_embers.classify.learning.features import Inputs
+from torch_embers.classify.learning.features import table
 from torch_embers.classify.text import clean
 from torch_embers.errors import InputError
 from torch_embers.evaluate.compare import Report, compare
@@ -95,8 +95,8 @@ def groups_of(*tables: Table) -> NDArray[np.int64]:
 
     Texts are compared without forms and environments: one form filled in twice is no duplicate.
     """
-    texts = [clean(text) or text for table in tables for text in table.texts]
-    named = [group for table in tables for group in table.groups]
+    texts = [clean(text) or text for one in tables for text in one.texts]
+    named = [group for one in tables for group in one.groups]
     own = [group if group is not None else f"row {place}" for place, group in enumerate(named)]
     return join_groups(near_duplicates(texts).tolist(), own)
 
@@ -139,7 +139,7 @@ def evaluate_tables(
     who = (*usual(), *more)
     if progress is not None:
         progress.expects(len(who) * sum(len(split.test) for split in splits or ()) or len(who) * repeats * len(texts))
-    inputs = Inputs.of(texts, embed(texts))
+    inputs = table(texts, embed(texts))
     advanced = progress.advanced if progress is not None else None
     return compare(task, inputs, labels, groups, who, splits, notes, repeats=repeats, jobs=jobs, advanced=advanced)
 

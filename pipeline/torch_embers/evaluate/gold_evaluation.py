@@ -15,14 +15,13 @@ import numpy as np
 
 from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.weak import Labeller
-from torch_embers.classify.learning.features import Inputs
+from torch_embers.classify.learning.features import table
 from torch_embers.classify.questions import questions
 from torch_embers.classify.text import VARIANTS, bracket_tags, model_text
-from torch_embers.classify.train import LEAST_PER_CLASS, LINKS
+from torch_embers.classify.train import LEAST_PER_CLASS, LINKS, claims, vote_names
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.evaluate.compare import Report, compare
-from torch_embers.evaluate.hybrid_votes import PLACE, HybridWithVotes
-from torch_embers.evaluate.learners import Learner, usual
+from torch_embers.evaluate.learners import Hybrid, Learner, usual
 from torch_embers.statistics.splits import TimeSplit, join_groups, linked_groups, near_duplicates, time_split
 from torch_embers.taxonomy import Taxonomy
 
@@ -212,13 +211,10 @@ def _report(
     learners = (*usual(), *wanted.more, *_with_votes(question, chosen))
     progress.said(f"{question.name}: {len(chosen)} labelled items")
     progress.expects(len(learners) * (len(splits[0].test) if splits else wanted.repeats * len(chosen)))
-    planes = {
-        "text": np.array([vectors[text] for text in texts], dtype=np.float32),
-        PLACE: np.arange(len(chosen), dtype=np.float32)[:, None],
-    }
+    own = np.array([vectors[text] for text in texts], dtype=np.float32)
     return compare(
         question.name,
-        Inputs({"text": texts}, planes),
+        table(texts, own, [vote_names(item.votes) for item in chosen]),
         labels,
         groups,
         learners,
@@ -232,11 +228,8 @@ def _report(
 
 def _with_votes(question: Question, chosen: Sequence[Item]) -> tuple[Learner, ...]:
     """The classifier with votes, where data/labelling.toml says that they are used for this scheme."""
-    use = Labeller.load().uses.get(question.scheme)
-    if use is None or not use.combined:
-        return ()
-    votes, answers = [item.votes for item in chosen], [item.gold.answers for item in chosen]
-    return (HybridWithVotes(question.scheme, question.values(), votes, answers),)
+    functions = claims(question, Labeller.load(), {str(question.truth(item.gold)) for item in chosen})
+    return (Hybrid(votes=functions),) if functions else ()
 
 
 def _notes(question: Question, found: Sequence[Item], chosen: Sequence[Item], wanted: Wanted) -> list[str]:

@@ -5,24 +5,24 @@ A learner gets the training half of a split and answers the test half. It sees n
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
+from sklearn.dummy import DummyClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
-from torch_embers.classify.learning import regression
-from torch_embers.classify.learning.features import Vectorizer
-from torch_embers.classify.learning.linear import softmax
-from torch_embers.classify.learning.model import HybridClassifier, Settings
+from torch_embers.classify.learning.features import ANALYZERS, VOTES
+from torch_embers.classify.learning.model import Classifier, Settings
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
+    import numpy as np
+    import pandas as pd
     from numpy.typing import NDArray
-
-    from torch_embers.classify.learning.features import Inputs
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ class Learner(Protocol):
         """Row of the table."""
         ...
 
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> LearnerOutput:
+    def answer(
+        self, train: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], test: pd.DataFrame
+    ) -> LearnerOutput:
         """Learn from ``train`` and answer ``test``."""
         ...
 
@@ -53,12 +55,13 @@ class Majority:
 
     name: str = "majority"
 
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> LearnerOutput:
+    def answer(
+        self, train: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], test: pd.DataFrame
+    ) -> LearnerOutput:
         """Answer with the shares of the classes in the training half."""
         del groups
-        counts = sorted(Counter(labels).items())
-        shares = np.array([count for _, count in counts], dtype=np.float64) / len(train)
-        return LearnerOutput(tuple(label for label, _ in counts), np.tile(shares, (len(test), 1)))
+        made = DummyClassifier(strategy="prior").fit(train, list(labels))
+        return LearnerOutput(tuple(made.classes_.tolist()), made.predict_proba(test))
 
 
 @dataclass(frozen=True)
@@ -73,42 +76,41 @@ class TfidfBaseline:
         """Row of the table."""
         return "tfidf+lr balanced" if self.balanced else "tfidf+lr"
 
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> LearnerOutput:
-        """Fit scikit-learn's defaults on all fields written one after another."""
-        texts = _one_text(train)
-        vectorizer = Vectorizer.fit(texts, "word", 1, 100_000)
-        classes, truth = np.unique(np.array(labels, dtype=object), return_inverse=True)
-        if vectorizer is None or len(classes) < 2:
-            return Majority().answer(train, labels, groups, test)
-        weights, bias = regression.fit(
-            vectorizer(texts), truth, None, C=1.0, class_weight="balanced" if self.balanced else None
+    def answer(
+        self, train: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], test: pd.DataFrame
+    ) -> LearnerOutput:
+        """Fit scikit-learn's defaults on all columns of text written one after another."""
+        made = make_pipeline(
+            TfidfVectorizer(sublinear_tf=True, max_features=100_000, **ANALYZERS["word"]),
+            LogisticRegression(class_weight="balanced" if self.balanced else None, max_iter=1_000),
         )
-        if len(classes) == 2:
-            weights, bias = np.vstack([-weights / 2, weights / 2]), np.array([-bias[0] / 2, bias[0] / 2])
-        scores = vectorizer(_one_text(test)) @ weights.T + bias
-        return LearnerOutput(tuple(map(str, classes)), softmax(np.asarray(scores)))
+        texts = _one_text(train)
+        analyze = made[0].build_analyzer()
+        if len(set(labels)) < 2 or not any(analyze(text) for text in texts):
+            return Majority().answer(train, labels, groups, test)
+        made.fit(texts, list(labels))
+        return LearnerOutput(tuple(made.classes_.tolist()), made.predict_proba(_one_text(test)))
 
 
 @dataclass(frozen=True)
 class Hybrid:
-    """The classifier of ``model.py``, with its own calibration and threshold set inside the training half."""
+    """The classifier of the product, with its own calibration and threshold set inside the training half."""
 
-    settings: Settings = Settings()  # noqa: RUF009 - frozen
-    name: str = "hybrid"
+    settings: Settings = field(default_factory=Settings)
+    votes: Mapping[str, str] = field(default_factory=dict)
+    """Labelling function -> the class it votes for, where votes are used."""
 
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> LearnerOutput:
+    @property
+    def name(self) -> str:
+        """Row of the table."""
+        return "hybrid+votes" if self.votes else "hybrid"
+
+    def answer(
+        self, train: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], test: pd.DataFrame
+    ) -> LearnerOutput:
         """Fit on the training half."""
-        model = fitted(self.settings, train, labels, groups)
+        model = Classifier("hybrid", self.settings, self.votes).fit(train, labels, groups)
         return LearnerOutput(model.classes, model.predict_proba(test), model.threshold)
-
-
-def fitted(settings: Settings, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable]) -> HybridClassifier:
-    """The classifier, fitted once for all learners that look at the same training half."""
-    key = "hybrid", settings
-    if key not in train.memo:
-        train.memo[key] = HybridClassifier("hybrid", settings).fit(train, None, labels, groups)
-    found: HybridClassifier = train.memo[key]
-    return found
 
 
 def usual() -> tuple[Learner, ...]:
@@ -116,8 +118,8 @@ def usual() -> tuple[Learner, ...]:
     return Majority(), TfidfBaseline(balanced=False), TfidfBaseline(), Hybrid()
 
 
-def _one_text(inputs: Inputs) -> Sequence[str]:
-    if not inputs.fields:
+def _one_text(items: pd.DataFrame) -> Sequence[str]:
+    names = [name for name in items.columns if items[name].dtype == object and name != VOTES]
+    if not names:
         raise InputError("there are no texts to read")
-    fields = list(inputs.fields.values())
-    return fields[0] if len(fields) == 1 else ["\n".join(parts) for parts in zip(*fields, strict=True)]
+    return ["\n".join(parts) for parts in items[names].itertuples(index=False)]

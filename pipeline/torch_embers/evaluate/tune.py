@@ -26,9 +26,8 @@ from torch_embers.evaluate.learners import Hybrid, LearnerOutput
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    import pandas as pd
     from numpy.typing import NDArray
-
-    from torch_embers.classify.learning.features import Inputs
 
 SHARPNESS = 10.0
 """What cosines are multiplied by before they are compared: 1 / temperature of the contrastive loss."""
@@ -71,11 +70,13 @@ class Tuned:
         """Row of the table."""
         return f"{self.hybrid.name}+tuned"
 
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> LearnerOutput:
+    def answer(
+        self, train: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], test: pd.DataFrame
+    ) -> LearnerOutput:
         """Fit both on the training half."""
         plain = self.hybrid.answer(train, labels, groups, test)
-        name = "plain" if "plain" in train.fields else "text"
-        known, unseen = tuned_vectors(list(train.fields[name]), labels, list(test.fields[name]), self.recipe)
+        name = "plain" if "plain" in train.columns else "text"
+        known, unseen = tuned_vectors(list(train[name]), labels, list(test[name]), self.recipe)
         made = LogisticRegression(class_weight="balanced", max_iter=1_000)
         made.fit(known, list(labels))
         both = (1 - self.share) * plain.probabilities + self.share * made.predict_proba(unseen)

@@ -96,6 +96,11 @@ class Use(Entry):
     """Its weight beside an item with a gold label, times its probability."""
     per_class: float = Field(1.0, gt=0)
     """Most of them for each gold item of their class."""
+    decides: frozenset[Literal["label", "keyword"]] = frozenset()
+    """Kinds of votes that are the answer by themselves where a scheme's classes do not exclude each other: the model
+    answers only for items without any."""
+    excludes: dict[str, frozenset[Prose]] = Field(default_factory=dict)
+    """Class -> classes that a deciding vote for it denies."""
     reason: Prose
 
     @model_validator(mode="after")
@@ -125,8 +130,6 @@ class Combining(Entry):
     """How votes add up."""
 
     gold_weight: float = Field(ge=0)
-    discount: float = Field(gt=0, le=1)
-    cap: float = Field(gt=0)
     interval: Accuracy
     assumed: Assumed
 

@@ -77,7 +77,6 @@ class Labeller:
         _check_classes(file, taxonomy)
         self.body_chars, self.evidence_chars = file.limits.body_chars, file.limits.evidence_chars
         self.gold_weight, self.interval = file.combining.gold_weight, file.combining.interval
-        self.discount, self.cap = file.combining.discount, file.combining.cap
         self.assumed: dict[str, float] = file.combining.assumed.model_dump()
         self.functions, self.uses = file.function, {use.scheme: use for use in file.use}
         self.digest = digest

@@ -1,1 +1,1 @@
-"""The classifier: what it reads, how it is fitted, how it is kept."""
+"""Learning with scikit-learn: the table that is read, the features, the classifier of one question, how it is kept."""

@@ -1,50 +1,48 @@
-"""The classifier of one scheme: the mean of several logistic regressions, each on one view of an item.
+"""The classifier of one question: fitted, calibrated and given a threshold on answers out of fold.
 
-Key insight: with a few hundred labelled items the embedding and the words are wrong about different items. One
-regression per view (words, pieces of words, embedding), averaged, was never worse than one regression over all of
-them put together on the schemes and benchmarks that were tried (docs/evaluation.md), and each view stays linear, so
-that a label can be explained by its terms.
-
-Classes are weighted by rarity while fitting, so the vote finds rare classes, but its probabilities are not calibrated.
-One temperature and the abstention threshold are therefore set on out-of-fold votes, with groups (threads,
-near-duplicates) held out whole. Nothing is set on texts that the votes were trained on.
-
-A saved model is a folder of two files: ``arrays.npz`` (numbers; loaded without pickle) and ``model.json`` (terms,
-settings, the hash of the arrays and of itself). Loading one runs no code from it.
+Folds hold groups (threads, near-duplicates) out whole. What was answered out of fold calibrates the classifier
+(``CalibratedClassifierCV``, one temperature) and sets the threshold below which it abstains: the lowest confidence
+from which on the lower bound of the share of right answers reaches the wanted precision.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
 
-from torch_embers.classify.learning import linear, sealed
-from torch_embers.classify.learning.features import Inputs, Terms, Vectorizer
-from torch_embers.classify.learning.linear import TINY, Linear, View, softmax
-from torch_embers.classify.learning.sealed import ModelError
+from torch_embers.classify.learning.ensemble import TINY, Probabilities, TextAndVotes
+from torch_embers.classify.learning.features import VOTES, View, columns_of, fit_features, readable
+from torch_embers.classify.learning.folds import grouped_folds
 from torch_embers.errors import InputError
-from torch_embers.statistics.metrics import threshold_for
-from torch_embers.statistics.splits import grouped_folds, join_groups, near_duplicates
+from torch_embers.statistics.intervals import wilson
+from torch_embers.statistics.splits import join_groups
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
-    from pathlib import Path
 
+    import pandas as pd
     from numpy.typing import NDArray
+    from sklearn.compose import ColumnTransformer
 
-    Floats: TypeAlias = NDArray[np.float64]
+    Floats = NDArray[np.float64]
 
 DEFAULT_VIEWS = (View("word"), View("char"), View("vector"))
+ONE_SIDED = 0.90
+"""Two-sided level of the interval whose lower end is the one-sided 95 % bound."""
+LEAST_ANSWERS = 10
+"""A share over fewer answers is luck and is not believed."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a model is fitted. The defaults were chosen by grouped cross-validation; see docs/evaluation.md."""
+    """How a classifier is fitted. The defaults were chosen by grouped cross-validation; see docs/evaluation.md."""
 
     views: tuple[View, ...] = DEFAULT_VIEWS
     C: float = 1.0
@@ -55,26 +53,10 @@ class Settings:
     max_features: int = 20_000
     """Terms kept per view, the most frequent: this bounds the size of a saved model."""
     folds: int = 5
-    """Parts for the out-of-fold votes; 0 leaves them out: raw votes, no abstention, a sixth of the time. The likeliest
-    class is the same."""
+    """Parts for the answers out of fold; 0 leaves them out: not calibrated, no abstention, a sixth of the time."""
     precision: float = 0.9
-    """Share of right answers that the abstention threshold is set for."""
+    """Share of right answers that the lower bound at the threshold must reach."""
     seed: int = 0
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """The prediction for one item.
-
-    ``value`` is ``None`` when the model abstains; ``best`` is the likeliest class in any case.
-    """
-
-    scheme: str
-    value: str | None
-    probability: float
-    abstained: bool
-    provenance: str
-    best: str | None = None
 
 
 @dataclass(frozen=True)
@@ -86,42 +68,44 @@ class Reason:
 
 
 @dataclass
-class HybridClassifier:
-    """Predicts the class of an item in one scheme, with a calibrated probability; abstains below a threshold."""
+class Classifier:
+    """Predicts the class of an item in one question, with a calibrated probability; abstains below a threshold."""
 
-    scheme: str
+    question: str
     settings: Settings = field(default_factory=Settings)
+    votes: Mapping[str, str] = field(default_factory=dict)
+    """Labelling function -> the class it votes for; empty where the text alone decides."""
     classes: tuple[str, ...] = ()
-    temperature: float = 1.0
     threshold: float = math.inf
     trained_on: Mapping[str, int] = field(default_factory=dict)
     """Number of calibration items per class."""
-    digest: str = ""
-    """SHA-256 of what was learned; part of every prediction's provenance."""
+    features: ColumnTransformer | None = None
+    """Makes the columns that the estimator reads; one for all questions of a bundle."""
+    estimator: Any = None
+    calibrator: Any = None
     out_of_fold: Floats | None = None
-    """After ``fit``: calibrated probabilities float64 [items, classes] of the calibration items, each by a model that
-    saw neither it nor its group. Not saved."""
-    members: tuple[Linear, ...] = ()
+    """After ``fit``: calibrated probabilities float64 [calibration items, classes], each by a classifier that saw
+    neither the item nor its group. Not saved."""
 
     def fit(
         self,
-        texts: Sequence[str] | Inputs,
-        vectors: NDArray[np.float32] | None,
+        items: pd.DataFrame,
         labels: Sequence[str],
         groups: Sequence[Hashable] | None = None,
         weights: Sequence[float] | None = None,
         calibration: Sequence[bool] | None = None,
-    ) -> HybridClassifier:
+        features: ColumnTransformer | None = None,
+    ) -> Classifier:
         """Learn from labelled items.
 
         Args:
-            texts: one model text per item, or ``Inputs`` with more fields and planes (then ``vectors`` is ``None``).
-            vectors: float32 [items, dimensions], L2-normalised.
+            items: a table of ``features.table``.
             labels: the class of each item.
-            groups: items of one group are held out together; without groups, near-duplicate texts are found.
-            weights: how much each item counts (certainty of its label); 1 when not given.
-            calibration: which items temperature and threshold are set on, all when not given. The others, whose labels
-                are doubtful, are learned from and nothing else.
+            groups: items of one group are held out together; each item is its own group when not given.
+            weights: how much each item counts; 1 when not given.
+            calibration: which items are held out, calibrated on and give the threshold; all when not given. The
+                others, whose labels are doubtful, are learned from and nothing else.
+            features: fitted before, for several questions; fitted on these items when not given.
 
         Returns:
             Itself.
@@ -130,325 +114,186 @@ class HybridClassifier:
             InputError: lengths differ, fewer than two classes or groups, a broken vector, a weight that is not
             positive.
         """
-        inputs = _inputs(texts, vectors)
-        sample_weight = np.ones(len(inputs)) if weights is None else np.asarray(weights, dtype=np.float64)
-        known = np.ones(len(inputs), dtype=bool) if calibration is None else np.asarray(calibration, dtype=bool)
-        self._check_training(inputs, labels, sample_weight, known)
-        numbers = self._grouped(inputs, groups)
-        self.classes = tuple(sorted(set(labels)))
-        self.trained_on = dict(sorted(Counter(label for label, own in zip(labels, known, strict=True) if own).items()))
-        truth = np.array([self.classes.index(label) for label in labels], dtype=np.int64)
-        self.temperature, self.threshold, self.out_of_fold = 1.0, 0.0, None
-        if self.settings.folds:
-            held_out = self._held_out(inputs, truth, numbers, sample_weight, known)
-            self.temperature = best_temperature(held_out, truth[known], sample_weight[known])
-            self.out_of_fold = tempered(held_out, self.temperature)
-            self.threshold = self._threshold(self.out_of_fold, truth[known], sample_weight[known])
-        self.members = _fit_views(inputs, truth, len(self.classes), sample_weight, self.settings)
-        self.digest = hashlib.sha256(self._arrays() + sealed.json_bytes(self._learned())).hexdigest()
+        truth = np.asarray(labels, dtype=object)
+        sample_weight = np.ones(len(items)) if weights is None else np.asarray(weights, dtype=np.float64)
+        known = np.ones(len(items), dtype=bool) if calibration is None else np.asarray(calibration, dtype=bool)
+        numbers = np.arange(len(items)) if groups is None else join_groups(groups)
+        self._check_training(items, truth, sample_weight, known, numbers)
+        how = self.settings
+        self.features = features or fit_features(items, how.views, how.min_df, how.max_features, list(self.votes))
+        matrix = self.features.transform(items)
+        self.estimator = self._estimator()
+        self.classes = tuple(sorted(set(truth.tolist())))
+        self.trained_on = dict(sorted(Counter(truth[known].tolist()).items()))
+        self.threshold, self.calibrator, self.out_of_fold = 0.0, None, None
+        if how.folds:
+            held_out = self._held_out(matrix, truth, numbers, sample_weight, known)
+            self._calibrate(held_out, truth[known])
+        self.estimator.fit(matrix, truth, sample_weight=sample_weight)
         return self
 
-    def predict_proba(self, texts: Sequence[str] | Inputs, vectors: NDArray[np.float32] | None = None) -> Floats:
+    def predict_proba(self, items: pd.DataFrame, matrix: Any = None) -> Floats:
         """Calibrated probabilities float64 [items, classes] in the order of ``classes``; rows sum to 1.
 
         Of an item without text or with a broken vector nothing can be said: all classes are equally likely.
 
+        Args:
+            items: a table of ``features.table``.
+            matrix: what ``features`` makes of the readable ones, where it is at hand.
+
         Raises:
-            InputError: not fitted, lengths differ, or vectors of another size than those learned from.
+            InputError: not fitted, or the items lack what the classifier looks at.
         """
-        inputs = self._readable_inputs(texts, vectors)
-        result = np.full((len(inputs), len(self.classes)), 1 / len(self.classes))
-        rows = np.flatnonzero(inputs.readable())
+        if self.features is None or self.estimator is None:
+            raise InputError(f"the classifier of {self.question} has not learned anything yet")
+        result = np.full((len(items), len(self.classes)), 1 / len(self.classes))
+        rows = np.flatnonzero(readable(items))
         if rows.size:
-            chosen = inputs.take(rows)
-            votes = np.mean([member.votes(chosen) for member in self.members], axis=0)
-            result[rows] = tempered(votes, self.temperature)
+            made = transformed(self.features, items.iloc[rows]) if matrix is None else matrix
+            result[rows] = self._calibrated(self.estimator.predict_proba(made))
         return result
 
-    def predict(self, texts: Sequence[str] | Inputs, vectors: NDArray[np.float32] | None = None) -> list[Prediction]:
-        """Name the class of each item, or abstain: below the threshold, without text, with a broken vector.
+    def answers(self, probabilities: Floats) -> tuple[NDArray[np.int64], Floats, NDArray[np.bool_]]:
+        """The likeliest class of each item (as a column), its probability, and whether that reaches the threshold."""
+        best = probabilities.argmax(axis=1)
+        highest = probabilities[np.arange(len(best)), best]
+        return best, highest, highest >= self.threshold
 
-        Raises:
-            InputError: as ``predict_proba``.
-        """
-        inputs = self._readable_inputs(texts, vectors)
-        return self.decide(self.predict_proba(inputs), inputs.readable())
-
-    def decide(self, probabilities: Floats, readable: NDArray[np.bool_] | None = None) -> list[Prediction]:
-        """Turn probabilities float64 [items, classes], such as ``out_of_fold``, into predictions."""
-        said = np.ones(len(probabilities), dtype=bool) if readable is None else readable
-        found = []
-        for row, known in zip(probabilities, said, strict=True):
-            best, probability = self.classes[int(row.argmax())], float(row.max())
-            answers = bool(known) and probability >= self.threshold
-            value = best if answers else None
-            found.append(
-                Prediction(self.scheme, value, probability, not answers, self.provenance, best if known else None)
-            )
-        return found
-
-    @property
-    def provenance(self) -> str:
-        """Which model a label came from, as it is stored beside the label."""
-        return f"model:{self.scheme}:{self.digest[:12]}"
-
-    def explain(
-        self, text: str | Inputs, vector: NDArray[np.float32] | None = None, count: int = 8, label: str | None = None
-    ) -> list[Reason]:
-        """Name the words that spoke most for a class, strongest first (then those that spoke against it).
+    def terms(self, matrix: Any, labels: Sequence[str], count: int = 8) -> list[list[Reason]]:
+        """For each item the words that spoke most for a class of it, strongest first.
 
         Pieces of words and the dimensions of a vector mean nothing to a reader and are left out; they do vote.
 
         Args:
-            text: a model text, or ``Inputs`` of one item.
-            vector: float32 [dimensions], when the model looks at vectors.
+            matrix: what ``features`` makes of the items.
+            labels: the class of each item.
             count: how many at most.
-            label: the class; the predicted one when not given.
-
-        Raises:
-            InputError: as ``predict_proba``, more than one item, or no such class.
         """
-        one = (
-            text
-            if isinstance(text, Inputs)
-            else Inputs.of([text], None if vector is None else np.asarray(vector)[None])
-        )
-        if len(one) != 1:
-            raise InputError("one item at a time can be explained")
-        if label is not None and label not in self.classes:
-            raise InputError(f"{self.scheme} has no class {label!r}")
-        best = int(self.predict_proba(one)[0].argmax()) if label is None else self.classes.index(label)
-        spoken: dict[str, float] = defaultdict(float)
-        for member in self.members:
-            if member.vectorizer is not None and member.view.kind == "word":
-                row = member.matrix(one).tocoo()
-                share = (member.weights[best] - member.weights.mean(axis=0)) / len(self.members)
-                for column, value in zip(row.col, row.data, strict=True):
-                    spoken[member.vectorizer.learned.terms[column]] += float(value * share[column])
-        strongest = sorted(spoken.items(), key=lambda entry: (-abs(entry[1]), entry[0]))[:count]
-        return [Reason(term, weight) for term, weight in sorted(strongest, key=lambda entry: (-entry[1], entry[0]))]
+        names = self.features.get_feature_names_out() if self.features is not None else []
+        found: list[list[Reason]] = [[] for _ in labels]
+        for view, columns in self.estimator.views.items():
+            regression = self.estimator.texts_[view]
+            if not view.startswith("word:") or not hasattr(regression, "coef_"):
+                continue
+            weights = _per_class(regression.coef_)
+            share = (weights - weights.mean(axis=0)) / len(self.estimator.views)
+            own = matrix[:, columns].tocsr()
+            for row, label in enumerate(labels):
+                at = slice(own.indptr[row], own.indptr[row + 1])
+                spoken = own.data[at] * share[self.classes.index(label), own.indices[at]]
+                found[row] += [
+                    Reason(str(names[columns[place]]), float(weight))
+                    for place, weight in zip(own.indices[at], spoken, strict=True)
+                    if weight > 0
+                ]
+        return [sorted(reasons, key=lambda one: (-one.weight, one.term))[:count] for reasons in found]
 
-    def save(self, folder: Path) -> None:
-        """Write the model into ``folder`` (made if missing), each file at once or not at all.
+    def vote_weights(self) -> dict[str, float]:
+        """What a vote of each function adds to the log-odds of its class, before the temperature."""
+        regression = getattr(self.estimator, "votes_", None)
+        if regression is None:
+            return {}
+        coefficients = _per_class(regression.coef_)
+        share = coefficients - coefficients.mean(axis=0)
+        named = zip(self.votes.items(), range(len(self.votes)), strict=True)
+        return {name: float(share[self.classes.index(of), at]) for (name, of), at in named if of in self.classes}
 
-        Raises:
-            InputError: not fitted.
-            ModelError: the folder cannot be written.
-        """
-        self._check_fitted()
-        sealed.write(folder, {**self._learned(), "digest": self.digest}, self._arrays())
-
-    @staticmethod
-    def load(folder: Path) -> HybridClassifier:
-        """Read a saved model. Nothing in the files is executed.
-
-        Raises:
-            ModelError: a file is missing, changed since it was saved, damaged, or of another format version.
-        """
-        about, arrays = sealed.read(folder)
-        try:
-            return _rebuilt(about, arrays)
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, InputError) as error:
-            raise ModelError(f"{folder} is no model that this embers can read: {error}") from error
-
-    def _check_fitted(self) -> None:
-        if not self.members:
-            raise InputError(f"the classifier of {self.scheme} has not learned anything yet")
-
-    def _check_training(
-        self, inputs: Inputs, labels: Sequence[str], sample_weight: Floats, calibration: NDArray[np.bool_]
-    ) -> None:
-        if not len(inputs) == len(labels) == len(sample_weight) == len(calibration):
-            raise InputError(
-                f"{len(inputs)} texts, {len(labels)} labels and {len(sample_weight)} weights do not go together"
-            )
-        own = {label for label, known in zip(labels, calibration, strict=True) if known}
-        if len(own) < 2:
-            raise InputError(f"{self.scheme}: at least two classes are needed to learn, there is {len(own)}")
-        if not own.issuperset(labels):
-            raise InputError(f"{self.scheme}: a class has doubtful labels only: {sorted(set(labels) - own)[0]}")
-        if not (np.isfinite(sample_weight) & (sample_weight > 0)).all():
-            raise InputError(f"{self.scheme}: every weight must be a positive number")
-        broken = [name for name, plane in inputs.planes.items() if not np.isfinite(plane).all()]
-        if broken:
-            raise InputError(
-                f"{self.scheme}: vectors to learn from hold values that are no numbers ({', '.join(broken)})"
-            )
-        self._check_views(inputs)
-
-    def _check_views(self, inputs: Inputs) -> None:
-        for view in self.settings.views:
-            if view.of not in (inputs.planes if view.kind == "vector" else inputs.fields):
-                raise InputError(f"{self.scheme}: the classifier looks at {view.name}, which the items do not have")
-
-    def _grouped(self, inputs: Inputs, groups: Sequence[Hashable] | None) -> NDArray[np.int64]:
-        if groups is not None and len(groups) != len(inputs):
-            raise InputError(f"{len(inputs)} texts but {len(groups)} groups")
-        if groups is not None:
-            return join_groups(groups)
-        longest = [max(texts, key=len) for texts in zip(*inputs.fields.values(), strict=True)]
-        return near_duplicates(longest) if longest else np.arange(len(inputs))
+    def _estimator(self) -> TextAndVotes:
+        if self.features is None:
+            raise InputError(f"the classifier of {self.question} has no features yet")
+        columns = columns_of(self.features)
+        functions = self.features.named_transformers_[VOTES].vocabulary if VOTES in columns else []
+        places = {functions.index(name): of for name, of in self.votes.items() if name in functions}
+        voted = {columns[VOTES][place]: of for place, of in places.items()} if places else None
+        views = {name: own for name, own in columns.items() if name != VOTES}
+        return TextAndVotes(views, voted, self.settings.C)
 
     def _held_out(
         self,
-        inputs: Inputs,
-        truth: NDArray[np.int64],
+        matrix: Any,
+        truth: NDArray[Any],
         groups: NDArray[np.int64],
-        sample_weight: Floats,
-        calibration: NDArray[np.bool_],
+        weights: Floats,
+        known: NDArray[np.bool_],
     ) -> Floats:
-        """Votes float64 [calibration items, classes], each by members that did not see the item's group."""
-        own, others = np.flatnonzero(calibration), np.flatnonzero(~calibration)
-        votes = np.full((len(own), len(self.classes)), 1 / len(self.classes))
-        labels = [self.classes[number] for number in truth[own]]
-        for split in grouped_folds(labels, groups[own].tolist(), self.settings.folds, self.settings.seed):
+        """Probabilities float64 [calibration items, classes], each by an estimator that saw nothing of the group."""
+        own, others = np.flatnonzero(known), np.flatnonzero(~known)
+        found = np.zeros((len(own), len(self.classes)))
+        for split in grouped_folds(truth[own].tolist(), groups[own].tolist(), self.settings.folds, self.settings.seed):
             apart = others[~np.isin(groups[others], groups[own[split.test]])]
             rows = np.concatenate([own[split.train], apart])
-            members = _fit_views(inputs.take(rows), truth[rows], len(self.classes), sample_weight[rows], self.settings)
-            unseen = inputs.take(own[split.test])
-            votes[split.test] = np.mean([member.votes(unseen) for member in members], axis=0)
-        return votes
+            fitted = clone(self.estimator).fit(matrix[rows], truth[rows], sample_weight=weights[rows])
+            columns = [self.classes.index(name) for name in fitted.classes_]
+            found[np.ix_(split.test, columns)] = fitted.predict_proba(matrix[own[split.test]])
+        return np.maximum(found, TINY)
 
-    def _threshold(self, calibrated: Floats, truth: NDArray[np.int64], sample_weight: Floats) -> float:
-        """Set the threshold on the surest labels alone: a doubtful one cannot tell a right answer from a wrong one."""
-        rows = sample_weight >= sample_weight.max() / 2
-        right = calibrated[rows].argmax(axis=1) == truth[rows]
-        return threshold_for(calibrated[rows].max(axis=1).tolist(), right.tolist(), self.settings.precision)
+    def _calibrate(self, held_out: Floats, truth: NDArray[Any]) -> None:
+        """Fit the temperature, and set the threshold on the calibrated answers."""
+        everything = np.arange(len(truth))
+        made = CalibratedClassifierCV(
+            FrozenEstimator(Probabilities().fit(held_out, truth)),
+            method="temperature",
+            cv=[(everything, everything)],
+            ensemble=False,
+        )
+        self.calibrator = made.fit(held_out, truth)
+        self.out_of_fold = self._calibrated(held_out)
+        right = np.asarray(self.classes, dtype=object)[self.out_of_fold.argmax(axis=1)] == truth
+        self.threshold = threshold_for(self.out_of_fold.max(axis=1), right, self.settings.precision)
 
-    def _readable_inputs(self, texts: Sequence[str] | Inputs, vectors: NDArray[np.float32] | None) -> Inputs:
-        inputs = _inputs(texts, vectors)
-        self.check(inputs)
-        return inputs
+    def _calibrated(self, probabilities: Floats) -> Floats:
+        if self.calibrator is None:
+            return probabilities
+        return np.asarray(self.calibrator.predict_proba(np.maximum(probabilities, TINY)))
 
-    def check(self, inputs: Inputs) -> None:
-        """See that items have what the classifier looks at.
-
-        Raises:
-            InputError: it has not learned anything yet, or a text or vector is missing or of another size.
-        """
-        self._check_fitted()
-        self._check_views(inputs)
-        for member in self.members:
-            if member.vectorizer is None and inputs.planes[member.view.of].shape[1] != member.weights.shape[1]:
-                given, known = inputs.planes[member.view.of].shape[1], member.weights.shape[1]
-                raise InputError(
-                    f"{self.scheme}: vectors of {given} numbers, but it learned from {known} (another embedder?)"
-                )
-
-    def _learned(self) -> dict[str, Any]:
-        """Everything but the numbers, as plain data."""
-        terms = [
-            None
-            if member.vectorizer is None
-            else {"analyzer": member.vectorizer.learned.analyzer, "terms": member.vectorizer.learned.terms}
-            for member in self.members
-        ]
-        return {
-            "scheme": self.scheme,
-            "classes": self.classes,
-            "settings": asdict(self.settings),
-            "temperature": self.temperature,
-            "threshold": self.threshold if math.isfinite(self.threshold) else None,
-            "trained_on": dict(self.trained_on),
-            "members": [
-                {"view": asdict(member.view), "terms": known} for member, known in zip(self.members, terms, strict=True)
-            ],
-        }
-
-    def _arrays(self) -> bytes:
-        """The numbers as the bytes of an npz file; equal numbers give equal bytes."""
-        arrays: dict[str, NDArray[Any]] = {}
-        for place, member in enumerate(self.members):
-            arrays[f"weights{place}"] = member.weights.astype(np.float32)
-            arrays[f"bias{place}"] = member.bias
-            if member.vectorizer is not None:
-                arrays[f"idf{place}"] = member.vectorizer.learned.idf
-        return sealed.arrays_bytes(arrays)
+    def _check_training(
+        self,
+        items: pd.DataFrame,
+        truth: NDArray[Any],
+        weights: Floats,
+        known: NDArray[np.bool_],
+        groups: NDArray[np.int64],
+    ) -> None:
+        if not len(items) == len(truth) == len(weights) == len(known) == len(groups):
+            raise InputError(f"{self.question}: {len(items)} items, {len(truth)} labels and {len(weights)} weights")
+        own = set(truth[known].tolist())
+        if len(own) < 2:
+            raise InputError(f"{self.question}: at least two classes are needed to learn, there is {len(own)}")
+        if doubtful := sorted(set(truth.tolist()) - own):
+            raise InputError(f"{self.question}: a class has doubtful labels only: {doubtful[0]}")
+        if not (np.isfinite(weights) & (weights > 0)).all():
+            raise InputError(f"{self.question}: every weight must be a positive number")
+        if not np.isfinite(items.select_dtypes(np.floating).to_numpy()).all():
+            raise InputError(f"{self.question}: vectors to learn from hold values that are no numbers")
 
 
-def _inputs(texts: Sequence[str] | Inputs, vectors: NDArray[np.float32] | None) -> Inputs:
-    if not isinstance(texts, Inputs):
-        return Inputs.of(texts, vectors)
-    if vectors is not None:
-        raise InputError("vectors belong into the planes of the inputs")
-    texts.check()
-    return texts
+def transformed(features: ColumnTransformer, items: pd.DataFrame) -> Any:
+    """What fitted features make of items.
+
+    Raises:
+        InputError: the items lack a column that was learned from.
+    """
+    if missing := [name for name in features.feature_names_in_ if name not in items.columns and name != VOTES]:
+        raise InputError(f"the items lack what the classifier looks at: {missing[0]} (another embedder or text?)")
+    return features.transform(items if VOTES in items.columns else items.assign(**{VOTES: ""}))
 
 
-def _fit_views(
-    inputs: Inputs, truth: NDArray[np.int64], count: int, sample_weight: Floats, settings: Settings
-) -> tuple[Linear, ...]:
-    how = (settings.C, settings.min_df, settings.max_features)
-    fitted = (linear.fit(view, inputs, truth, count, sample_weight, *how) for view in settings.views)
-    return tuple(member for member in fitted if member is not None)
+def threshold_for(confidence: Floats, right: NDArray[np.bool_], precision: float) -> float:
+    """The lowest confidence from which on the lower 95 % bound of the share of right answers reaches ``precision``.
+
+    Returns:
+        Infinity where no threshold reaches it: the classifier then always abstains.
+    """
+    order = np.argsort(-confidence, kind="stable")
+    hits = np.cumsum(right[order])
+    found = math.inf
+    for place in np.flatnonzero(np.append(np.diff(confidence[order]) < 0, True)).tolist():
+        count = place + 1
+        if count >= LEAST_ANSWERS and wilson(int(hits[place]), count, ONE_SIDED)[0] >= precision:
+            found = float(confidence[order[place]])
+    return found
 
 
-def tempered(votes: Floats, temperature: float) -> Floats:
-    """Sharpen (below 1) or flatten (above 1) probabilities float64 [items, classes]."""
-    return softmax(np.log(np.maximum(votes, TINY)) / temperature)
-
-
-def best_temperature(votes: Floats, truth: NDArray[np.int64], sample_weight: Floats) -> float:
-    """Return the temperature that makes the held-out truth most likely, searched from 0.1 to 5 on a fine grid."""
-    grid = np.geomspace(0.1, 5.0, 80)
-    rows = np.arange(len(truth))
-    losses = [-(sample_weight * np.log(np.maximum(tempered(votes, one)[rows, truth], TINY))).sum() for one in grid]
-    return float(grid[int(np.argmin(losses))])
-
-
-def _rebuilt(about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> HybridClassifier:
-    """Put a saved classifier together; every value is checked, as nothing but care keeps the files as they were."""
-    stored = dict(about["settings"])
-    stored["views"] = tuple(View(**view) for view in stored["views"])
-    if set(stored) != {entry.name for entry in fields(Settings)}:
-        raise InputError("its settings are others")
-    settings = Settings(**stored)
-    classes = tuple(map(str, _distinct(about["classes"], "classes")))
-    members = tuple(
-        _member(entry, arrays[f"weights{place}"], arrays[f"bias{place}"], arrays.get(f"idf{place}"), len(classes))
-        for place, entry in enumerate(about["members"])
-    )
-    if not members or any(member.view not in settings.views for member in members):
-        raise InputError("its regressions are not those of its settings")
-    temperature = float(about["temperature"])
-    threshold = math.inf if about["threshold"] is None else float(about["threshold"])
-    if not (math.isfinite(temperature) and temperature > 0) or math.isnan(threshold):
-        raise InputError("temperature or threshold is no usable number")
-    return HybridClassifier(
-        scheme=str(about["scheme"]),
-        settings=settings,
-        classes=classes,
-        temperature=temperature,
-        threshold=threshold,
-        trained_on=dict(about["trained_on"]),
-        digest=str(about["digest"]),
-        members=members,
-    )
-
-
-def _distinct(values: Any, what: str) -> list[str]:
-    if not isinstance(values, list) or len(set(values)) != len(values):
-        raise InputError(f"{what}: not a list of different names")
-    return values
-
-
-def _member(
-    entry: Mapping[str, Any], weights: NDArray[Any], bias: NDArray[Any], idf: NDArray[Any] | None, classes: int
-) -> Linear:
-    view = View(**entry["view"])
-    vectorizer = None
-    if (entry["terms"] is None) != (view.kind == "vector"):
-        raise InputError("terms where there are vectors, or none where there are texts")
-    if entry["terms"] is not None:
-        if idf is None or not np.isfinite(idf.astype(np.float64)).all():
-            raise InputError("weights of terms are missing or no numbers")
-        terms = tuple(map(str, _distinct(entry["terms"]["terms"], "terms")))
-        vectorizer = Vectorizer(Terms(str(entry["terms"]["analyzer"]), terms, idf.astype(np.float64)))
-        if weights.shape[1:] != (len(terms),):
-            raise InputError("weights and terms differ in number")
-    if weights.ndim != 2 or len(weights) != classes or bias.shape != (classes,):
-        raise InputError("weights and classes differ in number")
-    found = weights.astype(np.float64), bias.astype(np.float64)
-    if not all(np.isfinite(numbers).all() for numbers in found):
-        raise InputError("weights hold values that are no numbers")
-    return Linear(view, vectorizer, *found)
+def _per_class(coefficients: NDArray[Any]) -> NDArray[Any]:
+    """A row of weights per class; of two classes scikit-learn keeps the second's alone."""
+    return np.vstack([-coefficients / 2, coefficients / 2]) if len(coefficients) == 1 else coefficients
