@@ -105,21 +105,19 @@ def ways(threads: int) -> list[Way]:
 
     from torch_embers.classify.embedding.embed import load_embedder
     from torch_embers.classify.embedding.weights import model_folder
-    from torch_embers.classify.learning.features import Inputs
-    from torch_embers.classify.learning.jointly import Together
+    from torch_embers.classify.learning.features import table
 
     torch.set_num_threads(threads)
     plain = SentenceTransformer(str(model_folder()), device="cpu")
     quick = load_embedder(threads=threads)
-    models = Bundle.load(shipped_folder()).models
-    together = Together(models)
+    bundle = Bundle.load(shipped_folder())
 
     def one_by_one(texts: list[str], vectors: Floats) -> object:
-        return [model.predict(texts, vectors) for model in models.values()]
+        return [one.predict_proba(table(texts, vectors)) for one in bundle.classifiers.values()]
 
     return [
         Way(PLAIN, lambda texts: np.asarray(plain.encode(texts, show_progress_bar=False)), one_by_one),
-        Way(QUICK, quick.encode, lambda texts, vectors: together.predict(Inputs.of(texts, vectors))),
+        Way(QUICK, quick.encode, lambda texts, vectors: bundle.probabilities(table(texts, vectors))),
     ]
 
 
@@ -143,15 +141,14 @@ def macro_f1(texts: list[str], vectors: Floats, labels: Sequence[int]) -> list[f
     from sklearn.metrics import f1_score
     from sklearn.model_selection import train_test_split
 
-    from torch_embers.classify.learning.features import Inputs
-    from torch_embers.classify.learning.model import HybridClassifier, Settings
+    from torch_embers.classify.learning.features import table
+    from torch_embers.classify.learning.model import Classifier, Settings
 
-    inputs, truth, scores = Inputs.of(texts, vectors), np.array(list(map(str, labels))), []
+    inputs, truth, scores = table(texts, vectors), np.array(list(map(str, labels))), []
     for split in range(SPLITS):
         known, unseen = train_test_split(np.arange(len(texts)), test_size=0.2, random_state=split)
-        model = HybridClassifier("mhnurf", Settings(folds=0))
-        model.fit(inputs.take(known), None, truth[known].tolist(), range(len(known)))
-        said = np.array(model.classes)[model.predict_proba(inputs.take(unseen)).argmax(axis=1)]
+        model = Classifier("mhnurf", Settings(folds=0)).fit(inputs.iloc[known], truth[known].tolist())
+        said = np.array(model.classes)[model.predict_proba(inputs.iloc[unseen]).argmax(axis=1)]
         scores.append(float(f1_score(truth[unseen], said, average="macro")))
     return scores
 

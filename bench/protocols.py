@@ -34,8 +34,8 @@ from published import (
     NLBSE_SETTINGS,
 )
 from torch_embers.classify.embedding.embed import load_embedder, usable_cores
-from torch_embers.classify.learning.features import Inputs
-from torch_embers.classify.learning.linear import View
+from torch_embers.classify.learning.features import View, table
+from torch_embers.classify.learning.folds import grouped_folds
 from torch_embers.classify.learning.model import Settings
 from torch_embers.classify.text import model_text
 from torch_embers.evaluate.compare import Report, compare, held_out
@@ -44,7 +44,7 @@ from torch_embers.evaluate.learners import Hybrid, LearnerOutput, TfidfBaseline,
 from torch_embers.evaluate.tune import Tuned
 from torch_embers.resources import data_file
 from torch_embers.statistics.metrics import macro_f1
-from torch_embers.statistics.splits import Split, grouped_folds, near_duplicates, time_split
+from torch_embers.statistics.splits import Split, near_duplicates, time_split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -88,7 +88,9 @@ class Chosen:
 
     name: str = "settings chosen inside"
 
-    def answer(self, train: Inputs, labels: Sequence[str], groups: Sequence[Hashable], test: Inputs) -> LearnerOutput:
+    def answer(
+        self, train: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], test: pd.DataFrame
+    ) -> LearnerOutput:
         folds = grouped_folds(labels, groups, 3, seed=1)
 
         def score(settings: Settings) -> float:
@@ -118,12 +120,12 @@ def kept(scratch: Path) -> Embed:
     return embed
 
 
-def table(path: Path) -> pd.DataFrame:
+def cells(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
 def run_mhnurf(data: Path, embed: Embed) -> dict[str, Any]:
-    frame = table(data / "mhnurf_pytorch.csv.gz")
+    frame = cells(data / "mhnurf_pytorch.csv.gz")
     found = {}
     ways = (TfidfBaseline(), Hybrid(name="hybrid, default settings"), Hybrid(MHNURF_SETTINGS))
     for learner, seeds in [(who, seeds) for seeds in (None, OTHER_SEEDS) for who in ways]:
@@ -142,7 +144,7 @@ def run_mhnurf(data: Path, embed: Embed) -> dict[str, Any]:
 
 
 def run_nlbse(data: Path, embed: Embed, *, tuned: bool, folds: int, repeats: int) -> dict[str, Any]:
-    frame = table(data / "nlbse2024_train.csv.gz")
+    frame = cells(data / "nlbse2024_train.csv.gz")
     plain = Hybrid(NLBSE_SETTINGS)
     found: dict[str, Any] = {}
     ways = [(TfidfBaseline(), False), (plain, False), (plain, True)]
@@ -162,7 +164,7 @@ def run_nlbse(data: Path, embed: Embed, *, tuned: bool, folds: int, repeats: int
 
 def bodies_of(data: Path) -> dict[int, str]:
     """Real bodies of PyTorch's issues, by number, from all files that hold some."""
-    frame = table(data / "mhnurf_pytorch.csv.gz")
+    frame = cells(data / "mhnurf_pytorch.csv.gz")
     found = {int(number): body for number, body in zip(frame["Number"], frame["Body"], strict=True)}
     with gzip.open(data / "recent_issues_text.jsonl.gz", "rt", encoding="utf-8") as stream:
         for row in map(json.loads, stream):
@@ -174,12 +176,12 @@ def bodies_of(data: Path) -> dict[int, str]:
 
 def labelled_tables(data: Path) -> dict[str, tuple[list[str], list[str], list[datetime] | None]]:
     """Texts, labels and dates of what people labelled."""
-    prs = table(data / "chen_pytorch_prs.csv.gz")
+    prs = cells(data / "chen_pytorch_prs.csv.gz")
     titles = [model_text(title, None, variant="title") for title in prs["title"]]
     with gzip.open(data / "checkerbugs_pytorch.jsonl.gz", "rt", encoding="utf-8") as stream:
         commits = [json.loads(line) for line in stream]
     messages = [model_text(*one["message"].partition("\n")[::2]) for one in commits]
-    triage = table(data / "maintainer_labels.csv.gz")
+    triage = cells(data / "maintainer_labels.csv.gz")
     said = [{TRIAGE[label] for label in cell.split("|") if label in TRIAGE} for cell in triage["labels"]]
     rows = [
         (title, one.pop(), date)
@@ -210,7 +212,7 @@ def run_labelled(data: Path, embed: Embed) -> dict[str, Any]:
         if dates is not None:
             by_time = time_split([dates[row] for row in rows], groups, CUT)
             splits, notes = [by_time], time_notes(by_time, kept_labels, CUT)
-        inputs = Inputs.of(kept_texts, embed(kept_texts))
+        inputs = table(kept_texts, embed(kept_texts))
         report = compare(
             name, inputs, kept_labels, groups, usual(), splits, notes, repeats=REPEATS, jobs=usable_cores()
         )
@@ -246,7 +248,7 @@ def run_gold(data: Path, embed: Embed) -> dict[str, Any]:
             real = sum(item.from_body for item in items)
             name = f"{scheme} from titles" if titles_only else f"{scheme}, {real} of {len(items)} with their real body"
             learners = (*usual()[:-1], *((Chosen(),) if titles_only else ()), usual()[-1])
-            inputs = Inputs.of(texts, embed(texts))
+            inputs = table(texts, embed(texts))
             repeats = CHOSEN_REPEATS if titles_only else REPEATS
             found[name] = brief(compare(name, inputs, labels, groups, learners, repeats=repeats, jobs=usable_cores()))
     return found

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, train_test_split
 
-from torch_embers.classify.learning.features import Inputs
-from torch_embers.classify.learning.linear import View
+from torch_embers.classify.learning.features import View, table
 from torch_embers.classify.learning.model import Settings
 from torch_embers.classify.text import clean, model_text
 from torch_embers.errors import InputError
@@ -117,14 +116,14 @@ def mhnurf_splits(count: int, seeds: Iterable[int] = range(MHNURF_SPLITS)) -> li
     return made
 
 
-def mhnurf_inputs(frame: pd.DataFrame, embed: Embed) -> Inputs:
+def mhnurf_inputs(frame: pd.DataFrame, embed: Embed) -> pd.DataFrame:
     """Read title, body and comments of each row (columns Title, Body, Comments); labels and class are not read."""
     titles = [model_text(title, None, variant="title") for title in frame["Title"]]
     texts = [model_text(title, body) for title, body in zip(frame["Title"], frame["Body"], strict=True)]
     replies = [[clean(reply, reply=True) for reply in _listed(cell)] for cell in frame["Comments"]]
     fields = {"title": titles, "text": texts, "comments": ["\n".join(one)[:FIELD_LIMIT] for one in replies]}
     planes = {"title": embed(titles), "text": embed(texts), "comments": _mean_vectors(replies, embed)}
-    return Inputs(fields, planes)
+    return table(fields, planes)
 
 
 def mhnurf(
@@ -148,10 +147,9 @@ def mhnurf(
     return repeated(who, mhnurf_inputs(rows, embed), rows["class"].tolist(), splits)
 
 
-def repeated(learner: Learner, inputs: Inputs, labels: Sequence[str], splits: Sequence[Split]) -> Repeated:
+def repeated(learner: Learner, inputs: pd.DataFrame, labels: Sequence[str], splits: Sequence[Split]) -> Repeated:
     """Score each split by itself; inside a training half, near-duplicates are held out together."""
     groups = _groups(inputs)
-    inputs = inputs.counted_once()
     scores = []
     for split in splits:
         answers = held_out(learner, inputs, labels, groups, [split])
@@ -159,13 +157,13 @@ def repeated(learner: Learner, inputs: Inputs, labels: Sequence[str], splits: Se
     return Repeated(learner.name, tuple(scores))
 
 
-def nlbse_inputs(frame: pd.DataFrame, embed: Embed) -> Inputs:
+def nlbse_inputs(frame: pd.DataFrame, embed: Embed) -> pd.DataFrame:
     """Read title and body as they are: the forms of the repositories are part of what there is to learn."""
     titles = frame["title"].tolist()
     texts = [f"{title}\n{body}"[:FIELD_LIMIT] for title, body in zip(titles, frame["body"], strict=True)]
     plain = [f"{title}\n{clean(body)}" for title, body in zip(titles, frame["body"], strict=True)]
     fields = {"title": titles, "text": texts, "head": [text[:HEAD] for text in texts], "plain": plain}
-    return Inputs(fields, {"title": embed(titles), "text": embed(plain)})
+    return table(fields, {"title": embed(titles), "text": embed(plain)})
 
 
 def nlbse(
@@ -197,7 +195,7 @@ def nlbse(
     who = learner or Hybrid(NLBSE_SETTINGS)
     found = {}
     for repo, rows in frame.groupby("repo"):
-        inputs, labels = nlbse_inputs(rows, embed).counted_once(), rows["label"].tolist()
+        inputs, labels = nlbse_inputs(rows, embed), rows["label"].tolist()
         groups = _groups(inputs)
         scores = []
         for seed in range(repeats):
@@ -283,7 +281,7 @@ def gold(
             f"{by_time.undated} without a date, {by_time.straddling} whose group was seen"
         )
     learners = (*usual()[:-1], learner or Hybrid())
-    return compare(scheme, Inputs.of(texts, embed(texts)), labels, groups.tolist(), learners, splits, notes)
+    return compare(scheme, table(texts, embed(texts)), labels, groups.tolist(), learners, splits, notes)
 
 
 def _stratified(labels: Sequence[str], groups: Sequence[int], folds: int, seed: int, *, grouped: bool) -> list[Split]:
@@ -292,8 +290,8 @@ def _stratified(labels: Sequence[str], groups: Sequence[int], folds: int, seed: 
     return [Split(train, test) for train, test in parts]
 
 
-def _groups(inputs: Inputs) -> list[int]:
-    found: list[int] = near_duplicates(inputs.fields["plain" if "plain" in inputs.fields else "text"]).tolist()
+def _groups(inputs: pd.DataFrame) -> list[int]:
+    found: list[int] = near_duplicates(inputs["plain" if "plain" in inputs.columns else "text"].tolist()).tolist()
     return found
 
 

@@ -19,15 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_embers.classify.embedding.embed import load_embedder
-from torch_embers.classify.embedding.vectors import stored_vectors
 from torch_embers.classify.labels.labelling_file import Use
-from torch_embers.classify.labels.vote_weights import VoteMatrix
 from torch_embers.classify.labels.weak_table import label_items
-from torch_embers.classify.learning.features import Inputs
+from torch_embers.classify.learning.folds import grouped_folds
 from torch_embers.classify.questions import questions
 from torch_embers.classify.train import TrainingData, fit, gold_rows, linked, read_training_data, weak_rows
 from torch_embers.statistics.metrics import accuracy, calibration_error, macro_f1, paired_difference
-from torch_embers.statistics.splits import grouped_folds, join_groups, near_duplicates
+from torch_embers.statistics.splits import join_groups, near_duplicates
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -70,12 +68,7 @@ def measure(question: Question, data: TrainingData, store: Store, embedder: Any,
         # gold items of the test half have votes, too: without their answers they would be weak as items without gold
         seen = {key: text for key, text in texts.items() if key in answers or key not in data.answers}
         part = replace(data, gold=gold, answers=answers, texts=seen)
-        items = [data.texts[keys[place]] for place in split.test]
-        inputs = Inputs.of(
-            [item.text for item in items],
-            stored_vectors(store, embedder.model_id, embedder.dim, [item.text_hash for item in items]),
-        )
-        cast = VoteMatrix.of([data.votes.get(keys[place], ()) for place in split.test])
+        unseen = data.table([keys[place] for place in split.test], store, embedder)
         for way, use in WAYS.items():
             own_part = with_use(part, question.scheme, **use)
             learned, _ = gold_rows(question, gold, seen)
@@ -86,10 +79,12 @@ def measure(question: Question, data: TrainingData, store: Store, embedder: Any,
             weak = weak_rows(question, own_part, {row.label for row in learned})
             if use["trained"]:
                 counts.append(len(weak))
-            combiner, _ = fit(question, own_part, [*learned, *weak], store, embedder)
-            best, sure, answered = combiner.answers(combiner.combine(combiner.model.predict_proba(inputs), cast))
+            rows_now = [*learned, *weak]
+            own_keys = sorted({(row.repo, row.number) for row in rows_now})
+            model = fit(question, own_part, rows_now, own_keys, own_part.table(own_keys, store, embedder))
+            best, sure, answered = model.answers(model.predict_proba(unseen))
             for at, place in enumerate(split.test.tolist()):
-                found[way][place] = (combiner.model.classes[best[at]], float(sure[at]), bool(answered[at]))
+                found[way][place] = (model.classes[best[at]], float(sure[at]), bool(answered[at]))
     return {"truth": truth, "groups": own, "found": found, "weak": float(np.mean(counts or [0]))}
 
 

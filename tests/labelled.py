@@ -31,3 +31,10 @@ def examples(count: int = 25, seed: int = 0) -> tuple[list[str], list[str]]:
             texts.append(f"{rng.choice(OPS)} {words[place % 4]} with {rng.choice(OPS)} input {place}")
             labels.append(label)
     return texts, labels
+
+
+def items(texts, vectors=None, votes=None):
+    """The table that classifiers read."""
+    from torch_embers.classify.learning.features import table
+
+    return table(texts, embed(texts) if vectors is None else vectors, votes)

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,20 +17,20 @@ if TYPE_CHECKING:
 pytest.importorskip("sklearn")
 
 from labelled import embed, examples
+from labelled import items as table_of
 from published import gold, gold_groups, gold_items, mhnurf_splits, nlbse
-from support import assert_clean_error, example_count, run_embers
+from support import assert_clean_error, run_embers
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.labels.weak import Labeller
-from torch_embers.classify.learning import regression
-from torch_embers.classify.learning.features import ANALYZERS, Inputs, Texts, Vectorizer
+from torch_embers.classify.learning.features import table
 from torch_embers.classify.questions import Question, questions
+from torch_embers.classify.train import claims, vote_names
 from torch_embers.errors import InputError
 from torch_embers.evaluate import plots
 from torch_embers.evaluate.compare import Report, compare, held_out
 from torch_embers.evaluate.csv_evaluation import Table, evaluate_tables, read_table
 from torch_embers.evaluate.csv_evaluation import groups_of as csv_groups
 from torch_embers.evaluate.gold_evaluation import Item, Wanted, evaluate, groups_of, items, usable
-from torch_embers.evaluate.hybrid_votes import PLACE, HybridWithVotes
 from torch_embers.evaluate.learners import Hybrid, Majority, TfidfBaseline, usual
 from torch_embers.evaluate.show import confusion_lines
 from torch_embers.statistics.agreement import between
@@ -46,7 +44,7 @@ def test_baselines_and_model_are_compared_on_the_same_texts() -> None:
     texts, labels = examples(15)
     report = compare(
         "consequence",
-        Inputs.of(texts, embed(texts)),
+        table_of(texts),
         labels,
         range(len(texts)),
         (Majority(), TfidfBaseline(balanced=False), TfidfBaseline(), Hybrid()),
@@ -67,12 +65,12 @@ def test_a_learner_sees_no_text_of_the_test_half() -> None:
 
     class Spy(Majority):
         def answer(self, train, labels, groups, test):
-            seen.append(set(train.fields["text"]) & set(test.fields["text"]))
+            seen.append(set(train["text"]) & set(test["text"]))
             assert len(labels) == len(groups) == len(train)
             return super().answer(train, labels, groups, test)
 
     texts, labels = examples(10)
-    compare("t", Inputs.of(texts), labels, range(30), (Spy(),))
+    compare("t", table(texts), labels, range(30), (Spy(),))
     assert seen == [set()] * 5
 
 
@@ -80,7 +78,7 @@ def test_overlapping_test_halves_are_refused() -> None:
     texts, labels = examples(5)
     split = Split(np.arange(5), np.arange(5, 10))
     with pytest.raises(InputError, match="two test halves"):
-        held_out(Majority(), Inputs.of(texts), labels, range(15), [split, split])
+        held_out(Majority(), table(texts), labels, range(15), [split, split])
 
 
 @pytest.mark.slow
@@ -186,55 +184,10 @@ def test_nlbse_scores_each_repository_by_itself() -> None:
         nlbse(frame.drop(columns="body"), embed)
 
 
-# ---- the same answers, quicker -------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.text(st.sampled_from("ab c.\n_1É"), max_size=20), min_size=1, max_size=8), st.integers(1, 3))
-@settings(max_examples=example_count(60))
-def test_terms_counted_once_weigh_what_scikit_learn_says(texts: list[str], least: int) -> None:
-    reference = pytest.importorskip("sklearn.feature_extraction.text").TfidfVectorizer
-    for analyzer, options in ANALYZERS.items():
-        made = reference(sublinear_tf=True, dtype=np.float64, min_df=min(least, len(texts)), **options)
-        found = Vectorizer.fit(texts, analyzer, least, 10_000)
-        try:
-            expected = made.fit_transform(texts).toarray()
-        except ValueError:
-            assert found is None
-            continue
-        assert found is not None
-        assert found.learned.terms == tuple(made.get_feature_names_out())
-        assert np.allclose(found(texts).toarray(), expected)
-        assert np.allclose(found(Texts.of(texts)).toarray(), expected)
-
-
-def test_a_fold_knows_the_terms_of_its_own_texts_alone() -> None:
-    whole = Texts.of(["alpha beta", "beta gamma", "delta"])
-    found = Vectorizer.fit(whole.take(np.array([0, 1])), "word", 1, 100)
-    assert found is not None
-    assert found.learned.terms == Vectorizer.fit(["alpha beta", "beta gamma"], "word", 1, 100).learned.terms
-    assert "delta" not in found.learned.terms
-    assert found(whole.take(np.array([2]))).nnz == 0
-
-
-@pytest.mark.parametrize("classes", [2, 4, 9])
-def test_a_regression_in_the_space_of_the_texts_is_that_of_scikit_learn(classes: int) -> None:
-    reference = pytest.importorskip("sklearn.linear_model").LogisticRegression
-    sparse = pytest.importorskip("scipy.sparse")
-    rng = np.random.default_rng(0)
-    matrix = sparse.random(60, 300, density=0.1, random_state=0, format="csr")
-    truth, sure = rng.integers(0, classes, 60), rng.uniform(0.2, 1, 60)
-    whole = reference(max_iter=1_000, tol=1e-8, class_weight="balanced").fit(matrix, truth, sample_weight=sure)
-    weights, bias = regression.fit(matrix, truth, sure, C=1.0, class_weight="balanced", tol=1e-8)
-    assert np.allclose(weights, whole.coef_, atol=1e-5)
-    assert np.allclose(bias, whole.intercept_, atol=1e-5)
-    nothing = regression.fit(sparse.csr_matrix((60, 300)), truth, sure, C=1.0)
-    assert np.isfinite(nothing[0]).all()
-
-
 @pytest.mark.slow
 def test_two_processes_give_the_answers_of_one() -> None:
     texts, labels = examples(12)
-    inputs = Inputs.of(texts, embed(texts))
+    inputs = table_of(texts)
     one, two = (compare("t", inputs, labels, range(len(texts)), usual(), jobs=jobs) for jobs in (1, 2))
     assert one == two
 
@@ -242,7 +195,7 @@ def test_two_processes_give_the_answers_of_one() -> None:
 def test_folds_that_are_cut_again_answer_each_text_again() -> None:
     texts, labels = examples(8)
     told: list[int] = []
-    report = compare("t", Inputs.of(texts), labels, range(24), (TfidfBaseline(),), repeats=3, advanced=told.append)
+    report = compare("t", table(texts), labels, range(24), (TfidfBaseline(),), repeats=3, advanced=told.append)
     assert (report.texts, report.groups, report.rounds, sum(told)) == (24, 24, 3, 72)
     assert report.classes == {"crash": 8, "hang": 8, "performance": 8}
     assert sum(map(sum, report.scores[0].confusion)) == 72
@@ -277,7 +230,7 @@ def store(catalog_template: Path, tmp_path_factory: pytest.TempPathFactory) -> S
 def test_each_question_is_measured_or_it_is_said_why_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     watcher = Quiet()
     monkeypatch.setattr("torch_embers.evaluate.gold_evaluation.usual", lambda: (Majority(),))
-    monkeypatch.setattr("torch_embers.evaluate.gold_evaluation.HybridWithVotes", lambda *_: TfidfBaseline())
+    monkeypatch.setattr("torch_embers.evaluate.gold_evaluation.Hybrid", lambda votes: TfidfBaseline())
     found = evaluate(store, Wanted("title"), lambda: embed, watcher)
     measured = {report.task for report in found.reports}
     assert {"bug_type", "memory_type", "consequence"} <= measured
@@ -297,8 +250,8 @@ def test_by_time_nothing_is_learned_from_the_future(store: Store, monkeypatch: p
 
     class Spy(Majority):
         def answer(self, train, labels, groups, test):
-            assert set(train.fields["text"]) <= known
-            assert not set(test.fields["text"]) & known
+            assert set(train["text"]) <= known
+            assert not set(test["text"]) & known
             return super().answer(train, labels, groups, test)
 
     monkeypatch.setattr("torch_embers.evaluate.gold_evaluation.usual", lambda: (Spy(),))
@@ -331,14 +284,14 @@ def test_two_reports_with_one_fix_stay_together() -> None:
 
 
 def test_votes_help_where_words_say_nothing_and_are_measured_on_the_training_half_alone() -> None:
-    texts, labels = ["something is wrong"] * 60, ["crash", "hang", "performance"] * 20
-    inputs = Inputs({"text": texts}, {"text": embed(texts), PLACE: np.arange(60, dtype=np.float32)[:, None]})
+    labels = ["crash", "hang", "performance"] * 20
     titles = {"crash": "segfault in conv2d", "hang": "deadlock in the loader", "performance": "memory leak in conv2d"}
-    votes = [Labeller.load().votes(titles[label], None, None) for label in labels]
+    votes = [vote_names(Labeller.load().votes(titles[label], None, None)) for label in labels]
     assert all(votes)
-    gold = [{"consequence": frozenset({label})} for label in labels]
-    judged = HybridWithVotes("consequence", {label: label for label in titles}, votes, gold)
-    report = compare("t", inputs, labels, range(60), (Hybrid(), judged))
+    question = next(one for one in questions(Taxonomy.load()) if one.name == "consequence")
+    learners = (Hybrid(), Hybrid(votes=claims(question, Labeller.load(), set(labels))))
+    report = compare("t", table_of(["something is wrong"] * 60, votes=votes), labels, range(60), learners)
+    assert [score.name for score in report.scores] == ["hybrid", "hybrid+votes"]
     assert report.scores[0].macro_f1.value < 0.5 < 0.9 < report.scores[1].macro_f1.value
 
 
@@ -349,7 +302,7 @@ def test_a_file_of_one_class_says_what_is_wrong_and_forms_are_no_duplicates() ->
     form = (
         "## Environment\nPyTorch version: 2.0.1\nOS: Ubuntu 22.04\nPython version: 3.10\nCUDA runtime version: 11.7\n"
     )
-    filled = Table((f"conv2d is wrong\n{form * 3}", f"the loader hangs\n{form * 3}"), ("x", "y"), (None, None))
+    filled = Table((f"conv2d is wrong\n{form}", f"the loader hangs\n{form}"), ("x", "y"), (None, None))
     assert len(set(csv_groups(filled).tolist())) == 2
 
 
@@ -365,7 +318,7 @@ def test_agreement_is_said_of_annotators_who_share_enough_items() -> None:
 @pytest.fixture(scope="module")
 def report() -> Report:
     texts, labels = examples(12)
-    return compare("a/b c", Inputs.of(texts), labels, range(36), (Majority(), TfidfBaseline()))
+    return compare("a/b c", table(texts), labels, range(36), (Majority(), TfidfBaseline()))
 
 
 def test_pictures_and_the_confusion_matrix_are_written_and_repeat_themselves(report: Report, tmp_path: Path) -> None:

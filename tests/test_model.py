@@ -1,306 +1,190 @@
-"""The classifier: what it learns, when it keeps silent, how it is kept, and what it refuses."""
+"""The classifier of a question: what it learns, when it keeps silent, and what it refuses."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-import pickle
-import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytest.importorskip("sklearn")
 
-from labelled import OPS, embed, examples
-from support import example_count
-from torch_embers.classify.learning import ngrams
-from torch_embers.classify.learning.features import ANALYZERS, Inputs
-from torch_embers.classify.learning.jointly import Together
-from torch_embers.classify.learning.linear import View
-from torch_embers.classify.learning.model import HybridClassifier, Settings
-from torch_embers.classify.learning.ngrams import TermCounter
-from torch_embers.classify.learning.sealed import FORMAT, ModelError, json_bytes, seal
+from labelled import OPS, embed, examples, items
+from torch_embers.classify.learning.features import View, readable, table
+from torch_embers.classify.learning.folds import grouped_folds
+from torch_embers.classify.learning.model import Classifier, Settings, threshold_for, transformed
 from torch_embers.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def fitted() -> HybridClassifier:
+def fitted() -> Classifier:
     texts, labels = examples()
-    return HybridClassifier("consequence").fit(texts, embed(texts), labels, range(len(texts)))
+    return Classifier("consequence").fit(items(texts), labels, range(len(texts)))
 
 
-def test_it_finds_the_class_of_texts_it_has_not_seen(fitted: HybridClassifier) -> None:
+def best(model: Classifier, texts: list[str]) -> list[str]:
+    return [model.classes[column] for column in model.predict_proba(items(texts)).argmax(axis=1)]
+
+
+def test_it_finds_the_class_of_texts_it_has_not_seen(fitted: Classifier) -> None:
     texts = ["topk segfault on cpu", "norm deadlock", "sort slow and memory leak"]
-    assert [one.best for one in fitted.predict(texts, embed(texts))] == ["crash", "hang", "performance"]
+    assert best(fitted, texts) == ["crash", "hang", "performance"]
 
 
-def test_probabilities_sum_to_one_and_are_the_same_every_time(fitted: HybridClassifier) -> None:
+def test_probabilities_sum_to_one_and_are_the_same_every_time(fitted: Classifier) -> None:
     texts = ["topk segfault on cpu", "something else entirely", ""]
-    first = fitted.predict_proba(texts, embed(texts))
+    first = fitted.predict_proba(items(texts))
     assert first.sum(axis=1) == pytest.approx([1, 1, 1])
-    assert (first == fitted.predict_proba(texts, embed(texts))).all()
+    assert (first == fitted.predict_proba(items(texts))).all()
 
 
 def test_out_of_fold_probabilities_come_from_models_that_saw_neither_text_nor_group() -> None:
     texts, labels = examples(8)
     # One group repeats one odd word, and has a class of its own: held out, nothing can point to that class.
     texts, labels = [*texts, *["zyzzyva zyzzyva"] * 5], [*labels, *["odd"] * 5]
-    groups = [*range(24), *[99] * 5]
-    model = HybridClassifier("t").fit(texts, embed(texts), labels, groups)
+    model = Classifier("t").fit(items(texts), labels, [*range(24), *[99] * 5])
     odd = model.classes.index("odd")
     assert model.out_of_fold is not None
     assert (model.out_of_fold[24:].argmax(axis=1) != odd).all()
-    assert model.predict(texts[-1:], embed(texts[-1:]))[0].best == "odd"
+    assert best(model, texts[-1:]) == ["odd"]
 
 
-def test_without_calibration_the_most_likely_class_is_the_same(fitted: HybridClassifier) -> None:
+def test_without_calibration_the_most_likely_class_is_the_same(fitted: Classifier) -> None:
     texts, labels = examples()
-    raw = HybridClassifier("consequence", Settings(folds=0)).fit(texts, embed(texts), labels, range(len(texts)))
-    said = raw.predict_proba(OPS, embed(OPS)).argmax(axis=1)
-    assert (said == fitted.predict_proba(OPS, embed(OPS)).argmax(axis=1)).all()
-    assert not any(one.abstained for one in raw.predict(OPS, embed(OPS)))
+    raw = Classifier("consequence", Settings(folds=0)).fit(items(texts), labels, range(len(texts)))
+    assert best(raw, OPS) == best(fitted, OPS)
+    assert raw.answers(raw.predict_proba(items(OPS)))[2].all()
 
 
-def test_it_abstains_below_its_threshold_and_says_what_it_would_have_said(fitted: HybridClassifier) -> None:
-    doubtful = replace(fitted, threshold=0.999)
-    one = doubtful.predict(["tensor"], embed(["tensor"]))[0]
-    assert (one.value, one.abstained) == (None, True)
-    assert one.best in fitted.classes
+def test_it_abstains_below_its_threshold_and_says_what_it_would_have_said(fitted: Classifier) -> None:
+    doubtful = replace(fitted, threshold=0.9999)
+    [column], _, [given] = doubtful.answers(doubtful.predict_proba(items(["tensor"])))
+    assert not given
+    assert doubtful.classes[column] in fitted.classes
 
 
 def test_a_model_that_learned_nothing_useful_abstains_rather_than_guesses() -> None:
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(OPS, 3)) for _ in range(80)]
-    labels = rng.choice(["a", "b"], 80).tolist()
-    model = HybridClassifier("noise").fit(texts, embed(texts), labels, range(80))
-    said = model.predict(texts, embed(texts))
-    assert sum(one.abstained for one in said) >= 60
+    model = Classifier("noise").fit(items(texts), rng.choice(["a", "b"], 80).tolist())
+    assert not model.answers(model.predict_proba(items(texts)))[2][:60].any()
 
 
-def test_nothing_is_said_of_empty_texts_and_broken_vectors(fitted: HybridClassifier) -> None:
+def test_the_threshold_keeps_the_lower_bound_of_precision() -> None:
+    sure = np.linspace(1, 0, 100)
+    assert threshold_for(sure, np.ones(100, dtype=bool), 0.9) == 0.0
+    assert threshold_for(sure[:20], np.ones(20, dtype=bool), 0.9) == np.inf, "20 of 20 may be 88 of 100"
+    nine = np.arange(100) % 10 != 9
+    assert threshold_for(sure, nine, 0.9) == np.inf, "nine of ten is no lower bound of 0.9"
+    late = np.arange(100) < 60
+    assert threshold_for(sure, late, 0.9) == pytest.approx(sure[61], abs=0.03)
+
+
+def test_nothing_is_said_of_empty_texts_and_broken_vectors(fitted: Classifier) -> None:
     vectors = embed(["segfault", "", " \n"])
     vectors[0] = np.nan
-    for one in fitted.predict(["segfault", "", " \n"], vectors):
-        assert (one.value, one.abstained, one.best) == (None, True, None)
-        assert one.probability == pytest.approx(1 / 3)
+    asked = items(["segfault", "", " \n"], vectors)
+    assert not readable(asked).any()
+    assert fitted.predict_proba(asked) == pytest.approx(np.full((3, 3), 1 / 3))
+    assert fitted.predict_proba(items([], np.zeros((0, 64), np.float32))).shape == (0, 3)
 
 
-def test_no_items_are_no_predictions(fitted: HybridClassifier) -> None:
-    assert fitted.predict([], np.zeros((0, 64), dtype=np.float32)) == []
-
-
-def test_predictions_name_the_model_they_came_from(fitted: HybridClassifier) -> None:
-    assert fitted.predict(["x"], embed(["x"]))[0].provenance == f"model:consequence:{fitted.digest[:12]}"
-
-
-def test_the_words_that_decided_are_named(fitted: HybridClassifier) -> None:
-    reasons = fitted.explain("conv2d deadlock", embed(["conv2d deadlock"])[0])
-    assert reasons[0].term == "deadlock"
-    assert reasons[0].weight > 0
-    assert fitted.explain("", embed([""])[0]) == []
+def test_the_words_that_decided_are_named(fitted: Classifier) -> None:
+    matrix = transformed(fitted.features, items(["conv2d deadlock", ""]))
+    first, second = fitted.terms(matrix, ["hang", "hang"])
+    assert first[0].term == "deadlock"
+    assert first[0].weight > 0
+    assert second == []
 
 
 def test_a_class_of_one_example_and_a_text_in_another_script_can_be_learned() -> None:
     texts, labels = examples(10)
     texts, labels = [*texts, "разные результаты 不一致 🐛"], [*labels, "silent_correctness"]
-    model = HybridClassifier("c").fit(texts, embed(texts), labels)
+    model = Classifier("c").fit(items(texts), labels)
     assert model.trained_on["silent_correctness"] == 1
-    assert model.predict_proba(texts, embed(texts)).shape == (31, 4)
+    assert model.predict_proba(items(texts)).shape == (31, 4)
 
 
 def test_texts_without_a_usable_term_leave_the_vote_to_the_vectors() -> None:
     vectors = np.eye(12, dtype=np.float32)
-    model = HybridClassifier("c").fit(["!"] * 12, vectors, ["a", "b"] * 6, range(12))
-    assert model.predict_proba(["?"], vectors[:1]).shape == (1, 2)
+    model = Classifier("c").fit(items(["!"] * 12, vectors), ["a", "b"] * 6)
+    assert model.predict_proba(items(["?"], vectors[:1])).shape == (1, 2)
 
 
 def test_less_certain_labels_count_less() -> None:
     texts = ["gather", "gather", "gather", "sort", "gather", "topk"] * 4
     labels = ["crash", "crash", "crash", "crash", "hang", "hang"] * 4
-    doubt = [0.01, 0.01, 0.01, 1.0, 1.0, 1.0] * 4
-    inputs = Inputs({"text": texts}, {})
-    settings = Settings(views=(View("word"),))
+    settings, asked = Settings(views=(View("word"),), folds=0), table(["gather"])
     plain, weighted = (
-        HybridClassifier("c", settings).fit(inputs, None, labels, range(24), weights) for weights in (None, doubt)
+        Classifier("c", settings).fit(table(texts), labels, weights=weights).predict_proba(asked)[0, 1]
+        for weights in (None, [0.01, 0.01, 0.01, 1.0, 1.0, 1.0] * 4)
     )
-    hang = plain.classes.index("hang")
-    one = Inputs({"text": ["gather"]}, {})
-    assert weighted.predict_proba(one)[0, hang] > 0.8 > plain.predict_proba(one)[0, hang]
+    assert weighted > 0.8 > plain
+
+
+def test_votes_decide_where_words_say_nothing_and_an_unmeasured_function_counts_too() -> None:
+    labels = ["crash", "hang"] * 15
+    votes = [["title-segfault"], []] * 15
+    named = {"title-segfault": "crash", "title-deadlock": "hang"}
+    model = Classifier("c", votes=named).fit(items(["wrong"] * 30, votes=votes), labels)
+    asked = items(["wrong"] * 3, votes=[["title-segfault"], [], ["title-deadlock"]])
+    crash = model.predict_proba(asked)[:, model.classes.index("crash")]
+    assert crash[0] > 0.9 > 0.5 > crash[1] >= crash[2]
+    assert model.vote_weights()["title-segfault"] > 0
+    assert model.predict_proba(items(["wrong"]))[0] == pytest.approx(model.predict_proba(asked)[1]), "no votes: none"
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({"labels": ["a"] * 75}, "at least two classes"),
-        ({"labels": ["a"] * 3}, "do not go together"),
+        ({"labels": ["a"] * 3}, "75 items, 3 labels"),
         ({"groups": [0] * 75}, "groups"),
-        ({"groups": [0, 1]}, "groups"),
+        ({"groups": [0, 1]}, "75 items"),
         ({"weights": [0.0] * 75}, "positive"),
         ({"weights": [float("nan")] * 75}, "positive"),
-        ({"vectors": np.full((75, 4), np.nan, dtype=np.float32)}, "no numbers"),
-        ({"vectors": np.zeros((3, 4), dtype=np.float32)}, "differ in number"),
-        ({"vectors": np.zeros(75, dtype=np.float32)}, "matrix"),
-        ({"vectors": None}, "vector:text"),
+        ({"items": lambda texts: items(texts, np.full((75, 4), np.nan, dtype=np.float32))}, "no numbers"),
+        ({"items": lambda texts: items(texts, np.zeros((3, 4), dtype=np.float32))}, "differ in number"),
+        ({"items": lambda texts: items(texts, np.zeros(75, dtype=np.float32))}, "matrix"),
+        ({"items": table}, "vector:text"),
     ],
 )
 def test_what_cannot_be_learned_from_is_refused(change: dict[str, object], said: str) -> None:
     texts, labels = examples()
-    given = {"vectors": embed(texts), "labels": labels, "groups": range(75), **change}
+    given = {"labels": labels, "groups": range(75), **change}
+    make = given.pop("items", items)
     with pytest.raises(InputError, match=said):
-        HybridClassifier("c").fit(texts, **given)
+        Classifier("c").fit(make(texts), **given)
 
 
-def test_use_before_learning_and_vectors_of_another_embedder_are_refused(
-    fitted: HybridClassifier, tmp_path: Path
-) -> None:
+def test_use_before_learning_and_vectors_of_another_embedder_are_refused(fitted: Classifier) -> None:
     with pytest.raises(InputError, match="not learned"):
-        HybridClassifier("c").predict(["x"], embed(["x"]))
-    with pytest.raises(InputError, match="not learned"):
-        HybridClassifier("c").save(tmp_path)
+        Classifier("c").predict_proba(items(["x"]))
     with pytest.raises(InputError, match="another embedder"):
-        fitted.predict(["x"], np.zeros((1, 7), dtype=np.float32))
+        fitted.predict_proba(items(["x"], np.zeros((1, 7), dtype=np.float32)))
 
 
-def test_a_saved_model_gives_exactly_the_same_answers(fitted: HybridClassifier, tmp_path: Path) -> None:
-    texts = ["topk segfault on cpu", "norm deadlock", "", "не работает"]
-    fitted.save(tmp_path / "m")
-    again = HybridClassifier.load(tmp_path / "m")
-    assert (again.predict_proba(texts, embed(texts)) == fitted.predict_proba(texts, embed(texts))).all()
-    assert again.predict(texts, embed(texts)) == fitted.predict(texts, embed(texts))
-    assert again.explain(texts[0], embed(texts)[0]) == fitted.explain(texts[0], embed(texts)[0])
-    assert (again.digest, again.threshold, again.trained_on) == (fitted.digest, fitted.threshold, fitted.trained_on)
+# ---- folds ---------------------------------------------------------------------------------------------------------
 
 
-def test_equal_training_gives_equal_files(fitted: HybridClassifier, tmp_path: Path) -> None:
-    texts, labels = examples()
-    fitted.save(tmp_path / "one")
-    HybridClassifier("consequence").fit(texts, embed(texts), labels, range(len(texts))).save(tmp_path / "two")
-    for name in ("arrays.npz", "model.json"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+def test_folds_keep_groups_whole_and_cover_everything_once() -> None:
+    labels, groups = ["a", "b", "b"] * 20, [place // 3 for place in range(60)]
+    made = grouped_folds(labels, groups, 5, seed=1)
+    assert len(made) == 5
+    assert sorted(np.concatenate([split.test for split in made]).tolist()) == list(range(60))
+    for split in made:
+        assert not {groups[row] for row in split.train} & {groups[row] for row in split.test}
+    again = grouped_folds(labels, groups, 5, seed=1)
+    assert [split.test.tolist() for split in made] == [split.test.tolist() for split in again]
 
 
-def test_an_always_abstaining_model_can_be_saved(fitted: HybridClassifier, tmp_path: Path) -> None:
-    replace(fitted, threshold=float("inf")).save(tmp_path)
-    assert HybridClassifier.load(tmp_path).threshold == float("inf")
+@pytest.mark.parametrize(
+    ("labels", "groups", "folds"), [(["a"], [1, 2], 5), (["a", "b"], [1, 2], 1), ([], [], 5), (["a", "b"], [1, 1], 5)]
+)
+def test_folds_that_cannot_be_made_are_refused(labels: list[str], groups: list[int], folds: int) -> None:
+    with pytest.raises(InputError):
+        grouped_folds(labels, groups, folds)
 
 
-def _reseal(folder: Path, **change: object) -> None:
-    """Change a model as someone would who knows the format."""
-    about = {**json.loads((folder / "model.json").read_text()), **change}
-    (folder / "model.json").write_bytes(json_bytes({**about, "seal": seal(about)}))
-
-
-def _swap_arrays(folder: Path, content: bytes) -> None:
-    (folder / "arrays.npz").write_bytes(content)
-    _reseal(folder, sha256={"arrays.npz": hashlib.sha256(content).hexdigest()})
-
-
-def _pickled_array(folder: Path) -> None:
-    inner, stream = io.BytesIO(), io.BytesIO()
-    np.save(inner, np.array([print], dtype=object), allow_pickle=True)
-    with zipfile.ZipFile(stream, "w") as packed:
-        packed.writestr("weights0.npy", inner.getvalue())
-    _swap_arrays(folder, stream.getvalue())
-
-
-def _bomb(folder: Path) -> None:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as packed, packed.open("weights0.npy", "w") as entry:
-        for _ in range(600):
-            entry.write(bytes(2**20))
-    _swap_arrays(folder, stream.getvalue())
-
-
-def _rewrite(folder: Path, name: str, old: bytes, new: bytes) -> None:
-    (folder / name).write_bytes((folder / name).read_bytes().replace(old, new))
-
-
-TAMPERINGS = {
-    "arrays cut": lambda at: (at / "arrays.npz").write_bytes((at / "arrays.npz").read_bytes()[:-1]),
-    "text changed": lambda at: _rewrite(at, "model.json", b'"crash"', b'"hang_"'),
-    "other version": lambda at: _reseal(at, format=FORMAT + 1),
-    "no version": lambda at: (at / "model.json").write_text("[]"),
-    "not json": lambda at: (at / "model.json").write_bytes(b"\xff{"),
-    "deep json": lambda at: (at / "model.json").write_text("[" * 100_000),
-    "no arrays": lambda at: (at / "arrays.npz").unlink(),
-    "no text": lambda at: (at / "model.json").unlink(),
-    "fewer classes": lambda at: _reseal(at, classes=["crash", "hang"]),
-    "other settings": lambda at: _reseal(at, settings={"views": []}),
-    "no members": lambda at: _reseal(at, members=None),
-    "not a zip": lambda at: _swap_arrays(at, b"no zip"),
-    "pickled array": _pickled_array,
-    "bare pickle": lambda at: _swap_arrays(at, pickle.dumps({"weights0": print})),
-    "bomb": _bomb,
-}
-
-
-@pytest.mark.parametrize("how", list(TAMPERINGS))
-def test_a_changed_damaged_or_foreign_model_is_refused(fitted: HybridClassifier, tmp_path: Path, how: str) -> None:
-    fitted.save(tmp_path)
-    TAMPERINGS[how](tmp_path)
-    with pytest.raises(ModelError):
-        HybridClassifier.load(tmp_path)
-
-
-# ---- several classifiers at once ----------------------------------------------------------------------------------
-
-SAID = st.text(st.sampled_from("abcdef XYZ._-\n\t\u3000é结ß"), max_size=40) | st.text(max_size=20)
-
-
-@settings(max_examples=example_count(80))
-@given(st.lists(SAID, min_size=1, max_size=6), st.lists(SAID, max_size=6), st.sampled_from(sorted(ANALYZERS)))
-def test_terms_are_counted_as_scikit_learn_counts_them(known: list[str], texts: list[str], analyzer: str) -> None:
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    options = dict(ANALYZERS[analyzer])
-    try:
-        terms = CountVectorizer(**options).fit(known).vocabulary_
-    except ValueError:  # no term at all
-        return
-    expected = CountVectorizer(vocabulary=terms, **options).transform(texts)
-    counter = TermCounter(analyzer, terms)
-    for _ in range(2):  # the second time from what it remembers
-        assert (counter(texts).toarray() == expected.toarray()).all()
-
-
-def test_what_a_counter_remembers_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ngrams, "WORDS_KEPT", 50)
-    counter = TermCounter("char", {"ab": 0, "ab ": 1})
-    for start in range(0, 500, 20):
-        counts = counter([f"ab{n} cab" for n in range(start, start + 20)])
-        assert counts.sum(axis=0).tolist() == [[40.0, 20.0]]
-        assert len(counter._pieces) <= 50 + 21
-
-
-def test_classifiers_together_say_what_each_says_alone(fitted: HybridClassifier) -> None:
-    texts, labels = examples(8)
-    other = HybridClassifier("other", Settings(views=(View("word"), View("vector")))).fit(
-        texts, embed(texts), ["x" if label == "crash" else "y" for label in labels]
-    )
-    models = {"consequence": fitted, "other": other}
-    asked = [*texts, "topk segfault on cpu", "", "не работает", "~", "segfault " * 5_000]
-    vectors = embed(asked)
-    vectors[2] = np.nan
-    together = Together(models)
-    inputs = Inputs.of(asked, vectors)
-    found = together.probabilities(inputs)
-    for scheme, model in models.items():
-        assert found[scheme] == pytest.approx(model.predict_proba(asked, vectors), abs=1e-12)
-        expected = [(one.scheme, one.value, one.best, one.provenance) for one in model.predict(asked, vectors)]
-        assert [
-            (one.scheme, one.value, one.best, one.provenance) for one in together.predict(inputs)[scheme]
-        ] == expected
-    assert together.probabilities(Inputs.of([], np.zeros((0, 64), np.float32)))["other"].shape == (0, 2)
-    with pytest.raises(InputError, match="another embedder"):
-        together.probabilities(Inputs.of(["x"], np.zeros((1, 7), dtype=np.float32)))
-    with pytest.raises(InputError, match="not learned"):
-        Together({"c": HybridClassifier("c")}).probabilities(inputs)
+def test_few_groups_make_few_folds() -> None:
+    assert len(grouped_folds(["a", "b", "c"], range(3), 5)) >= 2

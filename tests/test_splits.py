@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from torch_embers.errors import InputError
 from torch_embers.statistics.splits import (
-    grouped_folds,
     jaccard,
     join_groups,
     linked_groups,
@@ -23,7 +21,6 @@ from torch_embers.statistics.splits import (
 )
 
 REPORT = "conv2d gives a wrong gradient for channels_last input on cuda when the weight is not contiguous"
-labelled = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 12)), min_size=2, max_size=60)
 
 
 def test_a_repost_with_other_numbers_case_and_spaces_is_the_same_report() -> None:
@@ -78,41 +75,6 @@ def test_a_split_is_read_from_a_word() -> None:
             parse_split(wrong)
 
 
-@given(labelled, st.integers(2, 6), st.integers(0, 3))
-def test_folds_keep_groups_whole_and_cover_everything_once(rows: list[tuple[str, int]], folds: int, seed: int) -> None:
-    labels, groups = [row[0] for row in rows], [row[1] for row in rows]
-    if len(set(groups)) < 2:
-        with pytest.raises(InputError):
-            grouped_folds(labels, groups, folds, seed)
-        return
-    made = grouped_folds(labels, groups, folds, seed)
-    tested = np.concatenate([split.test for split in made])
-    assert sorted(tested.tolist()) == list(range(len(rows)))
-    for split in made:
-        assert len(split.train)
-        assert len(split.test)
-        assert not {groups[row] for row in split.train} & {groups[row] for row in split.test}
-
-
-def test_folds_spread_every_class() -> None:
-    labels = ["common"] * 80 + ["rare"] * 10 + ["rarest"] * 5
-    for seed in range(5):
-        for split in grouped_folds(labels, range(95), 5, seed):
-            counts = Counter(labels[row] for row in split.test)
-            assert counts == {"common": 16, "rare": 2, "rarest": 1}
-
-
-def test_another_seed_makes_other_folds_and_the_same_seed_the_same() -> None:
-    labels = ["a", "b"] * 30
-    first, again, other = (grouped_folds(labels, range(60), 5, seed)[0].test.tolist() for seed in (0, 0, 1))
-    assert first == again != other
-
-
-def test_a_class_of_one_example_is_no_obstacle() -> None:
-    made = grouped_folds(["a"] * 9 + ["b"], range(10), 5)
-    assert len(made) == 5
-
-
 def test_a_time_split_learns_nothing_from_later_and_asks_nothing_it_has_seen() -> None:
     cut = datetime(2023, 1, 1, tzinfo=UTC)
     dates = [cut - timedelta(days=2), cut - timedelta(seconds=1), cut, cut + timedelta(days=1), None]
@@ -126,9 +88,6 @@ def test_a_time_split_learns_nothing_from_later_and_asks_nothing_it_has_seen() -
         lambda: near_duplicates(["a"], similar=0),
         join_groups,
         lambda: join_groups([1], [1, 2]),
-        lambda: grouped_folds(["a"], [1, 2]),
-        lambda: grouped_folds(["a", "b"], [1, 2], folds=1),
-        lambda: grouped_folds([], []),
         lambda: time_split([None], [1], datetime(2023, 1, 1, tzinfo=UTC)),
         lambda: time_split([], [1], datetime(2023, 1, 1, tzinfo=UTC)),
     ],

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,25 +17,21 @@ from test_search import Words
 from torch_embers.classify import aggregation, stage, train
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import Bundle, HeldOut, TrainingRow, training_card
-from torch_embers.classify.combiner import Combiner, fit_combiner
 from torch_embers.classify.explain import explain
 from torch_embers.classify.labels import weak_table
 from torch_embers.classify.labels.labelling_file import Use
-from torch_embers.classify.labels.vote_weights import VoteMatrix, VoteWeights
 from torch_embers.classify.labels.weak import Labeller, WeakLabel
-from torch_embers.classify.learning.model import HybridClassifier
+from torch_embers.classify.learning.features import table
+from torch_embers.classify.learning.model import Classifier
 from torch_embers.classify.suspects import suspects
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
-from torch_embers.statistics.splits import grouped_folds
 from torch_embers.store.records import Batch, GoldLabel, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from torch_embers.classify.text import Variant
 
@@ -129,7 +126,7 @@ def prediction(store: Store, number: int) -> tuple[Any, ...]:
 
 def test_what_gold_is_too_thin_for_is_left_out_with_the_reason(store: Store) -> None:
     trained = learned(store)
-    assert set(trained.bundle.combiners) == {"consequence"}
+    assert set(trained.bundle.classifiers) == {"consequence"}
     assert {name: len(rows) for name, rows in trained.bundle.rows.items()} == {"consequence": 24}
     assert trained.left_out["bug_type"] == "no class has 3 or more labelled items"
     assert "memory_subtype.concurrency" not in trained.left_out, "nothing to learn where there is one class"
@@ -142,10 +139,10 @@ def test_rare_classes_are_named(store: Store) -> None:
         )
     trained = learned(store)
     assert trained.rare == {"consequence": {"other": 2}}
-    combiner = trained.bundle.combiners["consequence"]
-    assert "other" not in combiner.model.classes
-    assert combiner.vote_weights is not None
-    assert {value for value, _ in combiner.vote_weights.weights.values()} <= set(combiner.model.classes)
+    classifier = trained.bundle.classifiers["consequence"]
+    assert "other" not in classifier.classes
+    assert set(classifier.vote_weights()) == set(classifier.votes)
+    assert set(classifier.votes.values()) <= set(classifier.classes)
 
 
 def test_no_gold_at_all_says_what_to_do(database: Path) -> None:
@@ -180,29 +177,8 @@ def test_every_row_keeps_its_source_and_weak_rows_are_never_calibrated_on(
     assert {row.source for row in weak if row.label == "crash"} == {"weak:title-segfault"}
     held_out = {(one.repo, one.number) for one in bundle.held_out["consequence"]}
     assert held_out == {(row.repo, row.number) for row in own if row.weight == 1}
-    assert bundle.combiners["consequence"].model.trained_on == dict.fromkeys(WORDS, 8)
+    assert bundle.classifiers["consequence"].trained_on == dict.fromkeys(WORDS, 8)
     assert "| consequence | votes, without gold | 6 |" in training_card(bundle)
-
-
-def test_no_item_vouches_for_a_function_that_speaks_of_it() -> None:
-    texts = [f"{word} {n}" for n in range(10) for word in ("red", "blue")]
-    truth = ["a", "b"] * 10
-    model = HybridClassifier("colour").fit(texts, words().encode(texts), truth, range(20))
-    splits = grouped_folds(truth, range(20), model.settings.folds, model.settings.seed)
-    asked: list[set[int]] = []
-
-    def estimated(chosen: NDArray[np.int64] | None) -> VoteWeights:
-        asked.append(set(range(20)) if chosen is None else set(chosen.tolist()))
-        return VoteWeights({"title-segfault": ("a", 2.0)}, 0.5, 4.0)
-
-    matrix = VoteMatrix.of([[WeakLabel("consequence", "crash", "title-segfault", "keyword", "x")]] * 20)
-    combiner, held_out = fit_combiner(model, truth, matrix, splits, estimated)
-    assert [known & set(split.test.tolist()) for known, split in zip(asked, splits, strict=False)] == [set()] * len(
-        splits
-    )
-    assert asked[-1] == set(range(20))
-    assert held_out.sum(axis=1) == pytest.approx(1)
-    assert combiner.vote_weights is not None
 
 
 # ---- labelling -----------------------------------------------------------------------------------------------------
@@ -219,7 +195,7 @@ def test_votes_count_where_they_are_used_and_provenance_says_so(store: Store, ma
 def test_without_use_the_text_alone_decides(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     using(monkeypatch, combined=False, trained=False)
     bundle = learned(store).bundle
-    assert bundle.combiners["consequence"].vote_weights is None
+    assert bundle.classifiers["consequence"].vote_weights() == {}
     labelled(store, bundle)
     assert {row[0] for row in rows(store.path, "SELECT DISTINCT provenance FROM predictions")} == {
         "out_of_fold",
@@ -276,16 +252,16 @@ def test_an_explanation_names_votes_and_what_was_learned(store: Store, made: Bun
 # ---- aggregation ---------------------------------------------------------------------------------------------------
 
 
-def combiner_of(name: str, classes: Sequence[str]) -> Combiner:
+def classifier_of(name: str, classes: Sequence[str]) -> Classifier:
     texts = [f"{value} {n}" for n in range(6) for value in classes]
-    model = HybridClassifier(name).fit(texts, words().encode(texts), list(classes) * 6, range(len(texts)))
-    return Combiner(model, None, 1.0, 0.6)
+    made = Classifier(name).fit(table(texts, words().encode(texts)), list(classes) * 6)
+    return replace(made, threshold=0.6)
 
 
 def test_children_follow_the_likeliest_class_of_their_parent() -> None:
     classes = {"bug_type": ("logical", "memory"), "memory_type": ("concurrency", "segment_fault")}
-    combiners = {name: combiner_of(name, values) for name, values in classes.items()}
-    bundle = Bundle("made", VARIANT, "words@0", "", combiners)
+    classifiers = {name: classifier_of(name, values) for name, values in classes.items()}
+    bundle = Bundle("made", VARIANT, "words@0", "", classifiers)
     said = {
         "bug_type": np.array([[0.1, 0.9], [0.9, 0.1], [0.1, 0.9]]),
         "memory_type": np.array([[0.9, 0.1], [0.9, 0.1], [0.55, 0.45]]),
@@ -301,7 +277,7 @@ def test_children_follow_the_likeliest_class_of_their_parent() -> None:
 
 def test_no_child_is_answered_where_its_parent_is_not() -> None:
     classes = {"bug_type": ("logical", "memory"), "memory_type": ("concurrency", "segment_fault")}
-    bundle = Bundle("made", VARIANT, "words@0", "", {name: combiner_of(name, own) for name, own in classes.items()})
+    bundle = Bundle("made", VARIANT, "words@0", "", {name: classifier_of(name, own) for name, own in classes.items()})
     said = {"bug_type": np.array([[0.45, 0.55]]), "memory_type": np.array([[0.95, 0.05]])}
     labels = Aggregator(bundle).labels([(REPO, 1)], said, np.array([True]), {})
     assert set(zip(labels.scheme, labels.likeliest, labels.abstained, strict=True)) == {
@@ -311,8 +287,26 @@ def test_no_child_is_answered_where_its_parent_is_not() -> None:
     }
 
 
+def test_backends_are_what_a_label_or_the_title_names_and_cuda_on_rocm_is_rocm() -> None:
+    bundle = Bundle("made", VARIANT, "words@0", "", {"backend.cpu": classifier_of("backend.cpu", ("-", "cpu"))})
+    said = {"backend.cpu": np.array([[0.1, 0.9]] * 3)}
+    keys = [(REPO, number) for number in (1, 2, 3)]
+    labeller = Labeller.load()
+    votes = {
+        keys[0]: labeller.votes("[ROCm] test_cuda fails", None, None),
+        keys[1]: labeller.votes("wrong result", None, ["module: xpu"]),
+    }
+    labels = Aggregator(bundle).labels(keys, said, np.array([True] * 3), votes)
+    found = list(zip(labels.place, labels.scheme, labels.likeliest, labels.provenance, strict=True))
+    assert [own for own in found if own[1] == "backend"] == [
+        (2, "backend", "cpu", "model"),
+        (0, "backend", "rocm", "votes"),
+        (1, "backend", "xpu", "votes"),
+    ]
+
+
 def test_of_an_unreadable_item_a_run_alone_can_speak() -> None:
-    bundle = Bundle("made", VARIANT, "words@0", "", {"consequence": combiner_of("consequence", ("crash", "hang"))})
+    bundle = Bundle("made", VARIANT, "words@0", "", {"consequence": classifier_of("consequence", ("crash", "hang"))})
     run = WeakLabel("consequence", "hang", "run-hang", "execution", "case a")
     said = {"consequence": np.full((2, 2), 0.5)}
     labels = Aggregator(bundle).labels([(REPO, 1), (REPO, 2)], said, np.array([False, False]), {(REPO, 2): [run]})
@@ -320,8 +314,8 @@ def test_of_an_unreadable_item_a_run_alone_can_speak() -> None:
 
 
 def test_held_out_answers_stand_for_items_that_were_learned_from() -> None:
-    combiners = {"consequence": combiner_of("consequence", ("crash", "hang"))}
-    bundle = Bundle("made", VARIANT, "words@0", "", combiners, {"consequence": (HeldOut(REPO, 1, (0.2, 0.8)),)})
+    classifiers = {"consequence": classifier_of("consequence", ("crash", "hang"))}
+    bundle = Bundle("made", VARIANT, "words@0", "", classifiers, {"consequence": (HeldOut(REPO, 1, (0.2, 0.8)),)})
     labels = Aggregator(bundle).labels([(REPO, 1)], {"consequence": np.array([[0.99, 0.01]])}, np.array([True]), {})
     assert (labels.likeliest, labels.provenance, labels.probability) == (["hang"], [aggregation.OUT_OF_FOLD], [0.8])
 
@@ -349,9 +343,9 @@ def test_suspects_are_labels_that_the_held_out_answers_speak_against(store: Stor
         for kind, value in ((0, "crash"), (2, "hang"))
         for number in range(10 + kind, 90, 10)
     )
-    combiners = {"consequence": combiner_of("consequence", ("crash", "hang"))}
+    classifiers = {"consequence": classifier_of("consequence", ("crash", "hang"))}
     found = suspects(
-        store, Bundle("made", VARIANT, "words@0", "", combiners, {"consequence": held_out}), ["consequence"]
+        store, Bundle("made", VARIANT, "words@0", "", classifiers, {"consequence": held_out}), ["consequence"]
     )
     assert [(one.number, one.given, one.suggested, one.by) for one in found] == [
         (10, "crash", "hang", "human:h"),
@@ -359,6 +353,6 @@ def test_suspects_are_labels_that_the_held_out_answers_speak_against(store: Stor
     ]
     assert [round(one.margin, 2) for one in found] == [0.8, 0.6]
     assert (
-        suspects(store, Bundle("made", VARIANT, "words@0", "", combiners, {"consequence": held_out}), ["bug_type"])
+        suspects(store, Bundle("made", VARIANT, "words@0", "", classifiers, {"consequence": held_out}), ["bug_type"])
         == []
     )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from support import rows
 from torch_embers import resources
-from torch_embers.classify.labels import label_model, vote_weights, weak, weak_table
+from torch_embers.classify.labels import label_model, weak, weak_table
 from torch_embers.classify.labels.label_model import Accuracy
 from torch_embers.classify.labels.labelling_file import KeywordFunction, LabelFunction
 from torch_embers.classify.labels.weak import Labeller, ObservedFailure, WeakLabel
@@ -277,118 +277,6 @@ def test_one_more_wrong_vote_never_raises_what_a_function_is_worth(right: int, w
     worse = label_model.estimate({n: [vote("crash", name)] for n in [*numbers, 99]}, gold)[name]
     assert before.weight >= 0
     assert worse.weight <= before.weight + 1e-9
-
-
-def test_priors_are_the_shares_of_gold_and_no_class_is_impossible() -> None:
-    priors = label_model.class_priors(gold_of("crash", "crash", "hang"), "consequence")
-    assert set(priors) == set(CONSEQUENCES)
-    assert sum(priors.values()) == pytest.approx(1)
-    assert priors["crash"] == pytest.approx(3 / (3 + len(CONSEQUENCES)))
-    assert min(priors.values()) > 0
-    backends = {1: {"backend": frozenset({"cpu", "mps"})}, 2: {"backend": frozenset({"cpu"})}}
-    assert label_model.class_priors(backends, "backend")["cpu"] == pytest.approx(3 / 4)
-
-
-# ---- combining -----------------------------------------------------------------------------------------------------
-
-VALUES = st.sampled_from(CONSEQUENCES)
-WEIGHTS = st.floats(0, 8)
-VOTES = st.lists(st.tuples(VALUES, WEIGHTS), max_size=12)
-PRIORS = st.fixed_dictionaries(dict.fromkeys(CONSEQUENCES, st.floats(0, 1))).filter(lambda p: sum(p.values()) > 1e-6)
-
-
-def cast(given_: list[tuple[str, float]]) -> tuple[list[WeakLabel], dict[str, Accuracy]]:
-    votes = [vote(value, f"f{place}") for place, (value, _) in enumerate(given_)]
-    return votes, {f"f{place}": worth(weight) for place, (_, weight) in enumerate(given_)}
-
-
-@given(VOTES, PRIORS)
-def test_probabilities_add_up_to_one(given_: list[tuple[str, float]], priors: dict[str, float]) -> None:
-    votes, known = cast(given_)
-    made = label_model.combine(votes, known, priors)
-    assert set(made) == set(priors)
-    assert sum(made.values()) == pytest.approx(1)
-    assert all(0 < share <= 1 for share in made.values())
-    assert made == label_model.combine(votes[::-1], known, priors)
-
-
-@given(VOTES, VALUES, WEIGHTS)
-def test_a_vote_never_lowers_its_class(given_: list[tuple[str, float]], value: str, weight: float) -> None:
-    votes, known = cast(given_)
-    before = label_model.combine(votes, known, EVEN)
-    after = label_model.combine([*votes, vote(value, "new")], known | {"new": worth(weight)}, EVEN)
-    # votes are ranked by weight: a new one that pushes others down must make up for it
-    assert after[value] >= before[value] - 1e-9
-
-
-def test_without_votes_the_priors_remain() -> None:
-    priors = label_model.class_priors(gold_of("crash", "crash", "hang"), "consequence")
-    assert label_model.combine([], {}, priors) == pytest.approx(priors)
-
-
-def test_functions_that_repeat_each_other_stay_below_the_cap() -> None:
-    many = [vote("crash", f"f{place}") for place in range(50)]
-    made = label_model.combine(many, dict.fromkeys((f"f{place}" for place in range(50)), worth(6.0)), EVEN)
-    others = len(CONSEQUENCES) - 1
-    assert made["crash"] == pytest.approx(1 / (1 + others * math.exp(-Labeller.load().cap)))
-    twice = label_model.combine([vote("crash"), vote("crash")], {"f": worth(1.0)}, EVEN)
-    assert twice == label_model.combine([vote("crash")], {"f": worth(1.0)}, EVEN)
-
-
-@given(VOTES, PRIORS, VALUES)
-def test_a_run_outranks_any_text_and_any_prior(
-    given_: list[tuple[str, float]], priors: dict[str, float], shown: str
-) -> None:
-    votes, known = cast(given_)
-    made = label_model.combine([*votes, vote(shown, "run", kind="execution")], known, priors)
-    assert max(made, key=made.__getitem__) == shown
-    assert made[shown] > 0.99
-
-
-def test_classes_that_do_not_exclude_each_other_get_probabilities_of_their_own() -> None:
-    priors = {"cpu": 0.4, "mps": 0.3, "cuda": 0.3}
-    votes = [vote("cpu", "a", scheme="backend"), vote("mps", "b", scheme="backend")]
-    made = label_model.combine(votes, {"a": worth(3.0), "b": worth(3.0)}, priors, exclusive=False)
-    assert made["cpu"] > 0.9
-    assert made["mps"] > 0.85
-    assert made["cuda"] == pytest.approx(0.3)
-
-
-def test_what_cannot_be_combined_is_refused() -> None:
-    with pytest.raises(InputError, match="several schemes"):
-        label_model.combine([vote("other"), vote("other", "g", scheme="bug_type")], {}, EVEN)
-    with pytest.raises(InputError, match="no prior"):
-        label_model.combine([vote("nonsense")], {}, EVEN)
-    for priors in ({"crash": 0.0}, {"crash": math.nan}, {"crash": -1.0, "hang": 3.0}, {"crash": math.inf}):
-        with pytest.raises(InputError, match="priors"):
-            label_model.combine([], {}, priors)
-    with pytest.raises(InputError, match="priors"):
-        label_model.combine([], {}, {})
-
-
-NAMES = [name for name, (scheme, _, kind) in Labeller.load().names().items() if scheme == "consequence"]
-
-
-@given(st.lists(st.sampled_from(NAMES), unique=True), st.lists(st.floats(0, 3), min_size=1, max_size=9))
-def test_votes_on_a_batch_add_up_as_those_on_one_item(functions: list[str], weights: list[float]) -> None:
-    labeller = Labeller.load()
-    known = labeller.names()
-    cast = [WeakLabel(*known[name][:2], name, known[name][2], "x") for name in functions]
-    cast = [one for one in cast if one.kind != "execution"]
-    worths = {name: weights[place % len(weights)] for place, name in enumerate(NAMES)}
-    voted = vote_weights.VoteWeights(
-        {name: (known[name][1], worth) for name, worth in worths.items()}, labeller.discount, labeller.cap
-    )
-    added = voted.evidence(vote_weights.VoteMatrix.of([cast, []], labeller), CONSEQUENCES)
-    assert not added[1].any()
-    odds = [math.exp(value) for value in added[0]]
-    wanted = label_model.combine(cast, {name: worth(value) for name, value in worths.items()}, EVEN)
-    assert [value / sum(odds) for value in odds] == pytest.approx([wanted[name] for name in CONSEQUENCES])
-
-
-def test_a_vote_of_a_function_that_is_gone_counts_nothing() -> None:
-    voted = vote_weights.VoteWeights({"gone": ("crash", 2.0)}, 0.5, 4.0)
-    assert not voted.evidence(vote_weights.VoteMatrix.of([[vote("crash", "gone")]]), CONSEQUENCES).any()
 
 
 # ---- the table -----------------------------------------------------------------------------------------------------

@@ -100,10 +100,12 @@ class Hybrid:
     votes: Mapping[str, str] = field(default_factory=dict)
     """Labelling function -> the class it votes for, where votes are used."""
 
-    @property
-    def name(self) -> str:
-        """Row of the table."""
-        return "hybrid+votes" if self.votes else "hybrid"
+    name: str = ""
+    """Row of the table; says whether votes are used when not given."""
+
+    def __post_init__(self) -> None:
+        """Choose the name."""
+        object.__setattr__(self, "name", self.name or ("hybrid+votes" if self.votes else "hybrid"))
 
     def answer(
         self, train: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], test: pd.DataFrame

@@ -2,14 +2,13 @@
 
 Two texts about the same bug (one thread, a cherry-pick, a template filled in twice) must not be on both sides of a
 split, or the score rewards memory. So everything here works on *groups*: near-duplicates are found by MinHash,
-groupings are joined, and folds and time splits move whole groups.
+groupings are joined, and splits by time move whole groups (folds: classify/learning/folds.py).
 
 All functions are pure; order and seed alone decide the result.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -166,36 +165,6 @@ def parse_split(text: str) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def grouped_folds(labels: Sequence[str], groups: Sequence[Hashable], folds: int = 5, seed: int = 0) -> list[Split]:
-    """Split into folds that keep groups whole and every class spread as evenly as the groups allow.
-
-    Large groups are placed first, then rare classes; each goes to the fold that is then most even. A class with fewer
-    groups than folds is missing from some test folds, and a class of one group is missing from the training half of
-    its own fold.
-
-    Args:
-        labels: a class per text.
-        groups: a group per text.
-        folds: how many, at least 2; fewer are made when there are fewer groups.
-        seed: decides between equals.
-
-    Returns:
-        One split per fold; the test halves are disjoint and cover everything.
-
-    Raises:
-        InputError: lengths differ, fewer than 2 folds, or fewer than 2 groups.
-    """
-    if len(labels) != len(groups):
-        raise InputError(f"{len(labels)} labels but {len(groups)} groups")
-    numbers = join_groups(groups)
-    count = int(numbers.max()) + 1 if len(numbers) else 0
-    if folds < 2 or count < 2:
-        raise InputError(f"cannot make {folds} folds of {count} groups: at least 2 of each are needed")
-    folds = min(folds, count)
-    fold_of = _even_folds(_group_counts(labels, numbers, count), folds, seed)[numbers]
-    return [Split(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in range(folds)]
-
-
 def time_split(dates: Sequence[datetime | None], groups: Sequence[Hashable], cut: datetime) -> TimeSplit:
     """Train on what came before ``cut``, test on what came later.
 
@@ -247,34 +216,6 @@ def _buckets(shingles: Sequence[Hashes]) -> Iterable[list[int]]:
         for band, row in enumerate(signature):
             buckets.setdefault((band, row.tobytes()), []).append(place)
     return (bucket for bucket in buckets.values() if len(bucket) > 1)
-
-
-def _group_counts(labels: Sequence[str], numbers: Ints, count: int) -> Ints:
-    """Count the classes of each group: int64 [groups, classes]."""
-    column = {label: place for place, label in enumerate(sorted(Counter(labels)))}
-    counts = np.zeros((count, len(column)), dtype=np.int64)
-    np.add.at(counts, (numbers, np.array([column[label] for label in labels], dtype=np.int64)), 1)
-    return counts
-
-
-def _even_folds(counts: Ints, folds: int, seed: int) -> Ints:
-    """Give each group a fold, int64 [groups], so that class shares and sizes of the folds stay close."""
-    share = counts / np.maximum(counts.sum(axis=0), 1)
-    shuffled = np.random.default_rng(seed).permutation(len(counts))
-    rarity = share.max(axis=1)
-    order = sorted(
-        shuffled, key=lambda group: (-int(counts[group].sum() > 1) * int(counts[group].sum()), -rarity[group])
-    )
-    held, sizes = np.zeros((folds, counts.shape[1])), np.zeros(folds)
-    fold_of = np.zeros(len(counts), dtype=np.int64)
-    for group in order:
-        # What the fold already holds of this group's classes decides; its size breaks ties.
-        cost = (held * share[group]).sum(axis=1) + 1e-3 * sizes / len(counts)
-        fold = int(np.argmin(cost))
-        fold_of[group] = fold
-        held[fold] += share[group]
-        sizes[fold] += counts[group].sum()
-    return fold_of
 
 
 def _numbered(roots: Iterable[int]) -> Ints:

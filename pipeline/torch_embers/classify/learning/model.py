@@ -275,6 +275,9 @@ def transformed(features: ColumnTransformer, items: pd.DataFrame) -> Any:
     """
     if missing := [name for name in features.feature_names_in_ if name not in items.columns and name != VOTES]:
         raise InputError(f"the items lack what the classifier looks at: {missing[0]} (another embedder or text?)")
+    known = set(features.feature_names_in_)
+    if further := [name for name in items.select_dtypes(np.floating) if name not in known]:
+        raise InputError(f"the items have more numbers than were learned from: {further[0]} (another embedder?)")
     return features.transform(items if VOTES in items.columns else items.assign(**{VOTES: ""}))
 
 

@@ -1,0 +1,119 @@
+"""How trained classifiers are kept: nothing in a file is executed, and a folder that was changed is refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("sklearn")
+
+from labelled import examples, items
+from torch_embers.classify.bundle import ESTIMATORS, FILE, Bundle, HeldOut, TrainingRow
+from torch_embers.classify.learning import kept
+from torch_embers.classify.learning.kept import ModelError
+from torch_embers.classify.learning.model import Classifier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def made() -> Bundle:
+    texts, labels = examples(8)
+    one = Classifier("consequence", votes={"title-segfault": "crash"})
+    one.fit(items(texts, votes=[["title-segfault"] if "segfault" in text else [] for text in texts]), labels)
+    rows = (TrainingRow("o/r", 1, "crash", 1.0, "gold:human:h"),)
+    held_out = (HeldOut("o/r", 1, (0.5, 0.25, 0.25)),)
+    return Bundle(
+        "made", "title", "words@0", "0", {"consequence": one}, {"consequence": held_out}, {"consequence": rows}
+    )
+
+
+@pytest.fixture
+def folder(made: Bundle, tmp_path: Path) -> Path:
+    made.save(tmp_path / "m")
+    return tmp_path / "m"
+
+
+def test_a_saved_bundle_gives_exactly_the_same_answers(made: Bundle, folder: Path) -> None:
+    again, asked = Bundle.load(folder), items(["topk segfault on cpu", "norm deadlock", "", "не работает"])
+    assert (again.probabilities(asked)["consequence"] == made.probabilities(asked)["consequence"]).all()
+    assert (again.version, again.held_out, again.rows) == (made.version, made.held_out, made.rows)
+    one, other = again.classifiers["consequence"], made.classifiers["consequence"]
+    assert (one.threshold, one.trained_on, one.votes) == (other.threshold, other.trained_on, other.votes)
+
+
+def edit(path: Path, **change: object) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+
+
+def resealed(folder: Path, content: bytes) -> None:
+    (folder / ESTIMATORS).write_bytes(content)
+    kept.seal(folder)
+
+
+def bomb(folder: Path) -> None:
+    with zipfile.ZipFile(folder / ESTIMATORS, "w", zipfile.ZIP_DEFLATED) as packed, packed.open("0.npy", "w") as entry:
+        for _ in range(300):
+            entry.write(bytes(2**20))
+    kept.seal(folder)
+
+
+def foreign(folder: Path) -> None:
+    """An estimator that skops would build from a class that nobody lists."""
+    with zipfile.ZipFile(folder / ESTIMATORS) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    parts["schema.json"] = parts["schema.json"].replace(b'"TextAndVotes"', b'"Elsewhere"')
+    with zipfile.ZipFile(folder / ESTIMATORS, "w") as packed:
+        for name, content in parts.items():
+            packed.writestr(name, content)
+    kept.seal(folder)
+
+
+TAMPERINGS: dict[str, Callable[[Path], object]] = {
+    "a byte of the estimators": lambda at: (at / ESTIMATORS).write_bytes(
+        bytes([b ^ 1 if n == 200 else b for n, b in enumerate((at / ESTIMATORS).read_bytes())])
+    ),
+    "a threshold": lambda at: (at / FILE).write_bytes((at / FILE).read_bytes().replace(b'"threshold"', b'"thresholt"')),
+    "a vote": lambda at: (at / FILE).write_bytes((at / FILE).read_bytes().replace(b'segfault"', b'deadlock"')),
+    "the training card": lambda at: (at / "TRAINING.md").write_text("learned from nothing"),
+    "a file more": lambda at: (at / "more.txt").write_text("x"),
+    "a file less": lambda at: (at / "TRAINING.md").unlink(),
+    "no seal": lambda at: (at / kept.SEAL).unlink(),
+    "a seal of another version": lambda at: edit(at / kept.SEAL, format=99),
+    "a seal that was edited": lambda at: edit(at / kept.SEAL, files={}),
+    "a seal that is a list": lambda at: (at / kept.SEAL).write_text("[]"),
+    "a deep seal": lambda at: (at / kept.SEAL).write_text("[" * 100_000),
+    "a pickle": lambda at: resealed(at, pickle.dumps({"estimator consequence": print})),
+    "an empty file": lambda at: resealed(at, b""),
+    "a bomb": bomb,
+    "a foreign type": foreign,
+    "a cut file": lambda at: resealed(at, (at / ESTIMATORS).read_bytes()[:-200]),
+    "no classifiers": lambda at: (edit(at / FILE, classifiers={}), kept.seal(at)),
+    "unknown classes": lambda at: (
+        edit(at / FILE, classifiers={"consequence": {"classes": ["a"], "votes": {}, "threshold": 1, "trained_on": {}}}),
+        kept.seal(at),
+    ),
+    "held-out answers of another shape": lambda at: (
+        edit(at / FILE, held_out={"consequence": [["o/r", 1, 0.5]]}),
+        kept.seal(at),
+    ),
+}
+
+
+@pytest.mark.parametrize("how", list(TAMPERINGS))
+def test_a_changed_damaged_or_foreign_model_is_refused(folder: Path, how: str) -> None:
+    TAMPERINGS[how](folder)
+    with pytest.raises(ModelError):
+        Bundle.load(folder)
+
+
+def test_equal_training_gives_equal_files(made: Bundle, folder: Path, tmp_path: Path) -> None:
+    made.save(tmp_path / "two")
+    for name in (FILE, "TRAINING.md"):
+        assert (folder / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
