@@ -65,21 +65,21 @@ recheck: mine setup-classify ## re-check closed and open bugs on all builds: wha
 doctor: setup-classify ## what the sandbox can guarantee here
 	$(EMBERS) doctor
 
-model: setup-classify ## train the classifier in models/ from the catalog alone
+model: setup-classify ## train, measure and seal the classifier in models/ from the catalog alone, with its card and confusion matrices
 	rm -f .venv/model.duckdb*
 	$(EMBERS) mine --source catalog --database .venv/model.duckdb
 	$(EMBERS) classify --train --variant title --model models/study-titles --database .venv/model.duckdb
+	$(MAKE) evaluation
 
 EVALUATE := $(EMBERS) evaluate --variant title --database .venv/evaluation.duckdb
 MAIN := --scheme bug_type --scheme memory_type --scheme consequence
 
-evaluation: setup-classify ## measure the classifier on the catalog and rewrite bench/evaluation*.json, confusion.json of the model and docs/evaluation.md
+evaluation: setup-classify ## measure the classifier on the catalog and rewrite bench/evaluation*.json and docs/evaluation.md
 	rm -f .venv/evaluation.duckdb*
 	$(EMBERS) mine --source catalog --database .venv/evaluation.duckdb
 	$(EVALUATE) --repeats 5 --out bench/evaluation.json
 	$(EVALUATE) $(MAIN) --repeats 5 --no-tags --out bench/evaluation-no-tags.json
 	$(EVALUATE) $(MAIN) --split time:2023-01-01 --out bench/evaluation-time.json
-	$(BIN)/python tools/confusion.py bench/evaluation.json
 	$(BIN)/python tools/docs
 
 status: setup ## what the database holds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from support import assert_clean_error, rows, run_embers
 from torch_embers import resources
 from torch_embers.classify.bundle import Bundle, shipped_folder
+from torch_embers.classify.card import files
 from torch_embers.classify.learning.kept import ModelError
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.store.store import Store
@@ -36,6 +38,25 @@ def test_the_shipped_classifier_is_small_and_knows_the_taxonomy() -> None:
         assert set(classifier.classes) <= {*asked[name].classes, NOT}
         assert {own.repo for own in shipped.held_out[name]} == {"pytorch/pytorch"}
         assert all(row.source.startswith(("gold:", "weak:")) for row in shipped.rows[name])
+
+
+def test_card_counts_and_confusions_are_those_of_the_shipped_classifier() -> None:
+    folder = shipped_folder()
+    for name, content in files(Bundle.load(folder)).items():
+        assert (folder / name).read_bytes() == content, f"{name}: run `make model`"
+
+
+def test_it_was_trained_on_the_shipped_catalog_and_taxonomy() -> None:
+    shipped = Bundle.load(shipped_folder())
+    assert shipped.taxonomy == Taxonomy.load().digest
+    lines = resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()
+    numbers = {
+        entry["number"]
+        for entry in map(json.loads, lines)
+        if any(label["scheme"] == "bug_type" for label in entry["taxonomy"])
+    }
+    assert {row.number for row in shipped.rows["bug_type"] if row.source.startswith("gold")} <= numbers
+    assert len(shipped.held_out["bug_type"]) >= len(numbers) - 5, "classes of fewer than three items are left out"
 
 
 def test_what_it_learned_from_is_counted_for_readers() -> None:

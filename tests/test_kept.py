@@ -13,6 +13,7 @@ pytest.importorskip("sklearn")
 
 from labelled import examples, items
 from torch_embers.classify.bundle import ESTIMATORS, FILE, Bundle, HeldOut, TrainingRow
+from torch_embers.classify.card import files
 from torch_embers.classify.learning import kept
 from torch_embers.classify.learning.kept import ModelError
 from torch_embers.classify.learning.model import Classifier
@@ -36,7 +37,7 @@ def made() -> Bundle:
 
 @pytest.fixture
 def folder(made: Bundle, tmp_path: Path) -> Path:
-    made.save(tmp_path / "m")
+    made.save(tmp_path / "m", files(made))
     return tmp_path / "m"
 
 
@@ -114,6 +115,6 @@ def test_a_changed_damaged_or_foreign_model_is_refused(folder: Path, how: str) -
 
 
 def test_equal_training_gives_equal_files(made: Bundle, folder: Path, tmp_path: Path) -> None:
-    made.save(tmp_path / "two")
-    for name in (FILE, "TRAINING.md"):
+    made.save(tmp_path / "two", files(made))
+    for name in (FILE, *files(made)):
         assert (folder / name).read_bytes() == (tmp_path / "two" / name).read_bytes()

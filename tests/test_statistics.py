@@ -297,50 +297,19 @@ def test_the_shipped_matrix_counts_each_gold_item_once_for_the_classes_of_the_mo
     assert sum(sizes) == pytest.approx(found.items, abs=1e-2)
     assert found.items <= 550
     assert found.settings["split"] == "folds"
-    model = json.loads((shipped_folder() / scheme / "model.json").read_text(encoding="utf-8"))
-    assert list(found.classes) == model["classes"]
-
-
-def evaluation(split: str = "folds", cell: int = 6) -> dict[str, Any]:
-    learners = [{"name": "majority", "confusion": [[9, 0], [9, 0]]}, {"name": "ours", "confusion": [[cell, 3], [2, 7]]}]
-    report = {"task": "bug_type", "texts": 6, "groups": 5, "classes": {"a": 3, "b": 3}, "rounds": 3, "scores": learners}
-    return {"about": {"split": split, "repeats": 3}, "reports": [report]}
-
-
-def test_answers_of_several_rounds_count_each_item_once(tmp_path: Path) -> None:
-    (tmp_path / "evaluation.json").write_text(json.dumps(evaluation()), encoding="utf-8")
-    read = confusions.from_evaluation(evaluation(), "here", ["bug_type"])[0]
-    assert read.matrix == ((2.0, 1.0), (0.666667, 2.333333))
-    assert (read.items, read.groups, read.learner, read.classes) == (6, 5, "ours", ("a", "b"))
-    with pytest.raises(InputError, match="no evaluation of memory_type, consequence"):
-        confusions.write(tmp_path / "evaluation.json", tmp_path / "confusion.json")
+    bundle = json.loads((shipped_folder() / "bundle.json").read_text(encoding="utf-8"))
+    assert list(found.classes) == bundle["classifiers"][scheme]["classes"]
+    assert len(bundle["held_out"][scheme]) == found.items
 
 
 def test_a_written_file_is_read_back(tmp_path: Path) -> None:
-    found = evaluation()
-    found["reports"] = [{**found["reports"][0], "task": scheme} for scheme in confusions.SCHEMES]
-    (tmp_path / "evaluation.json").write_text(json.dumps(found), encoding="utf-8")
     place = tmp_path / "confusion.json"
-    confusions.write(tmp_path / "evaluation.json", place)
-    read = confusions.load("consequence", place)
-    assert (read.scheme, read.items, read.settings["rounds"]) == ("consequence", 6, 3)
-    assert read.source == f"{tmp_path.name}/evaluation.json"
+    shipped = [confusions.load(scheme) for scheme in confusions.SCHEMES]
+    place.write_bytes(confusions.as_json(shipped))
+    assert [confusions.load(scheme, place) for scheme in confusions.SCHEMES] == shipped
+    assert place.read_bytes() == (shipped_folder() / confusions.FILE).read_bytes()
     with pytest.raises(InputError, match="knows nothing of 'backend'"):
         confusions.load("backend", place)
-
-
-@pytest.mark.parametrize(
-    ("found", "message"),
-    [
-        (evaluation(split="time:2023-01-01"), "answers of folds"),
-        (evaluation(cell=60), "does not add up"),
-        ({}, "is no evaluation"),
-        ({"about": {"split": "folds"}, "reports": [{}]}, "is no evaluation"),
-    ],
-)
-def test_evaluations_that_do_not_fit_are_errors(found: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        confusions.from_evaluation(found, "here", ["bug_type"])
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1, "confusions": [{}]}', '{"format": 2}', "[" * 9999])

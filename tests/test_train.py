@@ -16,7 +16,8 @@ from support import rows
 from test_search import Words
 from torch_embers.classify import aggregation, stage, train
 from torch_embers.classify.aggregation import Aggregator
-from torch_embers.classify.bundle import Bundle, HeldOut, TrainingRow, training_card
+from torch_embers.classify.bundle import Bundle, HeldOut, TrainingRow
+from torch_embers.classify.card import training_card
 from torch_embers.classify.explain import explain
 from torch_embers.classify.labels import weak_table
 from torch_embers.classify.labels.labelling_file import Use

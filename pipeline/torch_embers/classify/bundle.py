@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 FILE = "bundle.json"
 ESTIMATORS = "model.skops"
-TRAINING = "TRAINING.md"
-"""Counts of the training rows, written for readers; never read."""
 SHIPPED = "study-titles"
 """The classifier in models/ that labels at once on a fresh machine."""
 
@@ -104,8 +101,12 @@ class Bundle:
         matrix = self.features(items.iloc[rows]) if rows.size else None
         return {name: one.predict_proba(items, matrix) for name, one in self.classifiers.items()}
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path, further: Mapping[str, bytes] | None = None) -> None:
         """Write and seal the bundle.
+
+        Args:
+            folder: made if missing.
+            further: other files that belong to it, by name: ``card.files``.
 
         Raises:
             ModelError: the folder cannot be written.
@@ -114,11 +115,7 @@ class Bundle:
         estimators: dict[str, Any] = {"features": first.features}
         for name, one in self.classifiers.items():
             estimators |= {f"estimator {name}": one.estimator, f"calibrator {name}": one.calibrator}
-        files = {
-            ESTIMATORS: kept.estimators_bytes(estimators),
-            FILE: _json(self._about()),
-            TRAINING: training_card(self).encode(),
-        }
+        files = {ESTIMATORS: kept.estimators_bytes(estimators), FILE: _json(self._about()), **(further or {})}
         kept.write(folder, files)
 
     def _about(self) -> dict[str, Any]:
@@ -134,6 +131,7 @@ class Bundle:
                     "votes": dict(one.votes),
                     "threshold": one.threshold if math.isfinite(one.threshold) else None,
                     "trained_on": dict(one.trained_on),
+                    "groups": one.groups,
                 }
                 for name, one in self.classifiers.items()
             },
@@ -197,6 +195,7 @@ def _classifier(name: str, about: Mapping[str, Any], estimators: Mapping[str, An
         classes=classes,
         threshold=threshold,
         trained_on={str(value): int(count) for value, count in about["trained_on"].items()},
+        groups=int(about["groups"]),
         features=estimators["features"],
         estimator=estimator,
         calibrator=estimators[f"calibrator {name}"],
@@ -247,25 +246,6 @@ def _check_seal(folder: Path, about: Mapping[str, Any]) -> None:
 def weights_of(model_id: str) -> str:
     """Model and weights of an embedder's id, without the arithmetic it runs with."""
     return model_id.partition("/")[0]
-
-
-def training_card(bundle: Bundle) -> str:
-    """What the classifiers learned from, as Markdown: labelled items by annotator, and items that votes labelled."""
-    lines = [
-        f"# What {bundle.name} learned from",
-        "",
-        f"Written by `embers classify --train`; text: {bundle.variant}, vectors: {bundle.embedding}.",
-        "",
-        "| question | source | items |",
-        "| --- | --- | ---: |",
-    ]
-    for name, rows in bundle.rows.items():
-        counts = Counter(row.source if row.source.startswith("gold") else "votes, without gold" for row in rows)
-        lines += [f"| {name} | {source} | {count} |" for source, count in sorted(counts.items())]
-    lines += ["", "| question | class | items with gold |", "| --- | --- | ---: |"]
-    for name, one in bundle.classifiers.items():
-        lines += [f"| {name} | `{value}` | {count} |" for value, count in one.trained_on.items()]
-    return "\n".join(lines) + "\n"
 
 
 def shipped_folder() -> Path:

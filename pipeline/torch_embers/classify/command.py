@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.classify import card, stage, train
 from torch_embers.classify import explain as explaining
-from torch_embers.classify import stage, train
 from torch_embers.classify import suspects as suspecting
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
@@ -106,7 +106,7 @@ def _train(
     kept.check_target(target)
     chosen: Any = variant
     trained = train.train(store, writer, embedder, chosen, target.name, say)
-    trained.bundle.save(target)
+    trained.bundle.save(target, card.files(trained.bundle))
     for name, rare in trained.rare.items():
         named = ", ".join(f"{value} ({count})" for value, count in sorted(rare.items()))
         say(f"{name}: too few labelled items of {named}")

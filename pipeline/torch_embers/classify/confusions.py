@@ -1,8 +1,6 @@
-"""Confusion matrices of the shipped classifier on held-out items, kept beside it as ``confusion.json``.
+"""Confusion matrices of a classifier on the items that it was held out from, kept beside it as ``confusion.json``.
 
-The matrices come from an evaluation by grouped folds (`embers evaluate --out`). They count the likeliest class of
-every item, also below the abstention threshold, as ``predictions.likeliest`` does. An item that was answered in
-several rounds of folds counts once in all, divided over its answers.
+They count the likeliest class of every item, also below the abstention threshold, as ``predictions.likeliest`` does.
 """
 
 from __future__ import annotations
@@ -18,8 +16,10 @@ from torch_embers.classify.bundle import shipped_folder
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from torch_embers.classify.bundle import Bundle
 
 FILE = "confusion.json"
 SCHEMES = ("bug_type", "memory_type", "consequence")
@@ -62,65 +62,34 @@ class ConfusionFile(BaseModel):
     confusions: tuple[Confusion, ...]
 
 
-def from_evaluation(data: Mapping[str, Any], source: str, schemes: Sequence[str] = SCHEMES) -> list[Confusion]:
-    """Read the matrices of the last learner of each scheme, which is the classifier with everything that it uses.
-
-    Args:
-        data: an evaluation as `embers evaluate --out` writes it.
-        source: what to name as their origin.
-        schemes: which to read.
-
-    Raises:
-        InputError: a scheme was not evaluated, or this is no evaluation by folds.
-    """
-    try:
-        if data["about"]["split"] != "folds":
-            raise InputError(f"{source}: answers of folds are needed, not of the split {data['about']['split']!r}")
-        reports = {report["task"]: report for report in data["reports"]}
-        missing = [scheme for scheme in schemes if scheme not in reports]
-        if missing:
-            raise InputError(f"{source}: no evaluation of {', '.join(missing)}: run `embers evaluate` without --scheme")
-        return [_confusion(reports[scheme], data["about"], source) for scheme in schemes]
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{source}: is no evaluation ({error}): make one with `embers evaluate --out`") from error
+def of_bundle(bundle: Bundle, schemes: Sequence[str] = SCHEMES) -> list[Confusion]:
+    """The matrices of those schemes that a bundle answers, from its own answers out of fold."""
+    return [_confusion(bundle, scheme) for scheme in schemes if bundle.held_out.get(scheme)]
 
 
-def _confusion(report: Mapping[str, Any], about: Mapping[str, Any], source: str) -> Confusion:
-    score, rounds = report["scores"][-1], float(report["rounds"])
+def _confusion(bundle: Bundle, scheme: str) -> Confusion:
+    one, answered = bundle.classifiers[scheme], bundle.held_out[scheme]
+    truth = {(row.repo, row.number): row.label for row in bundle.rows[scheme]}
+    matrix = [[0.0] * len(one.classes) for _ in one.classes]
+    for own in answered:
+        best = max(range(len(one.classes)), key=lambda place: own.probabilities[place])
+        matrix[one.classes.index(truth[own.repo, own.number])][best] += 1
     return Confusion(
-        scheme=report["task"],
-        classes=tuple(report["classes"]),
-        matrix=tuple(tuple(round(cell / rounds, 6) for cell in row) for row in score["confusion"]),
-        items=report["texts"],
-        groups=report["groups"],
-        learner=score["name"],
-        settings={**about, "rounds": rounds},
-        source=source,
+        scheme=scheme,
+        classes=one.classes,
+        matrix=tuple(map(tuple, matrix)),
+        items=len(answered),
+        groups=one.groups,
+        learner=bundle.name,
+        settings={"split": "folds", "folds": one.settings.folds, "variant": bundle.variant},
+        source="answers out of fold of the training",
     )
 
 
-def write(evaluation: Path, place: Path) -> None:
-    """Write the matrices of an evaluation to a file beside a model.
-
-    Args:
-        evaluation: what `embers evaluate --out` wrote.
-        place: ``confusion.json`` in the folder of the model.
-
-    Raises:
-        InputError: no such evaluation, or the file cannot be written.
-    """
-    try:
-        data = json.loads(evaluation.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"cannot read {evaluation}: {error}") from error
-    confusions = from_evaluation(data, f"{evaluation.parent.name}/{evaluation.name}")
+def as_json(confusions: Sequence[Confusion]) -> bytes:
+    """The matrices as the bytes of ``confusion.json``."""
     lines = ",\n".join(json.dumps(asdict(one)) for one in confusions)
-    partial = place.with_suffix(".part")
-    try:
-        partial.write_text(f'{{"format": 1, "confusions": [\n{lines}\n]}}\n', encoding="utf-8")
-        partial.replace(place)
-    except OSError as error:
-        raise InputError(f"cannot write {place}: {error.strerror}") from error
+    return f'{{"format": 1, "confusions": [\n{lines}\n]}}\n'.encode()
 
 
 def load(scheme: str, path: Path | None = None) -> Confusion:
@@ -141,7 +110,7 @@ def load(scheme: str, path: Path | None = None) -> Confusion:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise InputError(f"{place}: damaged ({where}: {first['msg']}): run `make evaluation` again") from error
+        raise InputError(f"{place}: damaged ({where}: {first['msg']}): train the model again") from error
     known = {one.scheme: one for one in file.confusions}
     if scheme not in known:
         raise InputError(f"{place}: knows nothing of {scheme!r} (known: {', '.join(known)})")

@@ -37,7 +37,7 @@ CLAIMS = 2.0
 counts too."""
 
 
-class TextAndVotes(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TextAndVotes(ClassifierMixin, BaseEstimator):
     """Regressions on the columns of several views, averaged, and multiplied by a regression on votes."""
 
     def __init__(
@@ -124,7 +124,7 @@ def _regression(classes: int, options: Mapping[str, Any]) -> Any:
     return LogisticRegression(**options) if classes > 1 else DummyClassifier(strategy="prior")
 
 
-class Probabilities(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class Probabilities(ClassifierMixin, BaseEstimator):
     """Passes probabilities on, so that scikit-learn calibrates what was answered out of fold."""
 
     def fit(self, x: Floats, y: NDArray[Any]) -> Probabilities:

@@ -79,6 +79,8 @@ class Classifier:
     threshold: float = math.inf
     trained_on: Mapping[str, int] = field(default_factory=dict)
     """Number of calibration items per class."""
+    groups: int = 0
+    """Number of groups of calibration items, held out whole."""
     features: ColumnTransformer | None = None
     """Makes the columns that the estimator reads; one for all questions of a bundle."""
     estimator: Any = None
@@ -125,6 +127,7 @@ class Classifier:
         self.estimator = self._estimator()
         self.classes = tuple(sorted(set(truth.tolist())))
         self.trained_on = dict(sorted(Counter(truth[known].tolist()).items()))
+        self.groups = len(set(numbers[known].tolist()))
         self.threshold, self.calibrator, self.out_of_fold = 0.0, None, None
         if how.folds:
             held_out = self._held_out(matrix, truth, numbers, sample_weight, known)
