@@ -17,6 +17,7 @@ HOW = {
     "out_of_fold": ", trained without it",
     "out_of_fold+votes": ", trained without it, votes counted",
     "model+votes": ", votes counted",
+    "votes": ", named by a label or the title",
     "execution": ", shown by a run",
     "only_class": ", the only class there",
 }

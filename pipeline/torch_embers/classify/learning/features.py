@@ -136,8 +136,7 @@ def fit_features(
     if functions and VOTES in items.columns:
         options = {"binary": True, "lowercase": False, "token_pattern": r"\S+", "dtype": np.float32}
         parts.append((VOTES, CountVectorizer(vocabulary=list(functions), **options), VOTES))
-    made = ColumnTransformer(parts, sparse_threshold=1.0, verbose_feature_names_out=False)
-    return made.fit(items)
+    return ColumnTransformer(parts, sparse_threshold=1.0).fit(items)
 
 
 def columns_of(features: ColumnTransformer) -> dict[str, list[int]]:

@@ -172,12 +172,12 @@ class Classifier:
             labels: the class of each item.
             count: how many at most.
         """
-        names = self.features.get_feature_names_out() if self.features is not None else []
         found: list[list[Reason]] = [[] for _ in labels]
         for view, columns in self.estimator.views.items():
             regression = self.estimator.texts_[view]
-            if not view.startswith("word:") or not hasattr(regression, "coef_"):
+            if self.features is None or not view.startswith("word:") or not hasattr(regression, "coef_"):
                 continue
+            names = self.features.named_transformers_[view].get_feature_names_out()
             weights = _per_class(regression.coef_)
             share = (weights - weights.mean(axis=0)) / len(self.estimator.views)
             own = matrix[:, columns].tocsr()
@@ -185,7 +185,7 @@ class Classifier:
                 at = slice(own.indptr[row], own.indptr[row + 1])
                 spoken = own.data[at] * share[self.classes.index(label), own.indices[at]]
                 found[row] += [
-                    Reason(str(names[columns[place]]), float(weight))
+                    Reason(str(names[place]), float(weight))
                     for place, weight in zip(own.indices[at], spoken, strict=True)
                     if weight > 0
                 ]
