@@ -7,7 +7,7 @@ Kept for the schemes that every item is asked about; `embers classify --explain`
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class Explainer:
         near = self._near(keys, vectors)
         found: list[str | None] = [None] * len(labels.place)
         rows = np.flatnonzero(readable(items))
-        matrix = self._bundle.features(items.iloc[rows]) if rows.size else None
+        matrix: Any = self._bundle.features(items.iloc[rows]) if rows.size else None
         line = {place: at for at, place in enumerate(rows.tolist())}
         for scheme, classifier in self._classifiers.items():
             own = [row for row, name in enumerate(labels.scheme) if name == scheme]

@@ -227,7 +227,7 @@ class Classifier:
             rows = np.concatenate([own[split.train], apart])
             fitted = clone(self.estimator).fit(matrix[rows], truth[rows], sample_weight=weights[rows])
             columns = [self.classes.index(name) for name in fitted.classes_]
-            found[np.ix_(split.test, columns)] = fitted.predict_proba(matrix[own[split.test]])
+            found[split.test[:, None], columns] = fitted.predict_proba(matrix[own[split.test]])
         return np.maximum(found, TINY)
 
     def _calibrate(self, held_out: Floats, truth: NDArray[Any]) -> None:
