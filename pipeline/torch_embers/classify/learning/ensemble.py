@@ -42,7 +42,7 @@ class TextAndVotes(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        views: Mapping[str, Sequence[int]],
+        views: Mapping[str, slice],
         votes: Mapping[int, str] | None = None,
         C: float = 1.0,
     ) -> None:
@@ -122,7 +122,7 @@ def rounded(weights: NDArray[Any]) -> NDArray[np.float32]:
     return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
-def _columns(x: Any, columns: Sequence[int]) -> Any:
+def _columns(x: Any, columns: slice) -> Any:
     """Columns of a matrix; dense where most cells hold a number, as those of vectors do."""
     own = x[:, columns]
     return own.toarray() if issparse(own) and own.nnz * 2 > np.prod(own.shape) else own

@@ -21,8 +21,6 @@ from torch_embers.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Columns = Mapping[str, Sequence[int]]
-    """Name of a view -> its columns in the matrix of features."""
 
 TEXT, VOTES = "text", "votes"
 
@@ -139,7 +137,7 @@ def fit_features(
     return ColumnTransformer(parts, sparse_threshold=1.0).fit(items)
 
 
-def columns_of(features: ColumnTransformer) -> dict[str, list[int]]:
+def columns_of(features: ColumnTransformer) -> dict[str, slice]:
     """Columns of each view in what a fitted transformer makes."""
     places = features.output_indices_.items()
-    return {name: list(range(own.start, own.stop)) for name, own in places if own.stop > own.start}
+    return {name: own for name, own in places if own.stop > own.start}

@@ -207,7 +207,7 @@ class Classifier:
         columns = columns_of(self.features)
         functions = self.features.named_transformers_[VOTES].vocabulary if VOTES in columns else []
         places = {functions.index(name): of for name, of in self.votes.items() if name in functions}
-        voted = {columns[VOTES][place]: of for place, of in places.items()} if places else None
+        voted = {columns[VOTES].start + place: of for place, of in places.items()} if places else None
         views = {name: own for name, own in columns.items() if name != VOTES}
         return TextAndVotes(views, voted, self.settings.C)
 
