@@ -20,7 +20,6 @@ pytest.importorskip("sklearn")
 from support import rows
 from test_search import Words
 from torch_embers import cli
-from torch_embers.classify import bundle as bundles
 from torch_embers.classify.bundle import FILE, Bundle
 from torch_embers.classify.embedding import embed
 from torch_embers.classify.learning import kept

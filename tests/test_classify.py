@@ -72,33 +72,6 @@ def test_a_shipped_file_with_another_byte_is_refused(bundle: Path, name: str) ->
         Bundle.load(bundle)
 
 
-def raise_a_vote(folder: Path) -> None:
-    about = json.loads((folder / FILE).read_text())
-    weights = about["combiners"]["bug_type"]["vote_weights"]["weights"]
-    name = next(iter(weights))
-    weights[name][1] += 0.5
-    (folder / FILE).write_text(json.dumps(about))
-
-
-@pytest.mark.parametrize(
-    ("spoil", "name"),
-    [
-        (raise_a_vote, FILE),
-        (lambda p: (p / "README.md").write_text("right in 99 of 100"), "README.md"),
-        (lambda p: (p / "TRAINING.md").unlink(), "TRAINING.md"),
-        (lambda p: (p / "confusion.json").write_bytes((p / "confusion.json").read_bytes() + b" "), "confusion.json"),
-        (lambda p: (p / "more.txt").write_text("x"), "more.txt"),
-    ],
-    ids=["a vote weight", "the card", "no counts", "the confusion matrices", "a file more"],
-)
-def test_a_bundle_with_any_byte_changed_is_refused_by_the_name_of_the_file(
-    bundle: Path, spoil: Callable[[Path], object], name: str
-) -> None:
-    spoil(bundle)
-    with pytest.raises(ModelError, match=name):
-        Bundle.load(bundle)
-
-
 # ---- the command ---------------------------------------------------------------------------------------------------
 
 

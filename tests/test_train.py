@@ -299,11 +299,11 @@ def test_backends_are_what_a_label_or_the_title_names_and_cuda_on_rocm_is_rocm()
     }
     labels = Aggregator(bundle).labels(keys, said, np.array([True] * 3), votes)
     found = list(zip(labels.place, labels.scheme, labels.likeliest, labels.provenance, strict=True))
-    assert [own for own in found if own[1] == "backend"] == [
+    assert {own for own in found if own[1] == "backend"} == {
         (2, "backend", "cpu", "model"),
         (0, "backend", "rocm", "votes"),
         (1, "backend", "xpu", "votes"),
-    ]
+    }
 
 
 def test_of_an_unreadable_item_a_run_alone_can_speak() -> None:

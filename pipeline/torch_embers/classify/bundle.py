@@ -206,43 +206,6 @@ def _json(about: Mapping[str, Any]) -> bytes:
     return (json.dumps(about, indent=0, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
-def reseal(folder: Path) -> None:
-    """Seal a bundle again after a file beside it, such as the card, was written anew.
-
-    Raises:
-        ModelError: there is no bundle, or it cannot be written.
-    """
-    try:
-        _write(folder, json.loads((folder / FILE).read_bytes()))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"cannot seal the model in {folder}: {error}") from error
-
-
-def _write(folder: Path, about: Mapping[str, Any]) -> None:
-    """Write ``bundle.json`` with the hashes of all other files and of itself."""
-    sealed = {**about, "files": _hashes(folder)}
-    sealed["seal"] = seal(sealed)
-    partial = folder / (FILE + ".part")
-    partial.write_text(json.dumps(sealed, indent=0, sort_keys=True), encoding="utf-8")
-    partial.replace(folder / FILE)
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file of a bundle but ``bundle.json``, by its path in the folder."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in (FILE, FILE + ".part"))
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-def _check_seal(folder: Path, about: Mapping[str, Any]) -> None:
-    """Refuse a bundle of which any file was added, removed or changed."""
-    if about.get("seal") != seal(about) or not isinstance(about.get("files"), dict):
-        raise ModelError(f"{folder / FILE} was changed after it was saved: train the model again")
-    found = _hashes(folder)
-    for name in sorted({*found, *about["files"]}):
-        if found.get(name) != about["files"].get(name):
-            raise ModelError(f"{folder / name} is not the file that was saved with {FILE}: train the model again")
-
-
 def weights_of(model_id: str) -> str:
     """Model and weights of an embedder's id, without the arithmetic it runs with."""
     return model_id.partition("/")[0]
