@@ -24,7 +24,7 @@ RESTRIDED = Finding(
 
 
 def result(stdout="", stderr="", signal=None):
-    return RunResult("", 0, signal, "exited", "", stdout, stderr, 0.0, 0.0, 0, "", "reviewed", (), {})
+    return RunResult("", 0, signal, "exited", "", stdout, stderr, 0.0, 0.0, 0.0, 0, "", "reviewed", (), {})
 
 
 def test_operators_are_chosen_by_name_variant_and_dtype():

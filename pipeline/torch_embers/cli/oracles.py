@@ -52,7 +52,9 @@ def hunt(
     ] = None,
     ops: Annotated[str, typer.Option(help="Operators, separated by commas.", show_default="all")] = "",
     dtypes: Annotated[str, typer.Option(help="Dtypes of the samples, separated by commas.")] = "float32",
-    modes: Annotated[str, typer.Option(help="What is called, separated by commas.")] = "forward,backward,inplace,out",
+    modes: Annotated[
+        str, typer.Option(help="What is called, separated by commas.")
+    ] = "forward,backward,inplace,out,kernels",
     build: BuildOption = None,
     out: Annotated[Path, typer.Option(help="Folder of the journal; what stands there is not run again.")] = Path(
         "hunt"

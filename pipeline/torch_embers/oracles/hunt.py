@@ -17,15 +17,16 @@ from typing import Counter as Counts
 
 import torch
 
-from torch_embers.oracles import lattice, layouts, reproducer
+from torch_embers.oracles import kernels, lattice, layouts, reproducer
 from torch_embers.oracles.compare import same
 from torch_embers.oracles.finding import Finding
-from torch_embers.oracles.repeat import Plan, Problem, examine, mapped, named, tensors_in
+from torch_embers.oracles.repeat import Plan, Problem, examine, mapped, named, plan_of, tensors_in
 from torch_embers.oracles.rules import Rules
 
 CELLS = "embers-cells "
 """What the line of counts begins with."""
-MODES = ("forward", "backward", "inplace", "out")
+MODES = ("forward", "backward", "inplace", "out", "kernels")
+"""The last one: operators of the dispatcher that the samples reach and that have no samples of their own."""
 ERRORS = (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError, AttributeError, AssertionError)
 WEIGHTS = "embers_weights"
 """Keyword by which a call for gradients is given the gradients of the results."""
@@ -50,6 +51,7 @@ class Sweep:
         seconds: of processor time after which no further sample is begun.
         samples: at most so many.
         modes: some of ``MODES``.
+        others: names of the other operators of the database; a kernel of such a name is left to it.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Sweep:
         seconds: float,
         samples: int,
         modes: Sequence[str] = MODES,
+        others: Sequence[str] = (),
     ) -> None:
         self.op, self.name, self.dtype = op, name, dtype
         self.rules = Rules(rules)
@@ -69,6 +72,7 @@ class Sweep:
         self.deadline = time.process_time() + seconds
         self.samples = samples
         self.modes = frozenset(modes)
+        self.others = frozenset(others) - {name}
         self.counts: Counts[str] = Counter()
         self.known: Set[Tuple[str, ...]] = set()
         self.sample = 0
@@ -83,7 +87,45 @@ class Sweep:
                 self.counts["time"] += 1
                 break
             self._one(sample)
+        if "kernels" in self.modes:
+            self._kernels()
         print(CELLS + json.dumps({"op": self.name, "counts": self.counts}), flush=True)  # noqa: T201 - the way out
+
+    def _kernels(self) -> None:
+        """Operators of the dispatcher that forward and backward of the samples reach: arguments and destinations."""
+        recorder = kernels.Recorder(self.rules)
+        for sample in self._chosen():
+            args, kwargs = mapped([[sample.input, *sample.args], sample.kwargs], lattice.dense)
+            try:
+                with recorder:
+                    results = [t for t in tensors_in([self.op(*args, **kwargs)]) if t.is_floating_point()]
+                    if self.op.supports_autograd and results:
+                        gradients(self.op)(*args, **dict(kwargs, **{WEIGHTS: [counted(t) for t in results]}))
+            except ERRORS:
+                self.counts["kernels refused"] += 1
+        for name, calls in recorder.calls.items():
+            if name.split(".")[1] in self.others:
+                continue  # it has samples of its own
+            for number, (func, args, kwargs) in enumerate(calls):
+                self.sample = number
+                self._kernel(func, args, kwargs)
+
+    def _kernel(self, func: Any, args: Any, kwargs: Any) -> None:
+        plan = plan_of(func, self.rules)
+        for what, changed in lattice.variations(tensors_in([args, kwargs])):
+            new_args, new_kwargs = mapped([args, kwargs], partial(_next_of, iter(changed)))
+            self._cell("kernels", what + " of " + str(func), func, plan, new_args, new_kwargs, None)
+        try:
+            result = func(*mapped(args, lattice.dense), **mapped(kwargs, lattice.dense))
+        except ERRORS:
+            return
+        form = kernels.into(func, result)
+        if form is None:
+            return
+        plan = plan_of(form[0], self.rules)
+        for what, made in kernels.destinations(result, form[1]):
+            rest = mapped([args, kwargs], lattice.dense)
+            self._cell("kernels", what + " of " + str(form[0]), form[0], plan, rest[0], dict(rest[1], **made), None)
 
     def _chosen(self) -> Iterator[Any]:
         """Samples that differ in the numbers of axes or the names of options, then the others."""
@@ -150,6 +192,7 @@ class Sweep:
             names=tuple("input" if not at else "argument %d" % at for at in range(len(args))),
             written=written,
             may_alias=True,
+            ties=self.rules.ties("aten." + self.op.name),
         )
         for what, changed in lattice.variations(tensors):
             pool = iter(changed)
@@ -200,19 +243,20 @@ class Sweep:
         severity = "wrong_gradient" if mode == "backward" and problem.severity == "wrong_value" else problem.severity
         self.counts[severity] += 1
         layout = what.partition(" ")[0]
-        key = (mode, severity, problem.place, layout)
+        key = (plan.op, mode, severity, problem.place, layout)
         if key in self.known or len(self.known) > 24:
             return
         self.known.add(key)
         described = tuple("%s: %s" % (name, layouts.describe(tensor)) for name, tensor in named(plan, args, kwargs))
-        first = not any(old[:2] == key[:2] for old in self.known - {key})
-        text = reproducer.write(call, plan, origin, problem, self.rules, self.text(mode, call)) if first else ""
+        first = not any(old[:3] == key[:3] for old in self.known - {key})
+        source = self.text(mode, call)
+        text = reproducer.write(call, plan, origin, problem, self.rules, source) if first and source is not None else ""
         finding = Finding(
             oracle="layout",
-            op=self.name,
-            overload=mode,
+            op=plan.op,
+            overload=plan.overload or mode,
             severity=severity,
-            message="%s, %s, %s: %s" % (self.name, mode, what, problem.message),
+            message="%s, %s, %s: %s" % (plan.op, plan.overload or mode, what, problem.message),
             layouts=described,
             dtype=problem.dtype or str(self.dtype).replace("torch.", ""),
             device="cpu",
@@ -222,9 +266,11 @@ class Sweep:
         )
         print(finding.dump(), flush=True)  # noqa: T201 - the way out of the sandbox
 
-    def text(self, mode: str, call: Any) -> str:
-        """Python source of what is called; empty where it has none."""
+    def text(self, mode: str, call: Any) -> Optional[str]:
+        """Python source of what is called; None where it has none, empty for an operator of the dispatcher."""
         name = self.op.name
+        if mode == "kernels":
+            return ""
         if mode == "inplace":
             return "torch.Tensor.%s" % call.__name__
         path = name if name.startswith(("nn.", "linalg.", "special.", "fft.", "masked.")) else name.partition(".")[0]
@@ -234,7 +280,7 @@ class Sweep:
         if target is None:
             path = "Tensor." + name
             if not hasattr(torch.Tensor, name):
-                return ""
+                return None
         return "gradients(torch.%s)" % path if mode == "backward" else "torch.%s" % path
 
     def _backward(self, args: Any, kwargs: Any, first: List[Any]) -> None:
@@ -352,7 +398,7 @@ def main(options: Mapping[str, Any]) -> None:
     """Sweep one operator; the entry of a sandboxed run."""
     torch.set_num_threads(1)
     name, dtype = options["op"], getattr(torch, options["dtype"])
-    op = database()[name]
-    Sweep(
-        op, name, dtype, options["rules"], options["skip"], options["seconds"], options["samples"], options["modes"]
-    ).run()
+    ops = database()
+    sizes = (options["seconds"], options["samples"], options["modes"])
+    others = [op.name for op in ops.values()]
+    Sweep(ops[name], name, dtype, options["rules"], options["skip"], *sizes, others).run()

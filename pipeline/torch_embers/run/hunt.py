@@ -25,6 +25,7 @@ SAMPLES = "torch.testing._internal.common_methods_invocations"
 """PyTorch's database of operators and samples; the zygote imports it once."""
 CELLS = "embers-cells "
 FILE = "hunt.jsonl"
+MODES = ("forward", "backward", "inplace", "out", "kernels")
 
 
 class Limits(toml_models.Explained):
@@ -64,7 +65,7 @@ class HuntRequest:
         ops: names of operators, also without their variant; all where none is given.
         dtypes: of the samples.
         out: folder of the journal; what stands there is not run again.
-        modes: forward, backward, inplace, out.
+        modes: forward, backward, inplace, out, kernels.
         jobs: operators at a time.
         unsandboxed: run with this user's rights where no sandbox can be had.
     """
@@ -72,7 +73,7 @@ class HuntRequest:
     ops: Sequence[str]
     dtypes: Sequence[str]
     out: Path
-    modes: Sequence[str] = ("forward", "backward", "inplace", "out")
+    modes: Sequence[str] = MODES
     jobs: int = 1
     unsandboxed: bool = False
 

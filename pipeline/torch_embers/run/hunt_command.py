@@ -63,7 +63,7 @@ class Reached:
         counts = Counter[str]()
         for one in self.done:
             counts.update(one.counts)
-        calls = sum(counts[mode] for mode in ("forward", "backward", "inplace", "out"))
+        calls = sum(counts[mode] for mode in hunt.MODES)
         judged = sum(1 for one in self.done for f in one.findings if hunt.is_known(f, self.known))
         lines.append(
             f"{len(self.done)} operators, {calls} calls, {len(self.news())} new findings, {judged} judged before"
@@ -81,9 +81,8 @@ def run(
         SandboxError: no sandbox can be had.
     """
     wanted = modes.split(",")
-    known_modes = ("forward", "backward", "inplace", "out")
-    if unknown := [mode for mode in wanted if mode not in known_modes]:
-        raise InputError(f"no mode {unknown[0]!r}: use {', '.join(known_modes)}")
+    if unknown := [mode for mode in wanted if mode not in hunt.MODES]:
+        raise InputError(f"no mode {unknown[0]!r}: use {', '.join(hunt.MODES)}")
     request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, unsandboxed)
     reached = Reached(known=hunt.rules().known)
     with ProgressBar("hunting") as progress:
