@@ -92,6 +92,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "fix-tests-by-class": fix_tests.by_class,
         "fix-tests-by-year": fix_tests.by_year,
         "fix-tests-by-folder": fix_tests.by_folder,
+        "fix-tests-speed": fix_tests.speed,
         "fix-tests-merged": fix_tests.merged,
         "fix-tests-share": fix_tests.share,
         "fix-tests-reviewed": fix_tests.reviewed,

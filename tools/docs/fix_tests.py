@@ -140,6 +140,25 @@ def validated() -> str:
     return table(headings, [*map(_row, _of_class("validated"))])
 
 
+def speed() -> str:
+    """Processor time of linking, from a sample of commits."""
+    facts = measured("fix_tests_speed.json")
+    listing = facts["seconds_listing"] + facts["seconds_listing_git"]
+    reading = facts["seconds_reading"] + facts["seconds_reading_git"]
+    every = round(facts["with_test_files"] / facts["sample"])
+    sample = f"{facts['sample']} commits, {facts['files']} files, {facts['tests']} tests"
+    whole, partly = facts["seconds_scripts_whole"], facts["seconds_scripts"]
+    return (
+        f"Of {facts['history']:,} commits {facts['commits']:,} name a fixed issue, and {facts['with_test_files']:,} "
+        f"of those change test files. Finding them takes {listing:.0f} s of processor time. "
+        f"Of every {every}th of them ({sample}, {facts['bytes'] / 1e6:.0f} MB with their parents) reading takes "
+        f"{reading:.1f} s and making scripts {partly:.1f} s; with every file parsed whole the same scripts take "
+        f"{whole:.1f} s. By that the whole history takes about {facts['all_seconds']:,} s of processor time before its "
+        f"rows are written, and scripts are made in two processes. It was not linked in one run: the machine was busy "
+        f"(load {facts['load'][0]:.0f} on {facts['cores']} cores), which makes processor time longer, too."
+    )
+
+
 def _of_class(kind: str) -> list[dict[str, Any]]:
     return [test for test in measured("fix_tests.json")["tests"] if test["class"] == kind]
 
