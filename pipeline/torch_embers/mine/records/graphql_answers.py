@@ -267,10 +267,12 @@ def place_of(listing: str, variables: dict[str, Any], answer: object, at: str, s
         settled: what changed up to this time was in its place in the page.
     """
     nodes = at_listing(answer, listing)["nodes"]
-    known = [n["number"] for n in nodes if n]
+    answered = [n for n in nodes if n]
+    known = [n["number"] for n in answered]
     asked = variables | {"first": len(nodes)}
-    place = {"listing": listing, "variables": asked, "known": known, "at": at, "settled": settled}
-    return json.dumps(place, sort_keys=True)
+    last = str(answered[-1].get("updatedAt")) if answered else None
+    place = {"listing": listing, "variables": asked, "known": known, "missing": len(nodes) - len(known)}
+    return json.dumps(place | {"last": last, "at": at, "settled": settled}, sort_keys=True)
 
 
 def at_listing(answer: object, listing: str) -> Any:
@@ -281,12 +283,12 @@ def at_listing(answer: object, listing: str) -> Any:
 def unanswered(data: object, page: Page) -> Batch:
     """Read the numbers of a page of a listing that had null nodes: the items behind these wait to be read again.
 
-    Until as many numbers came as that page had nodes, or the listing ended, its place goes on waiting, too.
+    Until the numbers reach beyond that page, or the listing ended, its place goes on waiting, too.
     """
     walk = json.loads(page.request)
     connection = at_listing(data, walk["listing"])
     nodes = connection.get("nodes") if isinstance(connection, dict) else None
-    numbers, left = _left_out(nodes or [], walk, page.fetched_at)
+    numbers, left, _ = _left_out(nodes or [], walk, page.fetched_at)
     ends = nodes is not None and (left == 0 or not _goes_on(connection))
     sound = nodes is not None and not nulls(data, LISTINGS[walk["listing"]])
     why = {"reason": "the listing had no answer for it", **page.stamp}
@@ -306,12 +308,13 @@ def further_numbers(data: object, page: Page, size: int) -> str | None:
     """
     walk = json.loads(page.request)
     connection = at_listing(data, walk["listing"])
-    _, left = _left_out(connection["nodes"], walk, page.fetched_at)
+    _, left, passed = _left_out(connection["nodes"], walk, page.fetched_at)
     if left == 0 or not _goes_on(connection):
         return None
     asked = walk["variables"] | {"after": connection["pageInfo"]["endCursor"], "first": size}
-    walk |= {"variables": asked, "place": _place(walk), "left": left, "begun": walk.get("begun") or page.page_id}
-    return json.dumps(walk, sort_keys=True)
+    begun = walk.get("begun") or page.page_id
+    further = {"variables": asked, "place": _place(walk), "left": left, "passed": passed, "begun": begun}
+    return json.dumps(walk | further, sort_keys=True)
 
 
 def _place(walk: dict[str, Any]) -> str:
@@ -323,26 +326,31 @@ def _goes_on(connection: dict[str, Any]) -> bool:
     return isinstance(info, dict) and info.get("hasNextPage") is True
 
 
-def _left_out(nodes: Sequence[Any], walk: dict[str, Any], now: str) -> tuple[list[int], int]:
-    """Numbers that the page at a place may have left out, and how many of its nodes were not met so far.
+def _left_out(nodes: Sequence[Any], walk: dict[str, Any], now: str) -> tuple[list[int], int, bool]:
+    """Numbers that the page at a place may have left out, how many are still to be read, and whether its end was met.
 
-    What changed behind that page stands elsewhere in the listing now, and the mine meets it there. What may have come
-    to light behind it is read, but was none of its nodes.
+    Behind its last known item as many are read as were missing, because these can have stood at its end. What changed
+    after that page stands elsewhere in the listing now, and the mine meets it there.
     """
-    known = set(walk["known"])
-    left = whole(walk.get("left", walk["variables"].get("first")))
-    found = []
+    known, last = set(walk["known"]), walk.get("last")
+    passed = bool(walk.get("passed", last is None))
+    left = whole(walk.get("left", walk.get("missing"))) or 0
+    found = set()
     for node in nodes:
-        if left == 0:
+        if passed and left == 0:
             break
         number = whole(node.get("number")) if isinstance(node, dict) else None
         changed = str(node.get("updatedAt") or "") if isinstance(node, dict) else ""
-        is_later = walk.get("at", now) < changed <= now and number not in known
-        if left is not None and (number in known or changed <= walk.get("settled", now)):
+        if not passed and changed:
+            is_behind = changed > last if walk["listing"] == "issues" else changed < last
+            passed = is_behind or (changed == last and number in known)
+        if number in known:
+            continue
+        if passed and left and changed <= walk.get("settled", now):
             left -= 1
-        if number is not None and number > 0 and number not in known and not is_later:
-            found.append(number)
-    return sorted(set(found)), left if left is not None else 0
+        if number is not None and number > 0 and not walk.get("at", now) < changed <= now:
+            found.add(number)
+    return sorted(found), left if passed else max(left, 1), passed
 
 
 def failure(data: dict[str, Any], page: Page) -> Batch:
