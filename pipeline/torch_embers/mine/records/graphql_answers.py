@@ -341,7 +341,7 @@ def _left_out(nodes: Sequence[Any], walk: dict[str, Any], now: str) -> tuple[lis
             break
         number = whole(node.get("number")) if isinstance(node, dict) else None
         changed = str(node.get("updatedAt") or "") if isinstance(node, dict) else ""
-        if not passed and changed:
+        if last is not None and not passed and changed:
             is_behind = changed > last if walk["listing"] == "issues" else changed < last
             passed = is_behind or (changed == last and number in known)
         if number in known:
