@@ -14,10 +14,14 @@ from typing import Any
 
 import torch
 
-VOCABULARY, WIDTH, TOKENS = 64, 16, 4096
-STEPS = 120
-RATES = {"SGD": 30.0, "AdamW": 0.01}
-"""Learning rates at which the honest kernel trains well."""
+VOCABULARY, WIDTH, TOKENS = 64, 16, 8192
+ROWS = 1024
+"""Rows of the table for ``check_kernel``: with evenly spread tokens each gets few of them, as in a real vocabulary."""
+STEPS = 60
+HOT = 4
+"""The loss is that of so many most frequent tokens: their sums are the long ones."""
+RATES = {"SGD": 0.5, "AdamW": 0.01}
+"""Learning rates at which the loss falls over the whole run."""
 EPSILON = 1e-5
 OPTIMIZERS = ("SGD", "AdamW")
 KERNELS = {"fp32 sums": torch.float32, "bf16 sums": torch.bfloat16}
@@ -38,7 +42,7 @@ def reference(gradient: torch.Tensor, rows: torch.Tensor, tokens: torch.Tensor) 
         tokens: which row of the table each is.
     """
     part = norm_backward(gradient, rows)
-    return torch.zeros(VOCABULARY, part.shape[1], dtype=part.dtype).index_add(0, tokens, part)
+    return torch.zeros(ROWS, part.shape[1], dtype=part.dtype).index_add(0, tokens, part)
 
 
 def kernel(gradient: torch.Tensor, rows: torch.Tensor, tokens: torch.Tensor, sums: torch.dtype) -> torch.Tensor:
@@ -47,7 +51,7 @@ def kernel(gradient: torch.Tensor, rows: torch.Tensor, tokens: torch.Tensor, sum
     order = torch.argsort(tokens, stable=True)
     rank = torch.arange(len(tokens)) - torch.searchsorted(tokens[order], tokens[order])
     order = order[torch.argsort(rank, stable=True)]  # first tokens of all rows, then second ones, ...
-    table = torch.zeros(VOCABULARY, part.shape[1], dtype=sums)
+    table = torch.zeros(ROWS, part.shape[1], dtype=sums)
     start = 0
     for size in torch.bincount(rank).tolist():
         chosen = order[start : start + size]
@@ -72,13 +76,13 @@ def make_inputs(draw: Any) -> tuple[torch.Tensor, ...]:
     return (
         draw.values(draw.n, WIDTH, **kind),
         draw.values(draw.n, WIDTH, salt=1, **kind),
-        draw.tokens(draw.n, VOCABULARY),
+        draw.tokens(draw.n, ROWS),
     )
 
 
 def counts(_gradient: torch.Tensor, _rows: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     """How many terms flow into each row of the table."""
-    return torch.bincount(tokens, minlength=VOCABULARY)
+    return torch.bincount(tokens, minlength=ROWS)
 
 
 class Fused(torch.autograd.Function):
@@ -95,7 +99,7 @@ class Fused(torch.autograd.Function):
     def backward(context: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
         rows, tokens = context.saved_tensors
         low = kernel(gradient.to(torch.bfloat16), rows.to(torch.bfloat16), tokens, context.sums)
-        return low.to(gradient.dtype), None, None
+        return low[:VOCABULARY].to(gradient.dtype), None, None
 
 
 def batches(distribution: str) -> Any:
@@ -111,18 +115,18 @@ def batches(distribution: str) -> Any:
 
 
 def train(optimizer: str, sums: torch.dtype, distribution: str, steps: int = STEPS) -> list[float]:
-    """Loss of each step of a table, RMSNorm and a linear layer that is not trained."""
+    """Loss of the most frequent tokens at each step: a table, RMSNorm and a linear layer that is not trained."""
     torch.manual_seed(0)
     table = (torch.randn(VOCABULARY, WIDTH)).requires_grad_()
     head = torch.randn(WIDTH, VOCABULARY)
     rule = getattr(torch.optim, optimizer)([table], lr=RATES[optimizer])
     losses = []
     for (tokens, following), _ in zip(batches(distribution), range(steps), strict=False):
-        loss = torch.nn.functional.cross_entropy(Fused.apply(table, tokens, sums) @ head, following)
+        each = torch.nn.functional.cross_entropy(Fused.apply(table, tokens, sums) @ head, following, reduction="none")
         rule.zero_grad()
-        loss.backward()
+        each.mean().backward()
         rule.step()
-        losses.append(float(loss))
+        losses.append(float(each.detach()[tokens < HOT].mean()))
     return losses
 
 
@@ -147,7 +151,7 @@ def draw_losses(losses: dict[str, Any], folder: Path) -> None:
             axis.plot(values, label=name, color=drawing.colours()[place], linestyle=drawing.DASHES[place])
         axis.set_title(f"{optimizer}, learning rate {RATES[optimizer]:g}")
         axis.set_xlabel("step")
-    axes[0].set_ylabel("loss (nats per token)")
+    axes[0].set_ylabel(f"loss of the {HOT} most frequent tokens")
     axes[0].legend()
     drawing.note(figure, [f"{TOKENS} tokens a step, frequencies by Zipf's law, {VOCABULARY} rows of {WIDTH}"])
     drawing.save(figure, folder, "embedding-kernel-loss")
@@ -159,18 +163,20 @@ def main(folder: Path) -> None:
     from torch_embers.oracles.kernel import check_kernel
 
     torch.set_num_threads(1)
-    report = check_kernel(planted, reference, make_inputs, counts=counts, name="fused embedding gradient")
+    report = check_kernel(
+        planted, reference, make_inputs, counts=counts, tolerance=(1.6e-2, 1e-2), name="fused embedding gradient"
+    )
     plot_growth(report, folder, "embedding-kernel-error")
     losses = measure()
     draw_losses(losses, folder)
-    last = {
-        f"{optimizer} {distribution} {name}": round(sum(values[-10:]) / 10, 4)
+    early = {
+        f"{optimizer} {distribution} {name}": [round(values[step], 3) for step in (0, 5, 10, 20, 40, 59)]
         for optimizer, by_tokens in losses.items()
         for distribution, by_kernel in by_tokens.items()
         for name, values in by_kernel.items()
     }
     print(report.text())
-    print(json.dumps(last, indent=1))
+    print(json.dumps(early))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import embedding_kernel
 import precision_kernels as kernels
 import torch_embers as embers
 from torch_embers.oracles.draws import DISTRIBUTIONS, Draw
@@ -53,11 +54,23 @@ def test_low_precision_accumulation_is_told_from_other_faults():
         assert check(by_name[name]).accumulation is None, name
 
 
-def test_the_embedding_gradient_passes_uniform_tokens_and_is_caught_under_zipf():
-    report = check(kernels.FAULTS[0])
+def test_the_fused_embedding_gradient_passes_uniform_tokens_and_is_caught_under_zipf():
+    def report_on(kernel):
+        return check_kernel(
+            kernel,
+            embedding_kernel.reference,
+            embedding_kernel.make_inputs,
+            counts=embedding_kernel.counts,
+            sizes=(64, 512, 4096),
+            tolerance=(1.6e-2, 1e-2),
+            gradients=False,
+        )
+
+    report = report_on(embedding_kernel.planted)
     assert "uniform" in report.accumulation.spared
     assert "zipf" in report.accumulation.distributions
-    assert all(one.passed for one in report.usual if one.distribution == "uniform" and one.place == "result")
+    assert all(one.passed for one in report.usual if one.distribution == "uniform")
+    assert report_on(embedding_kernel.honest).findings == ()
 
 
 def test_a_tolerance_that_zeros_pass_is_refused():

@@ -54,6 +54,8 @@ def plot_growth(report: KernelReport, folder: Path, name: str, place: str = "res
             f"limit: {EXCESS:g}", (1, EXCESS), (2, 3), textcoords="offset points", color=drawing.GREY, fontsize=7
         )
         axis.set(xscale="log", yscale="log", xlabel="terms per element", ylabel="error / honest error")
+        for side in (axis.xaxis, axis.yaxis):
+            side.set_major_formatter("{x:g}")
         axis.legend(title="inputs", ncols=2)
         drawing.note(
             figure, ["honest: fp32 sums, one rounding at the end; root mean square over elements with as many terms"]
