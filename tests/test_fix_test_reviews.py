@@ -10,7 +10,7 @@ import pytest
 import support
 from test_fix_tests import ADDED, REPO, clone, fixing, linked, stored_run
 from torch_embers.errors import InputError
-from torch_embers.run.fix_tests import reviews
+from torch_embers.repro.fix_tests import reviews
 from torch_embers.run.fix_tests.alive import ShownIssue, alive
 from torch_embers.run.fix_tests.trial import class_tests
 from torch_embers.store.store import Store

@@ -20,12 +20,13 @@ from torch_embers.mine.git.fix_commits import fix_commits, revision_of
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
+from torch_embers.repro.fix_tests import reviews
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.cases import FileOfTests, case_of, scripts_of_commit
 from torch_embers.repro.fix_tests.cases import TestFound as FoundTest
 from torch_embers.repro.fix_tests.changed import changed_tests
 from torch_embers.repro.fix_tests.closure import RefusedError
-from torch_embers.repro.fix_tests.outline import first_line, last_line, read, tests_of
+from torch_embers.repro.fix_tests.outline import first_line, last_line, named_tests, read
 from torch_embers.repro.fix_tests.script import TestScript as ScriptOfTest
 from torch_embers.repro.fix_tests.script import make_script
 from torch_embers.repro.fix_tests.segments import segments
@@ -229,7 +230,7 @@ def test_the_lines_of_a_test_are_found_without_a_parser() -> None:
     found = {(part.owner, part.name): (part.first, part.last) for part in segments(HELPERS)}
     expected = {
         key: (first_line(node), last_line(node))
-        for key, node in tests_of(read(HELPERS)).items()
+        for key, node in named_tests(read(HELPERS)).items()
         if key[0] == "TestThing"
     }
     assert found == expected
@@ -836,6 +837,21 @@ def test_a_test_that_is_not_validated_is_run_only_where_it_is_named(one_test: St
     assert [case for case in bank.load(one_test) if case.origin == "fix_test"] == []
     [case] = bank.load(one_test, ["123"], REPO)
     assert bank.load(one_test, [case.name]) == [case]
+
+
+def test_a_test_that_fails_after_its_fix_counts_only_where_a_reader_saw_the_bug_again(
+    one_test: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
+    assert classed(one_test)[0] == "fails_after"
+    assert [case for case in bank.load(one_test) if case.origin == "fix_test"] == []
+    [case] = bank.load(one_test, ["123"], REPO)
+    for verdict, counted in (("wrong", []), ("unclear", []), ("right", [case])):
+        read = reviews.Review(case=case.name, annotator="a", verdict=verdict, why="read")
+        monkeypatch.setattr(reviews, "load", lambda read=read: (read,))
+        assert [found for found in bank.load(one_test) if found.origin == "fix_test"] == counted
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from torch_embers import resources
-from torch_embers.run.fix_tests import reviews
+from torch_embers.repro.fix_tests import reviews
 
 from .judged import share as share_of
 from .markdown import cell, code, table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from torch_embers.repro.fix_tests.outline import first_line, last_line, tests_of
+from torch_embers.repro.fix_tests.outline import first_line, last_line, named_tests
 
 if TYPE_CHECKING:
     from torch_embers.repro.fix_tests.outline import Function, Outline
@@ -29,8 +29,8 @@ def changed_tests(before: Outline | None, after: Outline) -> list[ChangedTest]:
         before: the file in the parent; None where it is new.
         after: the file in the commit.
     """
-    old = tests_of(before) if before is not None else {}
-    new = tests_of(after)
+    old = named_tests(before) if before is not None else {}
+    new = named_tests(after)
     differing = [
         key
         for key, node in new.items()

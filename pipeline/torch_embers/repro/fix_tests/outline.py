@@ -112,7 +112,7 @@ def called(node: ast.AST) -> str:
     return dotted(node.func if isinstance(node, ast.Call) else node, {})
 
 
-def tests_of(outline: Outline) -> dict[tuple[str, str], Function]:
+def named_tests(outline: Outline) -> dict[tuple[str, str], Function]:
     """The test methods of a file by class and name."""
     return {
         (name, member.name): member

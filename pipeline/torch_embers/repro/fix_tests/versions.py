@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from torch_embers.repro.fix_tests.outline import Outline, first_line, read, source_text, tests_of
+from torch_embers.repro.fix_tests.outline import Outline, first_line, named_tests, read, source_text
 from torch_embers.repro.fix_tests.segments import Segment, segments
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _partly_read(text: str, left_out: Iterable[Segment]) -> Outline | None:
         empty = [""] * (segment.last - segment.first)
         lines[segment.first - 1 : segment.last] = [f"{indent}def {segment.name}(self): pass", *empty]
     found = read(text, "\n".join(lines))
-    tests = tests_of(found)
+    tests = named_tests(found)
     for segment in left_out:
         node = tests.get((segment.owner, segment.name))
         if node is None or first_line(node) != segment.first:

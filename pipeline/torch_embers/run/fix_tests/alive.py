@@ -10,7 +10,7 @@ from torch_embers.statistics.intervals import wilson
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from torch_embers.run.fix_tests.reviews import Verdict
+    from torch_embers.repro.fix_tests.reviews import Verdict
 
 LEAST = 5
 """Issues from which on a share and its interval are printed: of fewer the interval is nearly all of 0 to 100 %."""

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Literal
 
 from torch_embers.mine.git.fix_commits import contents
-from torch_embers.repro.fix_tests.outline import first_line, last_line, read, source_text, tests_of
+from torch_embers.repro.fix_tests.outline import first_line, last_line, named_tests, read, source_text
 
 if TYPE_CHECKING:
     from torch_embers.mine.git.gitrepo import Clone
@@ -59,5 +59,6 @@ def tests_by_name(content: bytes | None) -> dict[tuple[str, str], str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     return {
-        key: textwrap.dedent(outline.text(first_line(node), last_line(node))) for key, node in tests_of(outline).items()
+        key: textwrap.dedent(outline.text(first_line(node), last_line(node)))
+        for key, node in named_tests(outline).items()
     }

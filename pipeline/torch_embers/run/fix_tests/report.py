@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import Version
 
 from torch_embers import resources
+from torch_embers.repro.fix_tests import reviews
 from torch_embers.repro.fix_tests import rules as fix_test_rules
-from torch_embers.run.fix_tests import reviews
 from torch_embers.run.fix_tests.alive import LEAST, Alive, ShownIssue, alive
 from torch_embers.statistics.intervals import wilson
 from torch_embers.store import schema

@@ -75,6 +75,11 @@ def answers(reviews: Iterable[Review]) -> dict[str, Verdict]:
     return {case: next(iter(verdicts)) if len(verdicts) == 1 else "unclear" for case, verdicts in said.items()}
 
 
+def shown_again(reviews: Iterable[Review]) -> list[str]:
+    """Names of the tests whose answer is ``right``, sorted."""
+    return sorted(case for case, verdict in answers(reviews).items() if verdict == "right")
+
+
 def agreement(reviews: Sequence[Review]) -> tuple[int, int]:
     """On how many cases with several annotators all say the same, and how many such cases there are."""
     readers = Counter(review.case for review in reviews)
