@@ -110,6 +110,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "judged-summary": judged.summary,
         "judged-answers": judged.answers,
         "judged-second": judged.second,
+        "extraction-blind": judged.blind,
         "judged-each": judged.each,
         "judged-reduced": judged.reduced,
         "minimised-scripts": minimised.sizes,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SAMPLE, REDUCED = "extraction_reviews.jsonl", "reduction_reviews.jsonl"
+BLIND = "extraction_blind.jsonl"
 
 
 def lines(name: str) -> list[dict[str, Any]]:
@@ -68,6 +69,39 @@ def answers() -> str:
         if today != scored:
             rows.append((f"draw {draw}, rules of today", *(str(today.count(kind)) for kind in kinds)))
     return table(("", "right:", "unclear:", "wrong:", "needs review:"), rows)
+
+
+def blind() -> str:
+    """What a reader who did not make the rules says of claims that came after them."""
+    rows = []
+    for name in ("drawn", "searched"):
+        sample = [row for row in lines(BLIND) if row["set"] == name]
+        claims = [row for row in sample if row["claims"]]
+        shown = [row for row in claims if row["occurs"]]
+        abstained = [row for row in sample if "abstained" in row]
+        rows.append(
+            (
+                name,
+                str(len(sample)),
+                *(share(sum(row[key] == "right" for row in claims), len(claims)) for key in ("script", "expectation")),
+                share(sum(row.get("verdict") == "true" for row in shown), len(shown)),
+                share(sum(row["abstained"] == "missed" for row in abstained), len(abstained)),
+            )
+        )
+    heads = (
+        "set",
+        "scripts:",
+        "script right",
+        "expectation right",
+        "`occurs` true",
+        "abstained where a claim was possible",
+    )
+    wrong = [
+        f"- {issue_link(row['repo'], row['number'])}: {row['why']}"
+        for row in lines(BLIND)
+        if row["claims"] and (row["script"], row["expectation"]) != ("right", "right")
+    ]
+    return f"{table(heads, rows)}\n\nNot right in every part:\n\n" + "\n".join(wrong)
 
 
 def second() -> str:
