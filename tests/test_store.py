@@ -40,7 +40,7 @@ from torch_embers.normalize import REPLACEMENT, clean_text
 from torch_embers.store import connection as opening
 from torch_embers.store import lock, schema, tables
 from torch_embers.store import writer as writing
-from torch_embers.store.records import Batch, Comment, Event, Item, Page, SyncState
+from torch_embers.store.records import Batch, Comment, Event, Item, Page, Review, ReviewComment, SyncState
 from torch_embers.store.store import Store
 from torch_embers.store.tables import FOLLOWS
 
@@ -323,6 +323,31 @@ def test_a_time_of_the_future_does_not_keep_out_what_github_shows_later(store: S
     )
     commit(store, Batch(comments=[said]), Batch(comments=[replace(said, body="right", updated_at=NOON)]))
     assert value(store, "SELECT body FROM comments") == "right"
+
+
+def test_a_replay_of_a_corrected_time_of_the_future_gives_what_the_runs_gave(store: Store) -> None:
+    """A replay puts into one transaction what came in several."""
+
+    def said(key: str, updated_at: str, body: str) -> Batch:
+        facts = {"body": body, "updated_at": updated_at, "fetched_at": "2024-02-01T13:00:00Z", "source": "rest"}
+        one, other, third = Comment(REPO, 1, key), Review(REPO, 1, key), ReviewComment(REPO, 1, key)
+        return Batch(
+            comments=[replace(one, **facts)],
+            reviews=[replace(other, **facts)],
+            review_comments=[replace(third, **facts)],
+        )
+
+    future = "2099-01-01T00:00:00Z"
+    told = [("old", NOON), ("of the future", future), ("right", NOON), ("older", "2024-01-01T00:00:00Z")]
+    for length, shown in enumerate(("old", "of the future", "right", "right"), start=1):
+        whole = Batch()
+        for body, updated_at in told[:length]:
+            commit(store, said(f"{length} in parts", updated_at, body))
+            whole.extend(said(f"{length} at once", updated_at, body))
+        commit(store, whole)
+        for table, key in (("comments", "comment_id"), ("reviews", "review_id"), ("review_comments", "comment_id")):
+            found = rows(store, f"SELECT body FROM {table} WHERE starts_with({key}, '{length} ')")
+            assert found == [(shown,)] * 2, table
 
 
 @pytest.mark.slow

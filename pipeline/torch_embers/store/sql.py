@@ -44,9 +44,13 @@ def replace_rows(table: str) -> list[str]:
     key = ", ".join(KEYS[table])
     match = " AND ".join(f"{table}.{k} = fresh.{k}" for k in KEYS[table])
     version = VERSIONS.get(table)
-    newest = f"{version} DESC NULLS LAST, " if version else ""
+    newest = "rank DESC NULLS LAST, " if version else ""
+    staged = f"SELECT {typed}, position FROM stage"
+    if version:
+        staged = f"SELECT *, {_version_rank(version, key)} AS rank FROM ({staged})"
     outdated = [
-        f"DELETE FROM fresh USING {table} WHERE {match} AND {table}.{version} > fresh.{version} "
+        f"DELETE FROM fresh USING {table} WHERE {match} "
+        f"AND {_said(version, f'{table}.')} > {_said(version, 'fresh.')} "
         # a time of the future does not keep out what GitHub shows afterwards
         f"AND NOT coalesce({table}.{version} > {table}.fetched_at AND fresh.{_LIVE}, false)"
     ]
@@ -54,7 +58,7 @@ def replace_rows(table: str) -> list[str]:
     if owner:
         newest = f"{_TRACKER} DESC, "
     return [
-        f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT {typed}, position FROM stage "
+        f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT {columns}, position FROM ({staged}) "
         f"QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY {newest}position DESC) = 1",
         *(outdated if version else []),
         *(_tracker_wins(table, owner) if owner else []),
@@ -62,6 +66,20 @@ def replace_rows(table: str) -> list[str]:
         f"INSERT INTO {table} ({columns}) SELECT {columns} FROM fresh ORDER BY position",
         "DROP TABLE fresh",
     ]
+
+
+def _said(version: str | None, row: str = "") -> str:
+    """When a row was said: nothing was said later than it was fetched."""
+    return f"CASE WHEN {row}{version} > {row}fetched_at THEN {row}fetched_at ELSE {row}{version} END"
+
+
+def _version_rank(version: str, key: str) -> str:
+    """The time of a staged row among others: one of the future does not outrank what GitHub shows afterwards."""
+    corrected = (
+        f"min({version}) FILTER ({_LIVE} AND NOT coalesce({version} > fetched_at, false)) OVER "
+        f"(PARTITION BY {key} ORDER BY position ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)"
+    )
+    return f"CASE WHEN {version} > fetched_at THEN least(fetched_at, {corrected}) ELSE {version} END"
 
 
 def _tracker_wins(table: str, owner: tuple[str, ...]) -> list[str]:
