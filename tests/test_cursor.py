@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -325,6 +325,23 @@ def test_a_link_that_is_refused_without_end_ends_the_walk(saved: Sweep) -> None:
     with pytest.raises(LinkExpiredError, match="too deep"):
         list(sweep(fetch, saved))
     assert tracker.fetches < 40
+
+
+def test_a_first_page_of_which_no_record_was_answered_does_not_stop_the_walk() -> None:
+    """What was on it waits by its place; what changes after that page is read by the next walk."""
+    tracker = Tracker([0, 100, 200], 1, links="place")
+
+    def fetch(link: str | None) -> Listed[Page]:
+        listed = tracker.descending(link)
+        return replace(listed, updated=[], payload=[], keys=[], settled=moment(900)) if link is None else listed
+
+    pages = list(sweep(fetch, Sweep()))
+    assert {seen for listed, _ in pages for seen in listed.payload} == {(0, 0), (1, 0)}
+    assert pages[-1][1].high == moment(900)
+    assert pages[-1][1].rest is None
+    tracker.changes = iter([(0, 900)])
+    tracker.change()
+    assert (0, 1) in {seen for listed, _ in sweep(tracker.descending, pages[-1][1]) for seen in listed.payload}
 
 
 def test_a_limit_of_the_listing_ends_the_walk_and_is_remembered() -> None:

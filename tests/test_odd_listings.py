@@ -309,6 +309,18 @@ def test_numbers_of_a_repository_without_issues_become_no_tombstones(tracker: Tr
         list(NumbersSource(rest(tracker.url, REPO, "t"), [1], frozenset({1})).batches({}))
 
 
+@pytest.mark.parametrize("status", [404, 410])
+def test_an_item_without_its_timeline_is_gone_only_if_the_item_is(tracker: Tracker, status: int) -> None:
+    repository = filled(tracker, 3)
+    source = NumbersSource(rest(tracker.url, REPO, "t"), [1, 2], frozenset({1, 2}))
+    tracker.fault(lambda _: Answered({"message": "Not Found"}, status), "/issues/1/timeline")
+    with pytest.raises(SourceError, match="#1 is there, but its timeline is not"):
+        list(source.batches({}))
+    tracker.before(lambda: repository.delete(2), "/issues/2/timeline")
+    read = {item.number: item.deleted_at is not None for batch in source.batches({}) for item in batch.items}
+    assert read == {1: False, 2: True}
+
+
 # ---- a list of comments that is empty
 
 

@@ -99,11 +99,24 @@ class NumbersSource:
             return [self._gone(number, None)]
 
     def _by_rest(self, source: LiveSource, number: int) -> list[Page]:
+        """One item with its timeline.
+
+        Raises:
+            NotFoundError, GoneError, MovedError: the item itself is not there, or not any more.
+            UnansweredError: GitHub shows the item, but not its timeline.
+        """
         path = f"/repos/{source.repo}/issues/{number}"
         answer = source.client.get(path)
         base = make_page(source.repo, source.name, "rest.item", path, answer.text.encode())
         comments = answer.data.get("comments") if isinstance(answer.data, dict) else None
-        return [base, *timeline(source, number, comments)]
+        try:
+            return [base, *timeline(source, number, comments)]
+        except (NotFoundError, GoneError, MovedError) as error:
+            source.client.get(path)  # only the item itself says that it is gone; it may have gone meanwhile
+            raise UnansweredError(
+                f"#{number} is there, but its timeline is not: {error}. "
+                "The cursor is kept: run the same command again later"
+            ) from error
 
     def _gone(self, number: int, location: str | None) -> Page:
         return tombstone(self, number, known=number in self.known, location=location)

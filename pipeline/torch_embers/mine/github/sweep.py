@@ -93,6 +93,8 @@ class _Descent(Generic[T]):
         """Read the first page of the first sweep."""
         listed = self.fetch(None)
         high, low = _settled_newest(listed, None), _lowest(listed, None)
+        if high is None and listed.next is not None:
+            high = listed.settled  # no record of the page was answered: each of them waits by its place
         last = _last(listed, None, None)
         yield self._moved(listed, high=high, high_id=_highest(listed, None), rest=listed.next, low=low, last=last)
 
