@@ -265,7 +265,7 @@ GOOD = "text,label\n" + "".join(
         (b"body,class\nx,y\n", None, "text"),
         (b"text,label\n", None, ""),
         (b"text,label\nonly,one\n", None, ""),
-        (b"text,label\n" + b"".join(b"t%d,a\n" % n for n in range(20)), None, "classes"),
+        (b"text,label\n" + b"".join(b"t%d,a\n" % n for n in range(20)), None, "one class alone"),
         (b"text,label\n" + b"".join(b"t%d,\n" % n for n in range(20)), None, ""),
         (b"text,label\n" + b"same,a\nsame,b\n" * 10, None, ""),
         (GOOD.encode() + b'"unclosed,a\n', None, "train.csv"),

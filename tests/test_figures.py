@@ -21,7 +21,7 @@ from torch_embers.errors import InputError
 from torch_embers.study import samples
 from torch_embers.study.figures import definitions, display, make
 from torch_embers.study.figures import table as tables
-from torch_embers.study.figures.derive import derive
+from torch_embers.study.figures.derive import CATALOG_ERRORS, derive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -393,7 +393,7 @@ def test_an_empty_database_has_no_rows_and_every_figure_names_what_is_missing() 
         elif made.definition.id == "prevalence":
             assert made.rows == ()
             assert made.notes[2:] == tuple(
-                f"{scheme}: insufficient data: 0 predictions, 30 are needed"
+                f"{scheme}: insufficient data: 0 predictions, 100 are needed"
                 for scheme in ("bug_type", "consequence", "memory_type")
             )
         else:
@@ -534,7 +534,7 @@ def test_predictions_are_corrected_by_the_errors_of_the_classifier(monkeypatch: 
     rows = [
         {"scheme": "x", "class": "a", "predicted": 60, "labelled": 3},
         {"scheme": "x", "class": "b", "predicted": 40, "labelled": 4},
-        {"scheme": "y", "class": "a", "predicted": 29, "labelled": 0},
+        {"scheme": "y", "class": "a", "predicted": 99, "labelled": 0},
     ]
     made = computed("corrected", rows)
     a, b = made.rows
@@ -543,7 +543,7 @@ def test_predictions_are_corrected_by_the_errors_of_the_classifier(monkeypatch: 
     assert a["corrected"] + b["corrected"] == pytest.approx(100)
     assert a["corrected_low"] < a["corrected"] < a["corrected_high"]
     assert (a["n"], a["predicted"], a["labelled"], b["labelled"]) == (100, 60, 3, 4)
-    assert made.notes == ("y: insufficient data: 29 predictions, 30 are needed",)
+    assert made.notes == (f"x: {CATALOG_ERRORS}", "y: insufficient data: 99 predictions, 100 are needed")
 
 
 def test_classes_that_cannot_be_told_apart_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -551,10 +551,10 @@ def test_classes_that_cannot_be_told_apart_are_named(monkeypatch: pytest.MonkeyP
         "x", ("a", "b", "c", "d"), ((80, 20, 0, 0), (10, 90, 0, 0), (0, 0, 4, 0), (0, 0, 0, 5)), 209, 1, "l", {}, "s"
     )
     monkeypatch.setattr(confusions, "load", lambda _: few)
-    rows = [{"scheme": "x", "class": c, "predicted": 20, "labelled": 1} for c in "abcd"]
+    rows = [{"scheme": "x", "class": c, "predicted": 30, "labelled": 1} for c in "abcd"]
     made = computed("corrected", rows)
     assert [(row["class"], row["labelled"]) for row in made.rows] == [("a", 1), ("b", 1), ("rest", 2)]
-    assert made.notes == ("x: in `rest`: c, d",)
+    assert made.notes == (f"x: {CATALOG_ERRORS}", "x: in `rest`: c, d")
 
 
 def test_a_model_that_does_not_fit_is_not_corrected_with(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -242,11 +242,11 @@ def test_classes_with_little_gold_or_never_recognised_become_the_rest() -> None:
 @pytest.mark.parametrize(
     ("counts", "predicted", "reason"),
     [
-        ([[20.0, 0], [0, 20]], {"c0": 3}, "3 predictions, 30 are needed"),
+        ([[20.0, 0], [0, 20]], {"c0": 3}, "3 predictions, 100 are needed"),
         ([[20.0, 0], [0, 20]], {}, "0 predictions"),
         ([[20.0, 0], [0, 20]], {"c0": 40, "new": 1}, "no gold for the predicted new"),
-        ([[20.0, 20], [20, 20]], {"c0": 40}, "told apart|near singular"),
-        ([[4.0, 0], [0, 4]], {"c0": 40}, "told apart"),
+        ([[20.0, 20], [20, 20]], {"c0": 400}, "told apart|near singular"),
+        ([[4.0, 0], [0, 4]], {"c0": 400}, "told apart"),
     ],
 )
 def test_what_cannot_be_corrected_is_refused_as_data(

@@ -49,8 +49,8 @@ LEAST_GOLD = 10
 """Gold items of a class: with fewer, the interval of its row covers most of what is possible."""
 MOST_CONDITION = 10.0
 """Condition number of M up to which it is inverted: errors of the observed shares grow by that factor at worst."""
-LEAST_ITEMS = 30
-"""Predictions: with fewer, chance alone decides the observed shares."""
+LEAST_ITEMS = 100
+"""Predictions: with fewer, a class may be predicted never, and draws around zero give it an interval of 0 to 0."""
 PRIOR = 1.0
 """Items that are added to each row of the matrix, spread evenly: a cell that was never seen is rare, not impossible."""
 SAMPLES = 2_000

@@ -112,6 +112,13 @@ def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: Limits)
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
 
+CATALOG_ERRORS = (
+    "corrected by errors that were counted on the catalog; on reports drawn at random the classifier errs more often "
+    "and otherwise, so these shares hold only for items that are chosen as the catalog's were"
+)
+"""Measured by bench/wild.py on data/wild_labels.jsonl."""
+
+
 def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Limits) -> Table:
     from torch_embers.classify import confusions
     from torch_embers.study import prevalence
@@ -132,8 +139,7 @@ def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Li
                 row |= {f"{name}_high": interval and 100 * interval.high}
             members = [share.name] if share.name in counted else [name for name, _ in done.merged]
             rows.append(row | {"labelled": sum(int(counted[name]["labelled"]) for name in members if name in counted)})
-        if not done.fits:
-            notes.append(f"{scheme}: not corrected: {done.misfit}")
+        notes.append(f"{scheme}: {CATALOG_ERRORS}" if done.fits else f"{scheme}: not corrected: {done.misfit}")
         if done.merged:
             notes.append(f"{scheme}: in `rest`: {', '.join(name for name, _ in done.merged)}")
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
