@@ -15,7 +15,7 @@ from torch_embers.mine import readers, runner
 from torch_embers.mine.files.jsonl import KIND, JsonlSource
 from torch_embers.mine.git.commits import fixed_numbers, subject_of, title_and_body
 from torch_embers.mine.pages import make_page
-from torch_embers.store.records import Batch, Commit, Item, PullFile
+from torch_embers.store.records import Batch, Comment, Commit, Item, PullFile
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -291,6 +291,22 @@ def test_a_link_by_hash_follows_its_commit_to_another_pull_request(tmp_path: Pat
         stored(store.path, Batch(commits=[replace(LANDED, pull_number=number)]))
         link_changed(store)
         assert rows(store, query) == [(number,)]
+
+
+@pytest.mark.parametrize("length", [10, 40])
+def test_a_link_to_what_was_the_item_s_own_commit_comes_back_with_the_commit_s_place(
+    tmp_path: Path, length: int
+) -> None:
+    body = f"This reverts commit {OTHER_SHA[:length]}."
+    asking = Item(REPO, 60000, "pull", "Back", body, updated_at="2021-01-03T00:00:00Z", source="rest")
+    said = Comment(REPO, 60000, "1", body=f"See https://github.com/{REPO}/commit/{OTHER_SHA[:length]}")
+    store = stored(tmp_path / "e.duckdb", Batch(items=[asking], comments=[said]))
+    query = "SELECT found_in, target_number FROM links WHERE number = 60000 ORDER BY ALL"
+    for number in (60000, None, 60000, 51000, 60000, 51007):
+        stored(store.path, Batch(commits=[replace(LANDED, pull_number=number)]))
+        link_changed(store)
+        found = [] if number == 60000 else [("body", number), ("comment", number)]
+        assert rows(store, query) == found
 
 
 def test_a_message_that_repeats_the_history_of_the_main_line_speaks_up_to_there(tmp_path: Path) -> None:

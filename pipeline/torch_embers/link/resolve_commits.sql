@@ -18,6 +18,11 @@ WHERE links.target_repo = resolved.target_repo AND links.target_sha = resolved.t
   AND links.target_number IS DISTINCT FROM resolved.number
   AND (links.target_number IS NULL OR links.rule IS NULL OR links.rule NOT IN ('same-title', 'original-changeset'));
 
+-- An item never links to itself. What its texts said by hash is noted, as these are read again when the commit is another item's.
+INSERT INTO link_scans
+SELECT DISTINCT repo, CASE found_in WHEN 'comment' THEN 'own comment' ELSE 'own item' END, found_id, target_sha
+FROM links WHERE number = target_number AND repo = target_repo AND evidence = 'text' AND target_sha IS NOT NULL;
+
 DELETE FROM links WHERE number IS NOT NULL AND number = target_number AND repo = target_repo;
 DROP TABLE resolved;
 DROP TABLE landed;

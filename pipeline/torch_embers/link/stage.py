@@ -212,7 +212,8 @@ _FORGET = (
     f"""DELETE FROM rejects USING todo t
        WHERE rejects.source = '{REJECTED_BY}' AND rejects.origin = concat_ws(' ', t.repo, t.origin, t.id)""",
     """DELETE FROM link_scans USING todo t
-       WHERE link_scans.repo = t.repo AND link_scans.origin = t.origin AND link_scans.id = t.id""",
+       WHERE link_scans.repo = t.repo AND link_scans.origin IN (t.origin, 'own ' || t.origin)
+       AND link_scans.id = t.id""",
 )
 
 
