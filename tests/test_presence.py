@@ -255,6 +255,21 @@ def test_refresh_all_forgets_the_cursors_of_every_listing(tracker: Tracker, data
     assert rows(database, "SELECT stream FROM sync_state") == []
 
 
+@pytest.mark.parametrize(("labels", "left"), [((), ["#5"]), (("bug",), ["#5", "{}"])])
+def test_refresh_all_forgets_places_in_listings_that_it_reads_whole(
+    tracker: Tracker, database: Path, labels: tuple[str, ...], left: list[str]
+) -> None:
+    """A cursor in a place can be refused for ever; the item there is met again in its listing."""
+    filled(tracker, 3)
+    runner.mine(Store(database), rest(tracker.url, OTHER, "t"), link=False)
+    for place, number in (("#5", "5"), ("{}", "NULL")):
+        row = f"'{OTHER}' AS repo, '{place}' AS place, {number} AS number, 'why' AS reason, 1 AS tries"
+        more = "now() AS since, 'graphql' AS source, now() AS fetched_at, '' AS page_id"
+        altered(database, f"INSERT INTO incomplete_items BY NAME SELECT {row}, {more}")
+    forget_cursors(Store(database), Scope(OTHER, labels=labels), OTHER, "graphql")
+    assert [place for (place,) in rows(database, "SELECT place FROM incomplete_items ORDER BY 1")] == left
+
+
 def test_refresh_takes_all_a_list_or_a_file(tmp_path: Path) -> None:
     named = tmp_path / "numbers.txt"
     named.write_text("#5 some words\n7\n")

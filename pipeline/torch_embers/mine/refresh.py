@@ -63,6 +63,9 @@ def read_numbers(path: Path, option: str = "--numbers") -> list[int]:
 def forget(store: Store, scope: Scope, name: str, source: str) -> int:
     """Remove the cursors of a source for this repository and these bounds; return how many there were.
 
+    Without bounds each listing is read whole again. So the places in listings that wait go too: the walk meets their
+    items, and GitHub may refuse the cursor in such a place for ever.
+
     Args:
         store: the database.
         scope: the bounds whose cursors go; another scope keeps its own.
@@ -71,13 +74,20 @@ def forget(store: Store, scope: Scope, name: str, source: str) -> int:
     """
     if not store.exists():
         return 0
+    names = [scope.repo.lower(), name.lower()]
     with store.writer("embers mine --refresh") as writer, writer.transaction() as connection:
         rows = connection.execute(
             "SELECT repo, stream FROM sync_state WHERE list_contains($names, lower(repo)) AND source = $source",
-            {"names": [scope.repo.lower(), name.lower()], "source": source},
+            {"names": names, "source": source},
         ).fetchall()
         live = source in ("graphql", "rest")  # files have a cursor each, whatever the bounds
         gone = [(repo, source, stream) for repo, stream in rows if scope.has(stream) or not live]
         for row in gone:
             connection.execute("DELETE FROM sync_state WHERE repo = ? AND source = ? AND stream = ?", row)
+        if not scope.narrowed:
+            connection.execute(
+                "DELETE FROM incomplete_items "
+                "WHERE list_contains($names, lower(repo)) AND source = $source AND number IS NULL",
+                {"names": names, "source": source},
+            )
     return len(gone)
