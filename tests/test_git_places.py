@@ -65,6 +65,29 @@ def test_a_branch_that_was_read_as_the_main_line_leaves_nothing_behind(
     assert snapshot(database) == found
 
 
+@pytest.mark.parametrize("anew", [True, False])
+def test_a_branch_that_is_no_longer_in_the_clone_leaves_nothing_behind(
+    clone: Repository, database: Path, tmp_path: Path, anew: bool
+) -> None:
+    mine(clone, database)
+    clone("checkout", "-q", "main")
+    if anew:
+        clone("clone", "-q", "--no-local", "--single-branch", "-b", "main", str(clone.path), str(tmp_path / "anew"))
+        shutil.rmtree(clone.path)
+        (tmp_path / "anew").rename(clone.path)
+    else:
+        clone("branch", "-q", "-D", "topic")
+        clone("reflog", "expire", "--expire=now", "--all")
+        clone("gc", "-q", "--prune=now")
+    clone.commit("Two (#2)")
+    mine(clone, database)
+    mine(clone, tmp_path / "fresh.duckdb")
+    found = snapshot(database)
+    assert found == snapshot(tmp_path / "fresh.duckdb")
+    runner.replay(Store(database))
+    assert snapshot(database) == found
+
+
 def test_an_item_of_the_tracker_gives_back_what_it_took_from_the_commit(clone: Repository, database: Path) -> None:
     tracked = Item(REPO, 6, kind="pull", title="Open", state="open", updated_at="2020-01-01T00:00:00Z", source="rest")
     with Store(database).writer("test", create=True) as writer:

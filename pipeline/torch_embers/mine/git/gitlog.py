@@ -4,8 +4,8 @@ It costs no API request and gives what is slow to get by the API: which pull req
 files it changed. Messages are kept whole; the links in them are read later by ``link/``.
 
 Whether a commit landed anything depends on its place: on the main line or in a branch that was merged. When the place
-of a commit that was read is another one now (another branch was checked out), the clone is read from its beginning,
-and what came from it before goes.
+of a commit that was read is another one now (another branch was checked out), or a head of then is no longer in the
+clone (a branch was deleted, the clone made anew), it is read from its beginning, and what came from it before goes.
 
 Commits come oldest first, so that what was read is always closed under "parent of": the few commits nobody
 read builds upon (the heads) then describe it exactly, and an interrupted run goes on from any page.
@@ -142,7 +142,7 @@ class GitSource:
         saved = read_cursor(state.get(self._scope.stream(LOG_STREAM)))
         heads = self._known_heads(clone, saved)
         seen = _Seen(_head(clone), _tips(clone))
-        if heads and _moved(clone, heads, _seen_before(saved), seen):
+        if _lost(clone, saved) or (heads and _moved(clone, heads, _seen_before(saved), seen)):
             heads = set()
             yield self._restart(clone, seen, state)
         revisions = [*seen.tips, *(f"^{sha}" for sha in heads)]
@@ -176,8 +176,9 @@ class GitSource:
         others = {name for name in state if name.partition(":")[0] == LOG_STREAM} - {self._scope.stream(LOG_STREAM)}
         batch.cursors += [sync_state(self, name) for name in sorted(others)]
         self.notes.append(
-            f"{clone.path}: commits that were read stand elsewhere in the history now (another branch is checked out): "
-            "it was read from its beginning" + ("; mine its other windows of time again, too" if others else "")
+            f"{clone.path}: commits that were read stand elsewhere in the history now, or not in it (another branch is "
+            "checked out, or the clone is another one): it was read from its beginning"
+            + ("; mine its other windows of time again, too" if others else "")
         )
         return batch
 
@@ -286,6 +287,14 @@ def _are_commits(clone: Clone, shas: object) -> bool:
         return False
     kinds = clone.run("cat-file", "--batch-check=%(objecttype)", lines=shas).split(b"\n")
     return all(kind == b"commit" for kind in kinds if kind)
+
+
+def _lost(clone: Clone, saved: Mapping[str, Any]) -> bool:
+    """Whether commits that were read are not in the clone any more; a cursor that makes no sense tells of none."""
+    heads = saved.get("heads")
+    if not isinstance(heads, list) or not all(isinstance(sha, str) and SHA.fullmatch(sha) for sha in heads):
+        return False
+    return not _are_commits(clone, heads)
 
 
 def _moved(clone: Clone, heads: Iterable[str], earlier: _Seen, now: _Seen) -> bool:
