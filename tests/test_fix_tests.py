@@ -854,6 +854,19 @@ def test_a_test_that_fails_after_its_fix_counts_only_where_a_reader_saw_the_bug_
         assert [found for found in bank.load(one_test) if found.origin == "fix_test"] == counted
 
 
+def test_a_validated_test_that_a_reader_found_wrong_counts_no_more(
+    one_test: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    assert classed(one_test)[0] == "validated"
+    [case] = bank.load(one_test, ["123"], REPO)
+    for verdict, counted in (("wrong", []), ("unclear", [case]), ("right", [case])):
+        read = reviews.Review(case=case.name, annotator="a", verdict=verdict, why="read")
+        monkeypatch.setattr(reviews, "load", lambda read=read: (read,))
+        assert [found for found in bank.load(one_test) if found.origin == "fix_test"] == counted
+
+
 @pytest.mark.parametrize(
     ("exit_code", "failure", "frame", "reason"),
     [

@@ -132,29 +132,32 @@ _CURRENT = """
 SELECT name, origin, code FROM cases c WHERE current AND (origin <> 'fix_test'
     OR (NOT $chosen AND name IN (
         SELECT name FROM fix_test_classes
-        WHERE class = 'validated' OR (validated_before IS NOT NULL AND list_contains($again, name))))
+        WHERE (class = 'validated' AND NOT list_contains($wrong, name))
+           OR (validated_before IS NOT NULL AND list_contains($right, name))))
     OR ($chosen AND (list_contains($names, name) OR EXISTS (
         FROM case_items i WHERE i.case_hash = c.case_hash AND list_contains($names, i.number::VARCHAR)))))
 ORDER BY name
 """
 """Tests of fixes number thousands: those that are validated, or of those that are named.
 
-One that fails after its fix counts where a reader says that this shows the bug again: it may be drift of the test.
+A validated one of which a reader says that it shows another fault counts no more. One that fails after its fix counts
+where a reader says that this shows the bug again: it may be drift of the test.
 """
 
 
 def load(store: Store, names: Sequence[str] = (), repo: str = "") -> list[Case]:
     """Current cases by name, all or those that ``names`` means (see ``chosen``).
 
-    Of the fix tests only those count that are validated, or that show their bug again as a reader says, unless they are
-    named.
+    Of the fix tests only those count that are validated and not found wrong by a reader, or that show their bug again
+    as a reader says, unless they are named.
 
     Raises:
         InputError: one of the names is unknown.
     """
     keys = [text.removesuffix(".py").rpartition("/")[2].rpartition("#")[2] for text in names]
     with store.read() as connection:
-        asked = {"chosen": bool(names), "names": keys, "again": reviews.shown_again(reviews.load())}
+        right, wrong = (reviews.answered(reviews.load(), answer) for answer in ("right", "wrong"))
+        asked = {"chosen": bool(names), "names": keys, "right": right, "wrong": wrong}
         rows_ = connection.execute(_CURRENT, asked).fetchall()
     cases = [parse(code, name, origin) for name, origin, code in rows_]
     return chosen(cases, names, repo) if names else cases

@@ -75,9 +75,9 @@ def answers(reviews: Iterable[Review]) -> dict[str, Verdict]:
     return {case: next(iter(verdicts)) if len(verdicts) == 1 else "unclear" for case, verdicts in said.items()}
 
 
-def shown_again(reviews: Iterable[Review]) -> list[str]:
-    """Names of the tests whose answer is ``right``, sorted."""
-    return sorted(case for case, verdict in answers(reviews).items() if verdict == "right")
+def answered(reviews: Iterable[Review], verdict: Verdict) -> list[str]:
+    """Names of the tests that have this answer, sorted."""
+    return sorted(case for case, answer in answers(reviews).items() if answer == verdict)
 
 
 def agreement(reviews: Sequence[Review]) -> tuple[int, int]:
