@@ -17,8 +17,10 @@ from support import assert_clean_error, case_of, run_embers
 from torch_embers.builds.registry import Build
 from torch_embers.errors import InputError
 from torch_embers.mine.runner import mine_catalog
+from torch_embers.oracles.finding import Finding
 from torch_embers.repro import bank
 from torch_embers.run import reports
+from torch_embers.run.hunt import Hunted
 from torch_embers.run.ledger import Cell
 from torch_embers.sandbox import doctor
 from torch_embers.store.listing import CaseFilter, ItemFilter, list_cases, list_items, nearest
@@ -245,6 +247,8 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers doctor": lambda: doctor.as_table(MagicMock(guarantees={})),
     "embers builds list": lambda: [field.name for field in fields(Build)],
     "embers study": lambda: study_command.as_table(study_command.Done()),
+    "embers sanitize": lambda: Finding("layout", "op", "out", "wrong_value", "said").row(),
+    "embers hunt": lambda: Hunted("2.15.0", "op", "float32").row(),
 }
 """What commands print that take a sandbox, builds or minutes."""
 
