@@ -1,4 +1,4 @@
-"""Run an unchanged script under oracles. Findings go to a file or to standard output beside the script's own."""
+"""Run an unchanged script under oracles. Findings go to a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import traceback
 import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Sequence
 
 if TYPE_CHECKING:
     from torch_embers.oracles.finding import Finding
@@ -18,8 +18,6 @@ ORACLES = {
     "precision": ("torch_embers.oracles.precision", "PrecisionOracle"),
 }
 """Oracles that can be attached: module and class."""
-FOUND, CANNOT = 1, 125
-"""Exit codes of a script that is run for a verdict: a finding; it could not be tested."""
 
 
 def make(name: str, rules: Mapping[str, Any], every: int, ops: Sequence[str]) -> Any:
@@ -79,23 +77,3 @@ def main(options: Dict[str, Any]) -> None:
             file.write(finding.dump() + "\n")
 
     sys.exit(run(options["script"], options["arguments"], options, report))
-
-
-def verdict(options: Dict[str, Any]) -> None:
-    """The entry of a sandboxed run: exit 1 with a finding on the last line, 0 without one, 125 if it failed."""
-    found: List[Finding] = []
-    status = run(options["script"], options["arguments"], options, found.append)
-    for finding in found:
-        print(finding.dump())  # noqa: T201 - the only way out of the sandbox
-    if found:
-        print(_sentence(found[0]))  # noqa: T201
-        sys.exit(FOUND)
-    print("no finding" if not status else "the script itself failed")  # noqa: T201
-    sys.exit(CANNOT if status else 0)
-
-
-def _sentence(finding: Finding) -> str:
-    worst: Tuple[str, ...] = ()
-    if finding.difference is not None:
-        worst = ("got %s, expected %s" % (finding.difference.got, finding.difference.expected),)
-    return "; ".join(("%s at %s" % (finding.message, finding.line), *worst))

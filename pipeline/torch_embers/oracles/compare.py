@@ -11,11 +11,12 @@ A tolerance that would let a tensor of zeros pass decides nothing: then the comp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Optional
 
 import torch
 
 from torch_embers.oracles.finding import Difference
+from torch_embers.oracles.numerics import position, ulp
 
 EQUAL, HONEST, WRONG, REFUSED = "equal", "honest", "wrong", "refused"
 
@@ -62,20 +63,6 @@ class Comparison:
 def real(tensor: Any) -> Any:
     """The same values in double precision: complex128 for complex, float64 for the others."""
     return tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
-
-
-def epsilon(dtype: Any) -> float:
-    """Distance from 1 to the next number of a floating or complex dtype."""
-    return float(torch.finfo(dtype).eps)
-
-
-def ulp(values: Any, dtype: Any) -> Any:
-    """Unit in the last place of a dtype at these magnitudes, in double precision; never below its smallest number."""
-    magnitude = values.abs().double()
-    info = torch.finfo(dtype)
-    exponent = torch.floor(torch.log2(magnitude.clamp_min(info.tiny)))
-    unit = torch.exp2(exponent) * info.eps
-    return torch.where(torch.isfinite(unit), unit, torch.full_like(unit, info.eps))
 
 
 def same(got: Any, expected: Any) -> bool:
@@ -190,15 +177,6 @@ def _exact(got: Any, twin: Any) -> Difference:
         int(wrong.sum()),
         got.numel(),
     )
-
-
-def position(place: int, shape: Tuple[int, ...]) -> Tuple[int, ...]:
-    """The index of the ``place``-th element in the order of rows."""
-    index = []
-    for size in reversed(shape):
-        index.append(place % size)
-        place //= size
-    return tuple(reversed(index))
 
 
 def number(value: Any) -> str:

@@ -200,12 +200,8 @@ def element(
     got, expected = float(result.flatten()[flat]), float(reference.flatten()[flat])
     error = abs(got - expected)
     finite = math.isfinite(error)
-    index, left = [], flat
-    for size in reversed(reference.shape):
-        index.append(left % size)
-        left //= size
     return Difference(
-        index=tuple(reversed(index)),
+        index=position(flat, tuple(reference.shape)),
         got="%.9g" % got,
         expected="%.9g" % expected,
         ulps=error / float(ulp(reference.flatten()[flat].reshape(1), dtype)[0]) if finite else None,
@@ -214,6 +210,15 @@ def element(
         wrong=wrong,
         total=reference.numel(),
     )
+
+
+def position(place: int, shape: Tuple[int, ...]) -> Tuple[int, ...]:
+    """The index of the ``place``-th element in the order of rows."""
+    index = []
+    for size in reversed(shape):
+        index.append(place % size)
+        place //= size
+    return tuple(reversed(index))
 
 
 def zero_passes(reference: torch.Tensor, allowed: torch.Tensor) -> bool:

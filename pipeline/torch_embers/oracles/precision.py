@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 
 import torch
 
-from torch_embers.oracles import numerics
+from torch_embers.oracles import layouts, numerics
 from torch_embers.oracles.caller import user_line
 from torch_embers.oracles.dispatch import DispatchMode
 from torch_embers.oracles.finding import Difference, Finding
@@ -207,7 +207,7 @@ class PrecisionOracle(DispatchMode):
             overload=call.overload,
             severity="low_precision",
             message=sentence(call.qualified, output.dtype, judgement, growing),
-            layouts=tuple(describe_tensor(tensor) for tensor in numerics.tensors_of([before[0], before[1]])),
+            layouts=tuple(layouts.describe(tensor) for tensor in numerics.tensors_of([before[0], before[1]])),
             dtype=str(output.dtype).replace("torch.", ""),
             device=output.device.type,
             place=place,
@@ -379,8 +379,3 @@ def sentence(op: str, dtype: torch.dtype, judgement: Judgement, growing: Optiona
     if growing is None:
         return text
     return text + "; the error grows along the dimension of %d elements: it accumulates in low precision" % growing
-
-
-def describe_tensor(tensor: torch.Tensor) -> str:
-    """Type, sizes and strides."""
-    return "%s%s strides %s" % (str(tensor.dtype).replace("torch.", ""), list(tensor.shape), list(tensor.stride()))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence,
 
 import torch
 
-from torch_embers.oracles import layouts
+from torch_embers.oracles import layouts, numerics
 from torch_embers.oracles.compare import HONEST, REFUSED, WRONG, Reference, compare, real, same
 
 if TYPE_CHECKING:
@@ -102,26 +102,16 @@ def plan_of(func: Any, rules: Rules) -> Plan:
 
 def tensors_in(value: Any) -> List[Any]:
     """The plain tensors in nested lists, tuples and dictionaries."""
-    if isinstance(value, torch.Tensor):
-        return [value] if layouts.is_plain(value) else []
-    if isinstance(value, (list, tuple)):
-        return [tensor for part in value for tensor in tensors_in(part)]
-    if isinstance(value, dict):
-        return [tensor for part in value.values() for tensor in tensors_in(part)]
-    return []
+    return [tensor for tensor in numerics.tensors_of(value) if layouts.is_plain(tensor)]
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     """The same nesting with each plain tensor replaced."""
-    if isinstance(value, torch.Tensor):
-        return change(value) if layouts.is_plain(value) else value
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[mapped(part, change) for part in value])
-    if isinstance(value, (list, tuple)):
-        return type(value)([mapped(part, change) for part in value])
-    if isinstance(value, dict):
-        return {key: mapped(part, change) for key, part in value.items()}
-    return value
+
+    def plain(leaf: Any) -> Any:
+        return change(leaf) if isinstance(leaf, torch.Tensor) and layouts.is_plain(leaf) else leaf
+
+    return numerics.map_tensors(plain, value)
 
 
 def named(plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> List[Tuple[str, Any]]:
