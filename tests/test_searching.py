@@ -17,6 +17,7 @@ from torch_embers import resources
 from torch_embers.classify.embedding import nearest
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.search import command
+from torch_embers.search.duplicates import possible_duplicates
 from torch_embers.search.fusion import fuse
 from torch_embers.search.rules import SearchRules
 from torch_embers.search.words import by_words, query_words
@@ -145,12 +146,12 @@ def test_an_item_that_has_no_vector_yet_is_compared_by_its_words(library: Store)
 def test_a_nearer_item_belongs_together_more_often_and_only_such_items_are_possible_duplicates(database: Path) -> None:
     near, far = "wrong gradient of conv_transpose2d with stride", "workers of the loader never end"
     store = store_of(database, [item(1, near), item(2, f"{near} again"), item(3, far)])
-    assert command.possible_duplicates(store, REPO, 1) == []  # no vectors yet
+    assert possible_duplicates(store, REPO, 1) == []  # no vectors yet
     embedded(store, Words())
     linked = {hit.number: hit.linked or 0 for hit in command.similar(store, REPO, 1, 9).hits}
     assert linked[2] > 0.5 > linked[3]
-    assert [hit.number for hit in command.possible_duplicates(store, REPO, 1)] == [2]
-    assert command.possible_duplicates(store, REPO, 99) == []
+    assert [hit.number for hit in possible_duplicates(store, REPO, 1)] == [2]
+    assert possible_duplicates(store, REPO, 99) == []
 
 
 def test_rates_of_pairs_cover_every_cosine() -> None:

@@ -22,7 +22,7 @@ from torch_embers.errors import SandboxError
 from torch_embers.json_output import print_json
 
 if TYPE_CHECKING:
-    from torch_embers.search.command import Hit
+    from torch_embers.search.duplicates import Hit
     from torch_embers.store.store import Store
 
 
@@ -216,7 +216,7 @@ def show_item(
 
 
 def _possible_duplicates(store: "Store", repo: str, number: int) -> "list[Hit]":
-    from torch_embers.search.command import possible_duplicates
+    from torch_embers.search.duplicates import possible_duplicates
 
     return possible_duplicates(store, repo, number)
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torch_embers.classify.embedding import embed, nearest
-from torch_embers.classify.embedding.vectors import has_tables
 from torch_embers.classify.text import model_text
 from torch_embers.errors import InputError, StoreMissingError
+from torch_embers.search.duplicates import Hit
 from torch_embers.search.fusion import fuse
 from torch_embers.search.rules import SearchRules
 from torch_embers.search.words import Scored, by_words, query_words
@@ -20,23 +20,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from torch_embers.classify.embedding.embedder import Embedder
-    from torch_embers.classify.text import Variant
     from torch_embers.store.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """An item that was found, and why."""
-
-    repo: str
-    number: int
-    title: str
-    cosine: float | None
-    """Of the texts' vectors; None where the item has none, or a thousand others are nearer."""
-    words: float | None
-    """Score of the shared words (BM25); None where they share none, or a thousand others share more."""
-    linked: float | None = None
-    """Share of read pairs of this nearness that belong together (``PairRate``); None where the query was no item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +57,7 @@ def similar(store: Store, repo: str, number: int, k: int, wanted: ItemFilter | N
         but = f"{repo}#{number}"
         words = query_words(text, rules.words.query_words)
         shared = by_words(connection, words, rules, repo=repo, among=among, but=but)
-        variant = _variant(connection)
+        variant = nearest.embedded_variant(connection)
     if variant is None:
         return Found(_together([], shared, rules, k), WITHOUT_VECTORS)
     try:
@@ -82,30 +66,6 @@ def similar(store: Store, repo: str, number: int, k: int, wanted: ItemFilter | N
         return Found(_together([], shared, rules, k), f"found by words alone: {error}")
     hits = _together(meant, shared, rules, k)
     return Found([replace(hit, linked=rules.rate(hit.cosine).share) for hit in hits])
-
-
-def possible_duplicates(store: Store, repo: str, number: int, k: int = 5) -> list[Hit]:
-    """The items that a triager would probably link to an item, nearest first; none where it has no vector.
-
-    Raises:
-        StoreMissingError: no database.
-    """
-    rules = SearchRules.load()
-    store.require()
-    with store.read() as connection:
-        variant = _variant(connection)
-    if variant is None:
-        return []
-    try:
-        meant = nearest.similar(store, repo, number, k, variant=variant)
-    except InputError:  # no vector, no text, or no such item: nothing to compare
-        return []
-    rated = [(hit, rules.rate(hit.score).share) for hit in meant]
-    return [
-        Hit(hit.repo, hit.number, hit.title, hit.score, None, share)
-        for hit, share in rated
-        if share >= rules.duplicates.shown_from
-    ]
 
 
 def search(
@@ -132,7 +92,7 @@ def search(
     inside = (wanted.repo if wanted else None) or ""
     with store.read() as connection:
         shared = by_words(connection, query_words(text, rules.words.query_words), rules, repo=inside, among=among)
-        variant = _variant(connection)
+        variant = nearest.embedded_variant(connection)
     if variant is None:
         return Found(_together([], shared, rules, k), WITHOUT_VECTORS)
     embedder = embedder or embed.load_embedder()
@@ -182,13 +142,3 @@ def _text(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> str:
     if not any(map(str.isalnum, text)):
         raise InputError(f"{repo}#{number} has no text to compare, or nothing but pictures")
     return text
-
-
-def _variant(connection: duckdb.DuckDBPyConnection) -> Variant | None:
-    """The text variant that most items were embedded with; None where nothing was embedded."""
-    if not has_tables(connection):
-        return None
-    rows = connection.execute(
-        "SELECT variant FROM model_texts WHERE text_hash <> '' GROUP BY ALL ORDER BY count(*) DESC, variant LIMIT 1"
-    ).fetchall()
-    return rows[0][0] if rows else None

@@ -11,7 +11,8 @@ from torch_embers.store.listing import ItemFilter, list_items
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.search.command import Found, Hit
+    from torch_embers.search.command import Found
+    from torch_embers.search.duplicates import Hit
     from torch_embers.store.store import Store
 
 _KEYS = ("repo", "number", "title", "state", "verdict", "release", "address")

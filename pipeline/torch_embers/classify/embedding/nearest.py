@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torch_embers.classify.embedding.embed import load_embedder
 from torch_embers.classify.embedding.vectors import VARIANT, has_tables, vector_column
 from torch_embers.errors import InputError
 
@@ -104,7 +103,7 @@ def search(
     text: str,
     k: int = 10,
     *,
-    embedder: Embedder | None = None,
+    embedder: Embedder,
     repo: str | None = None,
     variant: Variant = VARIANT,
     among: Sequence[str] | None = None,
@@ -119,7 +118,6 @@ def search(
         raise InputError("nothing to search for: give some words")
     with store.read() as connection:
         _check_tables(connection)
-    embedder = embedder or load_embedder()
     vector = embedder.encode([text])[0]
     if not np.isfinite(vector).all():
         raise InputError(f"{embedder.model_id} gives no finite vector: its weights are damaged, install it again")
@@ -146,6 +144,16 @@ def _nearest(
     parameters |= {"everything": among is None, "among": list(among or ())}
     rows = connection.execute(query, parameters | {"but_repo": but[0], "but_number": but[1]}).fetchall()
     return [Hit(*row) for row in rows]
+
+
+def embedded_variant(connection: duckdb.DuckDBPyConnection) -> Variant | None:
+    """The text variant that most items were embedded with; None where nothing was embedded."""
+    if not has_tables(connection):
+        return None
+    rows = connection.execute(
+        "SELECT variant FROM model_texts WHERE text_hash <> '' GROUP BY ALL ORDER BY count(*) DESC, variant LIMIT 1"
+    ).fetchall()
+    return rows[0][0] if rows else None
 
 
 def check_k(k: int) -> None:
