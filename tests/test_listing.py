@@ -14,6 +14,8 @@ from unittest.mock import MagicMock
 import pytest
 
 from support import assert_clean_error, case_of, run_embers
+from torch_embers.audit import command as audit_command
+from torch_embers.audit import formats as audit_formats
 from torch_embers.builds.registry import Build
 from torch_embers.errors import InputError
 from torch_embers.mine.runner import mine_catalog
@@ -248,6 +250,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers builds list": lambda: [field.name for field in fields(Build)],
     "embers study": lambda: study_command.as_table(study_command.Done()),
     "embers sanitize": lambda: Finding("layout", "op", "out", "wrong_value", "said").row(),
+    "embers audit": lambda: audit_formats.rows(audit_command.audit([], "2.15.0")),
     "embers hunt": lambda: Hunted("2.15.0", "op", "float32").row(),
 }
 """What commands print that take a sandbox, builds or minutes."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from torch_embers.cli import builds, classify, fix_tests, listing, oracles, runs, search, study, tracker
+from torch_embers.cli import audit, builds, classify, fix_tests, listing, oracles, runs, search, study, tracker
 from torch_embers.version import __version__
 
 
@@ -71,6 +71,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "comment": runs.comment,
     "sanitize": oracles.sanitize,
     "hunt": oracles.hunt,
+    "audit": audit.audit,
     "study": study.study,
 }
 """In the order of `embers --help`; groups come last."""

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch_embers import resources
+from torch_embers import resources, sarif_output
 from torch_embers.errors import InputError
 from torch_embers.oracles import finding
 from torch_embers.sandbox import bundle
-from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 FOUND = 10
 """Exit code of the command when an oracle has found something."""
 RULES = "oracles.toml"
-LEVELS = {"broken_promise": "warning", "refusal": "note"}
+LEVELS: dict[str, sarif_output.Level] = {"broken_promise": "warning", "refusal": "note"}
 """SARIF's level by severity; the others are errors."""
 
 
@@ -93,37 +92,17 @@ def sanitize(
 
 def sarif(findings: Sequence[Finding]) -> dict[str, Any]:
     """Findings in SARIF 2.1.0, which code hosts and editors show at their lines."""
-    return {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {
-                    "driver": {
-                        "name": "embers sanitize",
-                        "version": __version__,
-                        "rules": [
-                            {"id": rule} for rule in sorted({f"{one.oracle}/{one.severity}" for one in findings})
-                        ],
-                    }
-                },
-                "results": [_result(one) for one in findings],
-            }
-        ],
-    }
+    return sarif_output.document("embers sanitize", [_result(one) for one in findings])
 
 
 def _result(found: Finding) -> dict[str, Any]:
-    result: dict[str, Any] = {
-        "ruleId": f"{found.oracle}/{found.severity}",
-        "level": LEVELS.get(found.severity, "error"),
-        "message": {"text": found.message},
-    }
     name, _, line = found.line.rpartition(":")
-    if name:
-        place = {"artifactLocation": {"uri": Path(name).as_posix()}, "region": {"startLine": int(line)}}
-        result["locations"] = [{"physicalLocation": place}]
-    return result
+    return sarif_output.result(
+        rule=f"{found.oracle}/{found.severity}",
+        level=LEVELS.get(found.severity, "error"),
+        text=found.message,
+        place=(Path(name), int(line)) if name else None,
+    )
 
 
 def save(done: Sanitized, sarif_file: Path | None, cases: Path | None) -> list[Path]:

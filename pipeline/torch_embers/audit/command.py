@@ -1,0 +1,249 @@
+"""Audits a user's code: which of the known bugs of a release its calls can meet."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from torch_embers.audit.known import INTENDED, SEVERITIES, known_on
+from torch_embers.audit.uses import SHARED_METHODS, Uses, spellings, uses_of
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from torch_embers.audit.known import Bug, Known, Severity, Spelling
+    from torch_embers.audit.uses import Dynamic, Use
+
+Nearness = Literal["calls", "may call", "not narrowed"]
+"""How sure it is that the code can meet the bug; ``not narrowed`` where no code was given."""
+LARGEST = 4 << 20
+"""Bytes of a file that is read: generated code beyond that tells nothing about what a person wrote."""
+SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist"})
+"""Folders in which no code of the user's own lies; hidden ones are left out, too."""
+_ASK = "import importlib.metadata as m; print(m.version('torch'))"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A line of the audited code."""
+
+    file: Path
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A bug of the release that the audited code can meet.
+
+    Attributes:
+        nearness: ``calls``: a function or class of torch by its full name, or a method that plain Python objects lack,
+            with what the bug needs in the same file; ``may call``: by a name that other objects have, or without that.
+        places: where, in order.
+        used: the names that the code uses.
+    """
+
+    bug: Bug
+    nearness: Nearness
+    places: tuple[Place, ...]
+    used: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What came of an audit.
+
+    Attributes:
+        asked: the version that was asked for.
+        known: what was measured on it.
+        findings: the worst first.
+        not_met: bugs of the release that the code was not seen to use.
+        intended: findings that were left out because maintainers call the behaviour intended.
+        files: files that were read.
+        unread: files that could not be, with the reason.
+        dynamic: places whose names are made at run time.
+    """
+
+    asked: str
+    known: Known
+    findings: tuple[Finding, ...]
+    not_met: tuple[Bug, ...]
+    intended: int
+    files: int
+    unread: Mapping[Path, str]
+    dynamic: Sequence[tuple[Path, Dynamic]]
+
+
+def audit(targets: Sequence[str], version: str, device: str = "cpu", *, intended: bool = False) -> Audited:
+    """Audit code against what was measured on a release.
+
+    Args:
+        targets: files, folders or names of installed packages; without any, all bugs of the release are told.
+        version: of torch.
+        device: cpu, cuda or mps.
+        intended: also tell what maintainers call intended or superseded.
+
+    Raises:
+        InputError: no such file or package, nothing to read in it, or nothing was measured on the version or device.
+    """
+    known = known_on(version, device)
+    told = [bug for bug in known.bugs if intended or bug.standing not in INTENDED]
+    files = sorted({path for target in targets for path in _files(target)})
+    unread: dict[Path, str] = {}
+    read: dict[Path, Uses] = {}
+    for path in files:
+        try:
+            uses = uses_of(_text(path))
+        except (SyntaxError, ValueError, RecursionError, MemoryError, OSError) as error:
+            unread[path] = f"{type(error).__name__}: {error}".splitlines()[0]
+            continue
+        if uses.imports_torch:
+            read[path] = uses
+    if targets:
+        index = _index(read)
+        met = [finding for bug in told if (finding := _finding(bug, index)) is not None]
+    else:
+        met = [Finding(bug, "not narrowed", (), ()) for bug in told]
+    return Audited(
+        asked=version,
+        known=known,
+        findings=tuple(sorted(met, key=_order)),
+        not_met=tuple(bug for bug in told if bug not in [finding.bug for finding in met]),
+        intended=len(known.bugs) - len(told),
+        files=len(files) - len(unread),
+        unread=unread,
+        dynamic=[(path, place) for path, uses in read.items() for place in uses.dynamic],
+    )
+
+
+def reaches(done: Audited, severity: Severity) -> bool:
+    """Whether ordinary inputs can meet a bug of at least this severity: the code calls it, or no code was given."""
+    bad = SEVERITIES[: SEVERITIES.index(severity) + 1]
+    return any(
+        one.bug.severity in bad and one.nearness != "may call" and one.bug.spelling.input == "ordinary"
+        for one in done.findings
+    )
+
+
+def installed_version(python: Path | None = None) -> str:
+    """The version of torch beside embers, or in another interpreter; torch is not imported.
+
+    Raises:
+        InputError: no torch there, or no such interpreter.
+    """
+    if python is None:
+        try:
+            return importlib.metadata.version("torch")
+        except importlib.metadata.PackageNotFoundError as error:
+            raise InputError(
+                "no torch is installed beside embers: name a release by --torch, or an interpreter by --python"
+            ) from error
+    try:
+        asked = subprocess.run([python, "-I", "-c", _ASK], capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise InputError(f"--python {python}: no interpreter with torch") from error
+    return asked.stdout.strip()
+
+
+def _files(target: str) -> list[Path]:
+    """The Python files that a target stands for.
+
+    Raises:
+        InputError: there are none.
+    """
+    path = Path(target)
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        path = _package(target)
+    if path.is_file():
+        return [path]
+    found: list[Path] = []
+    for folder, below, names in os.walk(path):
+        below[:] = [name for name in below if name not in SKIPPED and not name.startswith(".")]
+        found += [Path(folder, name) for name in names if name.endswith(".py")]
+    if not found:
+        raise InputError(f"{target}: no Python file in it")
+    return found
+
+
+def _package(name: str) -> Path:
+    """The folder or file of an installed package; it is not imported."""
+    try:
+        spec = importlib.util.find_spec(name) if name.isidentifier() else None
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None or not (spec.submodule_search_locations or spec.origin):
+        raise InputError(f"{name}: no such file, folder or installed package")
+    return Path(spec.submodule_search_locations[0] if spec.submodule_search_locations else str(spec.origin))
+
+
+def _text(path: Path) -> str:
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"larger than {LARGEST >> 20} MiB")
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+Index = dict[str, list[tuple["Path", "Use"]]]
+"""Uses by name."""
+
+
+def _index(read: Mapping[Path, Uses]) -> Index:
+    index: Index = {}
+    for path, uses in read.items():
+        for use in uses.found:
+            index.setdefault(use.name, []).append((path, use))
+    return index
+
+
+def _finding(bug: Bug, index: Index) -> Finding | None:
+    """What of the code can meet a bug; None where nothing can."""
+    spelling = bug.spelling
+    met = [
+        (path, use)
+        for api in spelling.apis
+        for name in spellings(api)
+        for path, use in index.get(name, ())
+        if not spelling.keyword or use.gives(spelling.keyword, spelling.value) is not False
+    ]
+    near = _files_with(bug.conditions, index)
+    calls = [(path, use) for path, use in met if _is_certain(use, spelling) and (not bug.conditions or path in near)]
+    # a name that other objects have counts only where what the bug needs is somewhere in the program
+    may_call = [(path, use) for path, use in met if _is_certain(use, spelling) or not bug.conditions or near]
+    shown = calls or may_call
+    if not shown:
+        return None
+    return Finding(
+        bug=bug,
+        nearness="calls" if calls else "may call",
+        places=tuple(sorted({Place(path, use.line) for path, use in shown})),
+        used=tuple(sorted({use.name for _, use in shown})),
+    )
+
+
+def _files_with(conditions: Sequence[str], index: Index) -> set[Path]:
+    """The files that use one of the names, or a name below one."""
+    names = {name for condition in conditions for name in spellings(condition)}
+    below = tuple(f"{condition}." for condition in conditions)
+    met = [places for name, places in index.items() if name in names or (below and name.startswith(below))]
+    return {path for places in met for path, _ in places}
+
+
+def _is_certain(use: Use, spelling: Spelling) -> bool:
+    """Whether a use is torch's (its full name, or a method that plain objects lack), with the argument that counts."""
+    head, _, method = use.name.rpartition(".")
+    if head == "Tensor" and method in SHARED_METHODS:
+        return False
+    return not spelling.keyword or use.gives(spelling.keyword, spelling.value) is True
+
+
+def _order(finding: Finding) -> tuple[bool, int, bool, str]:
+    """Bugs that ordinary inputs meet first, then the worst and surest."""
+    bug = finding.bug
+    is_unusual, is_unsure = bug.spelling.input == "unusual", finding.nearness == "may call"
+    return is_unusual, SEVERITIES.index(bug.severity), is_unsure, bug.case.name

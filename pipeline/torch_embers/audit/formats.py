@@ -1,0 +1,198 @@
+"""What an audit looks like: for people, as JSON, as SARIF, and as a CycloneDX document with VEX statements."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import console, sarif_output
+from torch_embers.version import __version__
+
+if TYPE_CHECKING:
+    from torch_embers.audit.command import Audited, Finding
+    from torch_embers.audit.known import Bug, Severity
+
+LEVELS: dict[Severity, sarif_output.Level] = {"high": "error", "medium": "warning", "low": "note"}
+SHOWN_PLACES = 5
+LIMITS = (
+    "Only the code given was read: a library that it calls is audited by naming it. A bug needs the input that its "
+    "line names, too; a call alone is no proof of a wrong result."
+)
+
+
+def lines(done: Audited) -> list[str]:
+    """The audit for people, worst findings first."""
+    made = _head(done)
+    for kind, findings in groupby(done.findings, key=lambda finding: finding.bug.spelling.input):
+        made += ["", f"with {kind} inputs", *[line for finding in findings for line in _finding(finding)]]
+    return [*made, *_foot(done)]
+
+
+def _head(done: Audited) -> list[str]:
+    known = done.known
+    instead = "" if known.exact else f" (nothing was measured on {done.asked} itself)"
+    return [
+        f"torch {known.release}{instead}: {len(known.bugs)} of {known.decided} known bugs that could be decided occur"
+    ]
+
+
+def _finding(finding: Finding) -> list[str]:
+    bug = finding.bug
+    shown = [f"{place.file}:{place.line}" for place in finding.places[:SHOWN_PLACES]]
+    more = len(finding.places) - len(shown)
+    where = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    used = f"{finding.nearness} {', '.join(finding.used)}: {where}" if shown else ""
+    return [
+        "",
+        f"{bug.severity}  {_name(bug)}  {_tracker(bug)}; {_fixed(bug)}",
+        f"  {bug.spelling.when}: {bug.seen}",
+        *([f"  {used}"] if used else []),
+        f"  instead: {bug.spelling.workaround}",
+    ]
+
+
+def _foot(done: Audited) -> list[str]:
+    told = [f"cannot be read: {path}: {why}" for path, why in done.unread.items()]
+    told += [f"cannot be told: {path}:{place.line} {place.why}" for path, place in done.dynamic[: 2 * SHOWN_PLACES]]
+    if (more := len(done.dynamic) - 2 * SHOWN_PLACES) > 0:
+        told.append(f"cannot be told: {more} more places whose names are made at run time")
+    if done.intended:
+        told.append(f"left out: {done.intended} that maintainers call intended or superseded (--intended shows them)")
+    count = f"{len(done.findings)} of {len(done.findings) + len(done.not_met)} bugs can be met by {done.files} files"
+    return ["", *told, *([count, LIMITS] if done.files else [])]
+
+
+def _name(bug: Bug) -> str:
+    return ", ".join(bug.issues) or f"{bug.case.name} (no issue)"
+
+
+def _tracker(bug: Bug) -> str:
+    if bug.standing == "unknown":
+        return "not known what became of it" if bug.issues else "not reported"
+    return "open" if bug.standing == "open" else f"closed as {bug.standing}"
+
+
+def _fixed(bug: Bug) -> str:
+    return f"gone in {bug.fixed_in}" if bug.fixed_in else "in no later release that was measured is it gone"
+
+
+def rows(done: Audited) -> dict[str, Any]:
+    """The audit for programs; keys are explained in docs/json.md."""
+    return {
+        "torch": done.asked,
+        "measured_on": done.known.release,
+        "bugs": len(done.known.bugs),
+        "decided": done.known.decided,
+        "undecided": done.known.undecided,
+        "files": done.files,
+        "findings": [_row(finding) for finding in done.findings],
+        "not_met": [bug.case.name for bug in done.not_met],
+        "intended_left_out": done.intended,
+        "unread": {str(path): why for path, why in done.unread.items()},
+        "dynamic": [{"file": str(path), "line": place.line, "why": place.why} for path, place in done.dynamic],
+    }
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    bug = finding.bug
+    return {
+        "case": bug.case.name,
+        "issues": list(bug.issues),
+        "severity": bug.severity,
+        "consequence": bug.case.labels["consequence"],
+        "tracker": bug.standing,
+        "fixed_in": bug.fixed_in,
+        "nearness": finding.nearness,
+        "used": list(finding.used),
+        "places": [{"file": str(place.file), "line": place.line} for place in finding.places],
+        "input": bug.spelling.input,
+        "when": bug.spelling.when,
+        "seen": bug.seen,
+        "workaround": bug.spelling.workaround,
+        "evidence": bug.evidence,
+    }
+
+
+def sarif(done: Audited) -> dict[str, Any]:
+    """A result per place."""
+    results = [
+        sarif_output.result(
+            finding.bug.case.name,
+            LEVELS[finding.bug.severity] if finding.nearness == "calls" else "note",
+            f"{_name(finding.bug)}: {finding.bug.spelling.when}: {finding.bug.seen}. "
+            f"Instead: {finding.bug.spelling.workaround}",
+            (place.file, place.line),
+        )
+        for finding in done.findings
+        for place in finding.places
+    ]
+    about = {finding.bug.case.name: " ".join(finding.bug.case.summary.split()) for finding in done.findings}
+    return sarif_output.document("embers audit", results, about)
+
+
+def vex(done: Audited) -> dict[str, Any]:
+    """The known bugs of the release as CycloneDX 1.6, each with a statement on the audited code.
+
+    ``exploitable`` is the format's word for a product that is affected. Where names are made at run
+    time, nobody can say that a bug is out of reach, and the statement is ``in_triage``.
+
+    Source: https://cyclonedx.org/docs/1.6/json/#vulnerabilities
+    """
+    package = f"pkg:pypi/torch@{done.known.release}"
+    out_of_reach: dict[str, Any] = (
+        {"state": "in_triage", "detail": "the code makes names at run time, or a file could not be read"}
+        if done.dynamic or done.unread
+        else {"state": "not_affected", "justification": "code_not_reachable", "detail": LIMITS}
+    )
+    stated = [
+        *[(finding.bug, _state(finding)) for finding in done.findings],
+        *[(bug, out_of_reach) for bug in done.not_met],
+    ]
+    return {
+        "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "tools": {"components": [{"type": "application", "name": "embers audit", "version": __version__}]}
+        },
+        "components": [
+            {"type": "library", "name": "torch", "version": done.known.release, "purl": package, "bom-ref": package}
+        ],
+        "vulnerabilities": [
+            {
+                "id": bug.case.name,
+                "references": [
+                    {"id": item, "source": {"name": "GitHub", "url": _address(item)}} for item in bug.issues
+                ],
+                "description": f"{bug.spelling.when}: {bug.seen}",
+                "ratings": [{"severity": bug.severity, "method": "other", "justification": "by its consequence"}],
+                "recommendation": _fixed(bug),
+                "workaround": bug.spelling.workaround,
+                "analysis": analysis,
+                "affects": [{"ref": package}],
+            }
+            for bug, analysis in stated
+        ],
+    }
+
+
+def _state(finding: Finding) -> dict[str, Any]:
+    if finding.nearness == "calls":
+        return {"state": "exploitable", "detail": f"calls {', '.join(finding.used)}"}
+    return {
+        "state": "in_triage",
+        "detail": f"may call {', '.join(finding.used)}" if finding.used else "no code was given",
+    }
+
+
+def _address(item: str) -> str:
+    repo, _, number = item.partition("#")
+    return f"https://github.com/{repo}/issues/{number}"
+
+
+def print_lines(done: Audited) -> None:
+    """Print the audit for people."""
+    out = console.stdout()
+    for line in lines(done):
+        out.print(console.plain(line))

@@ -1,0 +1,248 @@
+"""What is known of the shipped bugs: how their operators are spelled (data/audit.toml), and where they occur."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+from packaging.version import InvalidVersion, Version
+from pydantic import Field, model_validator
+
+from torch_embers import resources, toml_models
+from torch_embers.audit.uses import OPERATOR_NAMESPACES
+from torch_embers.errors import InputError
+from torch_embers.mine.files.catalog import FILE as FILE_OF_ITEMS
+from torch_embers.mine.files.dispositions import FILE as DISPOSITIONS
+from torch_embers.repro import case as cases
+from torch_embers.repro.shipped_matrix import matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from torch_embers.repro.case import Case
+
+FILE = "audit.toml"
+Severity = Literal["high", "medium", "low"]
+SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
+Standing = Literal["open", "fixed", "duplicate", "stale", "declined", "superseded", "unknown"]
+"""What the tracker says of a bug: open, or the disposition of a closed item."""
+INTENDED: tuple[Standing, ...] = ("declined", "superseded")
+"""What maintainers call right, or leave as it is: no bug to them, and told only when asked for."""
+
+
+class SeverityRule(toml_models.Entry):
+    """How bad a consequence of the taxonomy is for somebody who does not look for it."""
+
+    consequence: str
+    severity: Severity
+    reason: str
+
+
+class Spelling(toml_models.Entry):
+    """How code that can meet the bug of a case is written.
+
+    Attributes:
+        case: name of a shipped case.
+        apis: functions, classes and methods of torch, one of which a program must use.
+        keyword: an argument that the call must give by name; empty where any call counts.
+        value: what that argument must be; empty where any value counts.
+        also: names of torch, or groups of them, one of which must be used; empty where none is needed.
+        when: what the input must be, as a plain sentence.
+        input: whether such inputs arise without anybody meaning it.
+        workaround: what a user can write instead.
+    """
+
+    case: str
+    apis: tuple[str, ...] = Field(min_length=1)
+    keyword: str = ""
+    value: str = ""
+    also: tuple[str, ...] = ()
+    when: str = Field(min_length=10, max_length=120)
+    input: Literal["ordinary", "unusual"]
+    workaround: str = Field(min_length=10)
+
+
+class Rules(toml_models.Entry):
+    """The whole file."""
+
+    annotator: str
+    severity: tuple[SeverityRule, ...]
+    group: dict[str, tuple[str, ...]]
+    spelling: tuple[Spelling, ...]
+
+    @model_validator(mode="after")
+    def _once(self) -> Rules:
+        named = [entry.case for entry in self.spelling]
+        if twice := sorted({name for name in named if named.count(name) > 1}):
+            raise ValueError(f"more than one entry is about {', '.join(twice)}")
+        for entry in self.spelling:
+            if unknown := [name for name in entry.also if "." not in name and name not in self.group]:
+                raise ValueError(f"spelling of {entry.case}: no group {unknown[0]!r}")
+            if aliases := [name for name in entry.apis if name.startswith(OPERATOR_NAMESPACES)]:
+                raise ValueError(
+                    f"spelling of {entry.case}: {aliases[0]} is known as torch.{aliases[0].rpartition('.')[2]}"
+                )
+        return self
+
+    def conditions(self, spelling: Spelling) -> tuple[str, ...]:
+        """The names of ``also``, groups written out."""
+        return tuple(name for entry in spelling.also for name in self.group.get(entry, (entry,)))
+
+    @staticmethod
+    @cache
+    def load() -> Rules:
+        """Read the shipped file once.
+
+        Raises:
+            InputError: the file is missing or an entry is wrong.
+        """
+        return toml_models.load(Rules, FILE)
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """A bug that occurs on a release.
+
+    Attributes:
+        case: the script that shows it.
+        spelling: how code that can meet it is written.
+        conditions: names, one of which must stand in the program; empty where none is needed.
+        severity: by its consequence.
+        standing: what the tracker says.
+        issues: items of the tracker, the report's own first.
+        fixed_in: the first later release that was measured from which on it is gone; None where there is none.
+        evidence: k/n, release and environment of the verdict.
+        seen: what the case printed.
+    """
+
+    case: Case
+    spelling: Spelling
+    conditions: tuple[str, ...]
+    severity: Severity
+    standing: Standing
+    issues: tuple[str, ...]
+    fixed_in: str | None
+    evidence: str
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was measured on a release.
+
+    Attributes:
+        release: the one that was measured.
+        exact: whether it is the one asked for; else it is another patch of the same minor release.
+        bugs: those that occur.
+        decided: cases that occur or are absent.
+        undecided: cases that could not be decided there.
+    """
+
+    release: str
+    exact: bool
+    bugs: tuple[Bug, ...]
+    decided: int
+    undecided: int
+
+
+def known_on(version: str, device: str = "cpu") -> Known:
+    """The bugs that were measured to occur on a release.
+
+    Args:
+        version: of torch, with or without a local part such as ``+cu124``.
+        device: cpu, cuda or mps.
+
+    Raises:
+        InputError: no version, or nothing was measured on it or on the device.
+    """
+    rows = [row for row in matrix() if row["environment"].split(",")[0] == device]
+    if not rows:
+        raise InputError(f"no verdict was measured on {device}; shipped verdicts are of cpu")
+    release, exact = nearest_release(version, {row["build"] for row in rows})
+    rules = Rules.load()
+    spelled = {entry.case: entry for entry in rules.spelling}
+    severity = {rule.consequence: rule.severity for rule in rules.severity}
+    bank = {case.name: case for case in cases.shipped()}
+    standings = _standings()
+    here = [row for row in rows if row["build"] == release and _is_of(row, bank.get(row["case"]))]
+    bugs = []
+    for row in here:
+        if row["verdict"] != "occurs" or row["case"] not in spelled:
+            continue
+        case = bank[row["case"]]
+        issues = sorted(case.issues, key=lambda item: (case.relations.get(item) != "same", item))
+        bugs.append(
+            Bug(
+                case=case,
+                spelling=spelled[case.name],
+                conditions=rules.conditions(spelled[case.name]),
+                severity=severity[case.labels["consequence"]],
+                standing=_standing(case, standings),
+                issues=tuple(f"{repo}#{number}" for repo, number in issues),
+                fixed_in=_fixed_in(release, [other for other in rows if other["case"] == case.name]),
+                evidence=f"{row['k']} of {row['n']} runs on {release}, {row['environment']}",
+                seen=row["detail"],
+            )
+        )
+    decided = sum(row["verdict"] in ("occurs", "absent") for row in here)
+    return Known(release, exact, tuple(bugs), decided, len(here) - decided)
+
+
+def _is_of(row: Mapping[str, str], case: Case | None) -> bool:
+    """Whether a verdict is of the text that a case has now."""
+    return case is not None and case.hash == row["case_hash"]
+
+
+def nearest_release(version: str, measured: Iterable[str]) -> tuple[str, bool]:
+    """The measured release that speaks for a version: itself, else the nearest patch of its minor release.
+
+    Raises:
+        InputError: no version, or nothing near it was measured.
+    """
+    try:
+        wanted = Version(version)
+    except InvalidVersion as error:
+        raise InputError(f"--torch {version!r} is no version such as 2.13.0") from error
+    known = sorted(map(Version, measured))
+    if wanted.is_prerelease or wanted.is_devrelease:
+        raise InputError(f"torch {version} is no release: `embers run --build` measures a build of your own")
+    if Version(wanted.public) in known:
+        return wanted.public, True
+    same = [other for other in known if other.release[:2] == wanted.release[:2]]
+    if not same:
+        raise InputError(f"nothing was measured on torch {version}; measured are {', '.join(map(str, known))}")
+    return str(min(same, key=lambda other: abs(other.micro - wanted.micro))), False
+
+
+def _fixed_in(release: str, rows: Iterable[Mapping[str, str]]) -> str | None:
+    """The first later release from which on the bug is absent wherever it was decided."""
+    verdicts = {Version(row["build"]): row["verdict"] for row in rows}
+    later = sorted(version for version in verdicts if version > Version(release))
+    fixed = None
+    for version in reversed(later):
+        if verdicts[version] == "absent":
+            fixed = version
+        elif verdicts[version] == "occurs":
+            break
+    return str(fixed) if fixed else None
+
+
+def _standings() -> dict[tuple[str, int], Standing]:
+    """State and disposition of the catalog's items."""
+    entries = [json.loads(line) for line in _lines(FILE_OF_ITEMS)]
+    is_open = {(entry["repo"], entry["number"]) for entry in entries if entry["state"] == "open"}
+    closed = [json.loads(line) for line in _lines(DISPOSITIONS)]
+    made: dict[tuple[str, int], Standing] = {(line["repo"], line["number"]): line["disposition"] for line in closed}
+    return made | dict.fromkeys(is_open, "open")
+
+
+def _lines(name: str) -> list[str]:
+    return resources.data_file(name).read_text(encoding="utf-8").splitlines()
+
+
+def _standing(case: Case, standings: Mapping[tuple[str, int], Standing]) -> Standing:
+    """Of a case: that of its own items, an open one first; a sibling's fate says nothing of it."""
+    own = [standings.get(item, "unknown") for item in case.issues if case.relations.get(item) == "same"]
+    return "open" if "open" in own else next((standing for standing in own if standing != "unknown"), "unknown")

@@ -1,0 +1,48 @@
+"""Findings in SARIF 2.1.0, which code hosts and editors show at their lines.
+
+Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from torch_embers.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+Level = Literal["error", "warning", "note"]
+
+
+def document(tool: str, results: Sequence[Mapping[str, Any]], rules: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The whole file.
+
+    Args:
+        tool: the command that found them.
+        results: made by ``result``.
+        rules: what a rule is about, by its id; rules without an entry are named alone.
+    """
+    told = rules or {}
+    ids = sorted({result["ruleId"] for result in results})
+    driver = {
+        "name": tool,
+        "version": __version__,
+        "rules": [{"id": rule} | ({"shortDescription": {"text": told[rule]}} if rule in told else {}) for rule in ids],
+    }
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": list(results)}],
+    }
+
+
+def result(rule: str, level: Level, text: str, place: tuple[Path, int] | None) -> dict[str, Any]:
+    """One finding; ``place`` is a file and a line from 1."""
+    made: dict[str, Any] = {"ruleId": rule, "level": level, "message": {"text": text}}
+    if place:
+        path, line = place
+        where = {"artifactLocation": {"uri": path.as_posix()}, "region": {"startLine": line}}
+        made["locations"] = [{"physicalLocation": where}]
+    return made

@@ -1,0 +1,259 @@
+"""`embers audit`: which names of torch a text uses, which bugs of a release those can meet, and what is left unsaid."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from torch_embers.audit import command, formats, known
+from torch_embers.audit.uses import spellings, uses_of
+from torch_embers.cli import app
+from torch_embers.errors import InputError
+from torch_embers.repro.case import shipped
+
+CODE = """
+import numpy as np
+import torch.nn as nn
+from torch.nn import functional as F
+from torch import cumsum as running
+import torch
+
+G = torch.special
+
+def step(x, name, options):
+    y = F.layer_norm(x, (3,)) @ nn.Linear(3, 3)(x)
+    y.addcmul_(x, x, value=-0.1)
+    running(y, 0)
+    G.logsumexp(y, 0)
+    torch.ops.aten.sort.stable(y)
+    getattr(torch, "flip")(y)
+    getattr(F, name)(y)
+    torch.add(y, y, **options)
+    np.cumsum([1])
+    y[0] = y[1] < 3
+    torch.nn.init.zeros_(y)
+"""
+
+
+def named(code: str) -> set[str]:
+    return {use.name for use in uses_of(code).found}
+
+
+def test_names_are_followed_through_imports_assignments_and_namespaces() -> None:
+    assert {
+        "torch.nn.functional.layer_norm",
+        "torch.nn.Linear",
+        "Tensor.addcmul_",
+        "torch.cumsum",
+        "torch.special.logsumexp",
+        "torch.sort",
+        "torch.flip",
+        "Tensor.__matmul__",
+        "Tensor.__setitem__",
+        "Tensor.__getitem__",
+        "Tensor.__lt__",
+        "torch.nn.init.zeros_",
+    } <= named(CODE)
+    assert "torch.numpy" not in named(CODE)
+    assert next(use for use in uses_of(CODE).found if use.name == "torch.add").gives("out") is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import torch\ngetattr(torch, input())",
+        "from torch.nn import *",
+        "import torch\nexec('torch.cumsum(x)')",
+        "import torch\n__import__('torch.nn')",
+    ],
+)
+def test_names_that_are_made_at_run_time_are_told(code: str) -> None:
+    assert len(uses_of(code).dynamic) == 1
+    assert uses_of(code).imports_torch
+
+
+def test_functions_of_the_project_itself_are_no_methods_of_tensors() -> None:
+    own = "import torch\nfrom ..losses import tools as t\nfrom mine import maths\nclass A:\n def f(self, x):\n  "
+    assert "Tensor.logsumexp" in named(own + "return x.logsumexp(0)")
+    assert "Tensor.logsumexp" not in named(own + "return t.logsumexp(x), maths.logsumexp(x), self.logsumexp(x)")
+
+
+def test_a_text_without_torch_uses_nothing_of_it() -> None:
+    assert not uses_of("x = [3, 1]\nx.sort()\nimport torchvision").imports_torch
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(SyntaxError, ValueError):
+        uses_of(text)
+
+
+def test_a_function_of_torch_is_a_method_too() -> None:
+    assert set(spellings("torch.add")) == {"torch.add", "Tensor.add", "Tensor.add_", "torch.add_"}
+    assert list(spellings("torch.nn.Linear")) == ["torch.nn.Linear"]
+    assert list(spellings("torch.Generator")) == ["torch.Generator"]
+
+
+def test_every_case_that_occurs_on_a_release_says_how_code_meets_it() -> None:
+    spelled = {entry.case for entry in known.Rules.load().spelling}
+    occurring = {row["case"] for row in known.matrix() if row["verdict"] == "occurs"}
+    assert spelled == occurring
+    assert spelled <= {case.name for case in shipped()}
+
+
+@pytest.mark.parametrize(
+    ("call", "given"),
+    [
+        ("mode='circular'", True),
+        ("(1, 1), 'circular'", True),
+        ("mode=m", None),
+        ("**o", None),
+        ("mode='reflect'", False),
+        ("3", False),
+    ],
+)
+def test_an_argument_is_given_refused_or_unknown(call: str, given: bool | None) -> None:
+    (use,) = [use for use in uses_of(f"import torch\ntorch.pad(x, {call})").found if use.name == "torch.pad"]
+    assert use.gives("mode", "circular") is given
+
+
+def test_a_release_has_the_bugs_of_the_matrix_and_says_which_later_one_is_free_of_them() -> None:
+    here = known.known_on("2.6.0+cu124")
+    assert here.exact
+    rows = {row["case"]: row for row in known.matrix() if row["build"] == "2.6.0" and row["verdict"] == "occurs"}
+    assert {bug.case.name for bug in here.bugs} == rows.keys()
+    gone = next(bug for bug in here.bugs if bug.case.name == "pt171838_pixel_shuffle_square")
+    assert gone.fixed_in == "2.10.0"
+    assert not known.known_on("2.7.0").exact
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("1.4.0", "nothing was measured"),
+        ("9.9", "nothing was measured"),
+        ("nightly", "no version"),
+        ("2.16.0.dev1", "no release"),
+    ],
+)
+def test_a_version_without_verdicts_is_refused(version: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        known.known_on(version)
+
+
+def test_a_device_without_verdicts_is_refused() -> None:
+    with pytest.raises(InputError, match="cuda"):
+        known.known_on("2.6.0", "cuda")
+
+
+def audited(tmp_path: Path, code: str) -> command.Audited:
+    path = tmp_path / "train.py"
+    path.write_text(code, encoding="utf-8")
+    return command.audit([str(path)], "2.6.0")
+
+
+def nearness(done: command.Audited) -> dict[str, str]:
+    return {finding.bug.case.name: finding.nearness for finding in done.findings}
+
+
+def test_a_bug_is_found_at_the_line_that_can_meet_it(tmp_path: Path) -> None:
+    done = audited(tmp_path, "import torch\nx = torch.ones(1, 4, 4)\ny = torch.nn.functional.pixel_shuffle(x, 2)\n")
+    finding = next(one for one in done.findings if one.bug.case.name == "pt171838_pixel_shuffle_square")
+    assert finding.nearness == "calls"
+    assert [(place.file.name, place.line) for place in finding.places] == [("train.py", 3)]
+    assert not audited(tmp_path, "import torch\ntorch.manual_seed(0)\n").findings
+
+
+def test_a_file_that_cannot_be_read_and_names_of_run_time_leave_nothing_called_out_of_reach(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text("print 'two'", encoding="utf-8")
+    (tmp_path / "new.py").write_text("import torch\ngetattr(torch, input())(x)", encoding="utf-8")
+    done = command.audit([str(tmp_path)], "2.6.0")
+    assert [path.name for path in done.unread] == ["old.py"]
+    assert len(done.dynamic) == 1
+    assert {entry["analysis"]["state"] for entry in formats.vex(done)["vulnerabilities"]} == {"in_triage"}
+
+
+def test_folders_of_other_peoples_code_are_left_out(tmp_path: Path) -> None:
+    for folder in (".venv", "node_modules", "own"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.py").write_text("import torch", encoding="utf-8")
+    assert command.audit([str(tmp_path)], "2.6.0").files == 1
+
+
+def test_a_package_is_read_and_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "loud_package").mkdir()
+    (tmp_path / "loud_package" / "__init__.py").write_text("raise SystemExit('imported')", encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert command.audit(["loud_package"], "2.6.0").files == 1
+
+
+@pytest.mark.parametrize("target", ["no/such/file.py", "no_such_package", "..."])
+def test_a_target_that_is_not_there_is_refused(target: str) -> None:
+    with pytest.raises(InputError, match="no such file, folder or installed package"):
+        command.audit([target], "2.6.0")
+
+
+def test_a_folder_without_python_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no Python file"):
+        command.audit([str(tmp_path)], "2.6.0")
+
+
+def test_each_format_names_the_bug_and_the_exit_code_follows_the_threshold(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text("import torch\ntorch.logsumexp(torch.ones(1, 4, 4), 2)\n", encoding="utf-8")
+
+    def printed(*options: str) -> tuple[int, str]:
+        done = CliRunner().invoke(app, ["audit", str(path), "--torch", "2.6.0", *options])
+        return done.exit_code, done.stdout
+
+    for form in ("text", "json", "sarif", "vex"):
+        assert "logsumexp" in printed("--format", form)[1]
+    (result, *_) = json.loads(printed("--format", "sarif")[1])["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
+    codes = {threshold: printed("--fail-on", threshold)[0] for threshold in ("low", "never")}
+    assert codes == {"low": 10, "never": 0}
+
+
+def test_a_bug_that_only_unusual_inputs_meet_fails_nothing(tmp_path: Path) -> None:
+    code = "import torch\ntorch.nn.functional.pixel_shuffle(torch.ones(1, 4, 4), 2)\n"
+    assert not command.reaches(audited(tmp_path, code), "low")
+
+
+def test_the_whole_release_is_told_without_code() -> None:
+    done = command.audit([], "2.15.0")
+    assert {finding.nearness for finding in done.findings} == {"not narrowed"}
+    assert len(done.findings) + done.intended == len(done.known.bugs)
+    assert done.intended == len(command.audit([], "2.15.0", intended=True).findings) - len(done.findings)
+
+
+def test_the_github_action_writes_sarif_and_fails_by_its_threshold(tmp_path: Path) -> None:
+    action = (Path(__file__).parents[1] / "action.yml").read_text(encoding="utf-8")
+    assert all(re.search(r"@[0-9a-f]{40} #", line) for line in action.splitlines() if "uses:" in line)
+    script = textwrap.dedent(action.split("run: |\n")[1])
+    assert "${{" not in script  # what a pull request can name must not become text of the script
+    code = tmp_path / "my code.py"
+    code.write_text("import torch\ntorch.logsumexp(torch.ones(1, 4, 4), 2)\n", encoding="utf-8")
+    embers = tmp_path / "embers" / "bin" / "embers"
+    embers.parent.mkdir(parents=True)
+    embers.write_text(f'#!/bin/sh\nexec {sys.executable} -m torch_embers "$@"\n', encoding="utf-8")
+    embers.chmod(0o755)
+    inputs = {"TARGETS": ".", "TORCH": "2.6.0", "FAIL_ON": "high", "SARIF": "found.sarif"}
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", script],
+        env=os.environ | {"RUNNER_TEMP": str(tmp_path)} | inputs,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 10
+    assert json.loads((tmp_path / "found.sarif").read_text(encoding="utf-8"))["runs"][0]["results"]
