@@ -1,6 +1,8 @@
 """`embers sanitize`: an unchanged script, its findings by line, JSON, SARIF, cases and exit codes."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -48,6 +50,25 @@ def test_a_script_with_a_broken_step_is_found_with_its_line(tmp_path, capfd):
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 17
     (case,) = (tmp_path / "cases").glob("*.py")
     assert "torch.ops.sanitized.addcmul_.default(" in case.read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_users_own_tests_run_under_an_oracle_and_those_with_a_finding_fail(tmp_path):
+    body = ADAM.replace("\n", "\n    ").replace("import sys, torch", "import sys, torch; sys.argv = ['']")
+    dense = "def test_dense():\n    import torch\n    assert torch.ones(3).sum() == 3\n"
+    broken = "def test_broken():\n    import torch\n    assert torch.ones(3).sum() == 4\n"
+    (tmp_path / "test_own.py").write_text(f"def test_step():{body}\n\n{dense}\n\n{broken}", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "torch_embers.pytest_plugin", "-p", "no:cacheprovider"]
+
+    def printed(*options):
+        return subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+
+    watched = printed("--embers-oracle", "layout")
+    assert "wrong_value: sanitized.addcmul_ with p transposed" in watched
+    assert "FAILED test_own.py::test_step" in watched
+    assert "assert tensor(3.) == 4" in watched
+    assert "2 failed, 1 passed" in watched
+    assert "1 failed, 2 passed" in printed()
 
 
 @pytest.mark.slow
