@@ -15,8 +15,12 @@ def print_json(value: Any) -> None:
 
     Text from outside can hold anything: what is not printable ASCII is escaped.
     """
-    text = json.dumps(value, indent=1, default=_plain)
-    sys.stdout.write(text.replace("\x7f", "\\u007f") + "\n")
+    sys.stdout.write(as_json(value).replace("\x7f", "\\u007f") + "\n")
+
+
+def as_json(value: Any) -> str:
+    """The JSON of such a value."""
+    return json.dumps(value, indent=1, default=_plain)
 
 
 def _plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ EXTRAS = {
         *("huggingface_hub", "sentence_transformers", "torch", "transformers"),
     ),
     "study": ("numpy", "scipy", "matplotlib"),
+    "mcp": ("mcp",),
 }
 """Packages whose presence shows that an extra is installed."""
 

@@ -91,34 +91,67 @@ def audit(targets: Sequence[str], version: str, device: str = "cpu", *, intended
     Raises:
         InputError: no such file or package, nothing to read in it, or nothing was measured on the version or device.
     """
+    texts: dict[Path, str] = {}
+    unread: dict[Path, str] = {}
+    for path in sorted({path for target in targets for path in _files(target)}):
+        try:
+            texts[path] = _text(path)
+        except (ValueError, OSError) as error:
+            unread[path] = _reason(error)
+    return audit_texts(texts if targets else None, version, device, intended=intended, unread=unread)
+
+
+def audit_texts(
+    texts: Mapping[Path, str] | None,
+    version: str,
+    device: str = "cpu",
+    *,
+    intended: bool = False,
+    unread: Mapping[Path, str] | None = None,
+) -> Audited:
+    """Audit texts that were read already.
+
+    Args:
+        texts: code by its name; None: no code, so all bugs of the release are told.
+        version: of torch.
+        device: cpu, cuda or mps.
+        intended: also tell what maintainers call intended or superseded.
+        unread: files that could not be read, with the reason.
+
+    Raises:
+        InputError: nothing was measured on the version or device.
+    """
     known = known_on(version, device)
     told = [bug for bug in known.bugs if intended or bug.standing not in INTENDED]
-    files = sorted({path for target in targets for path in _files(target)})
-    unread: dict[Path, str] = {}
+    refused = dict(unread or {})
     read: dict[Path, Uses] = {}
-    for path in files:
+    for path, text in (texts or {}).items():
         try:
-            uses = uses_of(_text(path))
-        except (SyntaxError, ValueError, RecursionError, MemoryError, OSError) as error:
-            unread[path] = f"{type(error).__name__}: {error}".splitlines()[0]
+            uses = uses_of(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            refused[path] = _reason(error)
             continue
         if uses.imports_torch:
             read[path] = uses
-    if targets:
+    if texts is None:
+        met = [Finding(bug, "not narrowed", (), ()) for bug in told]
+    else:
         index = _index(read)
         met = [finding for bug in told if (finding := _finding(bug, index)) is not None]
-    else:
-        met = [Finding(bug, "not narrowed", (), ()) for bug in told]
     return Audited(
         asked=version,
         known=known,
         findings=tuple(sorted(met, key=_order)),
         not_met=tuple(bug for bug in told if bug not in [finding.bug for finding in met]),
         intended=len(known.bugs) - len(told),
-        files=len(files) - len(unread),
-        unread=unread,
+        files=len([path for path in texts or () if path not in refused]),
+        unread=refused,
         dynamic=[(path, place) for path, uses in read.items() for place in uses.dynamic],
     )
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def reaches(done: Audited, severity: Severity) -> bool:

@@ -7,7 +7,19 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from torch_embers.cli import audit, builds, classify, fix_tests, listing, oracles, runs, search, study, tracker
+from torch_embers.cli import (
+    assistants,
+    audit,
+    builds,
+    classify,
+    fix_tests,
+    listing,
+    oracles,
+    runs,
+    search,
+    study,
+    tracker,
+)
 from torch_embers.version import __version__
 
 
@@ -73,6 +85,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "hunt": oracles.hunt,
     "audit": audit.audit,
     "study": study.study,
+    "mcp": assistants.mcp,
 }
 """In the order of `embers --help`; groups come last."""
 GROUPS = {"builds": builds.builds_app}

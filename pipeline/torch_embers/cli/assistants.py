@@ -1,0 +1,16 @@
+"""The command mcp."""
+
+from torch_embers import packages
+from torch_embers.cli.options import DatabaseOption, RepoOption, store_at
+
+
+def mcp(repo: RepoOption = None, database: DatabaseOption = None) -> None:
+    """Answer assistants by the Model Context Protocol on standard input and output. Read-only.
+
+    Tools: search, show, verdicts, audit.
+    """
+    packages.require("mcp", "this server needs")
+    from torch_embers import mcp_server, settings
+
+    wanted = settings.load(database=database, repo=repo)
+    mcp_server.server(store_at(wanted.database), wanted.repo).run("stdio")
