@@ -1,14 +1,19 @@
-"""The hunt's driver: what is run, what a journal holds, what is reported."""
+"""The hunt's driver: what is run in which group, what a journal holds, what is reported."""
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from torch_embers.errors import InputError
+from torch_embers.oracles import cells
+from torch_embers.oracles.cells import ANY, COUNTED, Cell
 from torch_embers.oracles.finding import Difference, Finding
-from torch_embers.run import hunt, hunt_command
+from torch_embers.run import hunt, hunt_command, hunt_groups, hunt_rows
+from torch_embers.run.hunt_rows import Crash, Hunted, Journal
 from torch_embers.sandbox import bundle
-from torch_embers.sandbox.runner import RunResult
+from torch_embers.sandbox.runner import Attempt, RunResult
 
 RESTRIDED = Finding(
     "layout",
@@ -21,10 +26,68 @@ RESTRIDED = Finding(
     difference=Difference((1,), "77", "1.5"),
     reproducer="import torch\n",
 )
+FATAL = Cell("out", "b", "destination", "strided, others dense")
+OPS = list("abcdefghij")
 
 
-def result(stdout="", stderr="", signal=None):
-    return RunResult("", 0, signal, "exited", "", stdout, stderr, 0.0, 0.0, 0.0, 0, "", "reviewed", (), {})
+def result(key="", stdout="", stderr="", signal=None, ended="exited"):
+    code = 0 if signal is None and ended == "exited" else None
+    return RunResult(key, code, signal, ended, "", stdout, stderr, 0.0, 0.0, 0.0, 0, "", "reviewed", (), {})
+
+
+def row(op, findings=()):
+    found = [one.row() for one in findings]
+    return {"op": op, "dtype": "float32", "cells": [["out", op, "0", "strided"] + [1] * 6], "skipped": {}} | {
+        "findings": found
+    }
+
+
+class Machine:
+    """Runs attempts as a build would in which the operator ``b`` dies in one call, and ``d`` writes outside."""
+
+    def __init__(self, *_args, **_options):
+        self.asked = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        pass
+
+    def run(self, attempts, _jobs=1):
+        for attempt in attempts:
+            options = json.loads(attempt.code)
+            self.asked.append([op for op, _ in options["ops"]])
+            yield self.answer(attempt.key, options)
+
+    @staticmethod
+    def answer(key, options):
+        lines = []
+        for op, _ in options["ops"]:
+            if op == "b" and list(FATAL) not in options["skip"]:
+                case = [cells.pack({"case": "import torch\n"})] if options["only"] else []
+                told = f"noise\n{cells.CELL}{json.dumps(['b', *FATAL])}\ndouble free\n"
+                return result(key, "\n".join([*lines, *case]), told, signal=6, ended="signalled")
+            lines.append(cells.pack(row(op, [RESTRIDED] if op == "d" else ())))
+            if op == "d":
+                break
+        return result(key, "\n".join(lines))
+
+
+def as_json(key, group, _limits, only=None):
+    skip = hunt_groups.skipped([crash for crash in group[0].crashes if crash.cell != only], 6)
+    ops = [[one.op, one.dtype] for one in group]
+    return Attempt(key, json.dumps({"ops": ops, "skip": skip, "only": only and list(only)}), "hunt.py")
+
+
+@pytest.fixture(autouse=True)
+def plain_attempts(monkeypatch):
+    monkeypatch.setattr(hunt_groups, "_attempt", as_json)
+
+
+def swept(machine, ops):
+    left = [Hunted("2.15.0", op, "float32") for op in ops]
+    return list(hunt_groups.sweep(machine, left, 2, hunt.rules().limits))
 
 
 def test_operators_are_chosen_by_name_variant_and_dtype():
@@ -37,24 +100,88 @@ def test_operators_are_chosen_by_name_variant_and_dtype():
         hunt.chosen(known, [], ["float33"])
 
 
-def test_an_operator_that_ends_the_process_is_begun_again_behind_the_call():
-    one = hunt.Hunted("2.15.0", "add", "float32")
-    assert hunt._note(one, result(RESTRIDED.dump(), "forward 0 strided 0\nout 1 offset\n", signal=11))
-    assert one.crashes == [("out 1 offset", 11)]
-    assert not hunt._note(one, result(RESTRIDED.dump() + '\nembers-cells {"counts": {"out": 3}}', "out 2 offset"))
-    assert (len(one.findings), one.counts) == (1, {"out": 3})
+def test_an_operator_that_ends_its_process_costs_itself_alone_and_is_a_finding():
+    machine = Machine()
+    done = {one.op: one for one in swept(machine, OPS)}
+    assert sorted(done) == OPS
+    assert [one.op for one in done.values() if not one.cells] == []
+    assert [one.op for one in done.values() if one.crashes] == ["b"]
+    assert done["b"].crashes == [Crash(FATAL, "SIGABRT", "import torch\n")]
+    found = done["b"].all_findings()[0]
+    assert (found.severity, found.op, found.overload) == ("crash", "b", "out")
+    assert "SIGABRT" in found.message
 
 
-def test_one_that_ends_at_the_same_call_again_is_given_up():
-    one = hunt.Hunted("2.15.0", "add", "float32", crashes=[("out 1 offset", 11)])
-    assert not hunt._note(one, result("", "out 1 offset\n", signal=11))
+def test_the_operator_that_died_is_begun_alone_before_its_death_counts():
+    machine = Machine()
+    swept(machine, OPS[:8])
+    assert machine.asked[:3] == [OPS[:8], ["b"], OPS[2:8]]
+
+
+def test_after_a_write_outside_the_others_of_the_group_get_a_fresh_process():
+    machine = Machine()
+    assert len(swept(machine, list("cdef"))) == 4
+    assert machine.asked == [list("cdef"), ["e", "f"]]
+
+
+def test_an_operator_that_brings_no_result_twice_is_given_up():
+    class Dead(Machine):
+        @staticmethod
+        def answer(key, _options):
+            return result(key, ended="sandbox_error")
+
+    (one,) = swept(Dead(), ["a"])
+    assert one.ended.startswith(hunt_groups.NO_EVIDENCE)
+
+
+def test_a_mode_that_dies_too_often_is_left_out_whole():
+    crashes = [Crash(Cell("out", "add", str(at), "strided"), "SIGSEGV") for at in range(3)]
+    left_out = cells.Skipped(hunt_groups.skipped(crashes, 3))
+    assert ["out", "add", ANY, ANY] in hunt_groups.skipped(crashes, 3)
+    assert Cell("out", "add", "9", "offset") in left_out
+    assert Cell("forward", "add", "9", "offset") not in left_out
+
+
+@pytest.fixture
+def build(monkeypatch):
+    monkeypatch.setattr(hunt, "Runner", Machine)
+    monkeypatch.setattr(hunt.doctor, "prove", lambda: None)
+    monkeypatch.setattr(hunt, "_names", lambda _runner: {op: ["float32"] for op in OPS})
+    return SimpleNamespace(name="2.15.0", python=Path("python"))
+
+
+def rows(ended):
+    return sorted(json.dumps(one.row(), sort_keys=True) for one in ended)
+
+
+def test_a_hunt_that_was_interrupted_and_resumed_equals_one_that_was_not(build, tmp_path):
+    whole = hunt.hunt(build, hunt.HuntRequest([], ["float32"], tmp_path / "whole"))
+    expected = rows(whole)
+    request = hunt.HuntRequest([], ["float32"], tmp_path / "parts")
+    first = hunt.hunt(build, request)
+    seen = [next(first) for _ in range(3)]
+    first.close()
+    journal = tmp_path / "parts" / hunt.FILE
+    journal.write_text(journal.read_text(encoding="utf-8") + '{"build": "2.15', encoding="utf-8")  # killed in a write
+    assert rows(hunt.hunt(build, request)) == expected
+    assert rows(Journal(journal).read()) == expected
+    assert len(seen) == 3
+    assert rows(hunt.hunt(build, request)) == expected
+
+
+def test_other_modes_and_other_rules_are_run_again(build, tmp_path, monkeypatch):
+    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"])))
+    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out", "forward"])))
+    monkeypatch.setattr(hunt, "digest", lambda: "other")
+    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"])))
+    assert [one.modes for one in Journal(tmp_path / hunt.FILE).read()] == [("out",), ("forward", "out"), ("out",)]
 
 
 def test_a_journal_gives_findings_and_the_draft_of_a_report(tmp_path):
-    one = hunt.Hunted("2.15.0", RESTRIDED.op, "float32", findings=[RESTRIDED])
-    (tmp_path / hunt.FILE).write_text(json.dumps(one.row()) + "\n", encoding="utf-8")
+    one = Hunted("2.15.0", RESTRIDED.op, "float32", findings=[RESTRIDED])
+    Journal(tmp_path / hunt.FILE).append(one)
     assert hunt.findings_in(tmp_path) == [("2.15.0", RESTRIDED)]
-    text = hunt_command.draft(["report", hunt.ident(RESTRIDED)], tmp_path)
+    text = hunt_command.draft(["report", hunt_rows.ident(RESTRIDED)], tmp_path)
     assert text.startswith("<!-- Made by a tool")
     assert "At [1] it gives 77; 1.5 is expected." in text
     assert "It occurs on: 2.15.0." in text
@@ -64,15 +191,21 @@ def test_a_journal_gives_findings_and_the_draft_of_a_report(tmp_path):
 
 def test_a_judged_finding_is_no_news():
     judged = hunt.Known(op=RESTRIDED.op, mode="out", severity="wrong_value", judged="documented", reason="it says so")
-    one = hunt.Hunted("2.15.0", RESTRIDED.op, "float32", findings=[RESTRIDED])
+    one = Hunted("2.15.0", RESTRIDED.op, "float32", findings=[RESTRIDED])
     assert hunt_command.Reached([one], [judged]).exit_code == 0
     unjudged = hunt_command.Reached([one], [])
     assert unjudged.exit_code == 10
-    assert unjudged.lines()[-1] == "1 operators, 0 calls, 1 new findings, 0 judged before"
+    assert "1 operators, 0 calls compared, 0 refused, 0 undecided, 1 new findings" in unjudged.lines()[-1]
 
 
 def test_every_judged_finding_has_a_reason():
     assert [entry.op for entry in hunt.rules().known if len(entry.reason) < 20] == []
+
+
+def test_output_of_a_build_is_one_short_line_and_what_was_cut_is_left_out():
+    assert len(COUNTED) == 6
+    line = cells.pack(row("add"))
+    assert cells.unpack(f"{line[9:]}\nnoise\n{line}\n{line[:40]}") == [row("add")]
 
 
 def test_the_script_for_a_build_carries_all_oracles_and_is_python():

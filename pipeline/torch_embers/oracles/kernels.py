@@ -51,11 +51,7 @@ class Recorder(DispatchMode):
         if form not in seen and len(seen) < self.most and all(tensor.numel() <= LARGEST for tensor in tensors):
             seen.append(form)
             plan = plan_of(func, self.rules)
-            if (
-                not plan.view
-                and not plan.random
-                and (plan.skip is None or plan.skip.kind in ("hidden_state", "random"))
-            ):
+            if not plan.view and (plan.skip is None or plan.skip.kind in ("hidden_state", "random")):
                 copies = (mapped(list(args), lattice.dense), mapped(kwargs, lattice.dense))
                 self.calls.setdefault(name, []).append((func, *copies))
         return func(*args, **kwargs)

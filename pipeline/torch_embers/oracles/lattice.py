@@ -23,6 +23,8 @@ ARGUMENTS = (
     "overlapping",
     "lazy",
 )
+MIXED = ("transposed", "strided", "offset", "sliced")
+"""Layouts that several tensors of one call are given in turn."""
 DESTINATIONS = ("transposed", "strided", "offset", "sliced", "reversed", "channels_last")
 
 
@@ -90,16 +92,18 @@ def lay(tensor: Any, layout: str) -> Any:
     return laid.copy_(tensor)
 
 
-def variations(tensors: Sequence[Any]) -> Iterator[Tuple[str, List[Any]]]:
-    """Each layout given to one tensor alone, then to all of them: what was done, and the tensors."""
+def variations(tensors: Sequence[Any]) -> Iterator[Tuple[str, str, List[Any]]]:
+    """Each layout given to one tensor alone, to all, then mixed ones: which tensor, the layout, and the tensors."""
     for layout in ARGUMENTS:
         changed = [lay(tensor, layout) for tensor in tensors]
         own = [number for number, laid in enumerate(changed) if laid is not None]
         for number in own:
-            yield "%s %d" % (layout, number), [changed[at] if at == number else t for at, t in enumerate(tensors)]
+            yield str(number), layout, [changed[at] if at == number else t for at, t in enumerate(tensors)]
         if len(own) > 1:
-            together = [tensor if laid is None else laid for tensor, laid in zip(tensors, changed)]
-            yield layout + " all", together
+            yield "all", layout, [tensor if laid is None else laid for tensor, laid in zip(tensors, changed)]
+    mixed = [lay(tensor, MIXED[at % len(MIXED)]) for at, tensor in enumerate(tensors)]
+    if sum(laid is not None for laid in mixed) > 1:
+        yield "all", "mixed", [tensor if laid is None else laid for tensor, laid in zip(tensors, mixed)]
 
 
 def dense(tensor: Any) -> Any:

@@ -244,15 +244,30 @@ def case_text(plan: Plan, arguments: Arguments, problem: Problem, call: str = ""
     Raises:
         ValueError: an argument has no text.
     """
+    return _filled(START + COMPARED + END, plan, arguments, problem, call)
+
+
+def fatal_text(plan: Plan, arguments: Arguments, problem: Problem, call: str = "") -> str:
+    """A standalone case file for one call that ends the process, which it makes in a child.
+
+    Raises:
+        ValueError: an argument has no text.
+    """
+    text = _filled(START + DIES + END, plan, arguments, problem, call)
+    return text.replace('signature = "mismatch"', 'signature = "signal"')
+
+
+def _filled(template: str, plan: Plan, arguments: Arguments, problem: Problem, call: str) -> str:
     args = ", ".join(literal(value) for value in arguments[0])
     kwargs = ", ".join("%s=%s" % (name, literal(value)) for name, value in arguments[1].items())
     namespace, _, name = plan.op.partition(".")
     given = ", ".join(part for part in (args, kwargs) if part)
     written = [place for place, name in enumerate(plan.names[: len(arguments[0])]) if name in plan.written]
     keys = [name for name in arguments[1] if name in plan.written]
-    return TEMPLATE.format(
+    seen = problem.message if problem.severity != "wrong_value" else "%s differs" % problem.place
+    return template.format(
         sentence="Calls %s on tensors that are not dense, and on dense copies. The results must agree; %s."
-        % (plan.op, problem.message if problem.severity != "wrong_value" else "%s differs" % problem.place),
+        % (plan.op, seen),
         call=call or "torch.ops.%s.%s.%s" % (namespace, name, plan.overload or "default"),
         gradients=GRADIENTS if call.startswith("gradients(") else "",
         given=given,
@@ -319,7 +334,7 @@ GRADIENTS = """
         return run
 """
 
-TEMPLATE = '''# /// script
+START = '''# /// script
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = []
@@ -382,7 +397,22 @@ def main():
             return [value.clone() for value in flat if isinstance(value, torch.Tensor)], len(around)
 
         return call({given})
+'''
 
+DIES = """
+    child = os.fork()
+    if not child:
+        try:
+            os.abort() if PLANT else make("strided")
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return 1, "the process ended by signal %d" % os.WTERMSIG(status)
+    return 0, "the process goes on"
+"""
+
+COMPARED = """
     got, around = make("strided")
     dense, _ = make("dense")
     try:
@@ -413,7 +443,9 @@ def main():
     if worst:
         return 1, "off by %g where dense copies are right" % worst
     return 0, "the same as on dense copies"
+"""
 
+END = """
 
 if __name__ == "__main__":
     try:
@@ -422,4 +454,4 @@ if __name__ == "__main__":
         code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\\n")[0])
     print(seen)
     sys.exit(code)
-'''
+"""

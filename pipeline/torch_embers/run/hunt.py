@@ -1,41 +1,30 @@
-"""The hunt: every operator of a build through the lattice of layouts, each in a fork of its own, resumable."""
+"""The hunt: every operator of a build through the lattice of layouts, in groups, each operator once, resumable."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.oracles import finding
+from torch_embers.oracles import cells
+from torch_embers.oracles.cells import MODES
+from torch_embers.run import hunt_groups
+from torch_embers.run.hunt_rows import Hunted, Journal
 from torch_embers.sandbox import bundle, doctor
 from torch_embers.sandbox.runner import PRELOAD, Attempt, Runner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from torch_embers.builds.registry import Build
     from torch_embers.oracles.finding import Finding
-    from torch_embers.sandbox.runner import RunResult
 
 SAMPLES = "torch.testing._internal.common_methods_invocations"
 """PyTorch's database of operators and samples; the zygote imports it once."""
-CELLS = "embers-cells "
 FILE = "hunt.jsonl"
-MODES = ("forward", "backward", "inplace", "out", "kernels")
-
-
-class Limits(toml_models.Explained):
-    """Numbers of a hunt; reasons stand in the file."""
-
-    samples: int
-    seconds: float
-    timeout: float
-    crashes: int
-    memory: int
 
 
 class Known(toml_models.Entry):
@@ -53,7 +42,7 @@ class Known(toml_models.Entry):
 class Rules(toml_models.Entry):
     """What data/hunt.toml holds."""
 
-    limits: Limits
+    limits: hunt_groups.Limits
     known: tuple[Known, ...] = ()
 
 
@@ -78,60 +67,46 @@ class HuntRequest:
     unsandboxed: bool = False
 
 
-@dataclass(slots=True)
-class Hunted:
-    """What came of one operator and dtype on one build."""
-
-    build: str
-    op: str
-    dtype: str
-    ended: str = ""
-    findings: list[Finding] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-    crashes: list[tuple[str, int]] = field(default_factory=list)
-    """Calls that ended the process, and by which signal."""
-
-    def row(self) -> dict[str, Any]:
-        """As plain data."""
-        rows = [{**found.row(), "id": ident(found)} for found in self.findings]
-        return {name: getattr(self, name) for name in ("build", "op", "dtype", "ended", "counts", "crashes")} | {
-            "findings": rows
-        }
-
-
-def ident(found: Finding) -> str:
-    """Short name of a defect: the same on every build."""
-    return blake2b(f"{found.op} {found.overload} {found.severity}".encode(), digest_size=4).hexdigest()
-
-
 def rules() -> Rules:
     """The numbers and judged findings of data/hunt.toml."""
     return toml_models.load(Rules, "hunt.toml")
 
 
 def hunt(build: Build, request: HuntRequest) -> Iterator[Hunted]:
-    """Sweep a build and yield each operator as it is done; the journal holds it before it is yielded.
+    """Sweep a build and yield each operator; the journal holds it before it is yielded, and is not run again.
 
     Raises:
         InputError: an operator or dtype is unknown.
         SandboxError: no sandbox can be had, or the build has no database of samples.
     """
     request.out.mkdir(parents=True, exist_ok=True)
-    journal = request.out / FILE
-    done = {(row["build"], row["op"], row["dtype"]) for row in _lines(journal)}
+    journal = Journal(request.out / FILE)
+    done = {one.key: one for one in journal.read()}
     with Runner(
         build.python,
         "reviewed",
         doctor.prove(),
         preload=(*PRELOAD, SAMPLES),
         unsandboxed=request.unsandboxed,
+        start=rules().limits.start,
     ) as runner:
         wanted = chosen(_names(runner), request.ops, request.dtypes)
-        left = [Hunted(build.name, op, dtype) for op, dtype in wanted if (build.name, op, dtype) not in done]
-        for reached in _sweep(runner, left, request):
-            with journal.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(reached.row()) + "\n")
-            yield reached
+        modes = tuple(mode for mode in MODES if mode in request.modes)
+        version = digest()
+        asked = [Hunted(build.name, op, dtype, modes, version) for op, dtype in wanted]
+        yield from (done[one.key] for one in asked if one.key in done)
+        left = [one for one in asked if one.key not in done]
+        for one in hunt_groups.sweep(runner, left, request.jobs, rules().limits):
+            if not one.ended.startswith(hunt_groups.NO_EVIDENCE):
+                journal.append(one)
+            yield one
+
+
+def digest() -> str:
+    """Of the code and the rules that decide what is found: after a change everything is run again."""
+    limits = rules().limits
+    code = bundle.script("hunt", "main", {"rules": resources.load_toml("oracles.toml"), "samples": limits.samples})
+    return blake2b(code.encode(), digest_size=4).hexdigest()
 
 
 def chosen(known: dict[str, list[str]], ops: Sequence[str], dtypes: Sequence[str]) -> list[tuple[str, str]]:
@@ -153,65 +128,10 @@ def chosen(known: dict[str, list[str]], ops: Sequence[str], dtypes: Sequence[str
 def _names(runner: Runner) -> dict[str, list[str]]:
     code = bundle.script("hunt", "names", {})
     for result in runner.run([Attempt("names", code, "hunt_names.py", timeout=rules().limits.timeout)]):
-        for line in result.stdout.splitlines():
-            if line.startswith(CELLS):
-                names: dict[str, list[str]] = json.loads(line[len(CELLS) :])
-                return names
+        for names in cells.unpack(result.stdout):
+            return dict(names)
         raise SandboxError(f"this build tells no operators: {result.detail} {result.stderr[-300:]}")
     raise SandboxError("this build tells no operators")
-
-
-def _sweep(runner: Runner, left: Iterable[Hunted], request: HuntRequest) -> Iterator[Hunted]:
-    """Run operators; one that ends its process is begun again behind the call that did."""
-    waiting = {f"{one.op} {one.dtype}": one for one in left}
-    for _ in range(rules().limits.crashes + 1):
-        again: dict[str, Hunted] = {}
-        for result in runner.run([_attempt(key, one, request.modes) for key, one in waiting.items()], request.jobs):
-            one = waiting[result.key]
-            if _note(one, result):
-                again[result.key] = one
-            else:
-                yield one
-        waiting = again
-    yield from waiting.values()
-
-
-def _attempt(key: str, one: Hunted, modes: Sequence[str]) -> Attempt:
-    limits = rules().limits
-    options = {
-        "op": one.op,
-        "dtype": one.dtype,
-        "rules": resources.load_toml("oracles.toml"),
-        "skip": [cell for cell, _ in one.crashes],
-        "seconds": limits.seconds,
-        "samples": limits.samples,
-        "modes": list(modes),
-    }
-    code = bundle.script("hunt", "main", options)
-    return Attempt(key, code, "hunt.py", timeout=limits.timeout, memory=limits.memory)
-
-
-def _note(one: Hunted, result: RunResult) -> bool:
-    """Take over what a run found; whether it must go on behind a call that ended the process."""
-    seen = {ident(found) + found.message for found in one.findings}
-    one.findings += [found for found in finding.read(result.stdout) if ident(found) + found.message not in seen]
-    for line in result.stdout.splitlines():
-        if line.startswith(CELLS):
-            one.counts = json.loads(line[len(CELLS) :])["counts"]
-    one.ended = result.ended
-    if result.signal is None:
-        return False
-    cell = (result.stderr.strip().splitlines() or [""])[-1]
-    if not cell or cell in {known for known, _ in one.crashes}:
-        return False
-    one.crashes.append((cell, result.signal))
-    return True
-
-
-def _lines(journal: Path) -> list[dict[str, Any]]:
-    if not journal.is_file():
-        return []
-    return [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def findings_in(out: Path) -> list[tuple[str, Finding]]:
@@ -222,12 +142,7 @@ def findings_in(out: Path) -> list[tuple[str, Finding]]:
     """
     if not (out / FILE).is_file():
         raise InputError(f"no journal {out / FILE}: run `embers hunt --out {out}` first")
-    found = []
-    for row in _lines(out / FILE):
-        for entry in row["findings"]:
-            entry.pop("id", None)
-            found.append((row["build"], finding.parse(entry)))
-    return found
+    return [(one.build, found) for one in Journal(out / FILE).read() for found in one.all_findings()]
 
 
 def is_known(found: Finding, known: Sequence[Known]) -> Known | None:

@@ -10,17 +10,19 @@ from torch_embers import settings
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError
 from torch_embers.escaping import visible
+from torch_embers.oracles.cells import MODES
 from torch_embers.oracles.finding import SEVERITIES
 from torch_embers.progress_bar import ProgressBar
 from torch_embers.run import hunt
 from torch_embers.run.command import chosen_builds
+from torch_embers.run.hunt_rows import ident
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from torch_embers.oracles.finding import Finding
-    from torch_embers.run.hunt import Hunted
+    from torch_embers.run.hunt_rows import Hunted
 
 NEWS = 10
 """Exit code with findings that nobody has judged."""
@@ -37,15 +39,15 @@ class Reached:
         """Findings that nobody has judged, the worst first, one per operator, mode and severity."""
         found: dict[tuple[str, str], tuple[str, Finding]] = {}
         for one in self.done:
-            for finding in one.findings:
+            for finding in one.all_findings():
                 if hunt.is_known(finding, self.known) is None:
-                    found.setdefault((one.build, hunt.ident(finding)), (one.build, finding))
+                    found.setdefault((one.build, ident(finding)), (one.build, finding))
         return sorted(found.values(), key=lambda pair: (SEVERITIES.index(pair[1].severity), pair[1].op))
 
     @property
     def exit_code(self) -> int:
         """Of the command."""
-        return NEWS if self.news() or any(one.crashes for one in self.done) else 0
+        return NEWS if self.news() else 0
 
     def rows(self) -> list[dict[str, Any]]:
         """As plain data."""
@@ -57,16 +59,15 @@ class Reached:
         for build, finding in self.news():
             worst = finding.difference
             size = f"; got {worst.got}, expected {worst.expected}" if worst is not None else ""
-            lines.append(f"{hunt.ident(finding)} {build} {finding.severity}: {visible(finding.message)}{size}")
-        for one in self.done:
-            lines += [f"{one.build} crash: {one.op}, {cell}: signal {signal}" for cell, signal in one.crashes]
+            lines.append(f"{ident(finding)} {build} {finding.severity}: {visible(finding.message)}{size}")
+        lines += [f"{one.build} {one.op} was not finished: {visible(one.ended)}" for one in self.done if one.ended]
         counts = Counter[str]()
         for one in self.done:
-            counts.update(one.counts)
-        calls = sum(counts[mode] for mode in hunt.MODES)
-        judged = sum(1 for one in self.done for f in one.findings if hunt.is_known(f, self.known))
+            counts.update(one.counts())
+        judged = sum(1 for one in self.done for f in one.all_findings() if hunt.is_known(f, self.known))
         lines.append(
-            f"{len(self.done)} operators, {calls} calls, {len(self.news())} new findings, {judged} judged before"
+            f"{len(self.done)} operators, {counts['tested']} calls compared, {counts['refused']} refused, "
+            f"{counts['undecided']} undecided, {len(self.news())} new findings, {judged} judged before"
         )
         return lines
 
@@ -81,8 +82,8 @@ def run(
         SandboxError: no sandbox can be had.
     """
     wanted = modes.split(",")
-    if unknown := [mode for mode in wanted if mode not in hunt.MODES]:
-        raise InputError(f"no mode {unknown[0]!r}: use {', '.join(hunt.MODES)}")
+    if unknown := [mode for mode in wanted if mode not in MODES]:
+        raise InputError(f"no mode {unknown[0]!r}: use {', '.join(MODES)}")
     request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, unsandboxed)
     reached = Reached(known=hunt.rules().known)
     with ProgressBar("hunting") as progress:
@@ -101,7 +102,7 @@ def draft(action: Sequence[str], out: Path) -> str:
     """
     if len(action) != 2 or action[0] != "report":
         raise InputError("use `embers hunt` or `embers hunt report ID`")
-    found = [(build, one) for build, one in hunt.findings_in(out) if hunt.ident(one) == action[1]]
+    found = [(build, one) for build, one in hunt.findings_in(out) if ident(one) == action[1]]
     if not found:
         raise InputError(f"no finding {action[1]} in {out}: `embers hunt --out {out}` prints their names")
     build, first = next(((b, f) for b, f in found if f.reproducer), found[0])

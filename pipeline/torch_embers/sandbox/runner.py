@@ -211,7 +211,7 @@ class _Worker:
             self.servers[fresh] = _Server(self.runner.policy_for(fresh=fresh))
         except (SandboxError, OSError) as error:
             return self._result({"ended": "sandbox_error", "detail": str(error)})
-        self.deadline = time.monotonic() + float(rules.load().limits.start)
+        self.deadline = time.monotonic() + self.runner.start
         return None
 
     def _ask(self, server: _Server) -> RunResult | None:
@@ -303,6 +303,7 @@ class Runner:
         preload: modules that the zygote imports.
         unsandboxed: let reviewed scripts run with this user's rights where no sandbox can be had; nothing is then
             stored as held.
+        start: seconds of wall time in which a zygote must be ready; for modules that take longer than torch.
 
     Raises:
         InputError: no such profile.
@@ -320,6 +321,7 @@ class Runner:
         read_only: Sequence[Path] = (),
         preload: Sequence[str] = PRELOAD,
         unsandboxed: bool = False,
+        start: float | None = None,
     ) -> None:
         if profile not in policy.PROFILES:
             raise InputError(f"no profile {profile!r}: use hostile or reviewed")
@@ -342,6 +344,7 @@ class Runner:
             bubblewrap=found.path if found else "",
         )
         limits = rules.load().limits
+        self.start = float(start or limits.start)
         self.allowance = int(limits.preload if preload else limits.interpreter)
         """Bytes that a fresh process may hold beyond an attempt's memory: what a fork of the zygote begins with."""
         self._workers: list[_Worker] = []

@@ -1,0 +1,136 @@
+"""What comes of a hunt: calls, findings and crashes of one operator, and the journal that holds them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Self
+
+from torch_embers.oracles import cells, finding
+from torch_embers.oracles.cells import MODES, Cell
+from torch_embers.oracles.finding import Finding
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A call that ended its process.
+
+    Attributes:
+        cell: which call.
+        ended: the signal by name, or that it ran out of time or memory.
+        case: text of a case file; empty where none could be made.
+    """
+
+    cell: Cell
+    ended: str
+    case: str = ""
+
+
+@dataclass(slots=True)
+class Hunted:
+    """What came of one operator and dtype on one build.
+
+    Attributes:
+        ended: empty where all was gone through; else why not.
+        cells: four names of what was varied, then counts in the order of ``cells.COUNTED``.
+        skipped: what was not called, and how often, by reason.
+    """
+
+    build: str
+    op: str
+    dtype: str
+    modes: tuple[str, ...] = MODES
+    rules: str = ""
+    ended: str = ""
+    findings: list[Finding] = field(default_factory=list)
+    cells: list[list[Any]] = field(default_factory=list)
+    skipped: dict[str, int] = field(default_factory=dict)
+    crashes: list[Crash] = field(default_factory=list)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What is not run again once it stands in the journal."""
+        return (self.build, self.op, self.dtype, ",".join(sorted(self.modes)), self.rules)
+
+    def take(self, row: dict[str, Any]) -> None:
+        """What its run printed."""
+        self.cells, self.skipped, self.ended = row["cells"], row["skipped"], ""
+        self.findings = [finding.parse(found) for found in row["findings"]]
+
+    def counts(self) -> dict[str, int]:
+        """Calls by what came of them."""
+        return {what: sum(row[4 + at] for row in self.cells) for at, what in enumerate(cells.COUNTED)}
+
+    def all_findings(self) -> list[Finding]:
+        """With those calls that ended the process."""
+        return [*self.findings, *(fatal(self, crash) for crash in self.crashes)]
+
+    def row(self) -> dict[str, Any]:
+        """As plain data."""
+        names = ("build", "op", "dtype", "modes", "rules", "ended", "cells", "skipped")
+        return {name: getattr(self, name) for name in names} | {
+            "crashes": [{"cell": list(crash.cell), "ended": crash.ended, "case": crash.case} for crash in self.crashes],
+            "findings": [{**found.row(), "id": ident(found)} for found in self.findings],
+        }
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Self:
+        """From plain data."""
+        values = dict(row)
+        values["modes"] = tuple(values["modes"])
+        values["crashes"] = [Crash(Cell(*one["cell"]), one["ended"], one["case"]) for one in values["crashes"]]
+        values["findings"] = [finding.parse({k: v for k, v in f.items() if k != "id"}) for f in values["findings"]]
+        return cls(**values)
+
+
+def fatal(one: Hunted, crash: Crash) -> Finding:
+    """A call that ended the process, as a finding."""
+    cell = crash.cell
+    return Finding(
+        oracle="layout",
+        op=cell.operator,
+        overload=cell.mode,
+        severity="crash",
+        message=f"{cell.operator}, {cell.mode}, {cell.layout} {cell.argument}: the process ended: {crash.ended}",
+        layouts=(f"{cell.argument}: {cell.layout}",),
+        dtype=one.dtype,
+        device="cpu",
+        place=cell.argument,
+        reproducer=crash.case,
+    )
+
+
+def ident(found: Finding) -> str:
+    """Short name of a defect: the same on every build."""
+    return blake2b(f"{found.op} {found.overload} {found.severity}".encode(), digest_size=4).hexdigest()
+
+
+class Journal:
+    """The results of a folder, one line each, as they come.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> list[Hunted]:
+        """What stands there; a line that a kill cut short is cut off."""
+        if not self.path.is_file():
+            return []
+        text = self.path.read_bytes()
+        whole = text[: text.rfind(b"\n") + 1]
+        if whole != text:
+            with self.path.open("r+b") as file:
+                file.truncate(len(whole))
+        return [Hunted.of(json.loads(line)) for line in whole.decode().splitlines()]
+
+    def append(self, one: Hunted) -> None:
+        """Add one result."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(one.row()) + "\n")

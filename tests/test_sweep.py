@@ -1,0 +1,136 @@
+"""A sweep of one operator: what is called, what is counted, and how random operators and fatal calls are treated."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch_embers import resources  # noqa: E402 - needs torch
+from torch_embers.oracles import cells  # noqa: E402
+from torch_embers.oracles.cells import ANY, Cell  # noqa: E402
+from torch_embers.oracles.sweep import Bounds, Sweep  # noqa: E402
+
+RULES = resources.load_toml("oracles.toml")
+
+
+class Op:
+    """An entry of a database of samples."""
+
+    def __init__(self, call, name="exp", inplace=None, samples=None, autograd=True):
+        self.call, self.name, self.inplace, self.samples = call, name, inplace, samples
+        self.supports_autograd, self.supports_out = autograd, True
+
+    def __call__(self, *args, **kwargs):
+        return self.call(*args, **kwargs)
+
+    def get_inplace(self):
+        return self.inplace
+
+    def sample_inputs(self, _device, dtype, requires_grad):
+        assert not requires_grad
+        shapes = self.samples or [(3, 4), (2, 3, 4), (5, 6)]
+        return [SimpleNamespace(input=torch.randn(shape).to(dtype), args=(), kwargs={}) for shape in shapes]
+
+
+def sweep(op, modes=cells.MODES, skip=(), samples=4, seconds=30.0):
+    return Sweep(op, op.name, torch.float32, RULES, skip, Bounds(seconds, samples, modes))
+
+
+def counts(row, mode):
+    total = dict.fromkeys(cells.COUNTED, 0)
+    for entry in row["cells"]:
+        if entry[0] == mode:
+            for at, what in enumerate(cells.COUNTED):
+                total[what] += entry[4 + at]
+    return total
+
+
+def test_a_right_operator_is_quiet_in_all_modes_and_every_cell_is_counted():
+    row = sweep(Op(torch.exp, inplace=torch.Tensor.exp_)).run()
+    assert row["findings"] == []
+    for mode in ("forward", "backward", "inplace", "out", "kernels"):
+        assert counts(row, mode)["tested"] > 10, mode
+    assert counts(row, "out")["guarded"] == counts(row, "out")["tested"]
+    assert counts(row, "forward")["guarded"] == 0
+
+
+def writes_in_order(x, out=None):
+    result = x.exp()
+    if out is None:
+        return result
+    torch.as_strided(out, (out.numel(),), (1,)).copy_(result.flatten())
+    return out
+
+
+def test_a_write_outside_is_counted_and_found_once_per_layout():
+    row = sweep(Op(writes_in_order), ("out",)).run()
+    assert counts(row, "out")["outside"] > 0
+    assert {found["severity"] for found in row["findings"]} == {"outside_write", "wrong_value"}
+
+
+def test_two_sweeps_give_the_same():
+    assert sweep(Op(torch.exp)).run() == sweep(Op(torch.exp)).run()
+
+
+@pytest.mark.parametrize("name", ["dropout", "normal_", "multinomial"])
+def test_operators_that_draw_are_compared_and_quiet(name):
+    calls = {
+        "dropout": Op(torch.nn.functional.dropout, "nn.functional.dropout", lambda x: torch.dropout_(x, 0.5, train=True)),
+        "normal_": Op(lambda x: x.clone().normal_(), "normal", torch.Tensor.normal_, autograd=False),
+        "multinomial": Op(lambda x: torch.multinomial(x.abs(), 3), "multinomial", autograd=False, samples=[(5, 6)]),
+    }
+    row = sweep(calls[name], ("forward", "backward", "inplace")).run()
+    assert row["findings"] == []
+    assert counts(row, "forward")["tested"] > 5
+    assert "two dense calls differ" not in row["skipped"]
+
+
+def test_an_operator_that_draws_and_leaves_elements_unwritten_is_found():
+    def half(x):
+        if not x.is_contiguous():
+            x[0].normal_()
+            return x
+        return x.normal_()
+
+    row = sweep(Op(lambda x: x.clone().normal_(), "normal", half, autograd=False), ("inplace",)).run()
+    assert {found["place"] for found in row["findings"]} == {"input"}
+    assert "are not written" in row["findings"][0]["message"]
+
+
+def test_cells_that_are_left_out_are_not_called_in_any_sample():
+    skip = [["forward", "exp", "0", "transposed"], ["out", "exp", ANY, ANY]]
+    row = sweep(Op(torch.exp), ("forward", "out"), skip).run()
+    assert not any(entry[:4] == skip[0] or entry[0] == "out" for entry in row["cells"])
+
+
+def test_an_operator_ends_when_its_time_is_over_and_says_so():
+    row = sweep(Op(torch.exp), seconds=0.0).run()
+    assert row["skipped"]["out of time"] > 100
+    assert row["cells"] == []
+
+
+@pytest.mark.slow
+def test_a_call_that_ends_the_process_is_announced_and_its_case_shows_it(tmp_path, capfd):
+    def fatal(x):
+        if x.stride() == (1, 3):
+            os._exit(9)
+        return x.exp()
+
+    child = os.fork()
+    if not child:
+        one = sweep(Op(fatal, samples=[(3, 4)]), ("forward",))
+        one.only = Cell("forward", "exp", "0", "transposed")
+        one.run()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    told = capfd.readouterr()
+    assert cells.last_cell(told.err) == ("exp", Cell("forward", "exp", "0", "transposed"))
+    case = tmp_path / "case.py"
+    case.write_text(cells.unpack(told.out)[-1]["case"], encoding="utf-8")
+    for inject, code in (("0", 0), ("1", 1)):
+        ended = subprocess.run([sys.executable, case], env={**os.environ, "EMBERS_PLANT": inject}, check=False)
+        assert ended.returncode == code
