@@ -79,7 +79,9 @@ def test_two_sweeps_give_the_same():
 @pytest.mark.parametrize("name", ["dropout", "normal_", "multinomial"])
 def test_operators_that_draw_are_compared_and_quiet(name):
     calls = {
-        "dropout": Op(torch.nn.functional.dropout, "nn.functional.dropout", lambda x: torch.dropout_(x, 0.5, train=True)),
+        "dropout": Op(
+            torch.nn.functional.dropout, "nn.functional.dropout", lambda x: torch.dropout_(x, 0.5, train=True)
+        ),
         "normal_": Op(lambda x: x.clone().normal_(), "normal", torch.Tensor.normal_, autograd=False),
         "multinomial": Op(lambda x: torch.multinomial(x.abs(), 3), "multinomial", autograd=False, samples=[(5, 6)]),
     }
