@@ -24,6 +24,7 @@ from torch_embers.repro import bank
 from torch_embers.run import reports
 from torch_embers.run.hunt import Hunted
 from torch_embers.run.ledger import Cell
+from torch_embers.run.perf import Timed
 from torch_embers.sandbox import doctor
 from torch_embers.store.listing import CaseFilter, ItemFilter, list_cases, list_items, nearest
 from torch_embers.store.store import Store
@@ -250,6 +251,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers builds list": lambda: [field.name for field in fields(Build)],
     "embers study": lambda: study_command.as_table(study_command.Done()),
     "embers sanitize": lambda: Finding("layout", "op", "out", "wrong_value", "said").row(),
+    "embers perf": lambda: Timed([], {}, [], 0.1).table(),
     "embers audit": lambda: audit_formats.rows(audit_command.audit([], "2.15.0")),
     "embers hunt": lambda: Hunted("2.15.0", "op", "float32").row(),
 }

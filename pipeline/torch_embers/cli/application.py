@@ -83,13 +83,14 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "comment": runs.comment,
     "sanitize": oracles.sanitize,
     "hunt": oracles.hunt,
+    "perf": oracles.perf,
     "audit": audit.audit,
     "study": study.study,
     "mcp": assistants.mcp,
 }
 """In the order of `embers --help`; groups come last."""
 GROUPS = {"builds": builds.builds_app}
-PASSING_ON = {"sanitize": oracles.PASS_ON}
+PASSING_ON = {"sanitize": oracles.PASS_ON, "perf": oracles.PASS_ON}
 """Commands that hand words on to a script."""
 
 for word, function in COMMANDS.items():

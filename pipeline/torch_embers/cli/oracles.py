@@ -1,4 +1,4 @@
-"""Commands around oracles: sanitize, hunt."""
+"""Commands around oracles: sanitize, hunt, perf."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -79,3 +79,33 @@ def hunt(
         for line in reached.lines():
             typer.echo(line)
     raise typer.Exit(reached.exit_code)
+
+
+def perf(
+    script: Annotated[
+        Path | None, typer.Argument(help="Your own script.", show_default="none: the calls of data/perf.toml")
+    ] = None,
+    arguments: Annotated[list[str] | None, typer.Argument(help="Arguments of the script.")] = None,
+    build: BuildOption = None,
+    call: Annotated[list[str] | None, typer.Option(help="Time this call alone; repeat for more.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=6, help="Fresh processes per build.", show_default="that of data/perf.toml")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="Also write a row per call and build.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Also draw what changed, as SVG and PNG.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Time calls, or your own script, over builds in turn: what became slower or faster and stayed so.
+
+    Everything runs with your rights, not in the sandbox. Exit code 10 where something became slower.
+    """
+    from torch_embers.run import perf_command as command
+
+    timed = command.run(script, arguments or (), build or (), call or (), rounds)
+    command.save(timed, csv, picture)
+    if json:
+        print_json(timed.table())
+    else:
+        for line in command.lines(timed):
+            typer.echo(line)
+    raise typer.Exit(command.exit_code(timed))

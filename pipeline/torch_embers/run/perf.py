@@ -1,0 +1,280 @@
+"""Times of calls, or of a user's script, over builds: what became slower and stayed so.
+
+Builds take turns, each time in a fresh process and in a new order, so that a machine that gets slower meanwhile slows
+all of them. A call is timed by the clock of its thread, which does not run while the thread waits for a processor; a
+script by the clock on the wall.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import statistics
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import Version
+from pydantic import Field
+
+from torch_embers import toml_models
+from torch_embers.errors import InputError
+from torch_embers.oracles import timing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from torch_embers.builds.registry import Build
+
+FILE = "perf.toml"
+Rounds = dict[str, list[float]]
+"""Seconds by build, in order of rounds."""
+
+
+class Limits(toml_models.Explained):
+    """``[limits]``: how calls are measured."""
+
+    rounds: int = Field(ge=timing.FEWEST)
+    chunk_seconds: float = Field(gt=0)
+    chunks: int = Field(ge=1)
+    margin: float = Field(gt=0)
+    timeout: float = Field(gt=0)
+
+
+class Call(toml_models.Entry):
+    """One call that is timed."""
+
+    name: str
+    setup: str
+    call: str
+    needs: str = "0"
+    """The oldest release that has it."""
+
+
+class Rules(toml_models.Entry):
+    """The whole file."""
+
+    limits: Limits
+    call: tuple[Call, ...] = Field(min_length=1)
+
+    def chosen(self, names: Sequence[str]) -> tuple[Call, ...]:
+        """The named calls; all where none is named.
+
+        Raises:
+            InputError: one is unknown.
+        """
+        known = {call.name: call for call in self.call}
+        if unknown := [name for name in names if name not in known]:
+            raise InputError(f"no call {unknown[0]!r} in data/{FILE}; there are {', '.join(known)}")
+        return tuple(known[name] for name in names) or self.call
+
+    @staticmethod
+    @cache
+    def load() -> Rules:
+        """Read the shipped file once.
+
+        Raises:
+            InputError: the file is missing or an entry is wrong.
+        """
+        return toml_models.load(Rules, FILE)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change of speed that stayed.
+
+    Attributes:
+        since: the first build with it.
+        before: the build before that.
+        report: the newest build held against ``before``.
+    """
+
+    name: str
+    since: str
+    before: str
+    report: timing.TimingReport
+
+
+@dataclass(slots=True)
+class Timed:
+    """What was measured.
+
+    Attributes:
+        builds: names, oldest first.
+        times: rounds by call, or by the one script.
+        failed: what could not be timed: (call, build, reason).
+    """
+
+    builds: list[str]
+    times: dict[str, Rounds]
+    failed: list[tuple[str, str, str]]
+    margin: float
+
+    def steps(self) -> list[Step]:
+        """Changes that stayed, the worst slow-down first."""
+        found = [step for name in self.times for step in _steps(name, self.builds, self.times[name], self.margin)]
+        return sorted(found, key=lambda step: -step.report.ratio)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per call and build: median seconds, and the ratio to the oldest build with its interval."""
+        return [row for name, rounds in self.times.items() for row in _rows(name, self.builds, rounds, self.margin)]
+
+    def table(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {"rows": self.rows(), "steps": self.steps(), "failed": self.failed}
+
+
+def time_calls(
+    builds: Sequence[Build], calls: Sequence[Call], limits: Limits, rounds: int, told: Callable[[int], None]
+) -> Timed:
+    """Time calls on builds.
+
+    Args:
+        builds: oldest first.
+        calls: of data/perf.toml.
+        limits: how they are measured.
+        rounds: processes per build.
+        told: is called with 1 after each process.
+    """
+
+    def run(build: Build) -> Iterator[tuple[str, float | str]]:
+        version = Version(build.version).release
+        here = [call for call in calls if Version(call.needs).release <= version]
+        yield from _answers(str(build.python), _script(here, limits), limits.timeout).items()
+
+    return _turns(builds, rounds, limits.margin, run, told)
+
+
+def time_script(
+    builds: Sequence[Build],
+    script: Path,
+    arguments: Sequence[str],
+    limits: Limits,
+    rounds: int,
+    told: Callable[[int], None],
+) -> Timed:
+    """Time a user's script on builds, without the import of torch.
+
+    Raises:
+        InputError: no such file.
+    """
+    if not script.is_file():
+        raise InputError(f"no script {script}: give the path of a Python file, or none for the calls of data/{FILE}")
+
+    def run(build: Build) -> Iterator[tuple[str, float | str]]:
+        try:
+            yield script.name, timing.seconds(str(build.python), str(script), arguments, limits.timeout)
+        except timing.TimingError as error:
+            yield script.name, str(error)
+
+    return _turns(builds, rounds, limits.margin, run, told)
+
+
+def _turns(
+    builds: Sequence[Build],
+    rounds: int,
+    margin: float,
+    run: Callable[[Build], Iterator[tuple[str, float | str]]],
+    told: Callable[[int], None],
+) -> Timed:
+    """Let builds take turns; what fails once on a build is left out there."""
+    made = Timed([build.name for build in builds], {}, [], margin)
+    draw = random.Random(0)  # noqa: S311 - an order, no secret
+    broken: dict[tuple[str, str], str] = {}
+    for _ in range(rounds):
+        for build in draw.sample(builds, len(builds)):
+            for name, answer in run(build):
+                if isinstance(answer, str):
+                    broken.setdefault((name, build.name), answer)
+                else:
+                    made.times.setdefault(name, {}).setdefault(build.name, []).append(answer)
+            told(1)
+    for (name, build_name), reason in broken.items():
+        made.times.get(name, {}).pop(build_name, None)
+        made.failed.append((name, build_name, reason))
+    return made
+
+
+def _script(calls: Sequence[Call], limits: Limits) -> str:
+    """The program that times calls in a build; Python 3.8, no embers."""
+    listed = json.dumps([[call.name, call.setup, call.call] for call in calls])
+    return f"""
+import json, sys, time
+import torch
+import torch.nn.functional as F
+torch.set_num_threads(1)
+for name, setup, call in json.loads({listed!r}):
+    try:
+        torch.manual_seed(0)
+        names = {{"torch": torch, "F": F}}
+        exec(setup, names)
+        code = compile("for _ in range(count):\\n    " + call, name, "exec")
+        count, spent = 1, 0.0
+        while True:
+            names["count"] = count
+            start = time.thread_time()
+            exec(code, names)
+            spent = time.thread_time() - start
+            if spent >= {limits.chunk_seconds / 4}:
+                break
+            count *= 2
+        names["count"] = max(1, int(count * {limits.chunk_seconds} / spent))
+        best = None
+        for _ in range({limits.chunks}):
+            start = time.thread_time()
+            exec(code, names)
+            spent = (time.thread_time() - start) / names["count"]
+            best = spent if best is None else min(best, spent)
+        print(json.dumps([name, best]))
+    except Exception as error:
+        print(json.dumps([name, "%s: %s" % (type(error).__name__, str(error)[:200])]))
+"""
+
+
+def _answers(python: str, program: str, timeout: float) -> Mapping[str, float | str]:
+    """What one process measured."""
+    try:
+        done = subprocess.run([python, "-c", program], capture_output=True, text=True, timeout=timeout, check=False)
+    except subprocess.TimeoutExpired:
+        return {"all calls": f"longer than {timeout:g} s"}
+    answers = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        answers["all calls"] = last[:200]
+    return answers
+
+
+def _steps(name: str, builds: Sequence[str], rounds: Rounds, margin: float) -> list[Step]:
+    """Builds at which the times changed for good: this one and all newer ones differ from the one before."""
+    known = [build for build in builds if build in rounds]
+    found = []
+    for before, since in itertools.pairwise(known):
+        newer = known[known.index(since) :]
+        reports = [timing.judge_times(rounds[before], rounds[build], margin) for build in newer]
+        verdicts = {report.verdict for report in reports}
+        if verdicts in ({"slower"}, {"faster"}):
+            found.append(Step(name, since, before, reports[-1]))
+    return found
+
+
+def _rows(name: str, builds: Sequence[str], rounds: Rounds, margin: float) -> list[dict[str, Any]]:
+    known = [build for build in builds if build in rounds]
+    made = []
+    for build in known:
+        report = timing.judge_times(rounds[known[0]], rounds[build], margin)
+        made.append(
+            {
+                "call": name,
+                "build": build,
+                "seconds": statistics.median(rounds[build]),
+                "ratio": report.ratio,
+                "low": report.low,
+                "high": report.high,
+                "verdict": report.verdict if build != known[0] else "baseline",
+                "visible": report.visible,
+            }
+        )
+    return made
