@@ -13,7 +13,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-classify setup-study mine classify study study-datasets notebook repro recheck doctor model evaluation status funnel test coverage test-slow test-all lint types docs fix-tests docs-check bench wheel check clean
+.PHONY: help setup setup-classify setup-study mine classify study study-datasets notebook repro recheck report doctor model evaluation status funnel test coverage test-slow test-all lint types docs fix-tests docs-check bench wheel check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -61,6 +61,9 @@ repro: mine setup-classify ## extract, link, and run every case against the curr
 
 recheck: mine setup-classify ## re-check closed and open bugs on all builds: what changed since last time
 	$(EMBERS) recheck --out recheck $(RECHECK) || [ $$? = 10 ] # 10: there is something to tell
+
+report: classify ## a static site of what the database holds: open site/index.html
+	$(EMBERS) report $(REPORT)
 
 doctor: setup-classify ## what the sandbox can guarantee here
 	$(EMBERS) doctor

@@ -47,6 +47,7 @@ NAMES_A_DATABASE = [
     ("show", "5"),
     ("comment", "5"),
     ("study", "tables", "--out", "out"),
+    ("report", "--out", "out"),
 ]
 
 

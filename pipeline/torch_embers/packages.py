@@ -13,6 +13,7 @@ EXTRAS = {
     ),
     "study": ("numpy", "scipy", "matplotlib"),
     "mcp": ("mcp",),
+    "report": ("jinja2", "markupsafe", "pygments"),
 }
 """Packages whose presence shows that an extra is installed."""
 

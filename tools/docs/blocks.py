@@ -19,6 +19,7 @@ from . import (
     minimised,
     protocols,
     readme,
+    report,
     reported,
     reviews,
     running,
@@ -138,6 +139,9 @@ def blocks() -> dict[str, Callable[[], str]]:
         "sandbox-calls": running.sandbox_calls,
         "companions": running.companions,
         "pinned-wheels": running.pinned_wheels,
+        # report.md
+        "report-kinds": report.kinds,
+        "report-tables": report.tables,
         # still-occurring.md
         "matrix-counts": still_occurring.verdict_counts,
         "matrix-changes": still_occurring.changes,

@@ -15,6 +15,7 @@ from torch_embers.cli import (
     fix_tests,
     listing,
     oracles,
+    report,
     runs,
     search,
     study,
@@ -87,6 +88,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "audit": audit.audit,
     "study": study.study,
     "mcp": assistants.mcp,
+    "report": report.report,
+    "serve": report.serve,
 }
 """In the order of `embers --help`; groups come last."""
 GROUPS = {"builds": builds.builds_app}

@@ -1,0 +1,27 @@
+// A button beside each command and each piece of code that copies it. Without JavaScript there is no button.
+"use strict";
+
+function copied(text) {
+  if (navigator.clipboard && window.isSecureContext) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done ? Promise.resolve() : Promise.reject(new Error("not copied"));
+}
+
+for (const place of document.querySelectorAll("[data-copy]")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  button.addEventListener("click", () => {
+    copied(place.textContent).then(
+      () => { button.textContent = "Copied"; },
+      () => { button.textContent = "Not copied"; },
+    ).then(() => setTimeout(() => { button.textContent = "Copy"; }, 2000));
+  });
+  place.before(button);
+}

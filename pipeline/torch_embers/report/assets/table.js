@@ -1,0 +1,303 @@
+// The table of items: filter, sort and search over all rows, of which only those in sight are in the document.
+// Texts of items are only ever set as text, never as HTML.
+"use strict";
+
+const FILTERS = ["q", "state", "status", "verdict", "class", "component", "operator"];
+const CHOICES = { state: "state", status: "status", verdict: "verdict", class: "classes", component: "components" };
+const PLAIN_REPO = /^[\w.-]+\/[\w.-]+$/;
+const DAY = 86400000;
+const FIRST_DAY = Date.UTC(2000, 0, 1);
+const BEYOND = 12; // rows drawn above and below those in sight
+
+const rows = [];
+let shown = [];
+let order = { column: "", down: true };
+let rowHeight = 0;
+let drawnFrom = -1;
+let drawnTo = -1;
+
+const element = (id) => document.getElementById(id);
+const form = element("filters");
+const viewport = element("viewport");
+const body = element("rows");
+const summary = element("summary");
+
+// ---- data ----------------------------------------------------------------------------------------------------------
+
+window.embersItems = (text) => {
+  const part = JSON.parse(text);
+  const word = (place) => part.words[place];
+  const words = (places) => places.map(word);
+  for (let i = 0; i < part.number.length; i++) {
+    const row = {
+      repo: word(part.repo[i]), number: part.number[i], title: part.title[i], state: word(part.state[i]),
+      created: part.created[i], page: part.page[i], labels: words(part.labels[i]), classes: words(part.classes[i]),
+      operators: words(part.operators[i]), components: words(part.components[i]), backends: words(part.backends[i]),
+      status: words(part.status[i]), verdict: word(part.verdict[i]), release: word(part.release[i]), text: "",
+    };
+    rows.push(row);
+  }
+  if (part.part === 0) begin();
+  summary.dataset.total = part.total;
+  if (part.part + 1 < part.parts) load(part.part + 1);
+  else whole();
+};
+
+function load(part) {
+  const script = document.createElement("script");
+  script.src = `data/table-${part}.js`;
+  script.addEventListener("error", () => { summary.textContent = "A part of the data could not be read."; });
+  document.head.append(script);
+}
+
+function begin() {
+  form.hidden = false;
+  viewport.hidden = false;
+  readAddress();
+  offerChoices();
+  update();
+  performance.mark("embers-ready");
+}
+
+function whole() {
+  offerChoices();
+  update();
+  document.documentElement.dataset.loaded = "whole";
+  performance.mark("embers-whole");
+}
+
+// ---- filters and the address -----------------------------------------------------------------------------------------
+
+const wanted = Object.fromEntries(FILTERS.map((name) => [name, ""]));
+
+function readAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  for (const name of FILTERS) {
+    wanted[name] = given.get(name) || "";
+    field(name).value = wanted[name];
+  }
+  order = { column: given.get("sort") || "", down: given.get("dir") !== "asc" };
+}
+
+function writeAddress() {
+  const made = new URLSearchParams();
+  for (const name of FILTERS) if (wanted[name]) made.set(name, wanted[name]);
+  if (order.column) {
+    made.set("sort", order.column);
+    if (!order.down) made.set("dir", "asc");
+  }
+  const text = made.toString();
+  history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+}
+
+const field = (name) => form.elements.namedItem(name);
+
+function offerChoices() {
+  for (const [name, column] of Object.entries(CHOICES)) {
+    const counts = new Map();
+    for (const row of rows) {
+      for (const value of [].concat(row[column])) if (value) counts.set(value, (counts.get(value) || 0) + 1);
+    }
+    const select = field(name);
+    const first = select.options[0];
+    select.replaceChildren(first);
+    const values = name === "state" ? ["open", "closed", ...[...counts.keys()].sort()] : [...counts.keys()].sort();
+    if (wanted[name] && !values.includes(wanted[name])) values.push(wanted[name]);
+    for (const value of values) {
+      const count = counts.get(value);
+      select.append(new Option(value.replaceAll("_", " ") + (count ? ` (${count.toLocaleString("en")})` : ""), value));
+    }
+    select.value = wanted[name];
+  }
+  const names = new Set(rows.flatMap((row) => row.operators));
+  element("operators").replaceChildren(...[...names].sort().slice(0, 2000).map((name) => new Option(name, name)));
+}
+
+function textOf(row) {
+  if (!row.text) {
+    row.text = [`#${row.number}`, row.title, row.repo, ...row.labels, ...row.operators, ...row.components]
+      .join("\n").toLowerCase();
+  }
+  return row.text;
+}
+
+function filter() {
+  const terms = wanted.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const states = wanted.state.split(" ").filter(Boolean);
+  const operator = wanted.operator.replace(/^torch\./, "");
+  return rows.filter((row) => {
+    if (states.length && !states.every((word) => row.state.split(" ").includes(word))) return false;
+    if (wanted.status && !row.status.includes(wanted.status)) return false;
+    if (wanted.verdict && row.verdict !== wanted.verdict) return false;
+    if (wanted.class && !row.classes.includes(wanted.class)) return false;
+    if (wanted.component && !row.components.includes(wanted.component)) return false;
+    if (operator && !row.operators.some((name) => name === operator || name.endsWith(`.${operator}`))) return false;
+    return !terms.length || terms.every((term) => textOf(row).includes(term));
+  });
+}
+
+const KEYS = {
+  number: (row) => row.number, created: (row) => row.created, title: (row) => row.title.toLowerCase(),
+  state: (row) => row.state, status: (row) => row.status.join(" "), verdict: (row) => row.verdict,
+  class: (row) => row.classes.join(" "),
+};
+
+function sorted(found) {
+  const key = Object.hasOwn(KEYS, order.column) ? KEYS[order.column] : null;
+  if (!key) return found;
+  const sign = order.down ? -1 : 1;
+  return found
+    .map((row) => [key(row), row])
+    .sort(([a, one], [b, other]) => {
+      if (a === b) return other.number - one.number;
+      if (a === "" || b === "") return a === "" ? 1 : -1; // what is empty comes last in both directions
+      return a < b ? -sign : sign;
+    })
+    .map(([, row]) => row);
+}
+
+function update() {
+  shown = sorted(filter());
+  const total = Number(summary.dataset.total || rows.length);
+  const waiting = rows.length < total ? `, ${rows.length.toLocaleString("en")} loaded` : "";
+  summary.textContent = `${shown.length.toLocaleString("en")} of ${total.toLocaleString("en")} items${waiting}`;
+  element("table").setAttribute("aria-rowcount", String(shown.length + 1));
+  for (const head of document.querySelectorAll("th[data-sort]")) {
+    if (head.dataset.sort === order.column) head.setAttribute("aria-sort", order.down ? "descending" : "ascending");
+    else head.removeAttribute("aria-sort");
+  }
+  drawnFrom = -1;
+  draw();
+}
+
+// ---- rows in sight ---------------------------------------------------------------------------------------------------
+
+function cell(text, name) {
+  const made = document.createElement("td");
+  if (name) made.className = name;
+  made.textContent = text;
+  return made;
+}
+
+function address(row) {
+  if (!PLAIN_REPO.test(row.repo)) return "";
+  if (row.page) return `items/${row.repo.replace("/", "--")}-${row.number}.html`;
+  return `https://github.com/${row.repo}/issues/${row.number}`;
+}
+
+function line(row, place) {
+  const made = document.createElement("tr");
+  made.setAttribute("aria-rowindex", String(place + 2));
+  const first = cell("", "num");
+  const where = address(row);
+  const link = document.createElement(where ? "a" : "span");
+  link.textContent = `#${row.number}`;
+  if (where) {
+    link.href = where;
+    link.rel = "noreferrer";
+  }
+  link.dataset.place = String(place);
+  first.append(link);
+  const title = cell("");
+  const isolated = document.createElement("bdi");
+  isolated.textContent = row.title;
+  title.title = row.title;
+  title.append(isolated);
+  const verdict = cell("");
+  if (row.verdict) {
+    const mark = document.createElement("span");
+    mark.className = `verdict v-${/^\w+$/.test(row.verdict) ? row.verdict : "untestable"}`;
+    mark.textContent = row.verdict.replaceAll("_", " ");
+    verdict.append(mark);
+  }
+  const classes = row.classes.filter((name) => !name.startsWith("backend=")).map((name) => name.split("=")[1]);
+  const opened = row.created ? new Date(FIRST_DAY + row.created * DAY).toISOString().slice(0, 10) : "";
+  made.append(
+    first, title, cell(row.state), cell(row.status.join(", ").replaceAll("_", " ")), verdict,
+    cell([...new Set(classes)].join(", ").replaceAll("_", " ")), cell(opened),
+  );
+  return made;
+}
+
+function spacer(height) {
+  const made = document.createElement("tr");
+  made.className = "spacer";
+  made.setAttribute("aria-hidden", "true");
+  const only = document.createElement("td");
+  only.colSpan = [...document.querySelectorAll("th[data-sort]")].filter((head) => head.offsetWidth).length || 1;
+  only.style.height = `${height}px`;
+  made.append(only);
+  return made;
+}
+
+function draw() {
+  if (!rowHeight) {
+    body.replaceChildren(line({ repo: "", number: 0, title: "x", state: "", status: [], classes: [], verdict: "", created: 0 }, 0));
+    rowHeight = body.firstChild.getBoundingClientRect().height || 32;
+  }
+  const from = Math.max(0, Math.floor(viewport.scrollTop / rowHeight) - BEYOND);
+  const to = Math.min(shown.length, Math.ceil((viewport.scrollTop + viewport.clientHeight) / rowHeight) + BEYOND);
+  if (from === drawnFrom && to === drawnTo) return;
+  const focused = body.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
+  [drawnFrom, drawnTo] = [from, to];
+  const made = shown.slice(from, to).map((row, i) => line(row, from + i));
+  body.replaceChildren(spacer(from * rowHeight), ...made, spacer(Math.max(0, shown.length - to) * rowHeight));
+  if (focused !== undefined) linkAt(Number(focused))?.focus({ preventScroll: true });
+}
+
+const linkAt = (place) => body.querySelector(`a[data-place="${place}"]`);
+
+function goTo(place) {
+  if (place < 0 || place >= shown.length) return;
+  const head = element("table").tHead.getBoundingClientRect().height;
+  const top = place * rowHeight;
+  if (top < viewport.scrollTop) viewport.scrollTop = top;
+  const bottom = top + rowHeight + head;
+  if (bottom > viewport.scrollTop + viewport.clientHeight) viewport.scrollTop = bottom - viewport.clientHeight;
+  draw();
+  linkAt(place)?.focus({ preventScroll: true });
+}
+
+// ---- what people do --------------------------------------------------------------------------------------------------
+
+let waiting = 0;
+
+function changed() {
+  for (const name of FILTERS) wanted[name] = field(name).value.trim();
+  viewport.scrollTop = 0;
+  cancelAnimationFrame(waiting);
+  waiting = requestAnimationFrame(() => { update(); writeAddress(); });
+}
+
+form.addEventListener("input", changed);
+form.addEventListener("submit", (event) => event.preventDefault());
+form.addEventListener("reset", () => setTimeout(() => { order = { column: "", down: true }; changed(); }));
+viewport.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
+window.addEventListener("resize", () => { rowHeight = 0; drawnFrom = -1; draw(); });
+window.addEventListener("hashchange", () => { readAddress(); offerChoices(); viewport.scrollTop = 0; update(); });
+for (const head of document.querySelectorAll("th[data-sort]")) {
+  head.querySelector("button").addEventListener("click", () => {
+    const column = head.dataset.sort;
+    order = { column, down: order.column === column ? !order.down : column === "number" || column === "created" };
+    viewport.scrollTop = 0;
+    update();
+    writeAddress();
+  });
+}
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement?.tagName || "");
+  if (event.key === "/" && !isTyping) {
+    event.preventDefault();
+    field("q").focus();
+  } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && viewport.contains(document.activeElement)) {
+    const place = document.activeElement.dataset.place;
+    const step = event.key === "ArrowDown" ? 1 : -1;
+    event.preventDefault();
+    goTo(place === undefined ? Math.floor(viewport.scrollTop / rowHeight) : Number(place) + step);
+  } else if (event.key === "ArrowDown" && document.activeElement === field("q")) {
+    event.preventDefault();
+    goTo(0);
+  }
+});
+load(0);

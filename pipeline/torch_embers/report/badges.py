@@ -1,0 +1,65 @@
+"""Badges as SVG files: of an item, and of a release."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from torch_embers.report import places
+from torch_embers.report.facts import counted
+
+if TYPE_CHECKING:
+    from torch_embers.report.facts import Facts
+    from torch_embers.report.source import Key
+
+RED, GREEN, GREY, AMBER = "#b0300f", "#00694a", "#555555", "#7a5600"
+COLOURS = {"occurs": RED, "changed": AMBER, "absent": GREEN, "not_seen": GREY}
+EACH = 6.6
+"""Width of a character at 11 pixels, with room to spare."""
+ITEM = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{text}">'
+    "<title>{text}</title>"
+    '<rect width="{left}" height="20" fill="#333333"/><rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
+    '<g fill="#ffffff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
+    '<text x="6" y="14">{name}</text><text x="{at}" y="14">{said}</text></g></svg>\n'
+)
+
+
+def item_file(key: Key) -> str:
+    """Where the badge of an item is."""
+    return f"badges/items/{places.item_slug(*key)}.svg"
+
+
+def release_file(slug: str) -> str:
+    """Where the badge of a release is."""
+    return f"badges/releases/{slug}.svg"
+
+
+def item(facts: Facts, key: Key) -> tuple[str, str]:
+    """What the badge of an item says, and its file's content."""
+    entry = facts.verdict(key)
+    said = f"{entry.verdict.replace('_', ' ')} on {entry.build}" if entry else "no verdict"
+    name = f"embers {facts.name(key)}"
+    return f"{name}: {said}", svg(name, said, COLOURS.get(entry.verdict, GREY) if entry else GREY)
+
+
+def release(facts: Facts, build: str) -> tuple[str, str]:
+    """What the badge of a release says, and its file's content."""
+    counts = counted(entry for entry in facts.verdicts if entry.build == build)
+    said = f"{counts['occurs']} cases occur, {counts['absent']} absent"
+    return f"torch {build}: {said}", svg(f"torch {build}", said, RED if counts["occurs"] else GREEN)
+
+
+def svg(name: str, said: str, colour: str) -> str:
+    """A badge of two fields."""
+    left, right = round(len(name) * EACH + 12), round(len(said) * EACH + 12)
+    return ITEM.format(
+        width=left + right,
+        left=left,
+        right=right,
+        at=left + 6,
+        colour=colour,
+        name=escape(name),
+        said=escape(said),
+        text=escape(f"{name}: {said}"),
+    )

@@ -1,0 +1,226 @@
+"""The rows of the database joined by item, case, release, class, operator and component. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.report import operators, places
+from torch_embers.run.matrix import builds_of, changes, preferred
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from torch_embers.report.rules import Rules
+    from torch_embers.report.source import Key, Row, Source
+    from torch_embers.run.matrix import Entry
+
+ORDER = ("occurs", "changed", "inconclusive", "control_failed", "not_seen", "absent", "untestable")
+"""Of several cases of an item the first of these verdicts decides."""
+
+
+def chosen(source: Source, most: int) -> list[Key]:
+    """The items that get a page, first those with a case, then labelled by annotators, likely bugs, and linked ones."""
+    with_case = {(row["repo"], row["number"]) for case in source.cases for row in case["items"]}
+
+    def rank(row: Row) -> int | None:
+        if (row["repo"], row["number"]) in with_case:
+            return 0
+        if row["has_gold"] or row["summary"]:
+            return 1
+        bug = any(c.startswith("bug_type=") and c != "bug_type=not_a_bug" for c in row["classes"])
+        if row["is_candidate"] and bug:
+            return 2
+        return 3 if row["has_links"] else None
+
+    ranked = [(place, -row["number"], row["repo"]) for row in source.items if (place := rank(row)) is not None]
+    return [(repo, -number) for _, number, repo in sorted(ranked)[:most]]
+
+
+def by_item(rows: Iterable[Row]) -> dict[Key, list[Row]]:
+    """Rows by the item that they are about."""
+    found: dict[Key, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row["repo"], row["number"]].append(row)
+    return found
+
+
+@dataclass
+class Facts:
+    """The rows of the database, and what follows from them."""
+
+    source: Source
+    rules: Rules
+    paged: frozenset[Key]
+    similar: Mapping[Key, Sequence[tuple[Key, float]]] = field(default_factory=dict)
+    is_whole: bool = False
+    """Whether texts of issues are shown as a whole (``--bodies``)."""
+
+    # ---- items -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def items(self) -> dict[Key, Row]:
+        """All items."""
+        return {(row["repo"], row["number"]): row for row in self.source.items}
+
+    @cached_property
+    def repos(self) -> list[str]:
+        """Repositories, the largest first."""
+        return [row["repo"] for row in sorted(self.source.freshness, key=lambda r: (-r["items"], r["repo"]))]
+
+    @cached_property
+    def home(self) -> str:
+        """The repository whose items are called by their number alone."""
+        return self.repos[0] if self.repos else ""
+
+    def title(self, key: Key) -> str:
+        """The title of an item, also where only a case knows it."""
+        return self.items[key]["title"] if key in self.items else "(not mined yet)"
+
+    def name(self, key: Key) -> str:
+        """An item as people write it."""
+        return f"#{key[1]}" if key[0] == self.home else f"{key[0]}#{key[1]}"
+
+    def page(self, key: Key) -> str:
+        """Where an item can be read: its page here, else on GitHub."""
+        return places.item_page(*key) if key in self.paged else places.github_item(*key)
+
+    # ---- cases and verdicts ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def cases(self) -> dict[str, Row]:
+        """Cases by name."""
+        return {row["name"]: row for row in self.source.cases}
+
+    @cached_property
+    def cases_of(self) -> dict[Key, list[tuple[Row, str | None]]]:
+        """The cases of each item with their relation to it."""
+        found: dict[Key, list[tuple[Row, str | None]]] = defaultdict(list)
+        for case in self.source.cases:
+            for row in case["items"]:
+                found[row["repo"], row["number"]].append((case, row["relation"]))
+        return found
+
+    @cached_property
+    def verdicts(self) -> list[Entry]:
+        """Verdicts, without shipped ones where there are own ones."""
+        return preferred(self.source.verdicts)
+
+    @cached_property
+    def verdicts_of(self) -> dict[str, list[Entry]]:
+        """Verdicts by case, oldest build first."""
+        found: dict[str, list[Entry]] = defaultdict(list)
+        for entry in self.verdicts:
+            found[entry.case].append(entry)
+        return found
+
+    @cached_property
+    def releases(self) -> list[str]:
+        """Builds that have a verdict, oldest first."""
+        return builds_of(self.verdicts)
+
+    @cached_property
+    def reference(self) -> str:
+        """The newest build that has a verdict; empty without any."""
+        return self.releases[-1] if self.releases else ""
+
+    @cached_property
+    def newest(self) -> dict[str, Entry]:
+        """The verdict of each case on the newest build with one; of several environments the first of ``ORDER``."""
+        found: dict[str, Entry] = {}
+        for name, seen in self.verdicts_of.items():
+            last = [entry for entry in seen if entry.build == seen[-1].build]
+            found[name] = min(last, key=lambda e: ORDER.index(e.verdict))
+        return found
+
+    @cached_property
+    def changes(self) -> dict[str, list[tuple[str, str]]]:
+        """For each case whose verdict changes: (build, verdict) where a new one begins."""
+        return changes(self.source.verdicts)
+
+    def verdict(self, key: Key) -> Entry | None:
+        """What the cases of an item say together on the newest release; None without a verdict."""
+        seen = [self.newest[case["name"]] for case, _ in self.cases_of.get(key, ()) if case["name"] in self.newest]
+        return min(seen, key=lambda e: ORDER.index(e.verdict), default=None)
+
+    @cached_property
+    def statuses(self) -> dict[Key, list[Row]]:
+        """The statuses of each item, one per backend."""
+        return by_item(self.source.statuses)
+
+    def with_status(self, *wanted: str) -> list[Row]:
+        """Statuses of these kinds, by item."""
+        return [row for row in self.source.statuses if row["status"] in wanted]
+
+    @cached_property
+    def fixed_counts(self) -> tuple[int, int, int]:
+        """Issues closed as fixed with a case that is the report's own: decided on the newest release, alive, undecided.
+
+        Only these can be called "closed as fixed and still there" (docs/still-occurring.md).
+        """
+        decided = alive = other = 0
+        for key, cases in self.cases_of.items():
+            item = self.items.get(key)
+            if not item or item["kind"] != "issue" or item["state"] != "closed" or item["disposition"] != "fixed":
+                continue
+            own = [c["name"] for c, relation in cases if relation == "same" and c["origin"] in ("curated", "fix_test")]
+            if not own:
+                continue
+            now = {self.newest[n].verdict for n in own if n in self.newest and self.newest[n].build == self.reference}
+            if "occurs" in now:
+                decided, alive = decided + 1, alive + 1
+            elif "absent" in now:
+                decided += 1
+            else:
+                other += 1
+        return decided, alive, other
+
+    # ---- groups ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def operators_of_case(self) -> dict[str, list[str]]:
+        """The operators that the code of each case names."""
+        left_out = self.rules.operators.leave_out
+        return {row["name"]: operators.operators(row["code"] or "", left_out) for row in self.source.cases}
+
+    @cached_property
+    def operators_of(self) -> dict[Key, list[str]]:
+        """The operators that the cases of each item name."""
+        return {
+            key: sorted({op for case, _ in cases for op in self.operators_of_case[case["name"]]})
+            for key, cases in self.cases_of.items()
+        }
+
+    @cached_property
+    def by_operator(self) -> dict[str, list[Key]]:
+        """Items by operator, those operators first that most items name."""
+        found = _grouped((op, key) for key, ops in self.operators_of.items() for op in ops)
+        kept = sorted(found, key=lambda op: (-len(found[op]), op))[: self.rules.limits.groups]
+        return {op: found[op] for op in sorted(kept)}
+
+    @cached_property
+    def by_class(self) -> dict[str, list[Key]]:
+        """Items by class, as ``scheme=value``."""
+        return _grouped((name, key) for key, row in self.items.items() for name in row["classes"])
+
+    @cached_property
+    def by_component(self) -> dict[str, list[Key]]:
+        """Items by component."""
+        return _grouped((name, key) for key, row in self.items.items() for name in row["components"])
+
+
+def _grouped(pairs: Iterable[tuple[str, Key]]) -> dict[str, list[Key]]:
+    found: dict[str, list[Key]] = defaultdict(list)
+    for name, key in sorted(pairs):
+        found[name].append(key)
+    return dict(found)
+
+
+def counted(entries: Iterable[Any]) -> dict[str, int]:
+    """Verdicts by kind, in the order of ``ORDER``."""
+    found = dict.fromkeys(ORDER, 0)
+    for entry in entries:
+        found[entry.verdict] += 1
+    return found

@@ -1,0 +1,6 @@
+-- On which builds and in which environments were verdicts reached?
+SELECT split_part(b.version, '+', 1) AS release, any_value(b.git_commit) AS git_commit, any_value(b.platform) AS platform,
+       any_value(b.python) AS python, list_sort(list(DISTINCT concat_ws(', ', e.device, e.processor, e.capability, e.system)))
+       AS places, count(*) AS verdicts, max(v.decided_at) AS newest
+FROM latest_verdicts v JOIN builds b USING (build) JOIN environments e USING (environment)
+GROUP BY release ORDER BY release

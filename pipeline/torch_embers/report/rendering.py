@@ -1,0 +1,96 @@
+"""Templates with every value escaped: what comes from outside is text and stays text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from torch_embers import resources
+from torch_embers.escaping import visible
+from torch_embers.version import __version__
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+POLICY = "; ".join(
+    (
+        *("default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'"),
+        *("base-uri 'none'", "form-action 'none'"),
+    )
+)
+"""Nothing is loaded but files of the site, and nothing that stands in a page is run or styles it."""
+MARKS = {
+    "occurs": "✗",
+    "absent": "✓",
+    "not_seen": "○",
+    "changed": "≠",
+    "control_failed": "!",
+    "untestable": "–",
+    "inconclusive": "?",
+}
+"""Marks of the verdicts, so that no page relies on colour alone."""
+NAVIGATION = (
+    ("index.html", "Overview"),
+    ("items.html", "Items"),
+    ("releases.html", "Releases"),
+    ("classes.html", "Classes"),
+    ("operators.html", "Operators"),
+    ("components.html", "Components"),
+    ("provenance.html", "Provenance"),
+)
+
+
+def environment(newest: datetime | None) -> Environment:
+    """The templates of the report.
+
+    Args:
+        newest: the date that the pages state.
+    """
+    made = Environment(
+        loader=FileSystemLoader(resources.package_file("report", "templates", "base.html").parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=_seen,
+    )
+    made.filters |= {"day": day, "moment": _moment, "iso": iso, "number": _number, "words": words}
+    made.globals |= {
+        "marks": MARKS,
+        "navigation": NAVIGATION,
+        "newest": newest,
+        "policy": POLICY,
+        "version": __version__,
+    }
+    return made
+
+
+def _seen(value: Any) -> Any:
+    """A value without characters that nobody sees; marks that turn the direction of text are among them."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def day(moment: datetime | None) -> str:
+    """A day as ISO text; empty where unknown."""
+    return moment.strftime("%Y-%m-%d") if moment else ""
+
+
+def _moment(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def iso(moment: datetime) -> str:
+    """A time as Atom and HTML have it."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def words(text: str) -> str:
+    """A name of a column or class as words."""
+    return text.replace("_", " ")

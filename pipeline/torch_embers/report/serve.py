@@ -1,0 +1,64 @@
+"""`embers serve`: a look at a report over HTTP, on this machine only."""
+
+from __future__ import annotations
+
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.errors import InputError
+from torch_embers.report.folder import MARK
+from torch_embers.report.rendering import POLICY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOST = "127.0.0.1"
+HEADERS = {
+    "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    def end_headers(self) -> None:
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def do_GET(self) -> None:
+        if self._is_ours():
+            super().do_GET()
+
+    def do_HEAD(self) -> None:
+        if self._is_ours():
+            super().do_HEAD()
+
+    def _is_ours(self) -> bool:
+        """Whether it was asked for under a name of this machine; a page elsewhere may have its name lead here."""
+        name = self.headers.get("Host", "").rpartition(":")[0]
+        if name not in (HOST, "localhost"):
+            self.send_error(421)
+        return name in (HOST, "localhost")
+
+    def list_directory(self, *_: Any, **__: Any) -> None:
+        self.send_error(404)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
+        """Say nothing: what is asked for is no news."""
+
+
+def server(folder: Path, port: int) -> ThreadingHTTPServer:
+    """A server of a report; ``serve_forever`` starts it.
+
+    Raises:
+        InputError: the folder holds no report, or the port cannot be had.
+    """
+    if not (folder / MARK).is_file():
+        raise InputError(f"{folder}: no report there, `embers report --out {folder}` writes one")
+    try:
+        return ThreadingHTTPServer((HOST, port), partial(_Handler, directory=str(folder)))
+    except OSError as error:
+        raise InputError(f"--port {port}: {error.strerror}; choose another, 0 takes a free one") from error

@@ -1,0 +1,251 @@
+"""Writes the pages of the report, one function per part of the site."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup, escape
+
+from torch_embers import resources
+from torch_embers.report import badges, data_files, feed, highlight, item_page, picture, places, rendering, table_data
+from torch_embers.report.facts import ORDER, counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+    from jinja2 import Environment
+
+    from torch_embers.report.facts import Facts
+    from torch_embers.report.folder import Site
+    from torch_embers.report.source import Key
+    from torch_embers.run.matrix import Entry
+
+ASSETS = ("table.js", "copy.js", "icon.svg")
+CALLED = "What the code of the cases calls, read from its syntax; a method of a tensor is not told."
+
+
+class Writer:
+    """Renders templates into a site."""
+
+    def __init__(self, site: Site, facts: Facts) -> None:
+        self.site, self.facts = site, facts
+        self.environment: Environment = rendering.environment(facts.source.newest)
+        self.paths = {
+            "component": _pages("components", facts.by_component),
+            "operator": _pages("operators", facts.by_operator),
+            "class": _pages("classes", facts.by_class),
+            "release": _pages("releases", facts.releases),
+        }
+        self.environment.globals |= {"paths": self.paths, "class_link": self._class_link, "facts": facts}
+
+    def page(self, name: str, template: str, **values: Any) -> None:
+        """Render a template into a file."""
+        depth = name.count("/")
+        text = self.environment.get_template(template).render(
+            root="../" * depth, here=name, most=self.facts.rules.limits.group_rows, **values
+        )
+        self.site.write(name, text)
+
+    def _class_link(self, scheme: str, value: str, root: str) -> Markup:
+        page = self.paths["class"].get(f"{scheme}={value}")
+        return Markup('<a href="{}">{}</a>').format(root + page, value) if page else escape(value)
+
+
+def _pages(folder: str, names: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:
+    return {name: f"{folder}/{slug}.html" for name, slug in places.slugs(names).items()}
+
+
+def write(site: Site, facts: Facts, tables: Mapping[str, pa.Table], address: str = "") -> None:
+    """Write all pages, badges, data files and what the pages load.
+
+    Args:
+        site: where to.
+        facts: of the database.
+        tables: the data files.
+        address: where the site will be on the web; empty where that is not known.
+    """
+    writer = Writer(site, facts)
+    _assets(site)
+    site.write(feed.FILE, feed.feed(facts, address))
+    for name, content in data_files.files(tables):
+        site.write(name, content)
+    rows = [(f"data/{name}.{form}", len(table)) for name, table in tables.items() for form in ("json", "parquet")]
+    writer.page("provenance.html", "provenance.html", data_files=rows)
+    _overview(writer)
+    _table(writer)
+    _items(writer)
+    _releases(writer)
+    _groups(writer)
+
+
+def _assets(site: Site) -> None:
+    css = resources.package_file("report", "assets", "site.css").read_text(encoding="utf-8")
+    site.write("assets/site.css", css + highlight.style_sheet())
+    for name in ASSETS:
+        site.write(f"assets/{name}", resources.package_file("report", "assets", name).read_bytes())
+
+
+# ---- overview ------------------------------------------------------------------------------------------------------
+
+
+def _overview(writer: Writer) -> None:
+    facts, limits = writer.facts, writer.facts.rules.limits
+
+    def keys(*statuses: str) -> list[Key]:
+        return list(dict.fromkeys((row["repo"], row["number"]) for row in facts.with_status(*statuses)))
+
+    groups = {
+        "alive": keys("closed_but_occurs"),
+        "regressed": keys("regressed"),
+        "gone": keys("open_but_absent"),
+        "open": keys("open_and_occurs"),
+    }
+    now = counted(entry for entry in facts.newest.values() if entry.build == facts.reference)
+    tiles = [
+        ("cases occur", now["occurs"], f"on torch {facts.reference or '(none)'}", "releases.html"),
+        ("closed as fixed, still there", facts.fixed_counts[1], f"of {facts.fixed_counts[0]} decided", "#alive"),
+        ("regressions", len(groups["regressed"]), "gone, then back", "#regressed"),
+        ("open and gone", len(groups["gone"]), "could be closed", "#gone"),
+        ("open and there", len(groups["open"]), "with a case that shows it", "#open"),
+    ]
+    writer.page(
+        "index.html",
+        "overview.html",
+        tiles=tiles,
+        groups=groups,
+        news=facts.source.announcements[: limits.news],
+        history=facts.source.history[: limits.news],
+        picture=picture.releases(_counts(facts)),
+        covered=sum(1 for key in facts.items if key in facts.cases_of),
+    )
+
+
+def _counts(facts: Facts) -> dict[str, dict[str, int]]:
+    """By release, oldest first, its cases by verdict: of several environments the deciding one."""
+    made = {release: dict.fromkeys(ORDER, 0) for release in facts.releases}
+    for release, entries in _by_release(facts).items():
+        made[release] = counted(entries)
+    return made
+
+
+def _by_release(facts: Facts) -> dict[str, list[Entry]]:
+    best: dict[tuple[str, str], Entry] = {}
+    for entry in facts.verdicts:
+        place = (entry.build, entry.case)
+        if place not in best or ORDER.index(entry.verdict) < ORDER.index(best[place].verdict):
+            best[place] = entry
+    found: dict[str, list[Entry]] = {release: [] for release in facts.releases}
+    for (release, _), entry in sorted(best.items()):
+        found[release].append(entry)
+    return found
+
+
+# ---- items ---------------------------------------------------------------------------------------------------------
+
+
+def _table(writer: Writer) -> None:
+    writer.page("items.html", "items.html")
+    writer.page("pages.html", "pages.html", keys=sorted(writer.facts.paged))
+    for name, content in table_data.files(writer.facts):
+        writer.site.write(name, content)
+
+
+def _items(writer: Writer) -> None:
+    pages = item_page.Pages(writer.facts)
+    for key in sorted(writer.facts.paged):
+        writer.page(places.item_page(*key), "item.html", **pages.content(key))
+        writer.site.write(badges.item_file(key), badges.item(writer.facts, key)[1])
+    for name, code in item_page.own_code(writer.facts.source.cases):
+        writer.site.write(name, code)
+
+
+# ---- releases, classes, operators, components ----------------------------------------------------------------------
+
+
+def _releases(writer: Writer) -> None:
+    facts = writer.facts
+    of_release = _by_release(facts)
+    rows = []
+    for place, release in enumerate(facts.releases):
+        before = facts.releases[place - 1] if place else ""
+        was = {entry.case: entry.verdict for entry in of_release.get(before, ())}
+        own = of_release[release]
+        new = [e for e in own if e.verdict == "occurs" and was.get(e.case) == "absent"]
+        gone = [e for e in own if e.verdict == "absent" and was.get(e.case) == "occurs"]
+        page = writer.paths["release"][release]
+        badge = badges.release_file(places.slug(release))
+        said, image = badges.release(facts, release)
+        writer.site.write(badge, image)
+        counts = counted(own)
+        rows.append({"release": release, "page": page, "counts": counts, "gone": len(gone), "new": len(new)})
+        writer.page(
+            page,
+            "release.html",
+            release=release,
+            before=before,
+            new=new,
+            gone=gone,
+            broken=[e for e in own if e.verdict == "occurs"],
+            counts=counts,
+            places=sorted({e.place for e in own}),
+            badge=badge,
+            badge_text=said,
+        )
+    writer.page(
+        "releases.html", "releases.html", rows=rows[::-1], order=ORDER, picture=picture.releases(_counts(facts))
+    )
+
+
+def _groups(writer: Writer) -> None:
+    facts = writer.facts
+    schemes: dict[str, dict[str, list[Key]]] = {}
+    for name, keys in facts.by_class.items():
+        schemes.setdefault(name.partition("=")[0], {})[name] = keys
+    parts = [(rendering.words(scheme), _rows(writer, "class", groups)) for scheme, groups in sorted(schemes.items())]
+    text = "Items by class of the taxonomy: gold labels where there are any, else the classifier's."
+    writer.page("classes.html", "groups.html", heading="Classes", text=text, parts=parts)
+    for kind, groups, text in (
+        ("operator", facts.by_operator, CALLED),
+        ("component", facts.by_component, "Parts of PyTorch that the items are about, by paths, labels and words."),
+    ):
+        rows = [("", _rows(writer, kind, groups))]
+        writer.page(f"{kind}s.html", "groups.html", heading=f"{kind.capitalize()}s", text=text, parts=rows)
+
+
+def _rows(writer: Writer, kind: str, groups: Mapping[str, Sequence[Key]]) -> list[dict[str, Any]]:
+    """Write the page of each group, and return the rows of their list, the largest first."""
+    facts, rows = writer.facts, []
+    for name, keys in groups.items():
+        found = Counter(entry.verdict for key in keys if (entry := facts.verdict(key)))
+        ordered = sorted(keys, key=lambda key: (_rank(facts, key), key))
+        writer.page(
+            writer.paths[kind][name],
+            "group.html",
+            heading=f"{kind.capitalize()} {name.replace('=', ': ')}",
+            text="",
+            keys=ordered,
+            query=table_query(kind, name),
+        )
+        rows.append(
+            {
+                "name": name.partition("=")[2] or name,
+                "page": writer.paths[kind][name],
+                "count": len(keys),
+                "cases": sum(1 for key in keys if key in facts.cases_of),
+                "occurs": found["occurs"],
+            }
+        )
+    return sorted(rows, key=lambda row: (-row["count"], row["name"]))
+
+
+def _rank(facts: Facts, key: Key) -> int:
+    entry = facts.verdict(key)
+    return ORDER.index(entry.verdict) if entry else len(ORDER)
+
+
+def table_query(kind: str, name: str) -> str:
+    """The part of the table's address behind ``#`` that shows a group."""
+    return urlencode({kind: name})

@@ -1,0 +1,109 @@
+"""Read from the database, in one go, all that the report shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from torch_embers import resources
+from torch_embers.link import relations
+from torch_embers.link.chain import IDENTITY, STRONG
+from torch_embers.run.matrix import Entry, entries
+from torch_embers.store import schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    import duckdb
+
+    from torch_embers.store.store import Store
+
+Row = dict[str, Any]
+Key = tuple[str, int]
+"""Repository and number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Rows of the database as mappings from column to value; the files of ``queries/`` say what each holds.
+
+    Attributes:
+        verdicts: the newest verdict of every case on every build, by case, oldest build first.
+        bodies, gold, predictions, links: of the items that get a page.
+    """
+
+    items: Sequence[Row]
+    cases: Sequence[Row]
+    verdicts: Sequence[Entry]
+    statuses: Sequence[Row]
+    history: Sequence[Row]
+    announcements: Sequence[Row]
+    runs: Sequence[Row]
+    builds: Sequence[Row]
+    freshness: Sequence[Row]
+    sources: Sequence[Row]
+    commits: Sequence[Row]
+    schema_version: int
+    bodies: Sequence[Row] = ()
+    gold: Sequence[Row] = ()
+    predictions: Sequence[Row] = ()
+    links: Sequence[Row] = ()
+
+    @property
+    def newest(self) -> datetime | None:
+        """The newest time that any row tells: the date of the report, so that equal data give equal pages."""
+        read = (*self.freshness, *self.sources)
+        times = [row[name] for row in read for name in ("newest_change", "last_read") if row.get(name)]
+        times += [entry.decided_at for entry in self.verdicts]
+        times += [row["decided_at"] for row in (*self.statuses, *self.history)]
+        times += [row["announced_at"] for row in self.announcements] + [row["ran_at"] for row in self.runs]
+        return max(times, default=None)
+
+
+def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: int) -> Source:
+    """Read all rows.
+
+    Args:
+        store: the database.
+        choose: which items get a page; it is asked before their texts, labels and links are read.
+        characters: of an item's text that are read.
+
+    Raises:
+        StoreError: the database cannot be read, or is of another version.
+    """
+    verdicts = entries(store)
+    with store.read() as connection:
+        schema.require_latest(connection, store.path)
+        strong = [n for n, r in relations.load().relations.items() if r.strength in (STRONG, IDENTITY)]
+        known = Source(
+            items=_ask(connection, "items", strong=strong),
+            verdicts=verdicts,
+            schema_version=int(connection.execute("SELECT max(version) FROM schema_version").fetchall()[0][0]),
+            **{
+                name: _ask(connection, name)
+                for name in (
+                    *("cases", "statuses", "history", "announcements", "runs", "builds", "freshness", "sources"),
+                    "commits",
+                )
+            },
+        )
+        paged = sorted(choose(known))
+        table = pa.table({"repo": [key[0] for key in paged], "number": pa.array([key[1] for key in paged], pa.int32())})
+        connection.register("paged", table)
+        return replace(
+            known,
+            bodies=_ask(connection, "bodies", characters=characters),
+            gold=_ask(connection, "gold"),
+            predictions=_ask(connection, "predictions"),
+            links=_ask(connection, "links", strong=strong),
+        )
+
+
+def _ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> list[Row]:
+    query = resources.package_file("report", "queries", f"{name}.sql").read_text(encoding="utf-8")
+    result = connection.execute(query, parameters or None)
+    names = [column[0] for column in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]

@@ -1,0 +1,87 @@
+"""The facts of the report as tables for programs: the same rows become JSON, Parquet and SQLite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from torch_embers.report import places
+from torch_embers.report.rules import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from torch_embers.report.facts import Facts
+
+TYPES: Mapping[str, Any] = {
+    "text": pa.string(),
+    "number": pa.int64(),
+    "share": pa.float64(),
+    "yes": pa.bool_(),
+    "time": pa.timestamp("us", tz="UTC"),
+    "texts": pa.list_(pa.string()),
+}
+"""Kinds of columns as data/report_tables.toml names them."""
+
+
+def tables(facts: Facts) -> dict[str, pa.Table]:
+    """All tables by name, with the columns of data/report_tables.toml."""
+    makers = {
+        "items": _items,
+        "cases": _cases,
+        "case_items": _case_items,
+        "verdicts": _verdicts,
+        "statuses": _statuses,
+        "announcements": _announcements,
+        "links": _links,
+    }
+    made = {}
+    for table in columns().table:
+        fields = [(column.name, TYPES[column.kind]) for column in table.column]
+        made[table.name] = pa.Table.from_pylist(list(makers[table.name](facts)), schema=pa.schema(fields))
+    return made
+
+
+def _items(facts: Facts) -> Iterator[Mapping[str, Any]]:
+    for key, row in facts.items.items():
+        entry = facts.verdict(key)
+        yield row | {
+            "summary": row["summary"],
+            "operators": facts.operators_of.get(key, []),
+            "statuses": sorted({status["status"] for status in facts.statuses.get(key, ())}),
+            "verdict": entry.verdict if entry else None,
+            "release": entry.build if entry else None,
+            "page": places.item_page(*key) if key in facts.paged else None,
+            "address": places.github_item(*key) or None,
+        }
+
+
+def _cases(facts: Facts) -> Iterator[Mapping[str, Any]]:
+    for row in facts.source.cases:
+        name = row["name"]
+        yield row | {"operators": facts.operators_of_case[name]}
+
+
+def _case_items(facts: Facts) -> Iterator[Mapping[str, Any]]:
+    for case in facts.source.cases:
+        for row in case["items"]:
+            yield {"case": case["name"], **row}
+
+
+def _verdicts(facts: Facts) -> Iterator[Mapping[str, Any]]:
+    for entry in facts.source.verdicts:
+        yield entry.row()
+
+
+def _statuses(facts: Facts) -> Iterator[Mapping[str, Any]]:
+    yield from facts.source.statuses
+
+
+def _announcements(facts: Facts) -> Iterator[Mapping[str, Any]]:
+    yield from facts.source.announcements
+
+
+def _links(facts: Facts) -> Iterator[Mapping[str, Any]]:
+    for row in facts.source.links:
+        yield {name: value or None for name, value in row.items()}
