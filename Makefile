@@ -13,7 +13,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-classify setup-study mine classify study study-datasets notebook repro recheck report doctor model evaluation status funnel test coverage test-slow test-all lint types docs fix-tests docs-check bench wheel check clean
+.PHONY: help setup setup-classify setup-study mine classify study study-datasets notebook repro recheck report doctor model evaluation status funnel test coverage test-slow test-all lint types docs site fix-tests docs-check bench wheel check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -125,6 +125,9 @@ docs: setup-classify ## rewrite the generated parts of docs/
 fix-tests: setup-classify ## write what a database says of fix tests to bench/ and the page: FACTS="--database FILE --seed 2211 --sample 408"
 	$(BIN)/python bench/fix_tests.py $(FACTS)
 	$(BIN)/python tools/docs
+
+site: setup ## the documentation as a site in build/docs; a broken link fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 docs-check: setup-classify ## fail where docs/ is stale
 	$(BIN)/python tools/docs --check
