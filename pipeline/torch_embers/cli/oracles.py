@@ -35,12 +35,15 @@ def sanitize(
         script, arguments or (), python=python, oracles=oracle.split(","), every=every, ops=op or ()
     )
     written = command.save(done, sarif, cases)
+    for line in command.undecided(done.looked):
+        typer.echo(console.plain(line), err=True)
     if json:
         print_json([finding.row() for finding in done.findings])
     else:
         for finding in done.findings:
             typer.echo(console.plain(describe(finding)))
-        typer.echo(f"{len(done.findings)} findings, the script ended with {done.status}")
+        compared = sum(part["compared"] for part in done.looked.values())
+        typer.echo(f"{len(done.findings)} findings in {compared} compared calls, the script ended with {done.status}")
         for path in written:
             typer.echo(f"case: {path}")
     raise typer.Exit(done.exit_code)

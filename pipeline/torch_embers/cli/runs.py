@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -22,6 +22,8 @@ from torch_embers.errors import SandboxError
 from torch_embers.json_output import print_json
 
 if TYPE_CHECKING:
+    from torch_embers.run.command import RunRequest
+    from torch_embers.settings import Settings
     from torch_embers.search.duplicates import Hit
     from torch_embers.store.store import Store
 
@@ -81,6 +83,12 @@ def run(
             metavar="FOLDER",
         ),
     ] = None,
+    oracle: Annotated[
+        str | None,
+        typer.Option(
+            help="Look for silent errors in these scripts instead: layout, precision, separated by commas; a file is a script, too."
+        ),
+    ] = None,
     repo: RepoOption = None,
     unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
@@ -95,6 +103,8 @@ def run(
 
     wanted = settings.load(database=database, repo=repo)
     request = command.RunRequest(cases or (), build or (), folder, jobs, force, unsandboxed)
+    if oracle is not None:
+        _run_watched(oracle, request, database, wanted, json=json)
     cells = []
     with ExitStack() as stack:
         store = store_at(wanted.database) if folder is None else stack.enter_context(command.database_for(database))
@@ -113,6 +123,30 @@ def run(
         console.print_next(
             f"`embers show {numbers[0]}` prints all that is known of an item, `embers matrix` all verdicts"
         )
+
+
+def _run_watched(
+    oracle: str, request: "RunRequest", database: Path | None, wanted: "Settings", *, json: bool
+) -> NoReturn:
+    """`embers run --oracle`: print what oracles found in each script."""
+    from torch_embers.builds.registry import Registry
+    from torch_embers.progress_bar import ProgressBar
+    from torch_embers.run import command, show, watched
+
+    oracles = watched.oracles_of(oracle)
+    builds = command.chosen_builds(Registry(wanted.builds_dir), request.builds)
+    done = []
+    with ExitStack() as stack:
+        scripts = bool(request.cases) and all(watched.is_script(name) for name in request.cases)
+        store = stack.enter_context(command.database_for(database)) if scripts else store_at(wanted.database)
+        progress = stack.enter_context(ProgressBar("running", unit="scripts"))
+        for one in watched.run_watched(store, wanted, request, oracles, builds, progress):
+            done.append(one)
+            if not json:
+                show.print_watched(one)
+    if json:
+        print_json([one.row() for one in done])
+    raise typer.Exit(watched.exit_code(done))
 
 
 def minimize(

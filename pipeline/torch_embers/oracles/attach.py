@@ -1,14 +1,17 @@
-"""Run an unchanged script under oracles. Findings go to a file."""
+"""Run an unchanged script under oracles. Findings go to a file, or, in the sandbox, to standard output."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import json
+import os
 import sys
+import tempfile
 import traceback
 import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Sequence
 
 if TYPE_CHECKING:
     from torch_embers.oracles.finding import Finding
@@ -18,10 +21,19 @@ ORACLES = {
     "precision": ("torch_embers.oracles.precision", "PrecisionOracle"),
 }
 """Oracles that can be attached: module and class."""
+LOOKED = "embers-looked "
+"""What a line on standard output begins with that says what was looked at."""
 
 
-def make(name: str, rules: Mapping[str, Any], every: int, ops: Sequence[str]) -> Any:
+def make(name: str, rules: Mapping[str, Any], every: int, ops: Sequence[str], found: Callable[[Finding], None]) -> Any:
     """An oracle by its name.
+
+    Args:
+        name: a key of ``ORACLES``.
+        rules: the parsed data/oracles.toml.
+        every: look at one call in so many.
+        ops: look at these operators alone; at all where none is given.
+        found: is called with each finding at once.
 
     Raises:
         ValueError: no such oracle.
@@ -31,30 +43,35 @@ def make(name: str, rules: Mapping[str, Any], every: int, ops: Sequence[str]) ->
     module, cls = ORACLES[name]
     kind = getattr(importlib.import_module(module), cls)
     if name == "layout":
-        return kind(rules, every=every, ops=ops)
-    return kind(ops=list(ops) or None, every=every)
+        return kind(rules, every=every, ops=ops, on_finding=found)
+    return kind(ops=list(ops) or None, every=every, on_finding=found)
 
 
-def run(script: str, arguments: Sequence[str], options: Mapping[str, Any], report: Callable[[Finding], None]) -> int:
+def run(script: str, arguments: Sequence[str], options: Mapping[str, Any], say: Callable[[str], None]) -> int:
     """Run a script as ``__main__`` under oracles; its exit status, as ``python script`` would have it.
 
     Args:
         script: path of the file.
         arguments: for the script.
-        options: ``rules``, ``oracles``, ``every``, ``ops``.
-        report: is called with each finding after the script's end, however it ends.
+        options: ``rules``, ``oracles``, ``every``, ``ops``; ``shown`` where another name than the path stands in findings.
+        say: is called with a line for each finding as it is made, so that a crash loses none, and with a last one that
+            says what was looked at.
     """
-    oracles = [make(name, options["rules"], options["every"], options["ops"]) for name in options["oracles"]]
+
+    def found(finding: Finding) -> None:
+        say(finding.dump())
+
+    made = {name: make(name, options["rules"], options["every"], options["ops"], found) for name in options["oracles"]}
     main = types.ModuleType("__main__")
     main.__dict__.update({"__file__": script, "__builtins__": __builtins__})
     sys.modules["__main__"] = main
     sys.argv = [script, *arguments]
     sys.path.insert(0, str(Path(script).resolve().parent))
-    code = compile(Path(script).read_bytes(), script, "exec", dont_inherit=True)
+    code = compile(Path(script).read_bytes(), options.get("shown", script), "exec", dont_inherit=True)
     status = 0
     try:
         with contextlib.ExitStack() as stack:
-            for oracle in oracles:
+            for oracle in made.values():
                 stack.enter_context(oracle)
             exec(code, main.__dict__)  # noqa: S102 - running the user's script is the purpose
     except SystemExit as stop:
@@ -62,18 +79,48 @@ def run(script: str, arguments: Sequence[str], options: Mapping[str, Any], repor
     except Exception:  # noqa: BLE001 - whatever the script raises ends it as it would without oracles
         traceback.print_exc()
         status = 1
-    for oracle in oracles:
-        for finding in oracle.findings:
-            report(finding)
+    say(LOOKED + json.dumps({name: oracle.looked() for name, oracle in made.items()}))
     return status
+
+
+def looked(text: str) -> Dict[str, Dict[str, Any]]:
+    """What the oracles say that they looked at, by oracle, from an output; empty where the script did not end."""
+    for line in reversed(text.splitlines()):
+        if line.startswith(LOOKED):
+            try:
+                told = json.loads(line[len(LOOKED) :])
+                return {str(name): _tally(part) for name, part in told.items()}
+            except (AttributeError, KeyError, TypeError, ValueError):  # the script could have written the line itself
+                return {}
+    return {}
+
+
+def _tally(part: Dict[str, Any]) -> Dict[str, Any]:
+    refused: List[List[Any]] = [[str(op), str(why), int(count)] for op, why, count in part["refused"]]
+    return {"compared": int(part["compared"]), "refused": refused}
 
 
 def main(options: Dict[str, Any]) -> None:
     """The entry of `embers sanitize`: findings go to a file, the exit status is the script's own."""
-    found = Path(options["report"])
+    report = Path(options["report"])
 
-    def report(finding: Finding) -> None:
-        with found.open("a", encoding="utf-8") as file:
-            file.write(finding.dump() + "\n")
+    def say(line: str) -> None:
+        with report.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
 
-    sys.exit(run(options["script"], options["arguments"], options, report))
+    sys.exit(run(options["script"], options["arguments"], options, say))
+
+
+def sandboxed(options: Dict[str, Any]) -> None:
+    """The entry of `embers run --oracle`: the script comes as text, findings go to standard output."""
+    folder = Path(tempfile.mkdtemp())
+    script = folder / options["shown"]
+    script.write_bytes(options["code"].encode("utf-8", "surrogatepass"))
+    output = os.dup(1)  # the script may close or replace its own
+
+    def say(line: str) -> None:
+        sys.stdout.flush()  # what the script printed before stands before
+        with os.fdopen(output, "w", encoding="utf-8", closefd=False) as file:
+            file.write("\n" + line + "\n")
+
+    sys.exit(run(str(script), (), options, say))

@@ -19,6 +19,7 @@ from torch_embers.oracles.finding import Difference
 from torch_embers.oracles.numerics import position, ulp
 
 EQUAL, HONEST, WRONG, REFUSED = "equal", "honest", "wrong", "refused"
+ZEROS_PASS = "the tolerance would let a tensor of zeros pass"
 
 
 @dataclass(frozen=True)
@@ -126,14 +127,15 @@ def _judge(got: Any, twin: Any, expected: Any, allowed: Any, why: str) -> Compar
     lost = torch.isfinite(got.abs()) != torch.isfinite(twin.abs())
     wrong = torch.where(defined, ~(error <= allowed), lost) & ~agree
     if not bool(wrong.any()):
-        if bool((~defined).any()) or not _zeros_pass(expected, allowed):
-            return Comparison(HONEST)
-        return Comparison(REFUSED, None, "the tolerance would let a tensor of zeros pass")
+        return Comparison(REFUSED, None, ZEROS_PASS) if _zeros_pass(twin, expected, allowed, defined) else Comparison(HONEST)
     return Comparison(WRONG, _worst(got, expected, error, allowed, wrong), why)
 
 
-def _zeros_pass(expected: Any, allowed: Any) -> bool:
-    return bool((expected.abs() <= allowed).all()) and bool((expected != 0).any())
+def _zeros_pass(twin: Any, expected: Any, allowed: Any, defined: Any) -> bool:
+    """Whether a tensor of zeros would be taken for right though other values are expected."""
+    told = torch.where(defined, expected.abs() > allowed, ~torch.isfinite(twin.abs()))
+    other = torch.where(defined, expected != 0, twin != 0)
+    return bool(other.any()) and not bool(told.any())
 
 
 def _largest(values: Any) -> Any:

@@ -101,9 +101,11 @@ def parse(row: Dict[str, Any]) -> Finding:
     difference = values.get("difference")
     if difference is not None:
         values["difference"] = Difference(**dict(difference, index=tuple(difference["index"])))
-    values["layouts"] = tuple(values.get("layouts", ()))
+    values["layouts"] = tuple(str(layout) for layout in values.get("layouts", ()))
     if values.get("severity") not in SEVERITIES:
         raise ValueError("no severity: %r" % (values.get("severity"),))
+    if odd := [name for name, value in values.items() if name not in ("difference", "layouts") and type(value) is not str]:
+        raise ValueError("%s is no text" % odd[0])
     return Finding(**values)
 
 

@@ -75,6 +75,11 @@ class LayoutOracle(DispatchMode):
             return func(*args, **kwargs)
         return self._look(func, plan, args, kwargs)
 
+    def looked(self) -> Dict[str, Any]:
+        """What was compared, and what could not be decided, as plain data."""
+        refused = [[op, why, count] for (op, why), count in sorted(self.refused.items())]
+        return {"compared": self.counts["repeated"] - self.counts["undecided"], "refused": refused}
+
     def _wanted(self, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:
         """Whether this call meets a tensor that is not dense, and a repetition would say something."""
         if plan.view or plan.random or (self.ops and plan.op.rpartition(".")[2] not in self.ops):

@@ -132,6 +132,7 @@ class PrecisionOracle(DispatchMode):
         findings: one per operator and user's line.
         checked: calls that were compared, by operator.
         skipped: calls that were not, by reason.
+        refused: results that could not be decided, by operator and reason; also counted in ``skipped``.
         lossy: calls that err no more than rounded intermediate results do, by operator; no findings.
     """
 
@@ -147,6 +148,7 @@ class PrecisionOracle(DispatchMode):
         self.checked: Dict[str, int] = Counter()
         self.skipped: Dict[str, int] = Counter()
         self.lossy: Dict[str, int] = Counter()
+        self.refused: Dict[Tuple[str, str], int] = Counter()
         self._ops = None if ops is None else frozenset(name.split(".")[-1] for name in ops)
         self._every = max(1, every)
         self._limit = limit
@@ -184,16 +186,25 @@ class PrecisionOracle(DispatchMode):
         try:
             judged = list(judge_call(call, before, result, self._limit))
         except Exception as error:  # noqa: BLE001 - an operator without fp64 may refuse in any way
-            self.skipped["no fp64 reference: %s" % type(error).__name__] += 1
+            self._refuse(call, "no fp64 reference: %s" % type(error).__name__)
             return
         self.checked[call.name] += 1
         for place, judgement in judged:
             if judgement.refusal:
-                self.skipped[judgement.refusal] += 1
+                self._refuse(call, judgement.refusal)
             elif judgement.lossy:
                 self.lossy[call.name] += 1
             elif judgement.excess > self._limit:
                 self._report(call, before, outputs[0], place, judgement)
+
+    def _refuse(self, call: Call, why: str) -> None:
+        self.skipped[why] += 1
+        self.refused[call.qualified, why] += 1
+
+    def looked(self) -> Dict[str, Any]:
+        """What was compared, and what could not be decided, as plain data."""
+        refused = [[op, why, count] for (op, why), count in sorted(self.refused.items())]
+        return {"compared": sum(self.checked.values()), "refused": refused}
 
     def _report(self, call: Call, before: Inputs, output: torch.Tensor, place: str, judgement: Judgement) -> None:
         line, source = user_line()

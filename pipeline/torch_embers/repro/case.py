@@ -59,6 +59,7 @@ LARGEST = 1 << 20
 """Bytes of a case: more is data, not a small repro."""
 UNCOVERED = "cases/uncovered.toml"
 
+BLOCK_START = "# /// script\n"
 _BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 _ISSUE = re.compile(r"([\w.-]{1,100}/[\w.-]{1,100})#([1-9]\d{0,8})")
 _NEED = re.compile(

@@ -6,17 +6,17 @@ import json
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources, sarif_output
 from torch_embers.errors import InputError
-from torch_embers.oracles import finding
+from torch_embers.oracles import attach, finding
 from torch_embers.sandbox import bundle
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from torch_embers.oracles.finding import Finding
 
@@ -34,10 +34,13 @@ class Sanitized:
     Attributes:
         status: exit status of the script itself; negative for a signal.
         findings: what the oracles found, in order.
+        looked: by oracle, ``compared`` calls, and ``refused`` ones as (operator, reason, how many); empty where the
+            process was ended.
     """
 
     status: int
     findings: Sequence[Finding]
+    looked: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -69,9 +72,8 @@ def sanitize(
     """
     if not script.is_file():
         raise InputError(f"no script {script}: give the path of a Python file")
-    known = ("layout", "precision")
-    if unknown := [name for name in oracles if name not in known]:
-        raise InputError(f"no oracle {unknown[0]!r}: use {' or '.join(known)}")
+    if unknown := [name for name in oracles if name not in attach.ORACLES]:
+        raise InputError(f"no oracle {unknown[0]!r}: use {' or '.join(attach.ORACLES)}")
     with tempfile.TemporaryDirectory(prefix="embers-sanitize-") as folder:
         report = Path(folder) / "findings"
         options = {
@@ -87,7 +89,16 @@ def sanitize(
         launcher.write_text(bundle.script("attach", "main", options), encoding="utf-8")
         ended = subprocess.run([str(python or sys.executable), str(launcher)], check=False)
         text = report.read_text(encoding="utf-8") if report.is_file() else ""
-    return Sanitized(ended.returncode, finding.read(text))
+    return Sanitized(ended.returncode, finding.read(text), attach.looked(text))
+
+
+def undecided(looked: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A line for each operator whose calls could not be decided, with the reason."""
+    return [
+        f"{oracle} could not decide {count} calls of {op}: {why}"
+        for oracle, part in looked.items()
+        for op, why, count in part["refused"]
+    ]
 
 
 def sarif(findings: Sequence[Finding]) -> dict[str, Any]:

@@ -10,10 +10,12 @@ from rich.text import Text
 
 from torch_embers.console import age, plain, size_text, stdout, table
 from torch_embers.escaping import visible
+from torch_embers.oracles.finding import describe
 from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
 from torch_embers.run.matrix import OWN, builds_of, changes
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import HEADINGS
+from torch_embers.run.sanitize import undecided
 from torch_embers.run.status import ANNOUNCED
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from torch_embers.run.matrix import Entry
     from torch_embers.run.recheck import Recheck
     from torch_embers.run.reduction import Reduction
+    from torch_embers.run.watched import Watched
 
 STYLES = {
     "occurs": ("X", "bold red"),
@@ -101,6 +104,20 @@ def print_reached(reached: Reached) -> None:
     line.append(f"{mark} {cell.build.name:<10} ", style=style)
     line.append(" ".join(visible(evidence_line(cell)).split()), style="")
     stdout().print(line)
+
+
+def print_watched(done: Watched) -> None:
+    """Print what oracles found in one script on one build."""
+    out = stdout()
+    mark, style = ("X", "red") if done.findings else (".", "") if done.result == "not_found" else ("?", "yellow")
+    line = Text(f"{mark} {done.build.name:<10} ", style=style)
+    line.append(f"{visible(done.case.name)}: {done.result}, {done.compared} calls compared ({visible(done.detail)})")
+    out.print(line)
+    for found in done.findings:
+        for part in describe(found).splitlines():
+            out.print(Text(f"    {visible(part)}"))
+    for text in undecided(done.looked):
+        out.print(Text(f"    {visible(text)}"))
 
 
 def print_summary(done: RunSummary) -> None:

@@ -1,0 +1,295 @@
+"""Scripts of cases, of issues and of the user under oracles, in the sandbox, on builds: `embers run --oracle`.
+
+What oracles find is evidence of its own. It says that an operator behaved wrongly in this script on this build; it is no
+verdict on the case and decides no status, because the operator need not be what the issue is about.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from torch_embers import resources
+from torch_embers.builds.registry import Registry, environment_of, environment_text
+from torch_embers.errors import InputError
+from torch_embers.normalize import now_utc
+from torch_embers.oracles import attach, finding
+from torch_embers.repro import bank
+from torch_embers.repro.case import BLOCK_START, Case, CaseError, parse
+from torch_embers.run import shipped
+from torch_embers.run.batch import PROFILES, cannot_run_here
+from torch_embers.run.ledger import Ledger
+from torch_embers.run.verdict import BUG, RIGHT, SKIP, last_line
+from torch_embers.sandbox import bundle, doctor
+from torch_embers.sandbox.runner import PRELOAD, Attempt, Runner
+from torch_embers.store import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from torch_embers.builds.registry import Build
+    from torch_embers.oracles.finding import Finding
+    from torch_embers.progress import Progress
+    from torch_embers.run.command import RunRequest
+    from torch_embers.sandbox.runner import RunResult
+    from torch_embers.settings import Settings
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
+
+Result = Literal[
+    *("found", "not_found", "nothing_compared", "undecided"),
+    *("failed", "cannot_run", "timeout", "out_of_memory", "sandbox_error"),
+]
+FOUND = 10
+"""Exit code of the command when an oracle has found something."""
+HEADER = '''# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = []
+# requires = ["cpu"]
+# signature = "exception"
+# oracle = "exception"
+# ///
+"""A script of the user."""
+'''
+"""What a plain script lacks of a case."""
+
+
+class Watched(NamedTuple):
+    """A script on a build under oracles, and what came of it.
+
+    Attributes:
+        result: ``found``; ``not_found``: the script reached its end and compared calls agree; ``nothing_compared``: no
+            call that an oracle looks at; ``undecided``: no such call could be decided; ``failed``: the script ended
+            before its end, and until there nothing was found; the others as outcomes of runs.
+        looked: by oracle, ``compared`` calls, and ``refused`` ones as (operator, reason, how many).
+    """
+
+    case: Case
+    build: Build
+    oracles: Sequence[str]
+    result: Result
+    detail: str
+    findings: Sequence[Finding] = ()
+    looked: Mapping[str, Mapping[str, Any]] = {}
+    run: RunResult | None = None
+
+    @property
+    def compared(self) -> int:
+        """Calls that were compared."""
+        return sum(part["compared"] for part in self.looked.values())
+
+    def row(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "case": self.case.name,
+            "items": [f"{repo}#{number}" for repo, number in self.case.issues],
+            "build": self.build.name,
+            "version": self.build.version,
+            "environment": environment_text(environment_of(self.build, self.case.threads)),
+            "oracles": list(self.oracles),
+            "result": self.result,
+            "detail": self.detail,
+            "exit_code": self.run.exit_code if self.run else None,
+            "signal": self.run.signal if self.run else None,
+            "looked": {name: dict(part) for name, part in self.looked.items()},
+            "findings": [found.row() for found in self.findings],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRequest:
+    """What is asked for.
+
+    Attributes:
+        oracles: names of oracles.
+        cases: what to run.
+        builds: where.
+        jobs: runs at a time.
+        unsandboxed: let reviewed scripts run with this user's rights where no sandbox can be had.
+    """
+
+    oracles: Sequence[str]
+    cases: Sequence[Case]
+    builds: Sequence[Build] = field(default_factory=tuple)
+    jobs: int = 1
+    unsandboxed: bool = False
+
+
+def oracles_of(text: str) -> list[str]:
+    """The oracles of an option.
+
+    Raises:
+        InputError: no such oracle.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if unknown := [name for name in names if name not in attach.ORACLES] or ([text] if not names else []):
+        raise InputError(f"no oracle {unknown[0]!r}: use {' or '.join(attach.ORACLES)}")
+    return list(dict.fromkeys(names))
+
+
+def script_of(path: Path) -> Case:
+    """A file as something to run: a case, or a plain script of the user.
+
+    Raises:
+        CaseError: not readable, or no Python.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CaseError(f"{path}: {error}") from error
+    if BLOCK_START in text:
+        return parse(text, path.stem, "own")
+    return replace(parse(HEADER + text, path.stem, "own"), code=text)
+
+
+def is_script(name: str) -> bool:
+    """Whether an argument names a file rather than a case."""
+    return name.endswith(".py") and Path(name).is_file()
+
+
+def run_watched(
+    store: Store, settings: Settings, request: RunRequest, oracles: Sequence[str], builds: Sequence[Build], progress: Progress
+) -> Iterator[Watched]:
+    """Run scripts under oracles, keep what came of them, and yield each as it ends.
+
+    Raises:
+        InputError, BuildError, SandboxError, StoreError: as of their makers.
+    """
+    own = [script_of(Path(name)) for name in request.cases if is_script(name)]
+    names = [name for name in request.cases if not is_script(name)]
+    if not request.cases:
+        raise InputError("name a case, an item or a script: `embers run CASE --oracle layout`")
+    with store.writer("run") as writer:
+        if names:
+            shipped.load(writer)
+        cases = own + (bank.load(store, names, settings.repo) if names else [])
+        ledger = Ledger(store, writer)
+        environments = ledger.note_builds(builds)
+        asked = WatchRequest(oracles, cases, builds, request.jobs, request.unsandboxed)
+        progress.expects(len(cases) * len(builds))
+        for done in watch(asked, Registry(settings.builds_dir)):
+            _keep(writer, done, environments[done.build.identity])
+            progress.advanced(1)
+            yield done
+
+
+def watch(request: WatchRequest, registry: Registry) -> Iterator[Watched]:
+    """Run scripts under oracles, build by build, each in a process of its own; the database is left alone.
+
+    Raises:
+        BuildError, SandboxError: as of their makers.
+    """
+    for build in request.builds:
+        by_profile: dict[str, dict[str, Case]] = defaultdict(dict)
+        for place, case in enumerate(request.cases):
+            if reason := cannot_run_here(case, build):
+                yield Watched(case, build, request.oracles, "cannot_run", reason)
+            else:
+                by_profile[PROFILES[case.origin]][str(place)] = case
+        with registry.using(build):
+            for profile, members in by_profile.items():
+                yield from _on_build(request, build, profile, members)
+
+
+def _on_build(request: WatchRequest, build: Build, profile: str, members: Mapping[str, Case]) -> Iterator[Watched]:
+    rules = resources.load_toml("oracles.toml")
+    attempts = [_attempt(key, case, request.oracles, rules) for key, case in members.items()]
+    with Runner(
+        build.python, profile, doctor.prove(), preload=PRELOAD, unsandboxed=request.unsandboxed
+    ) as runner:
+        for ended in runner.run(attempts, request.jobs):
+            case = members[ended.key]
+            findings, looked = finding.read(ended.stdout), attach.looked(ended.stdout)
+            result, detail = judged(case, ended, findings, looked)
+            yield Watched(case, build, request.oracles, result, detail, findings, looked, ended)
+
+
+def _attempt(key: str, case: Case, oracles: Sequence[str], rules: Mapping[str, Any]) -> Attempt:
+    options = {
+        "code": case.code,
+        "shown": f"{case.name}.py",
+        "rules": rules,
+        "oracles": list(oracles),
+        "every": 1,
+        "ops": [],
+    }
+    limits = rules["limits"]
+    return Attempt(
+        key,
+        bundle.script("attach", "sandboxed", options),
+        f"{case.name}.py",
+        timeout=case.timeout * limits["slower"],
+        memory=max(limits["memory"], case.memory),
+        threads=case.threads,
+        finalise=case.finalise,
+    )
+
+
+def judged(
+    case: Case, ended: RunResult, findings: Sequence[Finding], looked: Mapping[str, Mapping[str, Any]]
+) -> tuple[Result, str]:
+    """What a run under oracles came to, and how its script ended. Pure."""
+    result, detail = _ended(case, ended)
+    if findings:
+        return "found", detail
+    if result is not None:
+        return result, detail
+    if any(part["compared"] for part in looked.values()):
+        return "not_found", detail
+    return ("undecided" if any(part["refused"] for part in looked.values()) else "nothing_compared"), detail
+
+
+def _ended(case: Case, ended: RunResult) -> tuple[Result | None, str]:
+    """None where the script reached its end. A case with a check of its own does so, too, where it sees its bug."""
+    if ended.ended in ("timeout", "sandbox_error"):
+        return ("timeout" if ended.ended == "timeout" else "sandbox_error"), ended.detail
+    if ended.ended == "memory":
+        return "out_of_memory", ended.detail
+    if ended.ended != "exited" or ended.exit_code is None:
+        return "failed", ended.detail or f"ended by signal {ended.signal}"
+    own = case.oracle == "self"
+    if own and ended.exit_code == SKIP:
+        return "cannot_run", "exit 125"
+    if ended.exit_code == RIGHT or (own and ended.exit_code == BUG):
+        return None, f"exit {ended.exit_code}"
+    return "failed", f"exit {ended.exit_code}: {last_line(ended.stderr) or 'no message'}"
+
+
+def _keep(writer: Writer, done: Watched, environment: str) -> None:
+    run = secrets.token_hex(8)
+    row = {
+        "run": run,
+        "name": done.case.name,
+        "case_hash": done.case.hash,
+        "build": done.build.identity,
+        "environment": environment,
+        "profile": PROFILES[done.case.origin],
+        "oracles": list(done.oracles),
+        "result": done.result,
+        "detail": done.detail,
+        "exit_code": done.run.exit_code if done.run else None,
+        "signal": done.run.signal if done.run else None,
+        "compared": done.compared,
+        "looked": json.dumps(done.looked),
+        "duration": done.run.duration if done.run else 0.0,
+        "guarantees": list(done.run.guarantees) if done.run else [],
+        "ran_at": now_utc(),
+    }
+    with writer.transaction() as connection:
+        rows.append(connection, "oracle_runs", [row])
+        rows.append(connection, "oracle_findings", [_row(run, *pair) for pair in enumerate(done.findings)])
+
+
+def _row(run: str, place: int, found: Finding) -> dict[str, Any]:
+    kept = {name: getattr(found, name) for name in ("oracle", "op", "overload", "severity", "line", "message")}
+    return {"run": run, "place": place, **kept, "value": found.place, "finding": json.dumps(found.row())}
+
+
+def exit_code(done: Sequence[Watched]) -> int:
+    """Of the command: 10 with findings."""
+    return FOUND if any(one.findings for one in done) else 0
