@@ -23,8 +23,8 @@ from torch_embers.json_output import print_json
 
 if TYPE_CHECKING:
     from torch_embers.run.command import RunRequest
-    from torch_embers.settings import Settings
     from torch_embers.search.duplicates import Hit
+    from torch_embers.settings import Settings
     from torch_embers.store.store import Store
 
 
@@ -86,7 +86,7 @@ def run(
     oracle: Annotated[
         str | None,
         typer.Option(
-            help="Look for silent errors in these scripts instead: layout, precision, separated by commas; a file is a script, too."
+            help="Look for silent errors in cases, items or script files instead: layout, precision, or both."
         ),
     ] = None,
     repo: RepoOption = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import importlib
 import json
 import os
@@ -53,7 +54,7 @@ def run(script: str, arguments: Sequence[str], options: Mapping[str, Any], say: 
     Args:
         script: path of the file.
         arguments: for the script.
-        options: ``rules``, ``oracles``, ``every``, ``ops``; ``shown`` where another name than the path stands in findings.
+        options: ``rules``, ``oracles``, ``every``, ``ops``; ``shown`` where findings show another name than the path.
         say: is called with a line for each finding as it is made, so that a crash loses none, and with a last one that
             says what was looked at.
     """
@@ -116,6 +117,7 @@ def sandboxed(options: Dict[str, Any]) -> None:
     folder = Path(tempfile.mkdtemp())
     script = folder / options["shown"]
     script.write_bytes(options["code"].encode("utf-8", "surrogatepass"))
+    faulthandler.enable()
     output = os.dup(1)  # the script may close or replace its own
 
     def say(line: str) -> None:

@@ -28,6 +28,19 @@ def user_line() -> Tuple[str, str]:
     return "", ""
 
 
+def in_backward() -> bool:
+    """Whether autograd makes the present call; before 2.0, torch tells by its Python frame alone."""
+    task = getattr(torch._C, "_current_graph_task_id", None)  # noqa: SLF001 - torch has no public name for it
+    if task is not None:
+        return bool(task() != -1)
+    frame: Optional[FrameType] = sys._getframe(1)  # noqa: SLF001
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("torch/autograd/__init__.py"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def _is_own(name: str) -> bool:
     if "site-packages" in name:  # lies below the standard library in some installations
         return name.startswith(OWN[0])

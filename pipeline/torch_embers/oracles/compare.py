@@ -127,7 +127,11 @@ def _judge(got: Any, twin: Any, expected: Any, allowed: Any, why: str) -> Compar
     lost = torch.isfinite(got.abs()) != torch.isfinite(twin.abs())
     wrong = torch.where(defined, ~(error <= allowed), lost) & ~agree
     if not bool(wrong.any()):
-        return Comparison(REFUSED, None, ZEROS_PASS) if _zeros_pass(twin, expected, allowed, defined) else Comparison(HONEST)
+        return (
+            Comparison(REFUSED, None, ZEROS_PASS)
+            if _zeros_pass(twin, expected, allowed, defined)
+            else Comparison(HONEST)
+        )
     return Comparison(WRONG, _worst(got, expected, error, allowed, wrong), why)
 
 

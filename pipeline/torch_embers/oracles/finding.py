@@ -104,7 +104,9 @@ def parse(row: Dict[str, Any]) -> Finding:
     values["layouts"] = tuple(str(layout) for layout in values.get("layouts", ()))
     if values.get("severity") not in SEVERITIES:
         raise ValueError("no severity: %r" % (values.get("severity"),))
-    if odd := [name for name, value in values.items() if name not in ("difference", "layouts") and type(value) is not str]:
+    if odd := [
+        name for name, value in values.items() if name not in ("difference", "layouts") and type(value) is not str
+    ]:
         raise ValueError("%s is no text" % odd[0])
     return Finding(**values)
 

@@ -11,10 +11,12 @@ from collections import Counter
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 from typing import Counter as Counts
 
+import torch
+
 from torch_embers.oracles import caller, layouts, reproducer
 from torch_embers.oracles.dispatch import DispatchMode
 from torch_embers.oracles.finding import Finding
-from torch_embers.oracles.repeat import Plan, Problem, examine, named, plan_of
+from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named, plan_of
 from torch_embers.oracles.rules import Rules
 
 
@@ -82,18 +84,26 @@ class LayoutOracle(DispatchMode):
 
     def _wanted(self, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:
         """Whether this call meets a tensor that is not dense, and a repetition would say something."""
-        if plan.view or plan.random or (self.ops and plan.op.rpartition(".")[2] not in self.ops):
+        if plan.view or (self.ops and plan.op.rpartition(".")[2] not in self.ops):
             return False
-        if plan.skip is not None and not plan.skip.checks and not _voids(plan, args, kwargs):
+        is_left_out = plan.random or (plan.skip is not None and not plan.skip.checks)
+        if is_left_out and not _voids(plan, args, kwargs):
             return False
         tensors = [tensor for _, tensor in named(plan, args, kwargs)]
         self.counts["seen"] += 1
-        if all(tensor.is_contiguous() and not tensor.storage_offset() for tensor in tensors):
+        if all(map(layouts.is_dense, tensors)) and not self._has_neighbours(plan, args, kwargs):
             return False
         if any(tensor.numel() * tensor.element_size() > self.rules.largest for tensor in tensors):
             self.counts["too large"] += 1
             return False
         return True
+
+    def _has_neighbours(self, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:
+        """Whether a call writes to a tensor behind which its memory goes on."""
+        if not plan.written:
+            return False
+        written = [tensor for name, tensor in named(plan, args, kwargs) if is_written(plan, name)]
+        return not all(map(layouts.covers_memory, written))
 
     def _look(self, func: Any, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
         self.counts["repeated"] += 1
@@ -106,7 +116,23 @@ class LayoutOracle(DispatchMode):
         self.counts["rounding"] += done.honest
         for problem in done.problems[:1]:
             self._note(func, plan, problem, described, origin or reproducer.Origin(args, kwargs, plan))
+        if plan.op in self.rules.unwatched and not done.problems and caller.in_backward():
+            self._look_inplace(func, args, kwargs)
         return done.result
+
+    def _look_inplace(self, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
+        """The same on a destination: gradient formulas write in place, but not while a dispatch mode watches them."""
+        form = inplace_of(func)
+        if form is None or not args or not layouts.is_plain(args[0]) or layouts.is_dense(args[0]):
+            return
+        plan = self._plans.get(form)
+        if plan is None:
+            plan = self._plans[form] = plan_of(form, self.rules)
+        own = [layouts.copy_as_laid(args[0]), *args[1:]]
+        described = [(name, layouts.describe(tensor)) for name, tensor in named(plan, own, kwargs)]
+        origin = reproducer.Origin(own, kwargs, plan)
+        for problem in examine(form, plan, own, kwargs, self.rules).problems[:1]:
+            self._note(form, plan, problem, described, origin)
 
     def _note(
         self,
@@ -143,6 +169,13 @@ class LayoutOracle(DispatchMode):
         self.findings.append(finding)
         if self.on_finding is not None:
             self.on_finding(finding)
+
+
+def inplace_of(func: Any) -> Any:
+    """The overload that does the same in place, as ``masked_scatter_`` for ``masked_scatter``; None without one."""
+    namespace, _, name = func._schema.name.partition("::")  # noqa: SLF001 - it has no other name
+    packet = getattr(getattr(torch.ops, namespace), name + "_", None)
+    return getattr(packet, func._overloadname or "default", None)  # noqa: SLF001
 
 
 def _voids(plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:

@@ -18,6 +18,45 @@ def is_plain(value: Any) -> bool:
     return not (value.is_quantized or value.is_nested or getattr(value, "is_mkldnn", False))
 
 
+def is_sparse(value: Any) -> bool:
+    """Whether a value is an ordinary sparse tensor in coordinate form: positions and values are dense tensors."""
+    if type(value) not in PLAIN or value.layout != torch.sparse_coo or value.is_quantized:
+        return False
+    return bool(value.device.type != "meta")
+
+
+def parts(sparse: Any) -> List[Any]:
+    """Positions and values of a sparse tensor as it holds them, without a history."""
+    whole = sparse.detach()
+    return [whole._indices(), whole._values()]  # noqa: SLF001 - the public names refuse what is not coalesced
+
+
+def rebuilt(sparse: Any, indices: Any, values: Any) -> Any:
+    """A sparse tensor of the same shape with other positions and values."""
+    size = tuple(sparse.shape)
+    made = torch.sparse_coo_tensor(indices, values, size, dtype=values.dtype, device=values.device)
+    return made._coalesced_(sparse.is_coalesced())
+
+
+def is_dense(tensor: Any) -> bool:
+    """Whether elements lie one behind the other from the beginning of the memory, with the strides that follow.
+
+    An axis of length one may have any stride, and kernels have read them: such a tensor is not taken for dense.
+    """
+    if tensor.storage_offset() or not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg():
+        return False
+    return 1 not in tensor.shape or tuple(tensor.stride()) == dense_strides(tensor.size())
+
+
+def dense_strides(size: Sequence[int]) -> Tuple[int, ...]:
+    """Strides of a dense tensor."""
+    strides, room = [], 1
+    for length in reversed(size):
+        strides.append(room)
+        room *= max(1, length)
+    return tuple(reversed(strides))
+
+
 def overlaps_itself(tensor: Any) -> bool:
     """Whether two elements may share memory: more places than the stride of the next axis leaves room for."""
     axes = sorted((stride, size) for size, stride in zip(tensor.size(), tensor.stride()) if size > 1)
@@ -30,11 +69,11 @@ def overlaps_itself(tensor: Any) -> bool:
 
 
 def kind(tensor: Any) -> str:
-    """The layout in one word: dense, offset, expanded, overlapping, channels_last, transposed or strided."""
+    """The layout in one word: dense, offset, restrided, expanded, overlapping, channels_last, transposed or strided."""
     if tensor.is_conj() or tensor.is_neg():
         return "conjugated" if tensor.is_conj() else "negated"
     if tensor.is_contiguous():
-        return "offset" if tensor.storage_offset() else "dense"
+        return "offset" if tensor.storage_offset() else "dense" if is_dense(tensor) else "restrided"
     if any(stride == 0 and size > 1 for size, stride in zip(tensor.size(), tensor.stride())):
         return "expanded"
     if overlaps_itself(tensor):
@@ -50,7 +89,7 @@ def kind(tensor: Any) -> str:
 def describe(tensor: Any) -> str:
     """Layout, dtype and shape, and the strides where they are not those of a dense tensor."""
     shown = "%s %s%s" % (kind(tensor), str(tensor.dtype).replace("torch.", ""), list(tensor.shape))
-    if tensor.is_contiguous() and not tensor.storage_offset():
+    if is_dense(tensor):
         return shown
     return "%s, strides %s, offset %d" % (shown, list(tensor.stride()), tensor.storage_offset())
 
@@ -61,6 +100,12 @@ def twin(tensor: Any) -> Any:
     if type(tensor) is torch.nn.Parameter:
         return copy.requires_grad_(tensor.requires_grad)
     return copy
+
+
+def copy_as_laid(tensor: Any) -> Any:
+    """A copy with the same strides in memory of its own."""
+    laid = torch.empty_strided(tuple(tensor.size()), tuple(tensor.stride()), dtype=tensor.dtype, device=tensor.device)
+    return laid.copy_(tensor.detach())
 
 
 def storage_of(tensor: Any) -> Any:
@@ -90,18 +135,22 @@ class Watch:
 
     Attributes:
         tensors: those that share the memory.
-        before: a copy of all its bytes.
+        regions: the same memory as each of them covers it before the call: one may be resized or get other memory.
+        shared: all bytes of the memory, shared with it.
+        before: a copy of them.
     """
 
     tensors: List[Any]
+    regions: List[Any]
+    shared: Any
     before: Any
 
     def outside(self) -> List[int]:
-        """Positions of bytes that changed though none of the tensors covers them; at most 16 are told."""
+        """Positions of bytes that changed though none of the tensors covered them; at most 16 are told."""
         wanted = self.before.clone()
-        for tensor in self.tensors:
-            view_in(wanted, tensor).copy_(tensor)
-        changed = memory(self.tensors[0]) != wanted
+        for region in self.regions:
+            view_in(wanted, region).copy_(view_in(self.shared, region))
+        changed = self.shared[: len(wanted)] != wanted
         return [int(place) for place in changed.nonzero().flatten()[:16]]
 
 
@@ -120,8 +169,13 @@ def watch(tensors: Sequence[Any], largest: int) -> List[Watch]:
         whole = memory(group[0])
         covered = max(tensor.numel() * tensor.element_size() for tensor in group)
         if covered < whole.numel() <= largest:
-            watches.append(Watch(group, whole.clone()))
+            watches.append(Watch(group, [tensor.detach() for tensor in group], whole, whole.clone()))
     return watches
+
+
+def covers_memory(tensor: Any) -> bool:
+    """Whether a tensor covers all bytes of the memory behind it."""
+    return bool(tensor.numel() * tensor.element_size() >= storage_of(tensor).nbytes())
 
 
 def bounds(tensor: Any) -> Tuple[int, int]:

@@ -114,13 +114,37 @@ def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     return numerics.map_tensors(plain, value)
 
 
+def parts_in(value: Any) -> List[Any]:
+    """The plain tensors in a nesting, and positions and values of sparse ones."""
+    found = []
+    for tensor in numerics.tensors_of(value):
+        if layouts.is_plain(tensor):
+            found.append(tensor)
+        elif layouts.is_sparse(tensor):
+            found += layouts.parts(tensor)
+    return found
+
+
+def remade(value: Any, change: Callable[[Any], Any]) -> Any:
+    """The same nesting with each tensor of ``parts_in`` replaced."""
+
+    def made(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        if layouts.is_sparse(leaf):
+            return layouts.rebuilt(leaf, *map(change, layouts.parts(leaf)))
+        return change(leaf) if layouts.is_plain(leaf) else leaf
+
+    return numerics.map_tensors(made, value)
+
+
 def named(plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> List[Tuple[str, Any]]:
-    """Each plain tensor argument with its name; members of lists as ``self[0]``."""
+    """Each plain tensor argument with its name; members of lists, and parts of sparse ones, as ``self[0]``."""
     found = []
     pairs = [(plan.name(place), value) for place, value in enumerate(args)] + list(kwargs.items())
     for name, value in pairs:
-        inside = tensors_in(value)
-        if isinstance(value, torch.Tensor):
+        inside = parts_in(value)
+        if isinstance(value, torch.Tensor) and len(inside) < 2:
             found += [(name, tensor) for tensor in inside]
         else:
             found += [("%s[%d]" % (name, place), tensor) for place, tensor in enumerate(inside)]
@@ -140,7 +164,8 @@ class _Copies:
 
     def __call__(self, tensor: Any) -> Any:
         place = layouts.address(tensor) if tensor.numel() else id(tensor)
-        key = (place, tensor.storage_offset(), tensor.size(), tensor.stride(), tensor.dtype)
+        lazy = (tensor.is_conj(), tensor.is_neg())
+        key = (place, tensor.storage_offset(), tensor.size(), tensor.stride(), tensor.dtype, lazy)
         if key not in self.known:
             self.known[key] = layouts.twin(tensor)
         return self.known[key]
@@ -176,8 +201,8 @@ def examine(
     if why := undefined(tensors, plan):
         return Examined(func(*args, **kwargs), refused=why)
     copies, origins = _Copies(), _Copies()
-    twins = (mapped(list(args), copies), mapped(kwargs, copies))
-    before = (mapped(list(args), origins), mapped(kwargs, origins)) if plan.written else twins
+    twins = (remade(list(args), copies), remade(kwargs, copies))
+    before = (remade(list(args), origins), remade(kwargs, origins)) if plan.written else twins
     written = [(name, tensor) for name, tensor in tensors if is_written(plan, name)]
     pairs = [(name, tensor, copies(tensor)) for name, tensor in tensors]  # now: the call may give a tensor other memory
     watches = layouts.watch([tensor for _, tensor in written], rules.largest)
@@ -254,8 +279,13 @@ def _sharing(got: Any, place: str, addresses: Set[int]) -> List[Problem]:
 
 
 def outputs(value: Any) -> List[Any]:
-    """The plain tensors among the results of a call."""
-    return tensors_in(value)
+    """The tensors among the results of a call; a sparse one as the dense one that it stands for."""
+    found = numerics.tensors_of(value)
+    return [tensor.to_dense() if layouts.is_sparse(tensor) else tensor for tensor in found if _is_compared(tensor)]
+
+
+def _is_compared(tensor: Any) -> bool:
+    return layouts.is_plain(tensor) or layouts.is_sparse(tensor)
 
 
 class _References:
@@ -290,7 +320,7 @@ class _References:
                 known[id(tensor)] = widened(tensor, generator if draw else None)
             return known[id(tensor)]
 
-        args, kwargs = mapped(self.before[0], wide), mapped(self.before[1], wide)
+        args, kwargs = remade(self.before[0], wide), remade(self.before[1], wide)
         args, kwargs = [double(value) for value in args], {key: double(value) for key, value in kwargs.items()}
         written = {name: tensor for name, tensor in named(self.plan, args, kwargs) if is_written(self.plan, name)}
         result = outputs(self.func(*args, **kwargs))

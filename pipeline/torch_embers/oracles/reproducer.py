@@ -168,7 +168,7 @@ def _denser(arguments: Arguments) -> List[Arguments]:
     """One tensor after the other made dense."""
     made = []
     for number, laid in enumerate(_all(list(arguments))):
-        dense = laid._replace(stride=_dense_strides(laid.size), offset=0, conjugated=False, negated=False)
+        dense = laid._replace(stride=layouts.dense_strides(laid.size), offset=0, conjugated=False, negated=False)
         if dense[:3] != laid[:3] or laid.conjugated or laid.negated:
             made.append(_replaced(arguments, number, dense))
     return made
@@ -205,14 +205,6 @@ def _replaced(arguments: Arguments, number: int, new: Laid) -> Arguments:
 
 def _facts(arguments: Arguments) -> List[Tuple[Any, ...]]:
     return [laid[:3] for laid in _all(list(arguments))]
-
-
-def _dense_strides(size: Sequence[int]) -> Tuple[int, ...]:
-    strides, room = [], 1
-    for length in reversed(size):
-        strides.append(room)
-        room *= max(1, length)
-    return tuple(reversed(strides))
 
 
 def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules, call: str = "") -> str:

@@ -34,6 +34,9 @@ class Rules:
 
     Args:
         data: the parsed file.
+
+    Attributes:
+        unwatched: operators that gradient formulas call in place where no dispatch mode watches.
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -51,6 +54,7 @@ class Rules:
             )
             self._skips.update((name, skip) for name in entry["ops"])
         self._ties = {name: str(entry["along"]) for entry in data["ties"] for name in entry["ops"]}
+        self.unwatched = frozenset(name for entry in data["unwatched"] for name in entry["ops"])
         self._alias = frozenset(name for entry in data["alias"] for name in entry["ops"])
 
     def skip(self, op: str) -> Optional[Skip]:

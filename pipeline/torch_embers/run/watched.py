@@ -1,12 +1,13 @@
 """Scripts of cases, of issues and of the user under oracles, in the sandbox, on builds: `embers run --oracle`.
 
-What oracles find is evidence of its own. It says that an operator behaved wrongly in this script on this build; it is no
-verdict on the case and decides no status, because the operator need not be what the issue is about.
+What oracles find is evidence of its own: an operator behaved wrongly in this script on this build. It is no verdict on
+the case and decides no status, because the operator need not be what the issue is about.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
@@ -57,6 +58,10 @@ HEADER = '''# /// script
 """A script of the user."""
 '''
 """What a plain script lacks of a case."""
+
+
+_CRASHED = re.compile(r'(?m)^  File "([^"/<>]{1,200})", line (\d{1,6}) in ')
+"""A frame of the script in what the interpreter writes when a signal ends it, the innermost first."""
 
 
 class Watched(NamedTuple):
@@ -153,7 +158,12 @@ def is_script(name: str) -> bool:
 
 
 def run_watched(
-    store: Store, settings: Settings, request: RunRequest, oracles: Sequence[str], builds: Sequence[Build], progress: Progress
+    store: Store,
+    settings: Settings,
+    request: RunRequest,
+    oracles: Sequence[str],
+    builds: Sequence[Build],
+    progress: Progress,
 ) -> Iterator[Watched]:
     """Run scripts under oracles, keep what came of them, and yield each as it ends.
 
@@ -199,9 +209,7 @@ def watch(request: WatchRequest, registry: Registry) -> Iterator[Watched]:
 def _on_build(request: WatchRequest, build: Build, profile: str, members: Mapping[str, Case]) -> Iterator[Watched]:
     rules = resources.load_toml("oracles.toml")
     attempts = [_attempt(key, case, request.oracles, rules) for key, case in members.items()]
-    with Runner(
-        build.python, profile, doctor.prove(), preload=PRELOAD, unsandboxed=request.unsandboxed
-    ) as runner:
+    with Runner(build.python, profile, doctor.prove(), preload=PRELOAD, unsandboxed=request.unsandboxed) as runner:
         for ended in runner.run(attempts, request.jobs):
             case = members[ended.key]
             findings, looked = finding.read(ended.stdout), attach.looked(ended.stdout)
@@ -251,7 +259,8 @@ def _ended(case: Case, ended: RunResult) -> tuple[Result | None, str]:
     if ended.ended == "memory":
         return "out_of_memory", ended.detail
     if ended.ended != "exited" or ended.exit_code is None:
-        return "failed", ended.detail or f"ended by signal {ended.signal}"
+        where = f" at {place[1]}:{place[2]}" if (place := _CRASHED.search(ended.stderr)) else ""
+        return "failed", (ended.detail or f"ended by signal {ended.signal}") + where
     own = case.oracle == "self"
     if own and ended.exit_code == SKIP:
         return "cannot_run", "exit 125"
