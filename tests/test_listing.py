@@ -23,9 +23,9 @@ from torch_embers.oracles.finding import Finding
 from torch_embers.repro import bank
 from torch_embers.run import reports
 from torch_embers.run.hunt import Hunted
-from torch_embers.run.watched import Watched
 from torch_embers.run.ledger import Cell
 from torch_embers.run.perf import Timed
+from torch_embers.run.watched import Watched
 from torch_embers.sandbox import doctor
 from torch_embers.store.listing import CaseFilter, ItemFilter, list_cases, list_items, nearest
 from torch_embers.store.store import Store

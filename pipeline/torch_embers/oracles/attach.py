@@ -118,10 +118,11 @@ def sandboxed(options: Dict[str, Any]) -> None:
     script = folder / options["shown"]
     script.write_bytes(options["code"].encode("utf-8", "surrogatepass"))
     faulthandler.enable()
-    output = os.dup(1)  # the script may close or replace its own
+    output = os.dup(1)
 
     def say(line: str) -> None:
-        sys.stdout.flush()  # what the script printed before stands before
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # the script may have closed or replaced it
+            sys.stdout.flush()  # what it printed before stands before
         with os.fdopen(output, "w", encoding="utf-8", closefd=False) as file:
             file.write("\n" + line + "\n")
 

@@ -42,8 +42,15 @@ if TYPE_CHECKING:
     from torch_embers.store.writer import Writer
 
 Result = Literal[
-    *("found", "not_found", "nothing_compared", "undecided"),
-    *("failed", "cannot_run", "timeout", "out_of_memory", "sandbox_error"),
+    "found",
+    "not_found",
+    "nothing_compared",
+    "undecided",
+    "failed",
+    "cannot_run",
+    "timeout",
+    "out_of_memory",
+    "sandbox_error",
 ]
 FOUND = 10
 """Exit code of the command when an oracle has found something."""
