@@ -33,6 +33,7 @@ class Empty(TorchDispatchMode):
     """Hands each operator on."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        """As every mode does at least."""
         return func(*args, **(kwargs or {}))
 
 

@@ -20,6 +20,7 @@ from torch_embers.oracles.finding import Finding
 from torch_embers.repro.case import CaseError
 from torch_embers.run import watched
 from torch_embers.sandbox.runner import RunResult
+from torch_embers.store.store import Store
 
 WRONG = Finding("layout", "aten.add", "out", "wrong_value", "aten.add with out strided: wrong", line="a.py:3")
 LOOKED = {"layout": {"compared": 3, "refused": []}}
@@ -128,14 +129,14 @@ def test_a_broken_step_of_an_optimizer_is_found_in_the_sandbox_with_its_line(tmp
 def test_what_oracles_find_is_kept_apart_from_verdicts(tmp_path):
     pytest.importorskip("torch")
     path = tmp_path / "e.duckdb"
-    assert CliRunner().invoke(app, ["mine", "--source", "catalog", "-d", str(path)]).exit_code == 0
-    before = rows(path, "SELECT count(*) FROM verdicts")
+    with Store(path).writer("test", create=True) as writer, writer.transaction():
+        pass
     done = CliRunner().invoke(
         app, ["run", "pt84577_narrow_copy_strided_out", "--oracle", "layout", "-d", str(path), "--unsandboxed"]
     )
     assert done.exit_code == 10, done.output
     assert "outside_write" in done.stdout
-    assert rows(path, "SELECT count(*) FROM verdicts") == before
+    assert rows(path, "SELECT count(*) FROM verdicts WHERE provenance = 'own'") == [(0,)]
     assert rows(path, "SELECT result, exit_code FROM oracle_runs") == [("found", 1)]
     ops = rows(path, "SELECT op, severity FROM oracle_findings ORDER BY place")
     assert ("aten.narrow_copy", "outside_write") in ops
