@@ -1,0 +1,196 @@
+"""The search of a bisection: exact on any monotone history, named where it is none, never silently wrong."""
+
+from __future__ import annotations
+
+import random
+from functools import partial
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_embers.run.bisect import rules as bisect_rules
+from torch_embers.run.bisect.replies import is_unconfirmed, missed, needs_larger_control, reply_of
+from torch_embers.run.bisect.search import Answer, History, Reply, midpoint, search
+from torch_embers.run.verdict import VERDICTS, Control, Decision, Rules, Verdict
+
+RULES = bisect_rules.load().search
+ANSWERS: dict[str, Answer] = {"Y": "yes", "n": "no", "?": "unknown"}
+
+
+def find(truth: str, *, said_bad: tuple[int, ...] = (), known: str = "", seed: int = 0) -> History:
+    """Search a history written as one letter a build, with a truthful asker; ``known`` has a dot for untested."""
+
+    def ask(place: int) -> Reply:
+        return Reply(ANSWERS[truth[place]], confidence=0.99 if truth[place] == "n" else 1.0)
+
+    stored = {place: Reply(ANSWERS[c], known=True) for place, c in enumerate(known) if c != "."}
+    return search(len(truth), ask, RULES, random.Random(seed), known=stored, said_bad=said_bad)
+
+
+def depth(count: int) -> int:
+    """ceil(log2(count - 1)): halvings that a list needs between its ends."""
+    return max(0, (count - 2).bit_length()) if count > 1 else 0
+
+
+@given(st.integers(2, 150), st.data())
+def test_a_truthful_asker_on_a_monotone_history_gives_the_exact_change_in_log2_asks(
+    count: int, data: st.DataObject
+) -> None:
+    edge = data.draw(st.integers(1, count - 1))
+    first, last = data.draw(st.sampled_from(["Yn", "nY"]))
+    found = find(first * edge + last * (count - edge), seed=data.draw(st.integers(0, 9)))
+    assert found.kind == ("fixed" if first == "Y" else "broken")
+    assert [(change.before, change.after, change.skipped) for change in found.changes] == [(edge - 1, edge, ())]
+    assert len(found.steps) <= 2 + depth(count) + RULES.confirm + RULES.validation
+
+
+@given(st.integers(1, RULES.exhaustive), st.sampled_from("Yn"))
+def test_a_history_without_a_change_is_read_whole_where_it_is_short(count: int, letter: str) -> None:
+    found = find(letter * count)
+    assert found.kind == ("always" if letter == "Y" else "never")
+    assert set(found.replies) == set(range(count))
+
+
+@given(st.text("Yn?", min_size=1, max_size=40), st.integers(0, 9))
+def test_no_history_is_told_wrongly_where_it_was_asked(truth: str, seed: int) -> None:
+    found = find(truth, seed=seed)
+    assert all(reply.answer == ANSWERS[truth[place]] for place, reply in found.replies.items())
+    for change in found.changes:
+        assert (truth[change.before], truth[change.after]) == (("n", "Y") if change.kind == "broken" else ("Y", "n"))
+        assert set(truth[change.before + 1 : change.after]) <= {"?"}
+        assert all(place in found.replies for place in change.skipped)
+    decided = [c for c in truth if c != "?"]
+    if len(truth) <= RULES.exhaustive and found.kind in ("always", "never"):
+        assert set(decided) == ({"Y"} if found.kind == "always" else {"n"})
+    if not decided:
+        assert (found.kind, found.reason) == ("cannot tell", "no build could be tested")
+
+
+@given(st.integers(3, 60), st.data())
+def test_builds_that_cannot_be_tested_widen_the_range_and_never_shift_it(count: int, data: st.DataObject) -> None:
+    edge = data.draw(st.integers(1, count - 1))
+    letters = list("Y" * edge + "n" * (count - edge))
+    for place in data.draw(st.sets(st.integers(0, count - 1), max_size=count - 1)):
+        letters[place] = "?"
+    found = find("".join(letters))
+    before = [place for place, c in enumerate(letters) if c == "Y"]
+    after = [place for place, c in enumerate(letters) if c == "n"]
+    if before and after:
+        assert found.kind == "fixed"
+        [change] = found.changes
+        assert (change.before, change.after) == (before[-1], after[0])
+        assert change.skipped == tuple(range(before[-1] + 1, after[0]))
+
+
+@given(st.integers(5, 60), st.data())
+def test_a_build_that_is_said_to_be_bad_shows_a_bug_that_came_and_went(count: int, data: st.DataObject) -> None:
+    first = data.draw(st.integers(1, count - 3))
+    last = data.draw(st.integers(first, count - 2))
+    bad = data.draw(st.integers(first, last))
+    found = find("n" * first + "Y" * (last - first + 1) + "n" * (count - last - 1), said_bad=(bad,))
+    assert found.kind == "broken and fixed"
+    assert found.ranges == ((first, last),)
+
+
+@pytest.mark.parametrize(
+    ("truth", "kind", "ranges"),
+    [
+        ("YYnnYYYYY", "several", ((0, 1), (4, 8))),
+        ("YnnnnYYnn", "several", ((0, 0), (5, 6))),
+        ("nYYnnnYYn", "several", ((1, 2), (6, 7))),
+    ],
+)
+def test_a_history_that_is_not_monotone_is_named_with_its_ranges(
+    truth: str, kind: str, ranges: tuple[tuple[int, int], ...]
+) -> None:
+    whole = find(truth, known=truth)
+    assert (whole.kind, whole.ranges) == (kind, ranges)
+    seen = [find(truth, seed=seed).kind for seed in range(40)]
+    assert kind in seen, "validation outside the range finds it, though not always"
+
+
+def test_known_answers_are_asked_again_only_where_the_change_rests_on_them() -> None:
+    found = find("YYYYYYnnnnnnnnnnn", known="YYYYYYnnnnnnnnnnn")
+    assert [(step.place, step.why) for step in found.steps] == [
+        (5, "verification"),
+        (6, "verification"),
+        (6, "second batch"),
+    ]
+
+
+def test_known_answers_that_no_longer_hold_give_way_to_what_runs_show() -> None:
+    found = find("YYYYYYYYnnnnnnnnn", known="YYYYYYnnnnnnnnnnn")
+    assert found.kind == "fixed"
+    assert not found.replies[7].known
+    assert (found.changes[0].before, found.changes[0].after) == (7, 8)
+
+
+def test_a_known_answer_that_cannot_be_verified_here_stays_and_is_marked_as_known() -> None:
+    found = find("?????????????????", known="YYYYYYnnnnnnnnnnn")
+    assert (found.changes[0].before, found.changes[0].after) == (5, 6)
+    assert found.replies[5].known
+    assert found.replies[6].known
+
+
+def test_a_build_said_to_be_bad_that_is_clean_here_tells_nothing() -> None:
+    found = find("nnnnn", said_bad=(2,))
+    assert found.kind == "cannot tell"
+    assert "said to show the bug" in found.reason
+
+
+def lie_once(truth: str, place: int, lied: list[int], asked: int) -> Reply:
+    """Miss the bug at one place, the first time it is asked."""
+    if asked == place and truth[asked] == "Y" and not lied:
+        lied.append(asked)
+        return Reply("no", 0, 4, 0.99)
+    return Reply(ANSWERS[truth[asked]], confidence=0.99)
+
+
+def test_one_wrong_clean_answer_is_found_by_the_second_batch_wherever_it_stands() -> None:
+    """A bug missed once: the wrong answer becomes the clean side of the change, and that is asked again."""
+    for truth in ("Y" * 9 + "n" * 8, "n" * 8 + "Y" * 9, "Y" * 17):
+        for place in range(17):
+            lied: list[int] = []
+
+            found = search(17, partial(lie_once, truth, place, lied), RULES, random.Random(0))
+            edges = [edge for edge, (a, b) in enumerate(pairwise(truth)) if a != b]
+            assert [change.before for change in found.changes] == edges
+
+
+def test_a_result_below_the_level_is_hidden_with_its_reason() -> None:
+    def ask(place: int) -> Reply:
+        return Reply("yes") if place < 8 else Reply("no", 0, 1, 0.5)
+
+    found = search(17, ask, RULES, random.Random(0))
+    assert found.kind == "cannot tell"
+    assert "confidence is below" in found.reason
+
+
+@given(st.integers(0, 200), st.integers(2, 80))
+def test_a_midpoint_is_the_same_build_for_every_range_that_holds_it(low: int, width: int) -> None:
+    middle = midpoint(low, low + width, {})
+    assert low < middle < low + width
+    for place in range(low + 1, low + width):
+        assert place == middle or (place & -place) < (middle & -middle)
+
+
+def decision(verdict: Verdict, control: Control, hits: int = 0, runs: int = 4) -> Decision:
+    return Decision(verdict, hits not in (0, runs), hits, runs, None, control, "seen", None)
+
+
+def test_a_verdict_becomes_a_reply_with_the_chance_that_it_missed_nothing() -> None:
+    rules = Rules.load()
+    sure, rare = Control("build", "x", 10, 10), Control("build", "x", 2, 10)
+    assert reply_of(decision("occurs", sure, 3, 3), rules).answer == "yes"
+    clean = reply_of(decision("absent", sure), rules)
+    assert clean.answer == "no"
+    assert clean.confidence == pytest.approx(1 - missed(sure, 4, rules))
+    assert clean.confidence > 1 - rules.miss
+    assert reply_of(decision("not_seen", Control()), rules).answer == "no"
+    assert reply_of(decision("not_seen", rare), rules).answer == "unknown"
+    assert needs_larger_control(decision("not_seen", rare))
+    assert is_unconfirmed(decision("inconclusive", sure, 1))
+    for verdict in set(VERDICTS) - {"occurs", "absent", "not_seen"}:
+        assert reply_of(decision(verdict, sure), rules).answer == "unknown"
