@@ -112,7 +112,7 @@ def changing() -> dict[str, str]:
 
 def returning(draw: random.Random) -> dict[str, str]:
     """Histories of 17 releases with two or three ranges that show the bug."""
-    made = {}
+    made: dict[str, str] = {}
     while len(made) < RETURNING:
         edges = sorted(draw.sample(range(1, 17), draw.choice((2, 3, 4))))
         bad, text = True, ""
@@ -150,7 +150,7 @@ def bisected(
     asked = Simulated(testable, rate, rules, own.flaky_control_batch, draw)
     static: dict[int, Reply] = {place: Reply(_unknown(), known=True) for place, c in enumerate(truth) if c == "-"}
     said = [place for place in reversed(range(len(truth))) if truth[place] == "Y"] if hint else []
-    found = search(len(truth), Patient(asked, own, rules), own, draw, known=static, said_bad=said)
+    found = search(len(truth), Patient(asked, own, rules), own, draw.choice, known=static, said_bad=said)
     return graded(found, testable), len({step.place for step in found.steps}), asked.runs
 
 
@@ -182,7 +182,9 @@ def measured(
         untestable,
         own.validation,
         len(done),
-        *(grades[grade] for grade in ("right", "abstained", "wrong")),
+        grades["right"],
+        grades["abstained"],
+        grades["wrong"],
         round(mean(asked for _, asked, _ in done), 2),
         round(mean(runs for *_, runs in done), 1),
         round(mean((len(truth.strip("-")) - 2).bit_length() for truth in histories), 2),
@@ -196,7 +198,9 @@ def main() -> None:
     draws = parser.parse_args().draws
     truth, back = changing(), returning(random.Random(1))
     conditions = [(rate, share) for rate in RATES for share in UNTESTABLE]
-    rows = [measured("matrix", list(truth.values()), *c, draws, hint=hint) for hint in (True, False) for c in conditions]
+    rows = [
+        measured("matrix", list(truth.values()), *c, draws, hint=hint) for hint in (True, False) for c in conditions
+    ]
     came_back = list(back.values())
     rows += [measured("returning", came_back, 1.0, 0.0, draws, hint=True, validation=n) for n in VALIDATIONS]
     for row in rows:

@@ -22,6 +22,7 @@ from torch_embers.mine.runner import mine_catalog
 from torch_embers.oracles.finding import Finding
 from torch_embers.repro import bank
 from torch_embers.run import reports
+from torch_embers.run.bisect import report as bisection_report
 from torch_embers.run.hunt import Hunted
 from torch_embers.run.ledger import Cell
 from torch_embers.run.perf import Timed
@@ -248,6 +249,7 @@ def test_the_documented_keys_are_printed(store: Store, heading: str) -> None:
 OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers run": lambda: Cell.row(MagicMock(**{"decided.return_value": Cell.decided(MagicMock())})),
     "embers run --oracle": lambda: Watched.row(MagicMock(findings=(), oracles=(), looked={})),
+    "embers bisect": lambda: bisection_report.as_table(MagicMock(nightlies=None, commits=None)),
     "embers recheck": lambda: reports.as_table(MagicMock(counts={}, changes=())),
     "embers doctor": lambda: doctor.as_table(MagicMock(guarantees={})),
     "embers builds list": lambda: [field.name for field in fields(Build)],

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from . import (
+    bisection,
     cases,
     catalog,
     claims,
@@ -117,6 +118,9 @@ def blocks() -> dict[str, Callable[[], str]]:
         "minimised-scripts": minimised.sizes,
         "minimised-summary": minimised.summary,
         "minimised-ways": minimised.other_ways,
+        # howto/bisect.md
+        "bisection-accuracy": bisection.accuracy,
+        "bisection-returning": bisection.returning,
         # howto/sql.md
         **{f"sql-{name}": partial(sql.answered, name) for name in sql.QUERIES},
         # links.md

@@ -113,6 +113,45 @@ def add(
     return _install(registry, chosen, name, expected or "", progress)
 
 
+def known_releases() -> list[str]:
+    """Releases whose wheels are known here."""
+    return sorted({name.split("-")[1] for name in _rules().pinned.sha256 if name.startswith("torch-")})
+
+
+def nightly_index() -> str:
+    """Address of PyTorch's index of nightlies."""
+    return _rules().index.nightly
+
+
+def add_for(wanted: Settings, version: str, address: str, index: str, progress: Progress) -> Build:
+    """Install a release, or a nightly from its wheel or index, for a search that needs it.
+
+    Args:
+        wanted: the settings.
+        version: the public version.
+        address: the wheel: a file, or an address within ``index``; empty for a release.
+        index: of nightlies.
+        progress: is told.
+
+    Raises:
+        BuildError: see ``add``.
+    """
+    if address and not Path(address).is_file():
+        registry = Registry(wanted.builds_dir)
+        registry.evict(int(wanted.builds_cap * GB), room=GB)
+        return _install(registry, Plan(f"torch=={version}", index, pre=True), version, "", progress)
+    wheel = Path(address) if address else None
+    return add(
+        wanted,
+        version=None if wheel else version,
+        python=None,
+        wheel=wheel,
+        name=version,
+        allow_cuda_packages=False,
+        progress=progress,
+    )
+
+
 # ---- what to install -----------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 from torch_embers.cli import (
     assistants,
     audit,
+    bisect,
     builds,
     classify,
     fix_tests,
@@ -80,6 +81,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "minimize": runs.minimize,
     "matrix": runs.matrix,
     "recheck": runs.recheck,
+    "bisect": bisect.bisect,
     "show": runs.show_item,
     "comment": runs.comment,
     "sanitize": oracles.sanitize,

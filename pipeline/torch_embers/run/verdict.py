@@ -217,11 +217,15 @@ def _failed(run: RunResult, seen: Signature | None) -> Observation:
         return Observation("different_failure", None, f"exit {run.exit_code}: {last_line(run.stderr) or 'no message'}")
     if seen.kind == "memory":
         return Observation("cannot_run", seen, f"memory was refused: {seen}")
-    for excuse in _file().cannot_run:
-        known = of_exception(excuse.type, excuse.message)
-        if seen.type == known.type and known.message.lower() in seen.message.lower():
-            return Observation("cannot_run", seen, str(seen))
+    if speaks_of_script(seen):
+        return Observation("cannot_run", seen, str(seen))
     return Observation("different_failure", seen, str(seen))
+
+
+def speaks_of_script(seen: Signature) -> bool:
+    """Whether an exception is the script's own trouble: a missing package, interface or device."""
+    excuses = ((of_exception(excuse.type, excuse.message)) for excuse in _file().cannot_run)
+    return any(seen.type == known.type and known.message.lower() in seen.message.lower() for known in excuses)
 
 
 def was_hindered(case: Case, run: RunResult, rules: Rules) -> bool:

@@ -35,6 +35,7 @@ class CommitRules(Explained):
 
     shown: int = Field(gt=0)
     path_weight: float = Field(gt=0)
+    ignored: tuple[str, ...]
 
 
 class Rules(Entry):

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from torch_embers.errors import InputError
+
 if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from torch_embers.run.bisect.rules import SearchRules
 
@@ -105,14 +106,23 @@ class History:
     steps: tuple[Step, ...]
 
 
+class ContradictedError(InputError):
+    """A place that was said to be good or bad is not: there is nothing to search between such ends."""
+
+    def __init__(self, place: int, reply: Reply) -> None:
+        super().__init__(f"place {place}: {reply.answer}")
+        self.place, self.reply = place, reply
+
+
 def search(
     count: int,
     ask: Ask,
     rules: SearchRules,
-    draw: random.Random,
+    draw: Callable[[Sequence[int]], int],
     *,
     known: Mapping[int, Reply] | None = None,
     said_bad: Sequence[int] = (),
+    expected: Mapping[int, Answer] | None = None,
 ) -> History:
     """Find where the answer changes.
 
@@ -120,12 +130,16 @@ def search(
         count: length of the list, oldest first.
         ask: asks about a place; what it raises ends the search.
         rules: the numbers.
-        draw: chooses the places of the validation.
+        draw: chooses a place for the validation.
         known: what is known before; a known place is asked only where a change rests on it.
         said_bad: places that are said to show the bug, the likeliest first; asked before all others, because a build
             that shows the bug is the control of those that do not.
+        expected: answers that the caller vouches for; they are verified first.
+
+    Raises:
+        ContradictedError: a place answers otherwise than the caller says.
     """
-    return _Search(count, ask, rules, draw, dict(known or {}), said_bad).run()
+    return _Search(count, ask, rules, draw, dict(known or {}), said_bad).run(expected or {})
 
 
 class _Search:
@@ -134,7 +148,7 @@ class _Search:
         count: int,
         ask: Ask,
         rules: SearchRules,
-        draw: random.Random,
+        draw: Callable[[Sequence[int]], int],
         replies: dict[int, Reply],
         said_bad: Sequence[int],
     ) -> None:
@@ -143,7 +157,11 @@ class _Search:
         self._steps: list[Step] = []
         self._batches: dict[int, int] = {}
 
-    def run(self) -> History:
+    def run(self, expected: Mapping[int, Answer]) -> History:
+        for place in sorted(expected, key=lambda place: expected[place] != "yes"):
+            reply = self._put(place, "endpoint")
+            if reply.answer != expected[place]:
+                raise ContradictedError(place, reply)
         if not self._is_said("yes"):
             self._claims()
         self._endpoints()
@@ -205,7 +223,7 @@ class _Search:
         everything = not self._changes() and self._count <= self._rules.exhaustive
         if done >= self._rules.validation and not everything:
             return False
-        self._put(self._draw.choice(untested), "validation")
+        self._put(self._draw(untested), "validation")
         return True
 
     # ---- what is known -------------------------------------------------------------------------------------------

@@ -1,0 +1,101 @@
+"""Commands that say since when a bug is there or gone, and what a triager can paste about it."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from torch_embers.cli.options import (
+    DatabaseOption,
+    JobsOption,
+    JsonOption,
+    RepoOption,
+    UnsandboxedOption,
+    store_at,
+)
+from torch_embers.json_output import print_json
+
+OutOption = Annotated[Path | None, typer.Option(help="Also write the report as Markdown into this file.")]
+
+
+def bisect(
+    case: Annotated[str | None, typer.Argument(help="A case by name, or the number of an item.")] = None,
+    good: Annotated[str | None, typer.Option(help="Version that is said to be without the bug.")] = None,
+    bad: Annotated[str | None, typer.Option(help="Version that is said to show the bug.")] = None,
+    script: Annotated[Path | None, typer.Option(help="Bisect this script instead, in the sandbox.")] = None,
+    predicate: Annotated[
+        str | None,
+        typer.Option(help="Bisect this command instead: 0 good, 125 skip, 1 to 127 bad, 128 and above stop."),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Runs of a script or command that measure how often it fails.", show_default="10"),
+    ] = None,
+    validate: Annotated[
+        int | None,
+        typer.Option(min=0, help="Builds to try at random outside the range that was found.", show_default="2"),
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(min=1, help="Seconds of one run of a script or command.", show_default="600")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure anew; use no earlier verdict.")] = False,
+    install: Annotated[bool, typer.Option("--install", help="Install the releases that are asked for.")] = False,
+    evict: Annotated[bool, typer.Option("--evict", help="Remove afterwards what was installed for this.")] = False,
+    nightly: Annotated[
+        bool, typer.Option("--nightly", help="Go on over nightlies between the two releases found.")
+    ] = False,
+    index: Annotated[
+        str | None, typer.Option(help="Nightlies from this index or folder of wheels.", metavar="URL|FOLDER")
+    ] = None,
+    commits: Annotated[
+        Path | None, typer.Option(help="List the likeliest commits of the range from this clone.", metavar="CLONE")
+    ] = None,
+    out: OutOption = None,
+    jobs: JobsOption = 2,
+    unsandboxed: UnsandboxedOption = False,
+    repo: RepoOption = None,
+    json: JsonOption = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Find the build since which a bug is there, or gone: by halves, with controls and a stated confidence.
+
+    Exit code 11 if it cannot be told.
+    """
+    from torch_embers import console, settings
+    from torch_embers.builds.install import NIGHTLY
+    from torch_embers.progress_bar import ProgressBar
+    from torch_embers.run import command, reports
+    from torch_embers.run.bisect import command as bisecting
+    from torch_embers.run.bisect import report
+
+    wanted = settings.load(database=database, repo=repo)
+    request = bisecting.BisectRequest(
+        name=case or "",
+        good=good or "",
+        bad=bad or "",
+        script=script,
+        predicate=predicate or "",
+        runs=runs or 0,
+        validation=validate,
+        fresh=fresh,
+        install=install,
+        evict=evict,
+        index=index or (NIGHTLY if nightly else ""),
+        clone=commits,
+        jobs=jobs,
+        timeout=timeout or 0,
+        unsandboxed=unsandboxed,
+    )
+    with ExitStack() as stack:
+        needs_none = case is None and not wanted.database.is_file()
+        store = stack.enter_context(command.database_for(None)) if needs_none else store_at(wanted.database)
+        made = bisecting.bisect(store, wanted, request, stack.enter_context(ProgressBar("bisecting")))
+    if out is not None:
+        reports.write(out, report.markdown(made).encode())
+    if json:
+        print_json(report.as_table(made))
+    else:
+        for line in report.lines(made):
+            console.stdout().print(console.plain(line), soft_wrap=True)
+    raise typer.Exit(bisecting.ANSWERED if made.told else bisecting.CANNOT_TELL)

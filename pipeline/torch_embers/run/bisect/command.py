@@ -1,0 +1,319 @@
+"""What `embers bisect` does: choose what is searched and where, search, keep the answer, add nightlies and commits."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from torch_embers.builds import install
+from torch_embers.builds.registry import Build, BuildError, Registry, environment_key, environment_of
+from torch_embers.errors import InputError
+from torch_embers.mine.git.gitrepo import Clone
+from torch_embers.repro import bank
+from torch_embers.run import matrix, shipped
+from torch_embers.run.bisect import nightly, rules, sessions
+from torch_embers.run.bisect.commits import commit_range
+from torch_embers.run.bisect.measuring import CaseMeasure, ExitCodeMeasure, predicate_runs, script_runs
+from torch_embers.run.bisect.places import Place, known_replies, place_of, releases, said_bad
+from torch_embers.run.bisect.replies import Measure, Patient
+from torch_embers.run.bisect.report import Bisection, sentence
+from torch_embers.run.bisect.search import ContradictedError, search
+from torch_embers.run.ledger import Ledger
+from torch_embers.run.script import Script, script_of
+from torch_embers.run.verdict import Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from torch_embers.progress import Progress
+    from torch_embers.repro.case import Case
+    from torch_embers.run.bisect.search import Answer, Ask, Reply
+    from torch_embers.settings import Settings
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
+
+ANSWERED, CANNOT_TELL = 0, 11
+"""Exit codes of `embers bisect`: there is an answer, or it cannot be told."""
+_PREFERENCE = ("curated", "own", "fix_test", "extracted", "synthesized")
+
+
+@dataclass(frozen=True, slots=True)
+class BisectRequest:
+    """What `embers bisect` is asked for.
+
+    Attributes:
+        name: a case or the number of an item; empty with a script or predicate.
+        good: version that is said to be without the bug.
+        bad: version that is said to show it.
+        runs: runs of a script or predicate that measure its rate.
+        validation: builds asked at random outside the range found; None for the number of data/bisect.toml.
+        fresh: measure anew, and take no earlier verdict.
+        install: install releases of the shipped matrix that are missing.
+        evict: remove afterwards what was installed for this.
+        index: of nightlies, a folder or an address; empty where no nightlies are wanted.
+        clone: of the repository, to list commits from.
+        timeout: seconds of one run of a script or predicate.
+    """
+
+    name: str = ""
+    good: str = ""
+    bad: str = ""
+    script: Path | None = None
+    predicate: str = ""
+    runs: int = 0
+    validation: int | None = None
+    fresh: bool = False
+    install: bool = False
+    evict: bool = False
+    index: str = ""
+    clone: Path | None = None
+    jobs: int = 1
+    timeout: float = 0
+    unsandboxed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What is searched."""
+
+    name: str
+    content: str
+    code: str
+    case: Case | None = None
+
+    @property
+    def script(self) -> Script | None:
+        return script_of(self.case.name, self.case.origin, self.case.code) if self.case else None
+
+
+class _Builds:
+    """The builds of a list of places: finds them, installs what is missing where that is wanted, removes it after."""
+
+    def __init__(
+        self, settings: Settings, places: Sequence[Place], request: BisectRequest, index: str, progress: Progress
+    ) -> None:
+        self.registry = Registry(settings.builds_dir)
+        self.places = list(places)
+        self._settings, self._request, self._index = settings, request, index
+        self._progress = progress
+        self._made: list[str] = []
+        self._failed: set[int] = set()
+
+    def of(self, place: int) -> Build | None:
+        """The build of a place; None where there is none and none may be installed."""
+        own = self.places[place]
+        if own.build is None and place not in self._failed and (self._request.install or own.address):
+            try:
+                self.places[place] = replace(own, build=self._installed(own))
+            except BuildError as error:
+                self._failed.add(place)
+                self._progress.said(f"{own.version} cannot be installed: {error}")
+        return self.places[place].build
+
+    def _installed(self, place: Place) -> Build:
+        with suppress(BuildError):
+            return self.registry.find(place.version)
+        made = install.add_for(self._settings, place.version, place.address, self._index, self._progress)
+        self._made.append(made.name)
+        return made
+
+    def evict(self) -> None:
+        """Remove what was installed here, where that is wanted."""
+        for name in self._made if self._request.evict else ():
+            with suppress(BuildError):
+                self.registry.remove(name)
+                self._progress.said(f"removed {name}")
+
+
+def bisect(store: Store, settings: Settings, request: BisectRequest, progress: Progress) -> Bisection:
+    """Search, keep each step, and return the answer.
+
+    Raises:
+        InputError, BuildError: the request cannot be carried out, or its ends do not differ.
+        SandboxError, StoreError: as of their makers.
+    """
+    _check(request)
+    clone = Clone(request.clone) if request.clone is not None else None
+    with store.writer("bisect") as writer:
+        if request.name:
+            shipped.load(writer)
+        subject = _subject(store, settings, request)
+        made = _Bisector(store, writer, settings, subject, request, progress).run()
+    if clone is not None and (between := _last_change(_innermost(made))):
+        issues = [number for _, number in made.items]
+        try:
+            ranked = commit_range(clone, settings.repo, between, subject.code, issues, rules.load().commits)
+        except InputError as error:  # what the builds showed is worth printing without the commits
+            progress.said(f"no commits: {error}")
+        else:
+            made = replace(made, commits=ranked)
+    return made
+
+
+def _check(request: BisectRequest) -> None:
+    given = [word for word in (request.name, request.script, request.predicate) if word]
+    if len(given) != 1:
+        raise InputError("give one thing to bisect: a case or the number of its item, or --script, or --predicate")
+    if request.good and request.good == request.bad:
+        raise InputError(f"--good and --bad are both {request.good}: a bisection needs two builds that differ")
+
+
+def _subject(store: Store, settings: Settings, request: BisectRequest) -> _Subject:
+    if request.name:
+        cases = sorted(bank.load(store, [request.name], settings.repo), key=lambda c: _PREFERENCE.index(c.origin))
+        return _Subject(cases[0].name, cases[0].hash, cases[0].code, cases[0])
+    if request.script is not None:
+        try:
+            code = request.script.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"no script {request.script}: give the path of a Python file in UTF-8") from error
+        return _Subject(request.script.name, code, code)
+    return _Subject(request.predicate, request.predicate, "")
+
+
+def _entries(store: Store, case: Case | None) -> list[matrix.Entry]:
+    """Earlier verdicts of a case, the own ones first."""
+    if case is None:
+        return []
+    return matrix.preferred([entry for entry in matrix.entries(store) if entry.case == case.name])
+
+
+def _ends(places: Sequence[Place], request: BisectRequest) -> tuple[list[Place], dict[int, Answer]]:
+    """The places between the given ends, and what they are said to answer."""
+    said: list[tuple[str, Answer]] = [(request.good, "no"), (request.bad, "yes")]
+    given: dict[int, Answer] = {place_of(places, version): answer for version, answer in said if version}
+    if len(given) < sum(bool(version) for version, _ in said):
+        raise InputError(f"--good {request.good} and --bad {request.bad} are the same build: they must differ")
+    if len(given) < len(said):
+        return list(places), given
+    low, high = min(given), max(given)
+    return list(places[low : high + 1]), {place - low: answer for place, answer in given.items()}
+
+
+class _Bisector:
+    """One subject, searched over releases and then over nightlies."""
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        settings: Settings,
+        subject: _Subject,
+        request: BisectRequest,
+        progress: Progress,
+    ) -> None:
+        self._store, self._writer, self._settings = store, writer, settings
+        self._subject, self._request, self._progress = subject, request, progress
+
+    def run(self) -> Bisection:
+        """Search the releases, and the nightlies of the last change where an index is given."""
+        entries = [] if self._request.fresh else _entries(self._store, self._subject.case)
+        known = [*(entry.build for entry in entries), *(install.known_releases() if self._request.install else ())]
+        places = releases(Registry(self._settings.builds_dir).installed(), known)
+        if not self._request.install and not any(place.build for place in places):
+            raise BuildError("no build here: `embers builds add VERSION` adds one, --install adds what is needed")
+        places, expected = _ends(places, self._request)
+        made = self._searched(places, known_replies(places, entries, Rules.load()), expected)
+        between = _last_change(made) if self._request.index else None
+        return replace(made, nightlies=self._nightlies(made, between)) if between else made
+
+    def _nightlies(self, made: Bisection, ends: tuple[Place, Place]) -> Bisection:
+        """Search the nightlies between two releases, whose answers are taken over."""
+        own = self._index()
+        places = [ends[0], *nightly.listing(own, ends[0].version, ends[1].version), ends[1]]
+        change, replies = made.history.changes[-1], made.history.replies
+        return self._searched(places, {0: replies[change.before], len(places) - 1: replies[change.after]}, {})
+
+    def _index(self) -> str:
+        return install.nightly_index() if self._request.index == install.NIGHTLY else self._request.index
+
+    def _searched(
+        self, places: Sequence[Place], known: Mapping[int, Reply], expected: Mapping[int, Answer]
+    ) -> Bisection:
+        own = rules.load().search
+        if self._request.validation is not None:
+            own = own.model_copy(update={"validation": self._request.validation})
+        key = self._key(places)
+        batch = Ledger(self._store, self._writer).last_batch() + 1
+        session = sessions.begun(self._store, self._writer, key, self._subject.name, batch, fresh=self._request.fresh)
+        builds = _Builds(self._settings, places, self._request, self._index(), self._progress)
+        ask: Ask = Patient(self._measure(builds, session), own, Rules.load())
+        if any(place.address for place in places):
+            ask = nightly.ByCommit(ask, builds.places, builds.of)
+        ask = sessions.Remembering(session, self._writer, places, ask)
+        case = self._subject.case
+        bad = said_bad(places, case.known_bad) if case else []
+        try:
+            found = search(len(places), ask, own, _drawn(key), known=known, said_bad=bad, expected=expected)
+        except ContradictedError as error:
+            raise InputError(_contradiction(error, places[error.place].version, expected)) from error
+        finally:
+            builds.evict()
+        sessions.finish(self._writer, session, found, sentence(found, [place.version for place in places]))
+        items, threads = (case.issues, case.threads) if case else ((), 1)
+        return Bisection(self._subject.name, items, tuple(builds.places), found, threads, self._subject.script)
+
+    def _key(self, places: Sequence[Place]) -> str:
+        """All that decides what is found: a change of any begins a new session."""
+        threads = self._subject.case.threads if self._subject.case else 1
+        where = [
+            (place.build.identity, environment_key(environment_of(place.build, threads).items())) if place.build else ""
+            for place in places
+        ]
+        request = self._request
+        asked = (request.good, request.bad, request.runs, request.validation, request.fresh, request.timeout)
+        kind = "case" if self._subject.case else "script" if request.script else "predicate"
+        return sessions.key_of([kind, self._subject.content, [place.version for place in places], where, asked])
+
+    def _measure(self, builds: _Builds, session: sessions.Session) -> Measure:
+        own, request, case = rules.load(), self._request, self._subject.case
+        if case is not None:
+            return CaseMeasure(
+                self._store,
+                self._writer,
+                builds.registry,
+                self._progress,
+                case,
+                builds.of,
+                large_control=own.search.flaky_control_batch,
+                jobs=request.jobs,
+                unsandboxed=request.unsandboxed,
+                batch=session.batch if request.fresh else 0,
+                since=session.started_at if request.fresh else None,
+            )
+        timeout = request.timeout or own.script.seconds
+        if request.predicate:
+            once = predicate_runs(request.predicate, builds.registry, timeout=timeout)
+        else:
+            name, code = self._subject.name, self._subject.code
+            once = script_runs(name, code, builds.registry, timeout=timeout, unsandboxed=request.unsandboxed)
+        return ExitCodeMeasure(once, builds.of, request.runs or own.script.runs)
+
+
+def _drawn(key: str) -> Callable[[Sequence[int]], int]:
+    """Draws places by the key of the session, so that a search that goes on draws the same."""
+
+    def draw(places: Sequence[int]) -> int:
+        return places[int(sessions.key_of([key, tuple(places)]), 16) % len(places)]
+
+    return draw
+
+
+def _contradiction(error: ContradictedError, version: str, expected: Mapping[int, Answer]) -> str:
+    said = "bad" if expected[error.place] == "yes" else "good"
+    shows = {"yes": "it shows the bug", "no": "it is clean", "unknown": "it cannot be tested"}[error.reply.answer]
+    return f"{version} was said to be {said}, but {shows} here ({error.reply.detail}): the ends of a search must differ"
+
+
+def _last_change(made: Bisection) -> tuple[Place, Place] | None:
+    """The ends of the last change; None where there is no answer or no change."""
+    if not made.told or not made.history.changes:
+        return None
+    change = made.history.changes[-1]
+    return made.places[change.before], made.places[change.after]
+
+
+def _innermost(made: Bisection) -> Bisection:
+    return made.nightlies if made.nightlies and _last_change(made.nightlies) else made

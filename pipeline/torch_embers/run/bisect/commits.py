@@ -1,0 +1,242 @@
+"""The commits between two builds, the likeliest first: those that name the issue, then by what they touch and say.
+
+Pure, but for ``between``, which reads a clone.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.errors import InputError
+from torch_embers.escaping import item_link
+from torch_embers.escaping import markdown as escaped
+from torch_embers.mine.git.commits import fixed_numbers, pull_number
+from torch_embers.mine.git.first_release import FirstReleases
+from torch_embers.mine.git.git_records import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from torch_embers.mine.git.gitrepo import Clone
+    from torch_embers.run.bisect.places import Place
+    from torch_embers.run.bisect.rules import CommitRules
+
+_FORMAT = "--format=tformat:%x01%H%x00%ct%x00%s%x00%B%x00"
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_SHORTEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A commit of the range.
+
+    Attributes:
+        pull: the pull request that it landed.
+        fixes: issues that its message names as fixed.
+    """
+
+    sha: str
+    committed_at: str
+    subject: str
+    message: str
+    files: tuple[str, ...]
+    pull: int | None = None
+    fixes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A commit with what ties it to the case.
+
+    Attributes:
+        score: the larger the likelier; infinite where it names an issue of the case.
+        words: words of the case's operators that its files or message have.
+    """
+
+    commit: Landed
+    score: float
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRange:
+    """The commits that may have made a change.
+
+    Attributes:
+        before: last build of the old behaviour.
+        basis: how the ends of the range were found in the clone.
+        total: commits in it.
+        ranked: those that are shown, the likeliest first.
+    """
+
+    repo: str
+    before: str
+    after: str
+    basis: str
+    total: int
+    ranked: tuple[Ranked, ...]
+
+    def row(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "before": self.before,
+            "after": self.after,
+            "basis": self.basis,
+            "total": self.total,
+            "likeliest": [
+                {
+                    "sha": ranked.commit.sha,
+                    "committed_at": ranked.commit.committed_at,
+                    "subject": ranked.commit.subject,
+                    "pull": ranked.commit.pull,
+                    "fixes": list(ranked.commit.fixes),
+                    "words": list(ranked.words),
+                    "names_the_issue": math.isinf(ranked.score),
+                }
+                for ranked in self.ranked
+            ],
+        }
+
+    def lines(self) -> Iterable[str]:
+        """For a terminal."""
+        yield f"{self.total} commits between {self.before} and {self.after} ({self.basis}); the likeliest:"
+        for ranked in self.ranked:
+            tie = "names the issue" if math.isinf(ranked.score) else ", ".join(ranked.words)
+            pull = f" #{ranked.commit.pull}" if ranked.commit.pull else ""
+            yield f"  {ranked.commit.sha[:12]}{pull} {ranked.commit.subject[:100]} [{tie}]"
+
+    def markdown(self) -> str:
+        """To paste; being in the list is no proof that a commit made the change."""
+        out = [
+            f"{self.total} commits between {escaped(self.before)} and {escaped(self.after)} ({escaped(self.basis)}). "
+            "The likeliest by files and words shared with the script's operators; none of them was built and run:",
+            "",
+            "| commit | pull request | fixes | subject | shared |",
+            "| --- | --- | --- | --- | --- |",
+        ]
+        for ranked in self.ranked:
+            commit = ranked.commit
+            cells = (
+                escaped(commit.sha[:12]),
+                item_link(self.repo, commit.pull) if commit.pull else "",
+                ", ".join(item_link(self.repo, number) for number in commit.fixes),
+                escaped(commit.subject, 120),
+                "names the issue" if math.isinf(ranked.score) else escaped(", ".join(ranked.words)),
+            )
+            out.append("| " + " | ".join(cells) + " |")
+        return "\n".join(out)
+
+
+def words_of(text: str) -> set[str]:
+    """The words of a name, a path or a sentence, in lower case: ``AdaptiveAvgPool2d`` has adaptive, avg and pool."""
+    return {word.lower() for word in _WORD.findall(text) if len(word) >= _SHORTEST and not word.isdigit()}
+
+
+def operator_words(code: str, ignored: Sequence[str]) -> set[str]:
+    """Words of the functions and methods that a script calls, without those that nearly every script has."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, RecursionError, ValueError):
+        return set()
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    names = [func.attr for func in called if isinstance(func, ast.Attribute)]
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    kept = {name for name in names if name not in own}
+    return {word for name in kept for word in words_of(name)} - set(ignored)
+
+
+def ranked(commits: Sequence[Landed], words: set[str], issues: Sequence[int], rules: CommitRules) -> tuple[Ranked, ...]:
+    """Commits by what ties them to a case, the likeliest first; those that nothing ties are left out.
+
+    A word counts the more the fewer commits of the range have it.
+
+    Args:
+        commits: of the range.
+        words: of the case's operators.
+        issues: numbers of the case's issues.
+        rules: the numbers.
+    """
+    paths = [{word for path in commit.files for word in words_of(path)} & words for commit in commits]
+    texts = [words_of(f"{commit.subject} {commit.message}") & words for commit in commits]
+    have = Counter(word for both in zip(paths, texts, strict=True) for word in both[0] | both[1])
+    weight = {word: math.log((1 + len(commits)) / (1 + count)) for word, count in have.items()}
+    made = []
+    for commit, path, text in zip(commits, paths, texts, strict=True):
+        score = sum(weight[w] * (rules.path_weight * (w in path) + (w in text)) for w in path | text)
+        if set(commit.fixes) & set(issues):
+            score = math.inf
+        if score > 0:
+            made.append(Ranked(commit, score, tuple(sorted(path | text, key=lambda w: (-weight[w], w)))))
+    made.sort(key=lambda one: (-one.score, one.commit.committed_at))
+    return tuple(made[: rules.shown])
+
+
+def between(clone: Clone, repo: str, before: Place, after: Place) -> tuple[str, list[Landed]]:
+    """The commits that are in one build and not in an earlier one, and how they were found.
+
+    By release tags or the builds' own commits where the clone has them, else by the version that version.txt names.
+
+    Raises:
+        InputError: git failed, or the clone knows neither end.
+    """
+    old, new = (_revision(clone, place) for place in (before, after))
+    if old and new:
+        return "by tags or commits of the builds", _log(clone, repo, [new, f"^{old}"])
+    head = clone.ask("rev-parse", "HEAD").decode("ascii", "replace").strip()
+    releases = FirstReleases(clone, head, {})
+    wanted = {text.rpartition(".")[0] for text in (after.version,)}
+    old_line, found = before.version.rpartition(".")[0], []
+    for commit in _log(clone, repo, [head]):
+        version = releases.of(commit.sha, commit.committed_at).version
+        line = version.rpartition(".")[0] if version else ""
+        if line in wanted and line != old_line:
+            found.append(commit)
+    if not found:
+        raise InputError(
+            f"{clone.path} has neither tags of {before.version} and {after.version}, nor the commits of these builds, "
+            "nor commits of that release by version.txt: fetch its tags (`git fetch --tags`)"
+        )
+    return "by version.txt of the main line, which may be one release early", found
+
+
+def _revision(clone: Clone, place: Place) -> str:
+    for name in (f"refs/tags/v{place.version}", place.commit_known):
+        if name:
+            try:
+                found = clone.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+            except InputError:
+                continue
+            return found.decode("ascii", "replace").strip()
+    return ""
+
+
+def _log(clone: Clone, repo: str, revisions: Sequence[str]) -> list[Landed]:
+    found = []
+    options = ("--no-merges", "--name-only", "--no-renames", "--no-color", _FORMAT)
+    with clone.stream("log", "--stdin", *options, lines=revisions) as output:
+        for record in output.read().split(b"\x01")[1:]:
+            sha, seconds, subject, message, names = (part.decode("utf-8", "replace") for part in record.split(b"\0", 4))
+            committed = moment(seconds.encode()) or ""
+            pull = pull_number(repo, subject, message, committed)
+            fixes = tuple(number for number in fixed_numbers(repo, subject, message) if number != pull)
+            files = tuple(line for line in names.splitlines() if line)
+            found.append(Landed(sha, committed, subject, message, files, pull, fixes))
+    return found
+
+
+def commit_range(
+    clone: Clone, repo: str, ends: tuple[Place, Place], code: str, issues: Sequence[int], rules: CommitRules
+) -> CommitRange:
+    """The ranked commits between two builds.
+
+    Raises:
+        InputError: see ``between``.
+    """
+    basis, commits = between(clone, repo, *ends)
+    best = ranked(commits, operator_words(code, rules.ignored), issues, rules)
+    return CommitRange(repo, ends[0].version, ends[1].version, basis, len(commits), best)

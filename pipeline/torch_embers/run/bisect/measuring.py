@@ -1,0 +1,233 @@
+"""How a place is measured: a case by a sweep, a script in the sandbox, a predicate as `git bisect run` would."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torch_embers.errors import InputError
+from torch_embers.oracles.signature import from_traceback
+from torch_embers.run.executor import Executor, SweepRequest
+from torch_embers.run.verdict import (
+    SKIP,
+    Control,
+    Observation,
+    Rules,
+    decide,
+    last_line,
+    planned,
+    speaks_of_script,
+)
+from torch_embers.sandbox import doctor
+from torch_embers.sandbox.runner import Attempt, Runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
+
+    from torch_embers.builds.registry import Build, Registry
+    from torch_embers.progress import Progress
+    from torch_embers.repro.case import Case
+    from torch_embers.run.verdict import Decision
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
+
+ABORTS = 128
+"""`git bisect run` stops at this exit code and above."""
+
+
+def _not_installed() -> Decision:
+    nothing = Observation("cannot_run", None, "not installed here")
+    return decide([nothing], Control(), 1, Rules.load())
+
+
+class CaseMeasure:
+    """Measures a case: one sweep over one build, so that controls, fresh starts and stored verdicts are those of `run`.
+
+    Args:
+        build_of: the build of a place, None where there is none.
+        since: with ``batch``, verdicts from before do not count.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        registry: Registry,
+        progress: Progress,
+        case: Case,
+        build_of: Callable[[int], Build | None],
+        *,
+        large_control: int,
+        jobs: int = 1,
+        unsandboxed: bool = False,
+        batch: int = 0,
+        since: datetime | None = None,
+    ) -> None:
+        rules = Rules.load()
+        sizes = {"control_batch": large_control, "slow_control_batch": large_control}
+        self._executors = {
+            large: Executor(store, writer, registry, progress, used, unsandboxed=unsandboxed)
+            for large, used in ((False, rules), (True, rules.model_copy(update=sizes)))
+        }
+        self._registry, self._case, self._build_of = registry, case, build_of
+        self._jobs, self._batch, self._since = jobs, batch, since
+
+    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision:
+        """Return the verdict of a sweep."""
+        build = self._build_of(place)
+        if build is None:
+            return _not_installed()
+        executor = self._executors[large]
+        controls = self._registry.installed()
+        request = SweepRequest([self._case], [build], controls, self._jobs, self._batch, self._since)
+        [cell] = executor.sweep(executor.afresh(request) if fresh else request)
+        return cell.decision
+
+
+class ExitCodeMeasure:
+    """Measures whatever ends with an exit code of `git bisect run`: runs until the number that the control asks for.
+
+    The first build that shows the bug makes all its runs and is the control of the others. With one run there is no
+    rate to measure: each build has one run, and its word is taken.
+    """
+
+    def __init__(
+        self,
+        once: Callable[[Build, int], Iterator[Observation]],
+        build_of: Callable[[int], Build | None],
+        runs: int,
+    ) -> None:
+        self._once, self._build_of, self._runs = once, build_of, runs
+        self._control = Control()
+        self._rules = Rules.load()
+
+    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision:
+        """Return the verdict of as many runs as the control asks for."""
+        del fresh, large  # runs are never stored, and the control is as large as the user says
+        build = self._build_of(place)
+        if build is None:
+            return _not_installed()
+        wanted = planned(self._control, self._rules) if self._control.runs > 1 else self._runs
+        measures = self._control.kind == "none"
+        seen: list[Observation] = []
+        for observation in self._once(build, wanted + self._rules.confirmations):
+            seen.append(observation)
+            if self._is_settled(seen, wanted, measures=measures):
+                break
+        decision = decide(seen, self._control, wanted, self._rules)
+        if decision.verdict == "occurs" and measures:
+            self._control = Control("build", build.identity, decision.hits, decision.runs)
+        return self._taken_at_its_word(decision) if self._runs == 1 else decision
+
+    def _is_settled(self, seen: Sequence[Observation], wanted: int, *, measures: bool) -> bool:
+        hits = sum(o.outcome == "reproduced" for o in seen)
+        if hits > self._rules.confirmations and not measures:
+            return True
+        if len(seen) >= self._rules.zygotes and all(o.outcome == "cannot_run" for o in seen):
+            return True
+        return len(seen) >= wanted + (self._rules.confirmations if hits and not measures else 0)
+
+    @staticmethod
+    def _taken_at_its_word(decision: Decision) -> Decision:
+        """A clean single run counts as clean: its user says that it never flickers."""
+        clean = decision.verdict == "not_seen"
+        return replace(decision, control=Control()) if clean else decision
+
+
+def script_runs(
+    name: str, code: str, registry: Registry, *, timeout: float, unsandboxed: bool
+) -> Callable[[Build, int], Iterator[Observation]]:
+    """Runs of a user's own script in the sandbox, three fresh starts a build.
+
+    A death by a signal is the bug, as exit 1 is; a missing package or interface speaks of the script, not of the bug.
+    """
+
+    def runs(build: Build, count: int) -> Iterator[Observation]:
+        rules = Rules.load()
+        with ExitStack() as stack:
+            stack.enter_context(registry.using(build))
+            runner = stack.enter_context(Runner(build.python, "reviewed", doctor.prove(), unsandboxed=unsandboxed))
+            for number in range(count):
+                if number and number % max(1, -(-count // rules.zygotes)) == 0:
+                    runner.restart()
+                attempt = Attempt(str(number), code, name, seed=number, timeout=timeout, finalise=True)
+                for result in runner.run([attempt]):
+                    seen = from_traceback(result.stderr)
+                    if result.ended in ("exited", "signalled") and seen is not None and speaks_of_script(seen):
+                        yield Observation("cannot_run", seen, str(seen))
+                    elif result.ended == "signalled":
+                        yield Observation("reproduced", None, result.detail)
+                    elif result.ended == "exited":
+                        yield exit_observation(result.exit_code or 0, last_line(result.stderr or result.stdout))
+                    else:
+                        yield Observation("sandbox_error", None, result.detail)
+
+    return runs
+
+
+def predicate_runs(
+    command: str, registry: Registry, *, timeout: float
+) -> Callable[[Build, int], Iterator[Observation]]:
+    """Runs of a command with the user's own rights.
+
+    It finds the interpreter of the build in ``EMBERS_PYTHON`` and its version in ``EMBERS_VERSION``; ``{python}`` and
+    ``{version}`` in its words stand for the same.
+
+    Raises:
+        InputError: the command is empty or its quotes do not close.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"--predicate {command}: {error}: quote it as a shell would") from error
+    if not words:
+        raise InputError("--predicate is empty: give a command, such as 'python check.py' or '{python} check.py'")
+
+    def runs(build: Build, count: int) -> Iterator[Observation]:
+        stands_for = {"{python}": str(build.python), "{version}": build.public_version}
+        call = [_filled(word, stands_for) for word in words]
+        environment = os.environ | {"EMBERS_PYTHON": str(build.python), "EMBERS_VERSION": build.public_version}
+        with registry.using(build):
+            for number in range(count):
+                yield _predicate_run(call, environment | {"EMBERS_SEED": str(number)}, timeout)
+
+    return runs
+
+
+def _filled(word: str, stands_for: dict[str, str]) -> str:
+    for name, value in stands_for.items():
+        word = word.replace(name, value)
+    return word
+
+
+def _predicate_run(call: Sequence[str], environment: dict[str, str], timeout: float) -> Observation:
+    try:
+        done = subprocess.run(
+            call, env=environment, capture_output=True, text=True, errors="replace", timeout=timeout,
+            check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Observation("timeout", None, f"no end within {timeout:g} s")
+    except OSError as error:
+        raise InputError(f"--predicate {call[0]}: {error.strerror or error}: give a program that can be run") from error
+    code = done.returncode
+    if code < 0 or code >= ABORTS:
+        raise InputError(
+            f"--predicate ended with {code if code >= 0 else f'signal {-code}'}: 128 and above stop a bisection, as in "
+            "`git bisect run`; let it end with 1 where that is the bug, with 125 where it cannot be tested"
+        )
+    return exit_observation(code, last_line(done.stderr or done.stdout))
+
+
+def exit_observation(code: int, said: str) -> Observation:
+    """What an exit code says: 0 good, 125 cannot be tested, any other up to 127 bad."""
+    if code == 0:
+        return Observation("not_reproduced", None, said or "exit 0")
+    if code == SKIP:
+        return Observation("cannot_run", None, said or "exit 125")
+    return Observation("reproduced", None, said or f"exit {code}")

@@ -1,0 +1,108 @@
+"""The list that a bisection searches: releases or nightlies in order, installed or not, and what is known of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
+
+from torch_embers.builds.registry import CURRENT, BuildError
+from torch_embers.run.bisect.replies import reply_of
+from torch_embers.run.verdict import Control, Decision, Rules
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from torch_embers.builds.registry import Build
+    from torch_embers.run.bisect.search import Reply
+    from torch_embers.run.matrix import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One build of the list.
+
+    Attributes:
+        version: its public version, as people name it.
+        build: the installed build; None where there is none.
+        address: wheel that can be installed, of a nightly.
+        commit: commit that it was built from, where that is known before it is installed.
+    """
+
+    version: str
+    build: Build | None = None
+    address: str = ""
+    commit: str = ""
+
+    @property
+    def commit_known(self) -> str:
+        """The commit, as the build or its index says."""
+        return self.build.git_commit if self.build is not None else self.commit
+
+
+def releases(installed: Sequence[Build], known: Collection[str] = ()) -> list[Place]:
+    """The installed releases and those of which something is known, oldest first, one build for each.
+
+    A nightly or a local build stands in no order among releases and is left out, and so is the torch of this
+    environment where its release is registered beside it.
+    """
+    own: dict[str, Build] = {}
+    for build in sorted(installed, key=lambda b: (b.name != CURRENT, b.used_at)):
+        if build.channel == "release":
+            own[build.public_version] = build
+    versions = {text for text in (*own, *known) if _is_version(text)}
+    return [Place(version, own.get(version)) for version in sorted(versions, key=Version)]
+
+
+def place_of(places: Sequence[Place], version: str) -> int:
+    """Where a version stands in the list.
+
+    Raises:
+        BuildError: nowhere; the message names those there are.
+    """
+    for position, place in enumerate(places):
+        names = (place.build.name, place.build.version) if place.build else ()
+        if version in (place.version, *names):
+            return position
+    known = ", ".join(place.version for place in places) or "none"
+    raise BuildError(f"no build {version!r} to search: there are {known} (`embers builds add {version}` adds one)")
+
+
+def known_replies(places: Sequence[Place], entries: Sequence[Entry], rules: Rules) -> dict[int, Reply]:
+    """What earlier verdicts say of places: only those that decide."""
+    position = {place.version: number for number, place in enumerate(places)}
+    replies: dict[int, Reply] = {}
+    for entry in entries:
+        reply = reply_of(decision_of(entry), rules, known=True)
+        if entry.build in position and reply.answer != "unknown":
+            replies[position[entry.build]] = reply
+    return replies
+
+
+def decision_of(entry: Entry) -> Decision:
+    """A stored verdict as the decision that it was."""
+    control = Control(entry.control, entry.control_build, entry.control_k, entry.control_n)  # type: ignore[arg-type]
+    return Decision(
+        entry.verdict,  # type: ignore[arg-type]
+        entry.flaky,
+        entry.k,
+        entry.n,
+        entry.detectable_rate,
+        control,
+        entry.detail,
+        None,
+    )
+
+
+def said_bad(places: Sequence[Place], versions: Mapping[str, object] | Sequence[str]) -> list[int]:
+    """Places of versions on which somebody measured the bug, the newest first."""
+    wanted = {Version(text) for text in versions}
+    return [n for n in reversed(range(len(places))) if Version(places[n].version) in wanted]
+
+
+def _is_version(text: str) -> bool:
+    try:
+        return not Version(text).is_devrelease
+    except InvalidVersion:
+        return False

@@ -1,0 +1,124 @@
+"""Steps of a bisection in the database: an interrupted one asks only what it has not asked."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from torch_embers.normalize import now_utc
+from torch_embers.run.bisect.search import Reply
+from torch_embers.store import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from torch_embers.run.bisect.places import Place
+    from torch_embers.run.bisect.search import Ask, History
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
+
+_LAST = "SELECT number, batch, started_at, finished_at FROM bisections WHERE session = ? ORDER BY number DESC LIMIT 1"
+_STEPS = """
+SELECT version, answer, k, n, confidence, detail FROM bisection_steps
+WHERE session = ? AND number = ? ORDER BY version, batch
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One bisection in the database.
+
+    Attributes:
+        number: its place among those with the same key.
+        batch: number of the batches that ``--fresh`` began.
+        started_at: when it began (UTC, naive).
+        replies: by version, what was answered, in the order of asking.
+    """
+
+    key: str
+    number: int
+    batch: int
+    started_at: datetime
+    replies: dict[str, list[Reply]]
+
+
+def key_of(parts: Iterable[object]) -> str:
+    """The key of all that decides what a bisection finds."""
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        digest.update(repr(part).encode("utf-8", "surrogatepass") + b"\0")
+    return digest.hexdigest()
+
+
+def begun(store: Store, writer: Writer, key: str, subject: str, batch: int, *, fresh: bool) -> Session:
+    """The bisection to go on with: the last one of this key, or a new one.
+
+    Args:
+        store: the database.
+        writer: the writer that is held.
+        key: of ``key_of``.
+        subject: what is searched, for people.
+        batch: number for the batches of a new one.
+        fresh: begin a new one where the last has finished.
+    """
+    with store.read() as connection:
+        last = connection.execute(_LAST, [key]).fetchone()
+        if last is not None and not (fresh and last[3] is not None):
+            replies: dict[str, list[Reply]] = defaultdict(list)
+            for version, answer, k, n, confidence, detail in connection.execute(_STEPS, [key, last[0]]).fetchall():
+                replies[version].append(Reply(answer, k, n, confidence, detail))
+            return Session(key, last[0], last[1], last[2], replies)
+    number = 0 if last is None else last[0] + 1
+    row = {"session": key, "number": number, "subject": subject, "batch": batch, "started_at": now_utc()}
+    with writer.transaction() as connection:
+        rows.append(connection, "bisections", [row])
+        [(started,)] = connection.execute(
+            "SELECT started_at FROM bisections WHERE session = ? AND number = ?", [key, number]
+        ).fetchall()
+    return Session(key, number, batch, started, defaultdict(list))
+
+
+class Remembering:
+    """Asks what the session has not asked yet, and writes each reply before the next question."""
+
+    def __init__(self, session: Session, writer: Writer, places: Sequence[Place], ask: Ask) -> None:
+        self._session, self._writer, self._places, self._ask = session, writer, places, ask
+        self._asked: dict[int, int] = {}
+
+    def __call__(self, place: int, /) -> Reply:
+        """Return the stored reply, else ask."""
+        batch = self._asked.get(place, 0)
+        self._asked[place] = batch + 1
+        version = self._places[place].version
+        stored = self._session.replies.get(version, [])
+        if batch < len(stored):
+            return stored[batch]
+        reply = self._ask(place)
+        row = {
+            "session": self._session.key,
+            "number": self._session.number,
+            "version": version,
+            "batch": batch,
+            "answer": reply.answer,
+            "k": reply.hits,
+            "n": reply.runs,
+            "confidence": reply.confidence,
+            "detail": reply.detail,
+            "asked_at": now_utc(),
+        }
+        with self._writer.transaction() as connection:
+            rows.append(connection, "bisection_steps", [row])
+        return reply
+
+
+def finish(writer: Writer, session: Session, found: History, text: str) -> None:
+    """Write the answer."""
+    with writer.transaction() as connection:
+        connection.execute(
+            "UPDATE bisections SET finished_at = ?::TIMESTAMP, kind = ?, confidence = ?, text = ? "
+            "WHERE session = ? AND number = ?",
+            [now_utc(), found.kind, found.confidence, text, session.key, session.number],
+        )

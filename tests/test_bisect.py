@@ -1,0 +1,358 @@
+"""Bisections over builds: predicates, scripts, cases, nightlies, commits; what they keep, print and refuse."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support import assert_clean_error, case_of, fake_python, rows, run_embers
+from torch_embers.builds.registry import Build, Registry
+from torch_embers.mine.git.gitrepo import Clone
+from torch_embers.progress import Silent
+from torch_embers.repro import bank
+from torch_embers.run.bisect import command as bisecting
+from torch_embers.run.bisect import nightly, report, rules
+from torch_embers.run.bisect.commits import Landed, commit_range, operator_words, ranked, words_of
+from torch_embers.run.bisect.places import Place, place_of, releases
+from torch_embers.run.bisect.search import Reply
+from torch_embers.settings import Settings
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERSIONS = ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four registered builds."""
+    folder = tmp_path_factory.mktemp("builds")
+    registry = Registry(folder / "registry")
+    for place, version in enumerate(VERSIONS):
+        registry.register(fake_python(folder / version, version, f"{place}" * 16))
+    return folder / "registry"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_but_these_builds_and_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever torch the tests run beside is no build of theirs, and the shipped cases take seconds to load."""
+    monkeypatch.setattr(Registry, "_current", lambda _: None)
+    monkeypatch.setattr(bisecting.shipped, "load", lambda _: 0)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "e.duckdb"
+    with Store(path).writer("test", create=True) as writer, writer.transaction():
+        pass
+    return path
+
+
+def predicate(bad: Sequence[str], log: Path | None = None, skip: Sequence[str] = ()) -> str:
+    """A command that ends with 1 on these versions and with 125 on those, and notes where it ran."""
+    code = (
+        "import os, sys; v = os.environ['EMBERS_VERSION']; "
+        + (f"open({str(log)!r}, 'a').write(v + chr(10)); " if log else "")
+        + f"print('seen on', v); sys.exit(125 if v in {tuple(skip)!r} else v in {tuple(bad)!r})"
+    )
+    return f"{{python}} -c {shlex.quote(code)}"
+
+
+def embers(home: Path, database: Path, *words: object) -> Any:
+    return run_embers("bisect", *words, "--database", database, EMBERS_BUILDS_DIR=str(home))
+
+
+def table(home: Path, database: Path, *words: object) -> dict[str, Any]:
+    done = embers(home, database, *words, "--json")
+    assert done.returncode in (0, 11), done.stderr
+    made: dict[str, Any] = json.loads(done.stdout)
+    return made
+
+
+@pytest.mark.slow
+def test_a_predicate_is_bisected_by_its_exit_codes_and_an_interrupted_search_goes_on(
+    home: Path, database: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    command = predicate(["2.0.1", "2.1.2"], log)
+    made = table(home, database, "--predicate", command, "--runs", 3, "--out", tmp_path / "r.md")
+    assert (made["answer"], made["changes"]) == (
+        "fixed",
+        [{"kind": "fixed", "before": "2.1.2", "after": "2.2.2", "untestable": []}],
+    )
+    assert "fixed in 2.2.2" in (tmp_path / "r.md").read_text(encoding="utf-8")
+    asked = log.read_text(encoding="utf-8")
+    assert table(home, database, "--predicate", command, "--runs", 3) == made
+    assert log.read_text(encoding="utf-8") == asked, "nothing is run again"
+    assert rows(database, "SELECT kind, count(*) FROM bisections GROUP BY kind") == [("fixed", 1)]
+    assert len(rows(database, "FROM bisection_steps")) == len(made["steps"])
+    # what a kill left: some steps, no answer
+    store = Store(database)
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE bisections SET finished_at = NULL, kind = NULL")
+        connection.execute("DELETE FROM bisection_steps WHERE version = '2.2.2'")
+    assert table(home, database, "--predicate", command, "--runs", 3)["changes"] == made["changes"]
+    again = log.read_text(encoding="utf-8")[len(asked) :].split()
+    assert set(again) == {"2.2.2"}
+
+
+def test_builds_that_a_predicate_skips_widen_the_range(home: Path, database: Path) -> None:
+    made = table(home, database, "--predicate", predicate(["2.0.1"], skip=["2.1.2", "2.2.2"]), "--runs", 1)
+    [change] = made["changes"]
+    assert (change["before"], change["after"], change["untestable"]) == ("2.0.1", "2.3.1", ["2.1.2", "2.2.2"])
+    assert "no later than 2.3.1" in made["sentence"]
+
+
+def test_a_search_that_cannot_tell_ends_with_its_own_code(home: Path, database: Path) -> None:
+    done = embers(home, database, "--predicate", predicate([], skip=VERSIONS), "--runs", 1)
+    assert done.returncode == bisecting.CANNOT_TELL
+    assert "no build could be tested" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--predicate", "exit 0", "--good", "2.0.1", "--bad", "2.0.1"], 3, "both 2.0.1"),
+        (["--predicate", "true", "--good", "9.9.9"], 3, "no build '9.9.9'"),
+        (["--predicate", "true", "--bad", "2.3.1", "--runs", "1"], 3, "was said to be bad, but it is clean"),
+        (["--predicate", "no-such-program-here"], 3, "no-such-program-here"),
+        (["--predicate", "'"], 3, "--predicate"),
+        (["--predicate", " "], 3, "is empty"),
+        (["--predicate", "sh -c 'exit 130'"], 3, "128 and above stop"),
+        (["--script", "nowhere.py"], 3, "no script nowhere.py"),
+        (["nothing_of_this_name"], 3, "nothing_of_this_name"),
+        ([], 3, "give one thing to bisect"),
+        (["1", "--predicate", "true"], 3, "give one thing to bisect"),
+        (["--predicate", "true", "--commits", "nowhere"], 3, "no such folder"),
+    ],
+)
+def test_bad_input_is_one_clean_line(home: Path, database: Path, words: list[str], code: int, said: str) -> None:
+    assert_clean_error(embers(home, database, *words), code, said)
+
+
+def test_without_any_build_there_is_nothing_to_search(database: Path, tmp_path: Path) -> None:
+    assert_clean_error(embers(tmp_path / "none", database, "--predicate", "true"), 3, "no build here")
+
+
+@pytest.mark.slow
+def test_a_script_runs_in_the_sandbox_and_a_missing_package_is_no_bug(
+    home: Path, database: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "check.py"
+    script.write_text(
+        "import torch\n"
+        "if torch.__version__ == '2.0.1': import no_such_package\n"
+        "if torch.__version__ == '2.1.2': import os; os.kill(os.getpid(), 11)\n"
+        "assert torch.__version__ == '2.3.1' or torch.__version__ == '2.1.2'\n"
+    )
+    made = table(home, database, "--script", script, "--runs", 3)
+    answers = {build["version"]: build["answer"] for build in made["builds"]}
+    assert answers == {"2.0.1": "unknown", "2.1.2": "yes", "2.2.2": "yes", "2.3.1": "no"}
+    assert made["sentence"].startswith("The bug was fixed in 2.3.1")
+
+
+@pytest.mark.slow
+def test_a_case_is_bisected_by_sweeps_with_controls_and_from_known_verdicts(home: Path, tmp_path: Path) -> None:
+    code = """
+import os, sys, torch
+bad = torch.__version__ < "2.2" or os.environ.get("EMBERS_PLANT") == "1"
+print("off" if bad else "equal")
+sys.exit(1 if bad else 0)
+"""
+    store, wanted = Store(tmp_path / "e.duckdb"), Settings(database=tmp_path / "e.duckdb", builds_dir=home)
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        bank.save(connection, [case_of(code, known_bad=["2.0.1"])])
+    made = bisecting.bisect(store, wanted, bisecting.BisectRequest("pt1_example"), Silent())
+    assert made.sentence == "The bug was fixed in 2.2.2 (2.1.2 is the last build with it)."
+    runs = rows(store.path, "SELECT count(*) FROM runs")
+    assert bisecting.bisect(store, wanted, bisecting.BisectRequest("pt1_example"), Silent()).sentence == made.sentence
+    assert rows(store.path, "SELECT count(*) FROM runs") == runs
+    assert "Environment: cpu" in report.markdown(made)
+
+
+# ---- places --------------------------------------------------------------------------------------------------------
+
+
+def build(version: str, name: str = "", **more: Any) -> Build:
+    return Build(name or version, version, "c" * 40, more.pop("channel", "release"), "linux", Path("p"), "3.11", **more)
+
+
+def test_the_list_has_one_build_per_release_in_order_and_no_nightly() -> None:
+    installed = [
+        build("2.10.0"),
+        build("2.9.1+cpu", "current"),
+        build("2.9.1+cpu", "mine"),
+        build("2.11.0.dev20260101", channel="nightly"),
+    ]
+    places = releases(installed, ["1.13.1", "no version", "2.12.0.dev20260202"])
+    assert [place.version for place in places] == ["1.13.1", "2.9.1", "2.10.0"]
+    assert places[0].build is None
+    assert place_of(places, "mine") == place_of(places, "2.9.1+cpu") == 1
+
+
+# ---- nightlies -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def wheels(tmp_path: Path) -> Path:
+    """Five nightlies of three commits, and wheels that are none for this Python."""
+    tag = next(iter_tag())
+    folder = tmp_path / "index"
+    folder.mkdir()
+    for day, commit in (("01", "a"), ("02", "a"), ("03", "b"), ("05", "b"), ("06", "c")):
+        with zipfile.ZipFile(folder / f"torch-2.9.0.dev202508{day}-{tag}.whl", "w") as archive:
+            archive.writestr("torch/version.py", f"git_version = '{commit * 40}'\n")
+    for name in (
+        f"torch-2.8.0-{tag}.whl",
+        f"torch-2.11.0.dev20260101-{tag}.whl",
+        "torch-2.9.0.dev20250804-cp27-cp27m-win32.whl",
+        "x.whl",
+    ):
+        (folder / name).write_bytes(b"")
+    return folder
+
+
+def iter_tag() -> Any:
+    import sys
+    import sysconfig
+
+    cp = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    yield f"{cp}-{cp}-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+
+
+def test_nightlies_of_one_commit_are_one_place(wheels: Path) -> None:
+    places = nightly.listing(str(wheels), "2.8.0", "2.9.1")
+    assert [(place.version[-4:], place.commit[0]) for place in places] == [("0801", "a"), ("0803", "b"), ("0806", "c")]
+
+
+def test_a_page_of_an_index_is_read_like_a_folder(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = sorted(path.name for path in wheels.iterdir())
+    page = "".join(f'<a href="../{name.replace("+", "%2B")}#sha256=0">{name}</a>\n' for name in names)
+
+    class Answer:
+        def __enter__(self) -> Answer:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def read(self, _: int) -> bytes:
+            return page.encode()
+
+    monkeypatch.setattr(nightly.urllib.request, "urlopen", lambda *_, **__: Answer())
+    places = nightly.listing("https://index.example/nightly", "2.8.0", "2.9.1")
+    assert len(places) == 5, "without the wheels nobody knows their commits"
+    assert places[0].address.startswith("https://index.example/nightly/torch-2.9.0.dev20250801")
+
+
+@pytest.mark.parametrize(
+    ("index", "said"),
+    [("https://127.0.0.1:1", "does not answer"), ("nowhere", "is no folder of wheels"), ("", "is no folder")],
+)
+def test_an_index_that_is_not_there_is_refused_plainly(index: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=said):
+        nightly.listing(index or str(tmp_path / "gone"), "2.8.0", "2.9.0")
+
+
+def test_a_commit_is_asked_once_whichever_nightlies_were_built_from_it() -> None:
+    places, asked = [Place(f"{n}") for n in range(4)], []
+
+    def prepare(place: int) -> None:
+        places[place] = Place(places[place].version, commit="same" if place < 3 else "other")
+
+    def ask(place: int, /) -> Reply:
+        asked.append(place)
+        return Reply("yes")
+
+    by_commit = nightly.ByCommit(ask, places, prepare)
+    for place in (0, 2, 3, 2):
+        assert by_commit(place).answer == "yes"
+    assert asked == [0, 3, 2], "the second batch of a place is made"
+
+
+@pytest.mark.slow
+def test_a_search_over_nightlies_goes_on_between_the_two_releases(
+    home: Path, database: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for path in wheels.iterdir():
+        path.rename(path.with_name(path.name.replace("2.9.0", "2.2.0")))
+
+    def installed(_: Settings, version: str, *__: object) -> Build:
+        return Registry(home).register(fake_python(tmp_path / version, version, version[-2:] * 8), version)
+
+    monkeypatch.setattr(bisecting.install, "add_for", installed)
+    command = predicate(["2.0.1", "2.1.2", "2.2.0.dev20250801"])
+    made = table(home, database, "--predicate", command, "--runs", 1, "--index", wheels, "--evict")
+    assert made["nightlies"]["changes"][0] | {"untestable": []} == {
+        "kind": "fixed",
+        "before": "2.2.0.dev20250801",
+        "after": "2.2.0.dev20250803",
+        "untestable": [],
+    }
+    assert not [b for b in Registry(home).installed() if b.channel == "nightly"]
+
+
+# ---- commits -------------------------------------------------------------------------------------------------------
+
+
+def test_words_of_operators_leave_out_what_every_script_calls() -> None:
+    assert words_of("aten/src/ATen/native/AdaptiveAvgPool2d.cpp") >= {"adaptive", "avg", "pool", "native"}
+    code = "import torch\nx = torch.randn(3)\ntorch.nn.functional.adaptive_avg_pool2d(x).sum()\n"
+    assert operator_words(code, rules.load().commits.ignored) == {"adaptive", "avg", "pool"}
+    assert operator_words("def (", ()) == set()
+
+
+def test_a_commit_that_names_the_issue_comes_first_then_rare_words_in_files() -> None:
+    def landed(sha: str, subject: str, *files: str, fixes: tuple[int, ...] = ()) -> Landed:
+        return Landed(sha, "2023-01-01", subject, "", files, fixes=fixes)
+
+    commits = [
+        landed("a", "Clean up"),
+        landed("b", "Speed up pool", "native/other.cpp"),
+        landed("c", "Fix something", "native/AdaptivePool.cpp"),
+        landed("d", "Fix it", fixes=(7,)),
+        *(landed(f"e{n}", "about pool") for n in range(9)),
+    ]
+    best = ranked(commits, {"adaptive", "pool"}, [7], rules.load().commits)
+    assert [one.commit.sha for one in best[:2]] == ["d", "c"]
+    assert best[1].words[0] == "adaptive"
+    assert "a" not in {one.commit.sha for one in best}
+
+
+def git(folder: Path, *words: str) -> None:
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_the_range_comes_from_tags_or_from_the_version_that_the_tree_names(tmp_path: Path, tagged: bool) -> None:
+    git(tmp_path, "init", "-q")
+    for number, (version, subject) in enumerate(
+        [
+            ("2.1.0a0", "Start (#92001)"),
+            ("2.1.0a0", "Old (#92002)"),
+            ("2.2.0a0", "Mend pool (#92003)\n\nFixes #7"),
+            ("2.2.0a0", "New (#92004)"),
+        ]
+    ):
+        (tmp_path / "version.txt").write_text(f"{version}\n")
+        (tmp_path / f"pool{number}.cpp").write_text("")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-qm", subject, "--date", f"2023-01-0{number + 1}T00:00:00Z")
+        if tagged and number in (1, 3):
+            git(tmp_path, "tag", "v2.1.2" if number == 1 else "v2.2.2")
+    ends = (Place("2.1.2"), Place("2.2.2"))
+    made = commit_range(Clone(tmp_path), "pytorch/pytorch", ends, "t.max_pool(x)", [7], rules.load().commits)
+    assert ("tags" in made.basis) is tagged
+    assert made.ranked[0].commit.subject == "Mend pool (#92003)"
+    assert (made.ranked[0].commit.pull, made.ranked[0].commit.fixes) == (92003, (7,))
+    assert "redirect.github.com" in made.markdown()
+    if tagged:
+        assert made.total == 2
