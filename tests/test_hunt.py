@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import duckdb
 import pytest
 
 from torch_embers.errors import InputError
@@ -37,9 +38,13 @@ def result(key="", stdout="", stderr="", signal=None, ended="exited"):
 
 def row(op, findings=()):
     found = [one.row() for one in findings]
-    return {"op": op, "dtype": "float32", "cells": [["out", op, "0", "strided"] + [1] * 6], "skipped": {}} | {
-        "findings": found
-    }
+    return {
+        "op": op,
+        "dtype": "float32",
+        "cells": [["out", op, "0", "strided"] + [1] * 7],
+        "skipped": {},
+        "own": "",
+    } | {"findings": found}
 
 
 class Machine:
@@ -181,12 +186,26 @@ def test_a_journal_gives_findings_and_the_draft_of_a_report(tmp_path):
     one = Hunted("2.15.0", RESTRIDED.op, "float32", findings=[RESTRIDED])
     Journal(tmp_path / hunt.FILE).append(one)
     assert hunt.findings_in(tmp_path) == [("2.15.0", RESTRIDED)]
-    text = hunt_command.draft(["report", hunt_rows.ident(RESTRIDED)], tmp_path)
+    text = hunt_command.act(["report", hunt_rows.ident(RESTRIDED)], tmp_path)
     assert text.startswith("<!-- Made by a tool")
     assert "At [1] it gives 77; 1.5 is expected." in text
     assert "It occurs on: 2.15.0." in text
     with pytest.raises(InputError, match="no finding 00"):
-        hunt_command.draft(["report", "00"], tmp_path)
+        hunt_command.act(["report", "00"], tmp_path)
+
+
+def test_the_coverage_map_counts_calls_and_says_what_was_not_called(tmp_path):
+    counts = [5, 2, 1, 0, 0, 0, 0]
+    one = Hunted("2.15.0", "add", "float32", own="tested", cells=[["out", "add", "destination", "strided", *counts]])
+    one.skipped["no gradient"] = 3
+    for earlier in (Hunted("2.15.0", "add", "float32", rules="old"), one):
+        Journal(tmp_path / hunt.FILE).append(earlier)
+    said = hunt_command.act(["coverage", str(tmp_path / "map.parquet")], tmp_path)
+    assert said.endswith("map.parquet: 2 rows")
+    found = duckdb.sql(f"select mode, layout, tested, guarded, wrong, reason, skipped from '{tmp_path}/map.parquet'")
+    assert found.fetchall() == [("out", "strided", 5, 2, 1, "", 0), ("", "", 0, 0, 0, "no gradient", 3)]
+    with pytest.raises(InputError, match="embers hunt coverage FILE"):
+        hunt_command.act(["cover"], tmp_path)
 
 
 def test_a_judged_finding_is_no_news():
@@ -203,7 +222,7 @@ def test_every_judged_finding_has_a_reason():
 
 
 def test_output_of_a_build_is_one_short_line_and_what_was_cut_is_left_out():
-    assert len(COUNTED) == 6
+    assert len(COUNTED) == 7
     line = cells.pack(row("add"))
     assert cells.unpack(f"{line[9:]}\nnoise\n{line}\n{line[:40]}") == [row("add")]
 

@@ -51,7 +51,10 @@ def sanitize(
 
 def hunt(
     action: Annotated[
-        list[str] | None, typer.Argument(help="Nothing to hunt; `report ID` to print the draft of a report.")
+        list[str] | None,
+        typer.Argument(
+            help="Nothing to hunt; `report ID`: draft of a report; `coverage FILE`: the map as Parquet."
+        ),
     ] = None,
     ops: Annotated[str, typer.Option(help="Operators, separated by commas.", show_default="all")] = "",
     dtypes: Annotated[str, typer.Option(help="Dtypes of the samples, separated by commas.")] = "float32",
@@ -73,7 +76,7 @@ def hunt(
     from torch_embers.run import hunt_command as command
 
     if action:
-        typer.echo(command.draft(action, out))
+        typer.echo(command.act(action, out))
         return
     reached = command.run(build or (), ops, dtypes, modes, out, jobs, unsandboxed=unsandboxed)
     if json:

@@ -12,15 +12,18 @@ from typing import Counter as Counts
 
 MODES = ("forward", "backward", "inplace", "out", "kernels")
 """The last one: operators of the dispatcher that the samples reach and that have no samples of their own."""
+MALFORMED = "malformed"
+"""A mode that is run where it is asked for: arguments that make no sense."""
 LINE = "embers-hunt "
 """What the lines of output begin with; the rest is JSON, compressed, because only the end of an output is kept."""
 CELL = "embers-cell "
 """What a line on standard error begins with that names the call which comes next."""
 ANY = "*"
 """Stands for every argument or layout in a cell that is left out."""
-COUNTED = ("tested", "guarded", "wrong", "outside", "refused", "undecided")
+COUNTED = ("tested", "guarded", "wrong", "outside", "refused", "undecided", "died")
 """What is counted of a cell: calls that were compared; those of them with watched memory around destinations; wrong
-results, gradients and promises; writes outside; calls that torch refuses; comparisons that decide nothing."""
+results, gradients and promises; writes outside; calls that torch refuses; comparisons that decide nothing;
+calls that ended their process."""
 
 
 class Cell(NamedTuple):

@@ -14,7 +14,18 @@ import torch
 
 from torch_embers.oracles import layouts
 from torch_embers.oracles.dispatch import DispatchMode
-from torch_embers.oracles.repeat import Examined, Plan, Problem, examine, is_written, mapped, named, outputs, plan_of
+from torch_embers.oracles.repeat import (
+    CHANGED,
+    Examined,
+    Plan,
+    Problem,
+    examine,
+    is_written,
+    mapped,
+    named,
+    outputs,
+    plan_of,
+)
 
 if TYPE_CHECKING:
     from torch_embers.oracles.rules import Rules
@@ -87,6 +98,8 @@ def examine_drawn(
 
 
 def _other_shape(problem: Problem) -> bool:
+    if problem.message == CHANGED:
+        return False  # some samples draw into their input
     return problem.difference is None or problem.difference.got.endswith("]")
 
 

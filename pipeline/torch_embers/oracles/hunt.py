@@ -56,4 +56,4 @@ def swept(sweep: Sweep) -> Dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - samples are foreign code, and the next operator must have its turn
         dtype = str(sweep.dtype).replace("torch.", "")
         why = "%s: %s" % (type(error).__name__, str(error).partition("\n")[0][:120])
-        return {"op": sweep.name, "dtype": dtype, "cells": [], "skipped": {why: 1}, "findings": []}
+        return {"op": sweep.name, "dtype": dtype, "cells": [], "skipped": {why: 1}, "findings": [], "own": ""}

@@ -23,6 +23,8 @@ ARGUMENTS = (
     "overlapping",
     "lazy",
 )
+SHARED = ("expanded", "overlapping")
+"""Layouts whose elements share memory, and so have other values."""
 MIXED = ("transposed", "strided", "offset", "sliced")
 """Layouts that several tensors of one call are given in turn."""
 DESTINATIONS = ("transposed", "strided", "offset", "sliced", "reversed", "channels_last")

@@ -10,8 +10,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 import torch
 
-from torch_embers.oracles import cells, chance, kernels, lattice, layouts, reproducer
-from torch_embers.oracles.cells import MODES, Cell, Skipped, Tally
+from torch_embers.oracles import cells, chance, kernels, lattice, layouts, malformed, reproducer
+from torch_embers.oracles.cells import MALFORMED, MODES, Cell, Skipped, Tally
 from torch_embers.oracles.compare import same
 from torch_embers.oracles.finding import Finding
 from torch_embers.oracles.gradients import WEIGHTS, counted, gradients, real_results
@@ -21,6 +21,7 @@ from torch_embers.oracles.rules import Rules
 ERRORS = (RuntimeError, TypeError, ValueError, NotImplementedError, LookupError, AttributeError, AssertionError)
 LARGEST = 20000
 """Elements of a tensor above which a sample is not taken."""
+OWN_TEST = "test_noncontiguous_samples"
 FINDINGS = 24
 """Findings of one operator that are kept: an operator that is wrong in all layouts tells nothing more by the others."""
 
@@ -90,9 +91,9 @@ class Sweep:
         torch.manual_seed(0)
         self._goes_on(Cell("samples", self.name, "all", "dense"))
         samples = list(self._chosen())
-        for sample in samples:
+        for sample in samples if self._meaningful(self.op.name) else ():
             self._one(sample)
-        if "kernels" in self.bounds.modes:
+        if {"kernels", MALFORMED} & set(self.bounds.modes):
             self._kernels(samples)
         return {
             "op": self.name,
@@ -100,7 +101,16 @@ class Sweep:
             "cells": self.tally.rows(),
             "skipped": dict(self.tally.skipped),
             "findings": [found.row() for found in self.findings],
+            "own": own_test(self.op, self.dtype),
         }
+
+    def _meaningful(self, name: str) -> bool:
+        """Whether dense copies say anything of an operator: not where memory or strides are its arguments."""
+        rule = self.rules.skip("aten." + name)
+        if rule is None or rule.kind not in ("view", "undefined") or rule.checks:
+            return True
+        self.tally.skipped["%s: %s" % (name, rule.reason)] += 1
+        return False
 
     def _chosen(self) -> Iterator[Any]:
         """Samples that differ in the numbers of axes or the names of options, then the others."""
@@ -169,6 +179,8 @@ class Sweep:
 
     def _inplace(self, args: Any, kwargs: Any, drawn: bool) -> None:
         run = self.op.get_inplace() if hasattr(self.op, "get_inplace") else None
+        if run is not None and not self._meaningful(run.__name__):
+            return
         if run is None or not isinstance(args[0], torch.Tensor) or not tensors_in([args[0]]):
             self.tally.skipped["no in-place form"] += 1
             return
@@ -200,7 +212,10 @@ class Sweep:
         for which, layout, changed in lattice.variations(tensors_in([args, kwargs])):
             new_args, new_kwargs = mapped([args, kwargs], partial(_next_of, iter(changed)))
             cell = Cell(call.plan.overload, self.name, which, layout)
-            other_values = layout in ("expanded", "overlapping")
+            if layout in lattice.SHARED and call.plan.ties and call.plan.overload == "backward":
+                self.tally.skipped["the gradient may go to any of equal values"] += 1
+                continue
+            other_values = layout in lattice.SHARED
             self._cell(cell, call, new_args, new_kwargs, None if other_values else expected)
 
     def _kernels(self, samples: Sequence[Any]) -> None:
@@ -220,7 +235,10 @@ class Sweep:
         for name, calls in recorder.calls.items():
             if name.split(".")[1] not in self.others:  # else it has samples of its own
                 for func, args, kwargs in calls:
-                    self._kernel(func, args, kwargs)
+                    if "kernels" in self.bounds.modes:
+                        self._kernel(func, args, kwargs)
+                if MALFORMED in self.bounds.modes:
+                    self._malformed(*calls[0])
 
     def _kernel(self, func: Any, args: Any, kwargs: Any) -> None:
         plan = plan_of(func, self.rules)
@@ -239,6 +257,21 @@ class Sweep:
         for layout, made in kernels.destinations(result, form[1]):
             rest, named_rest = mapped([args, kwargs], lattice.dense)
             self._cell(Cell("kernels", str(form[0]), "destination", layout), call, rest, dict(named_rest, **made), None)
+
+    def _malformed(self, func: Any, args: Any, kwargs: Any) -> None:
+        """A call with arguments that make no sense."""
+        name = "torch.ops." + str(func)
+        plan = plan_of(func, self.rules)
+        tried, deaths = malformed.deaths(func, name, args, kwargs)
+        for one, how in tried:
+            what = {malformed.REFUSED: "refused", malformed.ACCEPTED: "tested"}.get(how, "died")
+            self.tally.add(Cell(MALFORMED, str(func), one.argument, one.kind), what)
+        for death in deaths:
+            said = "%s, %s of %s: the process ended: %s" % (func, death.kind, death.argument, death.ended)
+            line = "import torch\n\n%s\n" % death.line if death.line else ""
+            self.findings.append(
+                Finding("layout", plan.op, MALFORMED, "crash", said, place=death.kind, device="cpu", reproducer=line)
+            )
 
     def _goes_on(self, cell: Cell) -> bool:
         """Whether a call is made; then it is announced."""
@@ -339,6 +372,26 @@ class Sweep:
             if not hasattr(torch.Tensor, name):
                 return None
         return "gradients(torch.%s)" % path if mode == "backward" else "torch.%s" % path
+
+
+def own_test(op: Any, dtype: Any) -> str:
+    """What PyTorch's own test of strided samples does with it: tested, expected_failure, skipped, or absent."""
+    if dtype not in (torch.float32, torch.int64, torch.complex64):
+        return "absent"
+    for rule in getattr(op, "decorators", ()):
+        if getattr(rule, "test_name", "") != OWN_TEST:
+            continue
+        try:
+            active = rule.is_active("TestCommon", OWN_TEST, "cpu", dtype, {})
+        except TypeError:  # before 2.1 it takes no parameters
+            active = rule.is_active("TestCommon", OWN_TEST, "cpu", dtype)
+        if active:
+            names = [getattr(one, "__qualname__", "") for one in rule.decorators]
+            if "expectedFailure" in names:
+                return "expected_failure"
+            if any(name.startswith("skip") for name in names):
+                return "skipped"
+    return "tested"
 
 
 def _place(tensor: Any, layout: str) -> Any:

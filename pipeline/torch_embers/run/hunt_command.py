@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import settings
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError
 from torch_embers.escaping import visible
-from torch_embers.oracles.cells import MODES
+from torch_embers.oracles.cells import MALFORMED, MODES
 from torch_embers.oracles.finding import SEVERITIES
 from torch_embers.progress_bar import ProgressBar
-from torch_embers.run import hunt
+from torch_embers.run import hunt, hunt_coverage
 from torch_embers.run.command import chosen_builds
 from torch_embers.run.hunt_rows import ident
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from torch_embers.oracles.finding import Finding
     from torch_embers.run.hunt_rows import Hunted
@@ -82,8 +82,8 @@ def run(
         SandboxError: no sandbox can be had.
     """
     wanted = modes.split(",")
-    if unknown := [mode for mode in wanted if mode not in MODES]:
-        raise InputError(f"no mode {unknown[0]!r}: use {', '.join(MODES)}")
+    if unknown := [mode for mode in wanted if mode not in (*MODES, MALFORMED)]:
+        raise InputError(f"no mode {unknown[0]!r}: use {', '.join((*MODES, MALFORMED))}")
     request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, unsandboxed)
     reached = Reached(known=hunt.rules().known)
     with ProgressBar("hunting") as progress:
@@ -94,17 +94,28 @@ def run(
     return reached
 
 
-def draft(action: Sequence[str], out: Path) -> str:
+def act(action: Sequence[str], out: Path) -> str:
+    """What ``report ID`` and ``coverage FILE`` print.
+
+    Raises:
+        InputError: the words are none of these, there is no such finding, or no journal.
+    """
+    if len(action) == 2 and action[0] == "report":
+        return draft(action[1], out)
+    if len(action) == 2 and action[0] == "coverage":
+        return f"{action[1]}: {hunt_coverage.write(out, Path(action[1]))} rows"
+    raise InputError("use `embers hunt`, `embers hunt report ID` or `embers hunt coverage FILE`")
+
+
+def draft(name: str, out: Path) -> str:
     """The draft of a report for one finding, in the order of PyTorch's form. It is never posted.
 
     Raises:
-        InputError: the words are not ``report ID``, or there is no such finding.
+        InputError: there is no such finding.
     """
-    if len(action) != 2 or action[0] != "report":
-        raise InputError("use `embers hunt` or `embers hunt report ID`")
-    found = [(build, one) for build, one in hunt.findings_in(out) if ident(one) == action[1]]
+    found = [(build, one) for build, one in hunt.findings_in(out) if ident(one) == name]
     if not found:
-        raise InputError(f"no finding {action[1]} in {out}: `embers hunt --out {out}` prints their names")
+        raise InputError(f"no finding {name} in {out}: `embers hunt --out {out}` prints their names")
     build, first = next(((b, f) for b, f in found if f.reproducer), found[0])
     versions = ", ".join(sorted({b for b, _ in found}))
     worst = first.difference

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources, toml_models
 from torch_embers.oracles import cells
-from torch_embers.oracles.cells import ANY
+from torch_embers.oracles.cells import ANY, MALFORMED
 from torch_embers.run.hunt_rows import Crash
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import Attempt
@@ -36,6 +36,7 @@ class Limits(toml_models.Explained):
     memory: int
     room: int
     start: float
+    malformed: float
 
 
 def sweep(runner: Runner, left: Sequence[Hunted], jobs: int, limits: Limits) -> Iterator[Hunted]:
@@ -112,7 +113,7 @@ def _attempt(key: str, group: Sequence[Hunted], limits: Limits, only: Cell | Non
         "modes": list(first.modes),
     }
     code = bundle.script("hunt", "main", options)
-    timeout = limits.timeout + limits.seconds * len(group)
+    timeout = limits.timeout + limits.seconds * len(group) + limits.malformed * (MALFORMED in first.modes)
     return Attempt(key, code, "hunt.py", timeout=timeout, memory=limits.memory)
 
 

@@ -35,6 +35,7 @@ class Hunted:
     """What came of one operator and dtype on one build.
 
     Attributes:
+        own: what PyTorch's own test of strided samples does with it.
         ended: empty where all was gone through; else why not.
         cells: four names of what was varied, then counts in the order of ``cells.COUNTED``.
         skipped: what was not called, and how often, by reason.
@@ -45,6 +46,7 @@ class Hunted:
     dtype: str
     modes: tuple[str, ...] = MODES
     rules: str = ""
+    own: str = ""
     ended: str = ""
     findings: list[Finding] = field(default_factory=list)
     cells: list[list[Any]] = field(default_factory=list)
@@ -58,7 +60,9 @@ class Hunted:
 
     def take(self, row: dict[str, Any]) -> None:
         """What its run printed."""
-        self.cells, self.skipped, self.ended = row["cells"], row["skipped"], ""
+        self.cells, self.skipped, self.own, self.ended = row["cells"], row["skipped"], row["own"], ""
+        died = cells.COUNTED.index("died")
+        self.cells += [[*crash.cell, *(int(at == died) for at in range(len(cells.COUNTED)))] for crash in self.crashes]
         self.findings = [finding.parse(found) for found in row["findings"]]
 
     def counts(self) -> dict[str, int]:
@@ -71,7 +75,7 @@ class Hunted:
 
     def row(self) -> dict[str, Any]:
         """As plain data."""
-        names = ("build", "op", "dtype", "modes", "rules", "ended", "cells", "skipped")
+        names = ("build", "op", "dtype", "modes", "rules", "own", "ended", "cells", "skipped")
         return {name: getattr(self, name) for name in names} | {
             "crashes": [{"cell": list(crash.cell), "ended": crash.ended, "case": crash.case} for crash in self.crashes],
             "findings": [{**found.row(), "id": ident(found)} for found in self.findings],
