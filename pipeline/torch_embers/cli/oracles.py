@@ -52,9 +52,7 @@ def sanitize(
 def hunt(
     action: Annotated[
         list[str] | None,
-        typer.Argument(
-            help="Nothing to hunt; `report ID`: draft of a report; `coverage FILE`: the map as Parquet."
-        ),
+        typer.Argument(help="Nothing to hunt; `report ID`: draft of a report; `coverage FILE`: the map as Parquet."),
     ] = None,
     ops: Annotated[str, typer.Option(help="Operators, separated by commas.", show_default="all")] = "",
     dtypes: Annotated[str, typer.Option(help="Dtypes of the samples, separated by commas.")] = "float32",
