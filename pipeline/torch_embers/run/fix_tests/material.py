@@ -6,18 +6,20 @@ user, never shipped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import textwrap
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.mine.git.file_history import changes_of_files, messages
 from torch_embers.mine.git.fix_commits import contents
+from torch_embers.repro.fix_tests.failing_line import changed_lines, failing_line, may_show_change
 from torch_embers.repro.fix_tests.outline import source_text
 from torch_embers.repro.fix_tests.segments import text_of
 from torch_embers.store import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from torch_embers.mine.git.file_history import FileChange
     from torch_embers.mine.git.gitrepo import Clone
@@ -34,7 +36,7 @@ FAILURE_CHARS = 6_000
 """Characters of a failure that are given: the end of its traceback."""
 _TESTS = """
 SELECT t.name AS case, k.class, t.repo, t.issues, t.commit_sha AS commit, t.committed_at AS committed,
-       t.pull_number AS pull, t.path, t.owner || '.' || t.test AS test, t.change, t.first_release, t.first_release_by,
+       t.pull_number AS pull, t.path, t.owner || '.' || t.test AS test, t.test AS method, t.change, t.first_release, t.first_release_by,
        k.failed, k.passed, k.unusable, k.validated_before, k.validated_after, k.signature, t.case_hash, c.code
 FROM fix_tests t JOIN fix_test_classes k USING (name)
 JOIN cases c ON c.name = t.name AND c.case_hash = t.case_hash
@@ -66,7 +68,9 @@ class Material:
     code: str
 
 
-def material_of(store: Store, clone: Clone, repo: str, tip: str, size: int, seed: int) -> list[Material]:
+def material_of(
+    store: Store, clone: Clone, repo: str, tip: str, size: int, seed: int, read: Collection[str] = ()
+) -> list[Material]:
     """The tests to be judged: ``size`` validated ones drawn at random, and all that fail after their fix.
 
     The order of the draw depends on the seed and the names of the tests alone.
@@ -78,6 +82,7 @@ def material_of(store: Store, clone: Clone, repo: str, tip: str, size: int, seed
         tip: the end of the history in which later commits are looked for.
         size: how many validated tests.
         seed: of the draw.
+        read: names of tests that are left out, because readers have had them.
 
     Raises:
         InputError: git failed, or the clone lacks a commit.
@@ -88,7 +93,7 @@ def material_of(store: Store, clone: Clone, repo: str, tip: str, size: int, seed
         found = connection.execute(_TESTS, [repo])
         names = [column[0] for column in found.description or ()]
         tests = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-        chosen = _drawn(tests, size, seed)
+        chosen = _drawn([test for test in tests if test["case"] not in read], size, seed)
         numbers = sorted({int(number) for test in chosen for number in test["issues"]})
         issues = {
             int(row[0]): row[1:] for row in connection.execute(_ISSUES, {"repo": repo, "numbers": numbers}).fetchall()
@@ -98,35 +103,43 @@ def material_of(store: Store, clone: Clone, repo: str, tip: str, size: int, seed
         failures = {(row[0], row[1]): row[2] for row in connection.execute(_FAILURES).fetchall()}
     said = messages(clone, [test["commit"] for test in chosen])
     history = changes_of_files(clone, tip, sorted({test["path"] for test in chosen}))
-    return [
-        Material(
-            {
-                "case": test["case"],
-                "question": QUESTIONS[test["class"]],
-                "class": test["class"],
-                "issues": [
-                    _issue(int(number), issues, relations.get((test["case_hash"], int(number))))
-                    for number in test["issues"]
-                ],
-                "commit": test["commit"],
-                "committed": test["committed"].isoformat() + "Z" if test["committed"] else None,
-                "pull": test["pull"],
-                "message": said.get(test["commit"]),
-                **{key: test[key] for key in ("path", "test", "change", "first_release", "first_release_by")},
-                "text_before": _before(clone, history, test),
-                "text": texts.get(test["case"]),
-                "script": f"scripts/{test['case']}.py",
-                **{key: test[key] for key in ("failed", "passed", "unusable", "validated_before", "validated_after")},
-                "failures": {
-                    version: failures.get((test["case_hash"], version), "")[-FAILURE_CHARS:]
-                    for version in test["failed"]
-                },
-                "later": _later(clone, history, test),
-            },
-            test["code"],
-        )
-        for test in chosen
-    ]
+    materials = []
+    for test in chosen:
+        row = {
+            "case": test["case"],
+            "question": QUESTIONS[test["class"]],
+            "class": test["class"],
+            "issues": [
+                _issue(int(number), issues, relations.get((test["case_hash"], int(number))))
+                for number in test["issues"]
+            ],
+            "commit": test["commit"],
+            "committed": test["committed"].isoformat() + "Z" if test["committed"] else None,
+            "pull": test["pull"],
+            "message": said.get(test["commit"]),
+            **{key: test[key] for key in ("path", "test", "change", "first_release", "first_release_by")},
+            "text_before": _before(clone, history, test),
+            "text": texts.get(test["case"]),
+            "script": f"scripts/{test['case']}.py",
+            **{key: test[key] for key in ("failed", "passed", "unusable", "validated_before", "validated_after")},
+            "failures": {version: failures.get((test["case_hash"], version), "") for version in test["failed"]},
+            "later": _later(clone, history, test),
+        }
+        row["fails_at"] = {version: _fails_at(test, row, error) for version, error in row["failures"].items()}
+        row["failures"] = {version: error[-FAILURE_CHARS:] for version, error in row["failures"].items()}
+        materials.append(Material(row, test["code"]))
+    return materials
+
+
+def _fails_at(test: Mapping[str, Any], row: Mapping[str, Any], error: str) -> dict[str, Any] | None:
+    """The line at which the test fails, and whether its commit changed anything up to there."""
+    found = failing_line(test["code"], test["method"], test["case"], error)
+    if found is None or not row["text"]:
+        return None
+    return asdict(found) | {
+        "changed_up_to_there": may_show_change(row["text_before"], row["text"], found.line),
+        "changed_lines": None if row["text_before"] is None else changed_lines(row["text_before"], row["text"]),
+    }
 
 
 def _drawn(tests: Sequence[dict[str, Any]], size: int, seed: int) -> list[dict[str, Any]]:
@@ -178,6 +191,7 @@ def _change(before: bytes | None, after: bytes | None, owner: str, name: str) ->
 
 def _text(content: bytes | None, owner: str, name: str) -> str | None:
     try:
-        return text_of(source_text(content or b""), owner, name)
+        found = text_of(source_text(content or b""), owner, name)
     except (SyntaxError, ValueError):
         return None
+    return None if found is None else textwrap.dedent(found)
