@@ -1,13 +1,12 @@
 -- How long after its merge does a fix come out, and are the fixes whose tests run like the others? The population is every commit that was read
 -- because it names a fixed issue. `class` is what its tests say: of several tests the first class of this list counts. `days` run from the commit to
--- the first upload of the first release with it. Where a tag does not say which release that is, a commit of the last $branch_days days before
--- a release counts for the next one, because branches are cut before. $versions and $days are the releases of data/fix_tests.toml.
+-- the first upload of the first release with it, as far as that is known. $versions and $days are the releases of data/fix_tests.toml.
 WITH released AS (
     SELECT unnest($versions::VARCHAR[]) AS version, unnest($days::DATE[]) AS day
 ), merged AS (
-    SELECT t.commit_sha, any_value(t.committed_at)::DATE AS day, any_value(t.first_release) AS version,
-           any_value(t.first_release_by) AS evidence, any_value(len(t.issues)) AS issues,
+    SELECT t.commit_sha, any_value(t.committed_at)::DATE AS day, any_value(t.first_release) AS version, any_value(len(t.issues)) AS issues,
            CASE WHEN bool_or(k.class = 'validated') THEN 'validated'
+                WHEN bool_or(k.class = 'doubtful') THEN 'doubtful'
                 WHEN bool_or(k.class = 'fails_after') THEN 'fails_after'
                 WHEN bool_or(k.class = 'never_seen') THEN 'never_seen'
                 WHEN bool_or(k.class = 'unusable') THEN 'unusable'
@@ -20,10 +19,9 @@ WITH released AS (
     SELECT m.commit_sha, m.class, m.issues, min(date_diff('day', m.day, r.day)) AS days
     FROM merged m LEFT JOIN released r
       ON string_split(r.version, '.')::INTEGER[] >= string_split(m.version, '.')::INTEGER[]
-     AND r.day > m.day + CASE m.evidence WHEN 'tag' THEN 0 ELSE $branch_days END
     GROUP BY ALL
 )
 SELECT coalesce(class, 'all') AS class, count(*) AS commits, count(*) FILTER (WHERE issues = 1) AS one_issue,
        count(days) AS released, median(days) AS median_days, quantile_cont(days, 0.25) AS lower_days, quantile_cont(days, 0.75) AS upper_days
 FROM dated GROUP BY ROLLUP (class)
-ORDER BY list_position(['validated', 'fails_after', 'never_seen', 'unusable', 'not_run', 'no_script', 'no_test', 'reverted'], class) NULLS LAST;
+ORDER BY list_position(['validated', 'doubtful', 'fails_after', 'never_seen', 'unusable', 'not_run', 'no_script', 'no_test', 'reverted'], class) NULLS LAST;

@@ -47,7 +47,7 @@ def by_folder() -> str:
 
 def _crossed(column: str) -> str:
     """A row per value of a column and a column per class, both with their sums."""
-    classes = ("validated", "never_seen", "fails_after", "unusable", "not_run", "no_script")
+    classes = ("validated", "doubtful", "never_seen", "fails_after", "unusable", "not_run", "no_script")
     counts = Counter[tuple[str, str]]()
     for row in measured("fix_tests.json")["yield"]:
         for key in (str(row[column] or "-"), "all"):

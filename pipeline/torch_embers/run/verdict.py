@@ -183,7 +183,7 @@ def _test(case: Case, run: RunResult) -> Observation:
         return Observation("cannot_run", seen, f"not_loaded: {seen}" if seen else last or f"exit {run.exit_code}")
     for rule in fix_test_rules.load().harness:
         known = of_exception(rule.type, rule.message)
-        fits = seen.type == known.type and known.message.lower() in seen.message.lower()
+        fits = rule.type in ("", seen.type) and known.message.lower() in seen.message.lower()
         if fits and (rule.frame is None or rule.frame.search(run.stderr)):
             return Observation("cannot_run", seen, f"{rule.id}: {seen}")
     if any_matches(case.signature, seen):

@@ -1,7 +1,8 @@
 """The first release that contains a commit: from release tags, else from the version that the tree names.
 
 A tag is exact. The file version.txt names the release that the main line leads to; it is raised days to weeks after
-the branch of the release before was cut, so that a commit in between is one release too early.
+the branch of the release before was cut, and it can name a version that was never released. So of the releases from
+that version on the first one counts whose branch was cut after the commit.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class FirstReleases:
     Args:
         clone: the clone.
         revision: the end of the history.
-        cut_days: for releases, the day (ISO) before which a commit is taken to be in it; used where nothing else says.
+        cut_days: for releases, the day (ISO) before which a commit is taken to be in it; used where no tag says.
 
     Raises:
         InputError: git failed.
@@ -59,12 +60,18 @@ class FirstReleases:
             return FirstRelease(self._tagged[sha], "tag")
         place = bisect_right([when for when, _ in self._raised], committed_at) - 1
         if place >= 0:
-            return FirstRelease(self._raised[place][1], "version_txt")
-        if self._cuts and committed_at[:10] >= self._cuts[0][0]:
-            later = [version for day, version in self._cuts if committed_at[:10] < day]
-            if later:
-                return FirstRelease(later[0], "release_date")
+            named = self._raised[place][1]
+            return FirstRelease(self._released(named, committed_at[:10]) or named, "version_txt")
+        if self._cuts and committed_at[:10] >= self._cuts[0][0] and (found := self._released("0", committed_at[:10])):
+            return FirstRelease(found, "release_date")
         return FirstRelease(None, "unknown")
+
+    def _released(self, named: str, day: str) -> str | None:
+        """The first release, from a version on, whose branch was cut after a day; None where none is known to be."""
+        known = [version for _, version in self._cuts]
+        if known and named != "0" and Version(named) < min(map(Version, known)):
+            return None
+        return next((v for cut, v in self._cuts if Version(v) >= Version(named) and day < cut), None)
 
 
 def _tagged(clone: Clone) -> dict[str, str]:

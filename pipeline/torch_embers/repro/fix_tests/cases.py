@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from torch_embers.repro.case import Case, metadata_lines, parse
 from torch_embers.repro.fix_tests.changed import ChangedTest, changed_tests
 from torch_embers.repro.fix_tests.closure import RefusedError
+from torch_embers.repro.fix_tests.outline import named_tests
 from torch_embers.repro.fix_tests.script import TestScript, make_script
 from torch_embers.repro.fix_tests.versions import outlines
 
@@ -45,6 +46,7 @@ class TestFound:
         script: the script, or None with a reason.
         reason: of data/fix_tests.toml.
         detail: the exact obstacle.
+        before: the test in the parent of the commit; None where the commit added it.
     """
 
     path: str
@@ -54,6 +56,7 @@ class TestFound:
     script: TestScript | None = None
     reason: str | None = None
     detail: str = ""
+    before: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class _ReadFile:
     changed: Sequence[ChangedTest]
     reason: str = "no_test_changed"
     detail: str = ""
+    before: Outline | None = None
 
 
 def scripts_of_commit(files: Sequence[FileOfTests], rules: Rules) -> list[TestFound]:
@@ -95,7 +99,7 @@ def _read(file: FileOfTests, rules: Rules) -> _ReadFile:
         before, after = outlines(file.before, file.after)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return _ReadFile(file.path, None, (), "not_parsed", _one_line(error))
-    return _ReadFile(file.path, after, changed_tests(before, after))
+    return _ReadFile(file.path, after, changed_tests(before, after), before=before)
 
 
 def _found(file: _ReadFile, test: ChangedTest, rules: Rules) -> TestFound:
@@ -105,7 +109,9 @@ def _found(file: _ReadFile, test: ChangedTest, rules: Rules) -> TestFound:
         script = make_script(file.outline, test.owner, test.name, rules)
     except RefusedError as refused:
         return TestFound(file.path, *test, None, refused.reason, refused.detail)
-    return TestFound(file.path, *test, script)
+    old = named_tests(file.before).get((test.owner, test.name)) if file.before and test.change == "changed" else None
+    before = file.before.method(old) if file.before and old else None
+    return TestFound(file.path, *test, script, before=before)
 
 
 def case_of(

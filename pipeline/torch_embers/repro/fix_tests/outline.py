@@ -6,6 +6,7 @@ Scripts are cut out of the text by whole lines, so that comments that mean somet
 from __future__ import annotations
 
 import ast
+import textwrap
 import tokenize
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -40,6 +41,10 @@ class Outline:
     def text(self, first: int, last: int) -> str:
         """Lines ``first`` to ``last``, from 1, both included."""
         return "\n".join(self.lines[first - 1 : last])
+
+    def method(self, node: Function) -> str:
+        """The text of a method, decorators included, without the indent of its class."""
+        return textwrap.dedent(self.text(first_line(node), last_line(node)))
 
 
 def source_text(content: bytes) -> str:

@@ -86,15 +86,38 @@ class _Releases(Entry):
     branch_days: int
     branch_days_reason: str
     days: Mapping[str, date]
+    cuts: Mapping[str, date]
+    cuts_reason: str
 
 
 class Harness(Entry):
-    """A failure in the body of a test that speaks of the harness."""
+    """A failure in the body of a test that speaks of the harness; without a type or a message any counts."""
 
     id: str
-    type: str
+    type: str = ""
     message: str = ""
     frame: re.Pattern[str] | None = None
+    reason: str
+
+
+class Doubt(Entry):
+    """A failure before the fix that need not be what the fix is about; all that is given must fit.
+
+    Attributes:
+        id: a reason.
+        about: pattern of the subject of the commit or the title of an issue.
+        without: pattern that must not be there.
+        line: pattern of the line of the test that fails.
+        unreached: the commit changed nothing of the test up to the statement that fails.
+        unless: pattern of failures that are a defect whatever the fix is about.
+    """
+
+    id: str
+    about: re.Pattern[str] | None = None
+    without: re.Pattern[str] | None = None
+    line: re.Pattern[str] | None = None
+    unreached: bool = False
+    unless: re.Pattern[str] | None = None
     reason: str
 
 
@@ -112,16 +135,19 @@ class Rules(Entry):
     statements: _Statements
     releases: _Releases
     harness: tuple[Harness, ...]
+    doubt: tuple[Doubt, ...]
 
     def cut_days(self) -> dict[str, str]:
         """For each release the day before which a commit is taken to be in it, as ISO text."""
         early = timedelta(days=self.releases.branch_days)
-        return {version: (day - early).isoformat() for version, day in self.releases.days.items()}
+        cuts = {version: day - early for version, day in self.releases.days.items()} | dict(self.releases.cuts)
+        return {version: day.isoformat() for version, day in cuts.items()}
 
     @model_validator(mode="after")
     def _known_reasons(self) -> Rules:
         known = {reason.id for reason in self.reason}
-        if unknown := sorted(({rule.id for rule in self.refuse} | {rule.id for rule in self.harness}) - known):
+        used = {rule.id for rule in (*self.refuse, *self.harness, *self.doubt)}
+        if unknown := sorted(used - known):
             raise ValueError(f"{unknown[0]} is no reason")
         return self
 

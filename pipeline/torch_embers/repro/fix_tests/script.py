@@ -185,7 +185,7 @@ def make_script(outline: Outline, owner: str, test: str, rules: Rules) -> TestSc
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise RefusedError("not_parsed", f"the script: {error}") from error
     method = next(n for n in outline.classes[owner].body if isinstance(n, FUNCTIONS) and n.name == test)
-    verbatim = textwrap.dedent(outline.text(first_line(method), last_line(method)))
+    verbatim = outline.method(method)
     edits.append(Edit("runner", 0, "", run, "runs this test alone and ends as git bisect run has it"))
     return TestScript(code, verbatim, tuple(edits))
 

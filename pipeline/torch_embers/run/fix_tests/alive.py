@@ -40,7 +40,8 @@ class Alive:
     Attributes:
         newest: that release; empty before the first run.
         issues: with a test that says something on it.
-        fails: of them, those with a test that fails on it.
+        read: of them, those with a test of which readers say that its failure before the fix shows the bug.
+        fails: issues with a test that fails on the newest release.
         again: of those, the issues whose failure shows the reported bug again, as a reader says.
         otherwise: those whose every failure has another cause, as a reader says.
         open: those that nobody read, or of which readers are not sure.
@@ -48,6 +49,7 @@ class Alive:
 
     newest: str
     issues: int
+    read: int
     fails: int
     again: int
     otherwise: int
@@ -59,7 +61,8 @@ class Alive:
             return "No validated test says something on the newest release yet, so no share can be given."
         text = (
             f"Of {self.issues:,} issues whose own test fails on the last release before the fix and passes on the "
-            f"first one with it, {self.fails:,} have a test that fails on {self.newest}, the newest release here"
+            f"first one with it ({self.read:,} of them with a test that readers found to show the reported bug), "
+            f"{self.fails:,} have a test that fails on {self.newest}, the newest release here"
         )
         if self.fails:
             text += (
@@ -99,7 +102,24 @@ def alive(shown: Iterable[ShownIssue], newest: str, answers: Mapping[str, Verdic
     ]
     again = sum("right" in verdicts for verdicts in said)
     otherwise = sum(verdicts == {"wrong"} for verdicts in said)
-    return Alive(newest, len(by_issue), len(said), again, otherwise, len(said) - again - otherwise)
+    read = sum(any(answers.get(test.case) == "right" for test in tests) for tests in by_issue.values())
+    return Alive(newest, len(by_issue), read, len(said), again, otherwise, len(said) - again - otherwise)
+
+
+def shows_bug(kind: str, reason: str | None, answer: Verdict | None) -> bool:
+    """Whether a test is taken to have shown the bug of its issue before the fix.
+
+    Of a validated or doubtful test readers decide; where nobody read it, a validated one is taken to. The answer about a
+    test that fails after its fix is about that failure: there the rules decide alone.
+
+    Args:
+        kind: its class.
+        reason: why the failure before the fix is in doubt.
+        answer: of readers.
+    """
+    if kind == "fails_after":
+        return reason is None
+    return answer == "right" if answer else kind == "validated"
 
 
 def _bounds(low: int, high: int) -> str:

@@ -6,16 +6,21 @@ a case with the signature of its failure, and its verdicts are made with control
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from packaging.version import Version
 
+from torch_embers.repro.fix_tests.doubts import doubt
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from torch_embers.repro.fix_tests.doubts import FixTest
+    from torch_embers.repro.fix_tests.rules import Doubt
 
 Said = Literal["failed", "passed", "nothing"]
-Class = Literal["validated", "never_seen", "fails_after", "unusable"]
+Class = Literal["validated", "doubtful", "never_seen", "fails_after", "unusable"]
 
 _SAID: dict[str, Said] = {"reproduced": "failed", "not_reproduced": "passed"}
 _EXACT = "tag"
@@ -31,12 +36,14 @@ class Trial:
         outcome: as of any run.
         detail: what was seen; of a run that says nothing, a reason of data/fix_tests.toml and a colon first.
         signature: the failure, as text; None where it passed.
+        error: what it wrote to standard error, as far as it was kept.
     """
 
     version: str
     outcome: str
     detail: str
     signature: str | None
+    error: str = ""
 
     @property
     def said(self) -> Said:
@@ -90,6 +97,29 @@ def classify(trials: Sequence[Trial], first_release: str | None, evidence: str) 
     if before and before[-1].said == "nothing":
         return TestClass("never_seen", reason_of(before[-1].detail), before[-1].detail, fails_on_newest=newest)
     return TestClass("never_seen", "passes_before" if before else "no_release_before", fails_on_newest=newest)
+
+
+def with_doubt(found: TestClass, trials: Sequence[Trial], test: FixTest, rules: Iterable[Doubt]) -> TestClass:
+    """The class of a test when its failure before the fix is compared with what the fix is about.
+
+    A validated test that a rule doubts is ``doubtful``. One that fails after its fix keeps its class, with the reason.
+
+    Args:
+        found: what its runs say.
+        trials: its runs.
+        test: its texts.
+        rules: of data/fix_tests.toml.
+    """
+    before = next((trial for trial in trials if trial.version == found.validated_before), None)
+    if before is None:
+        return found
+    doubted = doubt(test, before.signature or before.detail, before.error, rules)
+    if doubted is None:
+        return found
+    reason, seen = doubted
+    if found.kind == "validated":
+        return replace(found, kind="doubtful", reason=reason, detail=f"{reason}: {seen}")
+    return replace(found, reason=reason)
 
 
 def _came_late(failing: Trial | None, decided: Sequence[Trial], after: Sequence[Trial], evidence: str) -> Trial | None:

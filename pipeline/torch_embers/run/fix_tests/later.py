@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Literal
 
 from torch_embers.mine.git.fix_commits import contents
-from torch_embers.repro.fix_tests.outline import first_line, last_line, named_tests, read, source_text
+from torch_embers.repro.fix_tests.outline import named_tests, read, source_text
 
 if TYPE_CHECKING:
     from torch_embers.mine.git.gitrepo import Clone
@@ -59,6 +58,6 @@ def tests_by_name(content: bytes | None) -> dict[tuple[str, str], str]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     return {
-        key: textwrap.dedent(outline.text(first_line(node), last_line(node)))
+        key: outline.method(node)
         for key, node in named_tests(outline).items()
     }

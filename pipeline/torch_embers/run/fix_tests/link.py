@@ -241,6 +241,7 @@ def _shared(repo: str, commit: FixCommit, first: FirstRelease, rules: Rules, mom
         "commit_sha": commit.sha,
         "issues": [str(number) for number in commit.issues],
         "pull_number": commit.pull,
+        "subject": commit.subject,
         "committed_at": commit.committed_at or None,
         "first_release": first.version,
         "first_release_by": first.evidence,
@@ -271,8 +272,10 @@ def _decided(repo: str, commit: FixCommit, test: TestFound, rules: Rules) -> tup
 
 def _artifacts(case: Case, test: TestFound, moment: str) -> Iterator[dict[str, Any]]:
     if test.script is not None:
-        for kind, code in (("verbatim", test.script.verbatim), ("runnable", test.script.code)):
-            yield {"name": case.name, "kind": kind, "code": code, "made_at": moment}
+        texts = {"verbatim": test.script.verbatim, "before": test.before, "runnable": test.script.code}
+        for kind, code in texts.items():
+            if code is not None:
+                yield {"name": case.name, "kind": kind, "code": code, "made_at": moment}
 
 
 def _edits(case: Case, test: TestFound) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from packaging.version import Version
 from torch_embers import resources
 from torch_embers.repro.fix_tests import reviews
 from torch_embers.repro.fix_tests import rules as fix_test_rules
-from torch_embers.run.fix_tests.alive import LEAST, Alive, ShownIssue, alive
+from torch_embers.run.fix_tests.alive import LEAST, Alive, ShownIssue, alive, shows_bug
 from torch_embers.statistics.intervals import wilson
 from torch_embers.store import schema
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from torch_embers.store.store import Store
 
-RAN = ("validated", "never_seen", "fails_after", "unusable")
+RAN = ("validated", "doubtful", "never_seen", "fails_after", "unusable")
 NO_TEST_HERE = ("needs_device", "not_run")
 """Reasons of tests that are none of the processor, or that nobody ran."""
 _YIELD = """
@@ -39,11 +39,11 @@ SELECT count(DISTINCT commit_sha) AS commits,
        count(DISTINCT commit_sha) FILTER (WHERE test IS NOT NULL) AS with_tests,
        count(DISTINCT commit_sha) FILTER (WHERE t.status = 'script') AS with_script,
        count(DISTINCT commit_sha) FILTER (WHERE k.name IS NOT NULL) AS ran,
-       count(DISTINCT commit_sha) FILTER (WHERE k.class IN ('validated', 'never_seen', 'fails_after')) AS decided
+       count(DISTINCT commit_sha) FILTER (WHERE k.class IN ('validated', 'doubtful', 'never_seen', 'fails_after')) AS decided
 FROM fix_tests t LEFT JOIN fix_test_classes k USING (name) WHERE t.repo = $repo
 """
 _SHOWN = """
-SELECT DISTINCT i.number, t.name AS case, k.failed, k.passed
+SELECT DISTINCT i.number, t.name AS case, k.failed, k.passed, k.class, k.reason
 FROM fix_tests t JOIN fix_test_classes k USING (name) JOIN case_items i ON i.case_hash = t.case_hash AND i.repo = t.repo
 WHERE t.repo = $repo AND k.validated_before IS NOT NULL AND i.relation = 'same' ORDER BY ALL
 """
@@ -90,16 +90,20 @@ class Yield:
         """How many of the tests that ran, and need no accelerator, are decided."""
         counts = {(kind, reason): count for kind, reason, count in self.counted("class", "reason")}
         ran = sum(n for (kind, reason), n in counts.items() if kind in RAN and reason not in NO_TEST_HERE)
-        validated = sum(n for (kind, _), n in counts.items() if kind == "validated")
-        passing = sum(n for (kind, _), n in counts.items() if kind == "never_seen")
+        validated, doubtful, passing = (
+            sum(n for (kind, _), n in counts.items() if kind == wanted)
+            for wanted in ("validated", "doubtful", "never_seen")
+        )
+        decided = validated + doubtful + passing
         seen = counts.get(("never_seen", "passes_before"), 0)
         if not ran:
             return "No test was run yet."
-        low, high = wilson(validated + passing, ran)
-        share = f" ({100 * (validated + passing) / ran:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %)"
+        low, high = wilson(decided, ran)
+        share = f" ({100 * decided / ran:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %)"
         return (
-            f"Of {ran:,} tests that ran and need no accelerator, {validated + passing:,}"
-            f"{share if ran >= LEAST else ''} are decided: {validated:,} validated, {passing:,} never seen, "
+            f"Of {ran:,} tests that ran and need no accelerator, {decided:,}"
+            f"{share if ran >= LEAST else ''} are decided: {validated:,} validated, {doubtful:,} doubtful (they fail "
+            f"before the fix, and rules doubt that this is the bug), {passing:,} never seen, "
             f"of which {seen:,} pass on the release before the fix."
         )
 
@@ -133,8 +137,12 @@ def yield_of(store: Store, repo: str) -> Yield:
             resources.analysis_text("fix_tests", "time_to_release.sql"),
             versions=list(releases.days),
             days=[day.isoformat() for day in releases.days.values()],
-            branch_days=releases.branch_days,
         )
         newest = max((row["version"] for row in ask(_VERSIONS)), key=Version, default="")
-    issues = (ShownIssue(row["number"], row["case"], row["failed"], row["passed"]) for row in shown)
-    return Yield(rows, commits, alive(issues, newest, reviews.answers(reviews.load())), failing, merged)
+    answers = reviews.answers(reviews.load())
+    issues = (
+        ShownIssue(row["number"], row["case"], row["failed"], row["passed"])
+        for row in shown
+        if shows_bug(row["class"], row["reason"], answers.get(row["case"]))
+    )
+    return Yield(rows, commits, alive(issues, newest, answers), failing, merged)

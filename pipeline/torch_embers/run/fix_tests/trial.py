@@ -17,8 +17,9 @@ from torch_embers.normalize import now_utc
 from torch_embers.repro import bank
 from torch_embers.repro.case import Case, CaseError, parse
 from torch_embers.repro.fix_tests import rules as fix_test_rules
+from torch_embers.repro.fix_tests.doubts import FixTest
 from torch_embers.run.batch import PRELOADS, PROFILES, Batch
-from torch_embers.run.fix_tests.classes import TestClass, Trial, classify
+from torch_embers.run.fix_tests.classes import TestClass, Trial, classify, with_doubt
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.verdict import observe
 from torch_embers.sandbox import doctor
@@ -42,6 +43,18 @@ SELECT t.name, t.case_hash, c.code, t.first_release, t.first_release_by
 FROM fix_tests t JOIN cases c ON c.case_hash = t.case_hash AND c.name = t.name
 WHERE t.status = 'script' AND t.repo = $repo
 AND ($since IS NULL OR t.committed_at >= $since::TIMESTAMP) AND ($until IS NULL OR t.committed_at < $until::TIMESTAMP)
+"""
+_TEXTS = """
+WITH titles AS (
+    SELECT t.name, string_agg(i.title, chr(10) ORDER BY i.number) AS said
+    FROM (SELECT DISTINCT repo, name, unnest(issues)::BIGINT AS number FROM fix_tests WHERE name IS NOT NULL) t
+    JOIN items i USING (repo, number) GROUP BY t.name
+)
+SELECT t.name, t.test, c.code, v.code, b.code, concat_ws(chr(10), coalesce(t.subject, ''), n.said)
+FROM fix_tests t JOIN cases c ON c.case_hash = t.case_hash AND c.name = t.name
+JOIN artifacts v ON v.name = t.name AND v.kind = 'verbatim'
+LEFT JOIN artifacts b ON b.name = t.name AND b.kind = 'before' LEFT JOIN titles n ON n.name = t.name
+WHERE t.status = 'script' AND t.repo = ?
 """
 _RUNS = """
 SELECT r.case_hash, b.version, r.outcome, r.signature, r.exit_code, r.signal, r.ended, r.detail, r.stdout, r.stderr
@@ -145,14 +158,16 @@ def class_tests(store: Store, writer: Writer, repo: str) -> int:
         How many tests have a class.
     """
     tests = _tests(store, repo, Draw())
-    known = _trials(store, repo, tests)
-    moment, rules = now_utc(), str(fix_test_rules.load().version)
+    known, texts = _trials(store, repo, tests), _texts(store, repo)
+    moment, rules = now_utc(), fix_test_rules.load()
     written, cases = [], []
     for test in tests:
         if not (trials := known.get(test.case.hash)):
             continue
         found = classify(trials, test.first_release, test.evidence)
-        written.append(_row(test, trials, found) | {"rules": rules, "decided_at": moment})
+        if test.case.name in texts:
+            found = with_doubt(found, trials, texts[test.case.name], rules.doubt)
+        written.append(_row(test, trials, found) | {"rules": str(rules.version), "decided_at": moment})
         if found.validated_before is not None and (case := _with_signature(test.case, found)) is not None:
             cases.append(case)
     with writer.transaction() as connection:
@@ -171,6 +186,12 @@ def _tests(store: Store, repo: str, draw: Draw) -> list[TrialTest]:
     return tests
 
 
+def _texts(store: Store, repo: str) -> dict[str, FixTest]:
+    """What the tests and their commits say, by name of the case."""
+    with store.read() as connection:
+        return {row[0]: FixTest(*row) for row in connection.execute(_TEXTS, [repo]).fetchall()}
+
+
 def _trials(store: Store, repo: str, tests: Sequence[TrialTest]) -> dict[str, list[Trial]]:
     """The stored runs of these tests, read by the rules of today: a new rule needs no new run.
 
@@ -184,11 +205,12 @@ def _trials(store: Store, repo: str, tests: Sequence[TrialTest]) -> dict[str, li
         if case_hash in cases:
             public = version.partition("+")[0]
             seen = observe(cases[case_hash], _stored(*ended))
+            error = ended[5] or ""
             if signature and seen.signature is None:
-                trials[case_hash][public] = Trial(public, outcome, ended[3] or "", signature)
+                trials[case_hash][public] = Trial(public, outcome, ended[3] or "", signature, error)
                 continue
             shown = str(seen.signature) if seen.signature else None
-            trials[case_hash][public] = Trial(public, seen.outcome, seen.detail, shown)
+            trials[case_hash][public] = Trial(public, seen.outcome, seen.detail, shown, error)
     return {case_hash: list(by_version.values()) for case_hash, by_version in trials.items()}
 
 
