@@ -25,16 +25,17 @@ TOOL: Any = support.tool("fix_test_material")
 
 
 def line(**entries: str) -> str:
-    return json.dumps({"case": "fix1", "annotator": "a-1", "verdict": "right", "why": "It shows it."} | entries)
+    return json.dumps({"case": "fix1", "failure": "before", "annotator": "a-1", "verdict": "right", "why": "It shows it."} | entries)
 
 
 def test_the_last_line_of_an_annotator_counts_and_annotators_that_differ_are_unclear() -> None:
     read = reviews.parse("\n".join([line(verdict="wrong"), line(), line(annotator="a-2"), "", line(case="fix2")]))
-    assert reviews.answers(read) == {"fix1": "right", "fix2": "right"}
-    assert reviews.agreement(read) == (1, 1)
+    assert reviews.answers(read, "before") == {"fix1": "right", "fix2": "right"}
+    assert reviews.agreement(read, "before") == (1, 1)
     read = reviews.parse("\n".join([line(), line(annotator="a-2", verdict="wrong")]))
-    assert reviews.answers(read) == {"fix1": "unclear"}
-    assert reviews.agreement(read) == (0, 1)
+    assert reviews.answers(read, "before") == {"fix1": "unclear"}
+    assert reviews.answers(read, "after") == {}
+    assert reviews.agreement(read, "before") == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -61,18 +62,18 @@ def shown(number: int, failed: str = "", passed: str = "2.0.1 2.1.2") -> ShownIs
 
 def test_the_share_alive_counts_issues_and_takes_no_failure_for_the_bug_before_it_was_read() -> None:
     tests = [shown(n) for n in range(1, 19)] + [shown(40, passed="2.0.1"), shown(19, "2.1.2"), shown(20, "2.1.2")]
-    unread = alive(tests, "2.1.2", {})
-    assert (unread.issues, unread.fails, unread.again, unread.open) == (20, 2, 0, 2)
+    unread = alive(tests, "2.1.2", {"fix1": "right"}, {})
+    assert (unread.issues, unread.read, unread.fails, unread.again, unread.open) == (20, 1, 2, 0, 2)
     assert "at least 0 of 20 (0 %, 95 % interval 0 to 16 %) and at most 2 (10 %" in unread.sentence()
-    read = alive(tests, "2.1.2", {"fix19": "right", "fix20": "wrong"})
+    read = alive(tests, "2.1.2", {}, {"fix19": "right", "fix20": "wrong"})
     assert (read.again, read.otherwise, read.open) == (1, 1, 0)
     assert read.sentence().endswith("So 1 of 20 (5 %, 95 % interval 1 to 24 %) are there again.")
-    assert alive(tests, "2.1.2", {"fix19": "unclear", "fix20": "wrong"}).open == 1
+    assert alive(tests, "2.1.2", {}, {"fix19": "unclear", "fix20": "wrong"}).open == 1
 
 
 def test_few_issues_are_no_share() -> None:
-    assert "no share can be given" in alive([], "", {}).sentence()
-    assert "%" not in alive([shown(1, "2.1.2")], "2.1.2", {}).sentence()
+    assert "no share can be given" in alive([], "", {}, {}).sentence()
+    assert "%" not in alive([shown(1, "2.1.2")], "2.1.2", {}, {}).sentence()
 
 
 def test_readers_get_issue_commit_test_failures_and_later_commits(clone: Repository, tmp_path: Path) -> None:
@@ -88,7 +89,12 @@ def test_readers_get_issue_commit_test_failures_and_later_commits(clone: Reposit
         class_tests(store, writer, REPO)
         with writer.transaction() as connection:
             connection.execute("INSERT INTO items (repo, number, title) VALUES (?, 123, 'It breaks')", [REPO])
-    TOOL.main([str(clone.path), str(tmp_path / "out"), "--database", str(store.path), "--seed", "1"])
+    given = [str(clone.path), str(tmp_path / "out"), "--database", str(store.path), "--seed", "1"]
+    TOOL.main([*given, "--unread", "--package", "5"])
+    page = (tmp_path / "out" / "package_1.md").read_text()
+    assert "It breaks" in page
+    assert "AssertionError: 3 != 4" in page
+    assert "self.assertEqual(1, 1)" in page
     [text] = (tmp_path / "out" / "tests.jsonl").read_text().splitlines()
     row = json.loads(text)
     assert (row["class"], row["test"], row["commit"]) == ("validated", "TestThing.test_more", sha)

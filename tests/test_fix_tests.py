@@ -691,8 +691,23 @@ def test_without_tags_and_version_a_day_decides_and_else_nothing(tmp_path: Path)
     sha = bare.commit("One")
     releases = FirstReleases(Clone(bare.path), sha, {"2.0.0": "2023-01-29", "2.1.0": "2023-08-20"})
     assert releases.of(sha, "2023-03-01T00:00:00Z") == ("2.1.0", "release_date")
+    assert fix_test_rules.load().cut_days()["2.0.0"] == "2023-02-16"
     assert releases.of(sha, "2024-03-01T00:00:00Z") == (None, "unknown")
     assert releases.of(sha, "2020-03-01T00:00:00Z") == (None, "unknown")
+
+
+def test_a_version_that_was_never_released_or_was_cut_before_moves_to_the_next_release(clone: Repository) -> None:
+    sha = clone.commit("One", **{"version.txt": "1.14.0a0\n"})
+    moment = clone("log", "-1", "--format=%cs", sha).strip()
+    tip = revision_of(Clone(clone.path), "HEAD")
+    for cuts, expected in (
+        ({"1.13.0": "2001-01-01", "2.0.0": "2999-01-01"}, "2.0.0"),
+        ({"1.13.0": "2001-01-01", "2.0.0": moment, "2.1.0": "2999-01-01"}, "2.1.0"),
+        ({"2.0.0": "2999-01-01"}, "1.14.0"),  # older than all that is known of
+        ({"1.13.0": "2001-01-01"}, "1.14.0"),
+    ):
+        found = FirstReleases(Clone(clone.path), tip, cuts).of(sha, f"{moment}T23:59:59Z")
+        assert found == (expected, "version_txt")
 
 
 # ---- what runs say -------------------------------------------------------------------------------------------------
@@ -849,7 +864,7 @@ def test_a_test_that_fails_after_its_fix_counts_only_where_a_reader_saw_the_bug_
     assert [case for case in bank.load(one_test) if case.origin == "fix_test"] == []
     [case] = bank.load(one_test, ["123"], REPO)
     for verdict, counted in (("wrong", []), ("unclear", []), ("right", [case])):
-        read = reviews.Review(case=case.name, annotator="a", verdict=verdict, why="read")
+        read = reviews.Review(case=case.name, failure="after", annotator="a", verdict=verdict, why="read")
         monkeypatch.setattr(reviews, "load", lambda read=read: (read,))
         assert [found for found in bank.load(one_test) if found.origin == "fix_test"] == counted
 
@@ -862,9 +877,19 @@ def test_a_validated_test_that_a_reader_found_wrong_counts_no_more(
     assert classed(one_test)[0] == "validated"
     [case] = bank.load(one_test, ["123"], REPO)
     for verdict, counted in (("wrong", []), ("unclear", [case]), ("right", [case])):
-        read = reviews.Review(case=case.name, annotator="a", verdict=verdict, why="read")
+        read = reviews.Review(case=case.name, failure="before", annotator="a", verdict=verdict, why="read")
         monkeypatch.setattr(reviews, "load", lambda read=read: (read,))
         assert [found for found in bank.load(one_test) if found.origin == "fix_test"] == counted
+
+
+NO_SIGNATURE = "received an invalid combination of arguments -"
+
+
+def test_a_known_argument_with_a_refused_value_is_a_failure(one_test: Store) -> None:
+    failure = f"TypeError: f() {NO_SIGNATURE} got (Tensor, x=float), but expected one of:\n * (Tensor y, int x)"
+    stored_run(one_test, "1.13.1", 1, failure)
+    stored_run(one_test, "2.0.1", 0)
+    assert classed(one_test)[0] == "validated"
 
 
 @pytest.mark.parametrize(
@@ -872,6 +897,10 @@ def test_a_validated_test_that_a_reader_found_wrong_counts_no_more(
     [
         (1, "TypeError: f() got an unexpected keyword argument 'x'", "", "lacks_interface"),
         (1, "AttributeError: module 'torch' has no attribute 'y'", "", "lacks_interface"),
+        (1, "ValueError: Unexpected keyword arguments: x", "", "lacks_interface"),
+        (1, "AttributeError: M does not have a field with name 'z'", "", "lacks_interface"),
+        (1, f"TypeError: f() {NO_SIGNATURE} got (Tensor, y=int), but expected one of:\n * (Tensor x)", "", "lacks_interface"),
+        (1, "KeyError: 'x'", "test\n  File \"torch/testing/_internal/common.py\", line 5, in make", "testing_package"),
         (1, "AssertionError: 'a' != 'b'", "assertExpectedInline", "expected_text"),
         (1, "RuntimeError: Found no NVIDIA driver on your system", "", "needs_device"),
         (1, 'AssertionError: "low must be less" does not match "low is not less"', "", "expected_text"),

@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     clone = Clone(given.clone)
     tip = revision_of(clone, given.revision)
-    read = reviews.answers(reviews.load()) if given.unread else ()
+    read = {review.case for review in reviews.load()} if given.unread else ()
     found = material_of(Store(given.database), clone, DEFAULT_REPO, tip, given.sample, given.seed, read)
     (given.out / "scripts").mkdir(parents=True, exist_ok=True)
     for test in found:

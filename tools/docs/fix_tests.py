@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.repro.fix_tests import reviews
@@ -11,6 +11,9 @@ from torch_embers.repro.fix_tests import reviews
 from .judged import share as share_of
 from .markdown import cell, code, table
 from .places import measured
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 REPO = "https://github.com/pytorch/pytorch"
 
@@ -95,37 +98,43 @@ def _drawn(facts: dict[str, Any]) -> str:
 
 
 def reviewed() -> str:
-    """How many of the drawn validated tests, and of those that fail after their fix, are right as readers say."""
+    """What readers say of failures before the fix, by what the rules say of the test, and of failures after it."""
     read = reviews.load()
-    answers = reviews.answers(read)
-    said = []
-    for kind, what in (
-        ("validated", "drawn validated tests show the bug of their issue"),
-        ("fails_after", "tests that fail after their fix show the reported bug again"),
-    ):
-        names = [test["name"] for test in _of_class(kind)]
-        verdicts = Counter(answers[name] for name in names if name in answers)
-        if total := verdicts.total():
-            others = f"{verdicts['wrong']} do not, {verdicts['unclear']} are unclear"
-            said.append(f"{share_of(verdicts['right'], total)} {what}; {others}; {len(names) - total} were not read.")
-        else:
-            said.append(f"Of {len(names)} tests of the class `{kind}` none was read yet.")
-    same, several = reviews.agreement(read)
+    before, after = (reviews.answers(read, failure) for failure in ("before", "after"))
+    kinds = {test["name"]: test["class"] for test in measured("fix_tests.json")["tests"]}
+    kept = [name for name, kind in kinds.items() if kind == "validated"]
+    left = [name for name in before if kinds.get(name) not in (None, "validated", "fails_after")]
+    again = [name for name, kind in kinds.items() if kind == "fails_after"]
+    same, several = reviews.agreement(read, "before")
+    said = [
+        _verdicts(before, kept, "tests that the rules leave `validated` show the bug of their issue"),
+        _verdicts(before, left, "tests that the rules take out (`doubtful`, or the failure counts no more) show it"),
+        _verdicts(before, [*kept, *left], "of both together, which is the share without these rules"),
+    ]
     if several:
-        said.append(f"Of {several} tests with several readers all readers answer alike on {same}.")
-    return " ".join(said)
+        said.append(f"Of {several} tests with two readers both answer alike on {same}; where they differ, it is unclear.")
+    said.append(_verdicts(after, again, "tests that fail after their fix show the reported bug again"))
+    return "\n".join(f"- {text}" for text in said)
+
+
+def _verdicts(answers: Mapping[str, str], names: Sequence[str], what: str) -> str:
+    verdicts = Counter(answers[name] for name in names if name in answers)
+    if not (total := verdicts.total()):
+        return f"None of {len(names)} {what} as far as is known: none was read yet."
+    text = f"{share_of(verdicts['right'], total)} {what}; {verdicts['wrong']} do not, {verdicts['unclear']} are unclear"
+    unread = len(names) - total
+    return f"{text}; {unread} were not read." if unread else f"{text}."
 
 
 def readings() -> str:
-    """Readings of tests that fail after their fix, and of validated ones that are wrong or unclear."""
+    """Readings of failures after the fix, and of those before it that are not right."""
     rows = []
-    for kind in ("fails_after", "validated"):
-        for test in _of_class(kind):
-            for review in reviews.load():
-                if review.case == test["name"] and (kind == "fails_after" or review.verdict != "right"):
-                    row = _row(test)
-                    rows.append((kind, *row[1:4], review.verdict, cell(review.why), cell(review.annotator)))
-    headings = ("class", "issues", "test", "commit", "answer", "why", "annotator")
+    for review in sorted(reviews.load(), key=lambda review: review.failure):
+        for test in measured("fix_tests.json")["tests"]:
+            if test["name"] == review.case and (review.failure == "after" or review.verdict != "right"):
+                place = (review.failure, test["class"], *_row(test)[1:4])
+                rows.append((*place, review.verdict, cell(review.why), cell(review.annotator)))
+    headings = ("failure", "class", "issues", "test", "commit", "answer", "why", "annotator")
     return table(headings, rows) if rows else "None yet."
 
 

@@ -133,15 +133,17 @@ SELECT name, origin, code FROM cases c WHERE current AND (origin <> 'fix_test'
     OR (NOT $chosen AND name IN (
         SELECT name FROM fix_test_classes
         WHERE (class = 'validated' AND NOT list_contains($wrong, name))
-           OR (validated_before IS NOT NULL AND list_contains($right, name))))
+           OR (class IN ('validated', 'doubtful') AND list_contains($right, name))
+           OR (class = 'fails_after' AND validated_before IS NOT NULL AND list_contains($again, name))))
     OR ($chosen AND (list_contains($names, name) OR EXISTS (
         FROM case_items i WHERE i.case_hash = c.case_hash AND list_contains($names, i.number::VARCHAR)))))
 ORDER BY name
 """
 """Tests of fixes number thousands: those that are validated, or of those that are named.
 
-A validated one of which a reader says that it shows another fault counts no more. One that fails after its fix counts
-where a reader says that this shows the bug again: it may be drift of the test.
+A validated one of which a reader says that it shows another fault counts no more, and one that rules doubt counts only
+where a reader says that it shows the bug. One that fails after its fix counts where a reader says that this shows the
+bug again: it may be drift of the test.
 """
 
 
@@ -156,8 +158,10 @@ def load(store: Store, names: Sequence[str] = (), repo: str = "") -> list[Case]:
     """
     keys = [text.removesuffix(".py").rpartition("/")[2].rpartition("#")[2] for text in names]
     with store.read() as connection:
-        right, wrong = (reviews.answered(reviews.load(), answer) for answer in ("right", "wrong"))
-        asked = {"chosen": bool(names), "names": keys, "right": right, "wrong": wrong}
+        read = reviews.load()
+        right, wrong = (reviews.answered(read, "before", answer) for answer in ("right", "wrong"))
+        again = reviews.answered(read, "after", "right")
+        asked = {"chosen": bool(names), "names": keys, "right": right, "wrong": wrong, "again": again}
         rows_ = connection.execute(_CURRENT, asked).fetchall()
     cases = [parse(code, name, origin) for name, origin, code in rows_]
     return chosen(cases, names, repo) if names else cases

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, ValidationError
@@ -12,11 +11,12 @@ from torch_embers.errors import InputError
 from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 FILE = "fix_test_reviews.jsonl"
 
 Verdict = Literal["right", "wrong", "unclear"]
+Failure = Literal["before", "after"]
 
 
 class Review(Entry):
@@ -24,13 +24,15 @@ class Review(Entry):
 
     Attributes:
         case: name of the test's case.
+        failure: the failure that was judged: ``before`` the fix, or ``after`` it.
         annotator: who answered; automated annotators are named as such.
-        verdict: of a ``validated`` test, whether its failure before the fix shows the bug that the issue or the
-            message of the commit describes; of one that ``fails_after``, whether its failure shows that bug again.
+        verdict: of a failure before the fix, whether it shows the bug that the issue or the message of the commit
+            describes; of one after the fix, whether it shows that bug again.
         why: the reason, in the reader's words.
     """
 
     case: str = Field(min_length=1)
+    failure: Failure
     annotator: str = Field(min_length=1)
     annotator_kind: Literal["person", "automated"] = "automated"
     verdict: Verdict
@@ -47,12 +49,12 @@ def load() -> tuple[Review, ...]:
 
 
 def parse(text: str) -> tuple[Review, ...]:
-    """Answers from JSON Lines; of an annotator who answered twice about a test the last line counts.
+    """Answers from JSON Lines; of an annotator who answered twice about a failure the last line counts.
 
     Raises:
         InputError: a line is wrong; the message names it.
     """
-    found: dict[tuple[str, str], Review] = {}
+    found: dict[tuple[str, str, str], Review] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -63,26 +65,29 @@ def parse(text: str) -> tuple[Review, ...]:
             place = ".".join(map(str, first["loc"]))
             said = f"{place}: {first['msg']}" if place else first["msg"]
             raise InputError(f"data/{FILE}, line {number}: {said}") from error
-        found[review.case, review.annotator] = review
+        found[review.case, review.failure, review.annotator] = review
     return tuple(found.values())
 
 
-def answers(reviews: Iterable[Review]) -> dict[str, Verdict]:
-    """One answer per case; ``unclear`` where annotators differ."""
+def answers(reviews: Iterable[Review], failure: Failure) -> dict[str, Verdict]:
+    """One answer per case about its failure before or after the fix; ``unclear`` where annotators differ."""
     said: dict[str, set[Verdict]] = {}
     for review in reviews:
-        said.setdefault(review.case, set()).add(review.verdict)
+        if review.failure == failure:
+            said.setdefault(review.case, set()).add(review.verdict)
     return {case: next(iter(verdicts)) if len(verdicts) == 1 else "unclear" for case, verdicts in said.items()}
 
 
-def answered(reviews: Iterable[Review], verdict: Verdict) -> list[str]:
-    """Names of the tests that have this answer, sorted."""
-    return sorted(case for case, answer in answers(reviews).items() if answer == verdict)
+def answered(reviews: Iterable[Review], failure: Failure, verdict: Verdict) -> list[str]:
+    """Names of the tests of which this is the answer about that failure, sorted."""
+    return sorted(case for case, answer in answers(reviews, failure).items() if answer == verdict)
 
 
-def agreement(reviews: Sequence[Review]) -> tuple[int, int]:
+def agreement(reviews: Iterable[Review], failure: Failure) -> tuple[int, int]:
     """On how many cases with several annotators all say the same, and how many such cases there are."""
-    readers = Counter(review.case for review in reviews)
-    several = {case for case, count in readers.items() if count > 1}
-    kinds = {case: {review.verdict for review in reviews if review.case == case} for case in several}
-    return sum(len(verdicts) == 1 for verdicts in kinds.values()), len(several)
+    said: dict[str, list[Verdict]] = {}
+    for review in reviews:
+        if review.failure == failure:
+            said.setdefault(review.case, []).append(review.verdict)
+    several = [verdicts for verdicts in said.values() if len(verdicts) > 1]
+    return sum(len(set(verdicts)) == 1 for verdicts in several), len(several)

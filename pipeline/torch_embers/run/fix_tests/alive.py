@@ -83,43 +83,43 @@ class Alive:
         )
 
 
-def alive(shown: Iterable[ShownIssue], newest: str, answers: Mapping[str, Verdict]) -> Alive:
+def alive(
+    shown: Iterable[ShownIssue], newest: str, before: Mapping[str, Verdict], after: Mapping[str, Verdict]
+) -> Alive:
     """Count issues.
 
     Args:
         shown: issues and their validated tests.
         newest: the newest release.
-        answers: of readers, by case: ``right`` means that the failure after the fix shows the bug again.
+        before: answers of readers about the failure before the fix, by case.
+        after: about the one after it: ``right`` means that it shows the bug again.
     """
     by_issue: dict[int, list[ShownIssue]] = {}
     for test in shown:
         if newest in (*test.failed, *test.passed):
             by_issue.setdefault(test.number, []).append(test)
     said = [
-        {answers.get(test.case) for test in tests if newest in test.failed}
+        {after.get(test.case) for test in tests if newest in test.failed}
         for tests in by_issue.values()
         if any(newest in test.failed for test in tests)
     ]
     again = sum("right" in verdicts for verdicts in said)
     otherwise = sum(verdicts == {"wrong"} for verdicts in said)
-    read = sum(any(answers.get(test.case) == "right" for test in tests) for tests in by_issue.values())
+    read = sum(any(before.get(test.case) == "right" for test in tests) for tests in by_issue.values())
     return Alive(newest, len(by_issue), read, len(said), again, otherwise, len(said) - again - otherwise)
 
 
 def shows_bug(kind: str, reason: str | None, answer: Verdict | None) -> bool:
     """Whether a test is taken to have shown the bug of its issue before the fix.
 
-    Of a validated or doubtful test readers decide; where nobody read it, a validated one is taken to. The answer about a
-    test that fails after its fix is about that failure: there the rules decide alone.
+    Readers decide; where nobody read the failure before the fix, the rules do.
 
     Args:
         kind: its class.
         reason: why the failure before the fix is in doubt.
         answer: of readers.
     """
-    if kind == "fails_after":
-        return reason is None
-    return answer == "right" if answer else kind == "validated"
+    return answer == "right" if answer else kind != "doubtful" and reason is None
 
 
 def _bounds(low: int, high: int) -> str:

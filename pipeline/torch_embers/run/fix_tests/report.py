@@ -139,10 +139,10 @@ def yield_of(store: Store, repo: str) -> Yield:
             days=[day.isoformat() for day in releases.days.values()],
         )
         newest = max((row["version"] for row in ask(_VERSIONS)), key=Version, default="")
-    answers = reviews.answers(reviews.load())
+    before, after = (reviews.answers(reviews.load(), failure) for failure in ("before", "after"))
     issues = (
         ShownIssue(row["number"], row["case"], row["failed"], row["passed"])
         for row in shown
-        if shows_bug(row["class"], row["reason"], answers.get(row["case"]))
+        if shows_bug(row["class"], row["reason"], before.get(row["case"]))
     )
-    return Yield(rows, commits, alive(issues, newest, answers), failing, merged)
+    return Yield(rows, commits, alive(issues, newest, before, after), failing, merged)

@@ -1,0 +1,177 @@
+"""Whether what a fix test fails at before the fix is what the fix is about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support import rows
+from test_fix_tests import ADDED, REPO, clone, fixing, linked, stored_run
+from torch_embers.repro import bank
+from torch_embers.repro.fix_tests import rules as fix_test_rules
+from torch_embers.repro.fix_tests.doubts import FixTest, doubt
+from torch_embers.repro.fix_tests.failing_line import changed_lines, failing_line, may_show_change
+from torch_embers.run.fix_tests.alive import shows_bug
+from torch_embers.run.fix_tests.classes import TestClass as ClassOfTest
+from torch_embers.run.fix_tests.classes import Trial, with_doubt
+from torch_embers.run.fix_tests.trial import class_tests
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from test_gitlog import Repository
+    from torch_embers.repro.fix_tests.reviews import Verdict
+
+__all__ = ["clone"]
+CODE = """\
+class TestThing(TestCase):
+    @mark
+    def test_new(self):
+        check(1)
+        for x in (1, 2):
+            def inner():
+                check(x)
+            inner()
+        with self.assertRaises(ValueError):
+            check(str(w[0].message))
+"""
+TEXT = "\n".join(line[4:] for line in CODE.rstrip().split("\n")[1:])
+FIRST = 'Traceback (most recent call last):\n  File "/x/case.py", line 4, in test_new\n    check(1)\nE: a\n'
+HANDLED = "\nDuring handling of the above exception, another exception occurred:\n\n"
+
+
+def test_the_failing_line_is_that_of_the_last_traceback_and_lines_it_calls_are_told() -> None:
+    error = (
+        FIRST
+        + HANDLED
+        + (
+            'Traceback (most recent call last):\n  File "/lib/unittest.py", line 3, in run\n'
+            '  File "/x/case.py", line 8, in test_new\n  File "/x/case.py", line 7, in inner\nE: b\n'
+        )
+    )
+    found = failing_line(CODE, "test_new", "case", error)
+    assert found is not None
+    assert (found.line, found.text, found.helper) == (7, "inner()", "check(x)")
+    assert failing_line(CODE, "test_new", "other", error) is None
+    assert failing_line("def (", "test_new", "case", error) is None
+    assert failing_line(CODE, "test_new", "case", "ended by SIGSEGV") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "may"),
+    [
+        ("check(9)", "check(1)", 3, True),
+        ("check(y)", "check(x)", 3, False),
+        ("check(y)", "check(x)", 4, True),  # a loop comes back
+        ("check(y)", "check(x)", 8, True),
+        ("@other\n", "@mark\n", 3, True),
+        ("check(1)\n    gone()\n", "check(1)\n", 3, True),
+        ("(ValueError)", "(ValueError)", 8, False),
+    ],
+)
+def test_a_failure_can_show_a_change_only_where_the_test_gets_to_it(old: str, new: str, line: int, may: bool) -> None:
+    before = TEXT.replace(new, old)
+    assert may_show_change(before, TEXT, line) is may
+
+
+def test_a_test_that_was_added_or_cannot_be_parsed_is_not_doubted_for_its_lines() -> None:
+    assert may_show_change(None, TEXT, 3)
+    assert may_show_change("def (", "def (", 1)
+    assert may_show_change("x = 1", "x = 1", 1)
+    assert changed_lines("a\nb\nc", "a \nd\nc\ne") == [2, 4]
+
+
+def seen(about: str, failure: str = "RuntimeError: x", line: int = 4, before: str | None = None) -> str | None:
+    text = CODE.split("\n")[line - 1].strip()
+    error = f'Traceback (most recent call last):\n  File "/x/case.py", line {line}, in test_new\n    {text}\n{failure}\n'
+    test = FixTest("case", "test_new", CODE, TEXT, before, about)
+    found = doubt(test, failure, error, fix_test_rules.load().doubt)
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize(
+    ("about", "reason"),
+    [
+        ("Fix stride of empty tensors (#1)", None),
+        ("[JIT] Partially support annotations of tuples (#1)", "feature"),
+        ("Add partial support for neg to NestedTensor (#1)", "feature"),
+        ("feature: restore shapes (#1)", "feature"),
+        ("Add backwards for layer norm (#1)", None),
+        ("Fix unsupported dtype of where() (#1)", None),
+        ("[nn] zero_grad() set_to_none default True (#1)", "deliberate_change"),
+        ("Deprecate masks of integers (#1)", "deliberate_change"),
+        ("Improve error message of norm (#1)", "message"),
+        ("Better checks of sorter (#1)", None),
+        ("Fix cumsum on CUDA (#1)", "other_device"),
+        ("Fix pool: cuda & cpu (#1)", None),
+        ("Fix cumsum (#1)\ncumsum is wrong on CUDA", "other_device"),
+    ],
+)
+def test_the_subject_and_the_titles_say_what_a_fix_is_about(about: str, reason: str | None) -> None:
+    assert seen(about) == reason
+
+
+def test_an_internal_error_or_a_crash_is_a_defect_even_before_a_feature() -> None:
+    for failure in ("InternalTorchDynamoError: x", "RuntimeError: INTERNAL ASSERT FAILED", "ended by SIGSEGV"):
+        assert seen("Support typing.Union (#1)", failure) is None
+
+
+def test_a_line_that_looks_into_a_text_and_one_in_front_of_every_change_are_doubted() -> None:
+    assert seen("Fix it (#1)", line=10) == "message"
+    assert seen("Fix it (#1)", before=TEXT.replace("check(x)", "check(y)")) == "other_line"
+    assert seen("Fix it (#1)", before=TEXT.replace("check(1)", "check(2)")) is None
+
+
+def test_a_doubted_validated_test_is_doubtful_and_one_that_fails_after_its_fix_keeps_its_class() -> None:
+    test = FixTest("case", "test_new", CODE, TEXT, None, "Support tuples (#1)")
+    trials = [Trial("1.13.1", "reproduced", "x", "ValueError: x", FIRST), Trial("2.0.1", "not_reproduced", "", None)]
+    rules = fix_test_rules.load().doubt
+    validated = ClassOfTest("validated", validated_before="1.13.1", validated_after="2.0.1")
+    found = with_doubt(validated, trials, test, rules)
+    assert (found.kind, found.reason, found.validated_before) == ("doubtful", "feature", "1.13.1")
+    after = with_doubt(ClassOfTest("fails_after", validated_before="1.13.1"), trials, test, rules)
+    assert (after.kind, after.reason) == ("fails_after", "feature")
+    unseen = ClassOfTest("never_seen", "passes_before")
+    assert with_doubt(unseen, trials, test, rules) is unseen
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "answer", "counts"),
+    [
+        ("validated", None, None, True),
+        ("validated", None, "right", True),
+        ("validated", None, "unclear", False),
+        ("doubtful", "feature", None, False),
+        ("doubtful", "feature", "right", True),
+        ("fails_after", None, None, True),
+        ("fails_after", None, "wrong", False),
+        ("fails_after", "feature", None, False),
+    ],
+)
+def test_readers_decide_which_failures_before_a_fix_are_its_bug(
+    kind: str, reason: str | None, answer: Verdict | None, counts: bool
+) -> None:
+    assert shows_bug(kind, reason, answer) is counts
+
+
+def test_a_changed_test_that_fails_in_front_of_the_change_decides_no_status(clone: Repository, tmp_path: Path) -> None:
+    clone.commit("Add", test__test_x_py=ADDED)
+    changed = ADDED.replace("self.assertEqual(1, 1)", "self.assertEqual(1, 1)\n        self.assertEqual(2, 2)")
+    fixing(clone, test__test_x_py=changed)
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    [(name, code)] = rows(store.path, "SELECT name, code FROM cases")
+    line = next(n for n, text in enumerate(code.split("\n"), 1) if "assertEqual(1, 1)" in text)
+    frame = f'Traceback (most recent call last):\n  File "/x/{name}.py", line {line}, in test_more\nAssertionError: 3\n'
+    stored_run(store, "1.13.1", 1, "AssertionError: 3")
+    stored_run(store, "2.0.1", 0)
+    with store.writer("test") as writer:
+        with writer.transaction() as connection:
+            connection.execute("UPDATE runs SET stderr = $e WHERE exit_code = 1", {"e": frame})
+        class_tests(store, writer, REPO)
+    [found] = rows(store.path, "SELECT class, reason, detail, validated_before FROM fix_test_classes")
+    assert found == ("doubtful", "other_line", "other_line: self.assertEqual(1, 1)", "1.13.1")
+    assert [case for case in bank.load(store) if case.origin == "fix_test"] == []
+    assert rows(store.path, "SELECT subject FROM fix_tests") == [("Mend it (#200)",)]
