@@ -85,7 +85,9 @@ def test_a_test_that_was_added_or_cannot_be_parsed_is_not_doubted_for_its_lines(
 
 def seen(about: str, failure: str = "RuntimeError: x", line: int = 4, before: str | None = None) -> str | None:
     text = CODE.split("\n")[line - 1].strip()
-    error = f'Traceback (most recent call last):\n  File "/x/case.py", line {line}, in test_new\n    {text}\n{failure}\n'
+    error = (
+        f'Traceback (most recent call last):\n  File "/x/case.py", line {line}, in test_new\n    {text}\n{failure}\n'
+    )
     test = FixTest("case", "test_new", CODE, TEXT, before, about)
     found = doubt(test, failure, error, fix_test_rules.load().doubt)
     return found[0] if found else None

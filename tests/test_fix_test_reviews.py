@@ -25,7 +25,9 @@ TOOL: Any = support.tool("fix_test_material")
 
 
 def line(**entries: str) -> str:
-    return json.dumps({"case": "fix1", "failure": "before", "annotator": "a-1", "verdict": "right", "why": "It shows it."} | entries)
+    return json.dumps(
+        {"case": "fix1", "failure": "before", "annotator": "a-1", "verdict": "right", "why": "It shows it."} | entries
+    )
 
 
 def test_the_last_line_of_an_annotator_counts_and_annotators_that_differ_are_unclear() -> None:

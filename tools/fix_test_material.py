@@ -1,8 +1,8 @@
 """Write what second readers of fix tests need: `python tools/fix_test_material.py CLONE OUT --database FILE --seed 14`.
 
 OUT gets `tests.jsonl`, a line per test (40 validated ones drawn at random, and all that fail after their fix), and
-`scripts/`. With `--package 16` the same stands in `package_1.md` and so on, 16 tests each, to be read without a program;
-with `--unread` tests are left out of which data/fix_test_reviews.jsonl has an answer. A reader adds a line per test to
+`scripts/`. With `--package 16` the same stands in `package_1.md` and so on, 16 tests each, to be read as it is; with
+`--unread` tests are left out of which data/fix_test_reviews.jsonl has an answer. A reader adds a line per test to
 that file, as docs/fix-tests.md says. The texts come from the clone and the database; they are for reading here, and not
 to be shipped.
 """

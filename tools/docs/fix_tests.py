@@ -112,7 +112,9 @@ def reviewed() -> str:
         _verdicts(before, [*kept, *left], "of both together, which is the share without these rules"),
     ]
     if several:
-        said.append(f"Of {several} tests with two readers both answer alike on {same}; where they differ, it is unclear.")
+        said.append(
+            f"Of {several} tests with two readers both answer alike on {same}; where they differ, it is unclear."
+        )
     said.append(_verdicts(after, again, "tests that fail after their fix show the reported bug again"))
     return "\n".join(f"- {text}" for text in said)
 

@@ -146,7 +146,7 @@ class Rules(Entry):
     @model_validator(mode="after")
     def _known_reasons(self) -> Rules:
         known = {reason.id for reason in self.reason}
-        used = {rule.id for rule in (*self.refuse, *self.harness, *self.doubt)}
+        used = {rule.id for rules in (self.refuse, self.harness, self.doubt) for rule in rules}
         if unknown := sorted(used - known):
             raise ValueError(f"{unknown[0]} is no reason")
         return self

@@ -57,7 +57,4 @@ def tests_by_name(content: bytes | None) -> dict[tuple[str, str], str]:
         outline = read(source_text(content or b""))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    return {
-        key: outline.method(node)
-        for key, node in named_tests(outline).items()
-    }
+    return {key: outline.method(node) for key, node in named_tests(outline).items()}

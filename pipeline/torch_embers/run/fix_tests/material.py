@@ -36,7 +36,8 @@ FAILURE_CHARS = 6_000
 """Characters of a failure that are given: the end of its traceback."""
 _TESTS = """
 SELECT t.name AS case, k.class, t.repo, t.issues, t.commit_sha AS commit, t.committed_at AS committed,
-       t.pull_number AS pull, t.path, t.owner || '.' || t.test AS test, t.test AS method, t.change, t.first_release, t.first_release_by,
+       t.pull_number AS pull, t.path, t.owner || '.' || t.test AS test, t.test AS method,
+       t.change, t.first_release, t.first_release_by,
        k.failed, k.passed, k.unusable, k.validated_before, k.validated_after, k.signature, t.case_hash, c.code
 FROM fix_tests t JOIN fix_test_classes k USING (name)
 JOIN cases c ON c.name = t.name AND c.case_hash = t.case_hash
