@@ -45,6 +45,19 @@ def mine(clone: Repository, database: Path) -> None:
     runner.mine(Store(database), GitSource(REPO, clone.path))
 
 
+def listed(clone: Repository, folder: Path) -> Path:
+    """A file of the commits of a clone."""
+    commits = clone("log", "--format=%H%x00%cI%x00%B%x1e").strip("\x1e\n").split("\x1e")
+    fields = (dict(zip(("sha", "committed", "message"), one.strip().split("\0"), strict=True)) for one in commits)
+    path = folder / "commits.jsonl"
+    path.write_text("".join(json.dumps(one | {"files": ["M a.py"]}) + "\n" for one in fields))
+    return path
+
+
+def mine_file(path: Path, database: Path) -> None:
+    runner.mine(Store(database), JsonlSource(REPO, [path]))
+
+
 @pytest.mark.parametrize("merged", [True, False])
 def test_a_branch_that_was_read_as_the_main_line_leaves_nothing_behind(
     clone: Repository, database: Path, tmp_path: Path, merged: bool
@@ -65,17 +78,19 @@ def test_a_branch_that_was_read_as_the_main_line_leaves_nothing_behind(
     assert snapshot(database) == found
 
 
-@pytest.mark.parametrize("anew", [True, False])
+@pytest.mark.parametrize("how", ["anew", "pruned", "moved"])
 def test_a_branch_that_is_no_longer_in_the_clone_leaves_nothing_behind(
-    clone: Repository, database: Path, tmp_path: Path, anew: bool
+    clone: Repository, database: Path, tmp_path: Path, how: str
 ) -> None:
     mine(clone, database)
+    if how == "moved":
+        clone.path = clone.path.rename(tmp_path / "elsewhere")
     clone("checkout", "-q", "main")
-    if anew:
+    if how == "anew":
         clone("clone", "-q", "--no-local", "--single-branch", "-b", "main", str(clone.path), str(tmp_path / "anew"))
         shutil.rmtree(clone.path)
         (tmp_path / "anew").rename(clone.path)
-    else:
+    elif how == "pruned":
         clone("branch", "-q", "-D", "topic")
         clone("reflog", "expire", "--expire=now", "--all")
         clone("gc", "-q", "--prune=now")
@@ -146,17 +161,59 @@ def test_links_of_commits_that_a_second_source_brought_too_outlast_a_restart(
         copy("checkout", "-q", "other")
         mine(copy, database)
     else:
-        commits = clone("log", "--format=%H%x00%cI%x00%B%x1e").strip("\x1e\n").split("\x1e")
-        fields = (dict(zip(("sha", "committed", "message"), one.strip().split("\0"), strict=True)) for one in commits)
-        listed = tmp_path / "commits.jsonl"
-        listed.write_text("".join(json.dumps(one | {"files": []}) + "\n" for one in fields))
-        runner.mine(Store(database), JsonlSource(REPO, [listed]))
+        mine_file(listed(clone, tmp_path), database)
     merge(clone)
     mine(clone, database)
     found = rows(database, "SELECT sha, relation, target_number FROM links ORDER BY ALL")
     assert {"lands", "fixes"} <= {relation for _, relation, _ in found}
     runner.replay(Store(database))
     assert rows(database, "SELECT sha, relation, target_number FROM links ORDER BY ALL") == found
+
+
+def test_what_a_file_of_commits_said_first_outlasts_a_restart(
+    clone: Repository, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the clone has taken over its rows, and where the restart is a transaction of its own."""
+    monkeypatch.setattr(runner, "COMMIT_RECORDS", 0)
+    file = listed(clone, tmp_path)
+    for path in (database, tmp_path / "fresh.duckdb"):
+        mine_file(file, path)
+    mine(clone, database)
+    clone("checkout", "-q", "main")
+    mine(clone, database)
+    mine(clone, tmp_path / "fresh.duckdb")
+    found = snapshot(database)
+    assert found == snapshot(tmp_path / "fresh.duckdb")
+    assert (6, "merged") in rows(database, "SELECT number, state_reason FROM items")
+    runner.replay(Store(database))
+    assert snapshot(database) == found
+
+
+def test_what_a_restart_took_away_does_not_come_back_by_another(
+    clone: Repository, database: Path, tmp_path: Path
+) -> None:
+    clone("clone", "-q", str(clone.path), str(tmp_path / "copy"))
+    copy = Repository(tmp_path / "copy")
+    for one in (clone, copy):
+        mine(one, database)
+    for one in (clone, copy):
+        one("checkout", "-q", "main")
+        mine(one, database)
+    assert rows(database, "SELECT number, state_reason FROM items ORDER BY 1") == [(1, "merged")]
+    found = snapshot(database)
+    runner.replay(Store(database))
+    assert snapshot(database) == found
+
+
+def test_a_clone_that_another_was_read_after_is_compared_with_its_own_past(
+    clone: Repository, database: Path, tmp_path: Path
+) -> None:
+    mine(clone, database)
+    clone("clone", "-q", "-b", "main", str(clone.path), str(tmp_path / "copy"))
+    mine(Repository(tmp_path / "copy"), database)
+    clone("checkout", "-q", "main")
+    mine(clone, database)
+    assert rows(database, "SELECT number, state_reason FROM items ORDER BY 1") == [(1, "merged")]
 
 
 @pytest.mark.parametrize("told", [True, False])

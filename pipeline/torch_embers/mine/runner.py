@@ -23,9 +23,11 @@ from torch_embers.mine.github.numbers import NumbersSource, waiting_batches
 from torch_embers.mine.github.presence import PresenceSource
 from torch_embers.mine.github.replies import BudgetError
 from torch_embers.mine.github.rest import RestSource
+from torch_embers.mine.kept import kept_histories
 from torch_embers.mine.scope import Scope
 from torch_embers.progress import Silent
 from torch_embers.store.records import Batch
+from torch_embers.store.store import Store
 from torch_embers.store.tables import KEYS
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
     from torch_embers.mine.source import Source
     from torch_embers.progress import Progress
-    from torch_embers.store.store import Store, Waiting
+    from torch_embers.store.store import Waiting
     from torch_embers.store.writer import Prepared, Writer
 
 AHEAD = 2
@@ -166,6 +168,9 @@ def _gathered(first: Prepared, waiting: queue.Queue[Prepared | _End]) -> tuple[P
 
 def _drain(writer: Writer, batches: Iterator[Batch], report: Report, progress: Progress) -> None:
     for batch in ahead(writer.prepare(batch) for batch in batches):
+        if batch.outdated:
+            for rows in kept_histories(Store(writer.path), batch.outdated):
+                batch.keep(writer.prepare(rows))
         writer.commit(batch)
         report.add(batch)
         progress.advanced(batch.count("items") + batch.count("commits"))

@@ -428,6 +428,12 @@ class Outdated:
     kinds: tuple[str, ...]
     requests: str
     """How the requests of these pages begin."""
+    page_id: str
+    """The note that says so: only pages that came before it are outdated."""
+
+    def covers(self, page: Page) -> bool:
+        """Whether a page that came before the note is outdated."""
+        return page.source == self.source and page.kind in self.kinds and page.request.startswith(self.requests)
 
 
 @dataclass(slots=True)

@@ -140,6 +140,22 @@ class Store:
                 ).fetchall()
             yield list(_pages_of(rows))
 
+    def pages_of(self, names: Iterable[str], kinds: Iterable[str]) -> Iterator[tuple[int, Page]]:
+        """Raw pages of some kinds, of a repository by its names, each with its number in the order of arrival."""
+        with self.read(WRITE_PATIENCE) as connection:
+            places = connection.execute(
+                "SELECT seq FROM raw_pages WHERE list_contains(?, repo) AND list_contains(?, kind) ORDER BY seq",
+                [list(names), list(kinds)],
+            ).fetchall()
+        for (place,) in places:
+            with self.read(WRITE_PATIENCE) as connection:
+                rows = connection.execute(
+                    "SELECT page_id, repo, source, kind, request, fetched_at, body FROM raw_pages WHERE seq = ?",
+                    [place],
+                ).fetchall()
+            for page in _pages_of(rows):
+                yield place, page
+
 
 def _pages_of(rows: Iterable[tuple[Any, ...]]) -> Iterator[Page]:
     import zstandard  # only a replay reads pages, and needs these

@@ -113,21 +113,15 @@ class Writer:
     def commit(self, batch: Batch | Prepared) -> None:
         """Write a batch, its pages and its cursors: all of it, or nothing."""
         prepared = batch if isinstance(batch, Prepared) else self.prepare(batch)
-        if not prepared.tables and not prepared.readings:
+        if not prepared.tables and not prepared.readings and not prepared.outdated:
             return
         with self.transaction(bulk=prepared.size() >= BULK_RECORDS) as connection:
             # first, because the rows that follow have the new names
             for part in prepared.tables.get("repositories", ()):
                 renames.apply(connection, part.to_pylist())
             outdated.forget(connection, prepared.outdated)
-            for table, parts in prepared.tables.items():
-                if table in _ROW_BY_ROW:
-                    _ROW_BY_ROW[table](connection, [row for part in parts for row in part.to_pylist()])
-                    continue
-                connection.register("stage", numbered(parts))
-                for statement in _statements(connection, table):
-                    connection.execute(statement)
-                connection.unregister("stage")
+            _put(connection, prepared.kept)
+            _put(connection, prepared.tables)
             if prepared.readings:
                 staged = {table: pa.concat_tables(parts) for table, parts in prepared.tables.items()}
                 readings.settle(connection, prepared.readings, staged)
@@ -148,6 +142,8 @@ class Prepared:
     tables: dict[str, list[pa.Table]] = field(default_factory=dict)
     readings: list[Reading] = field(default_factory=list)
     outdated: list[Outdated] = field(default_factory=list)
+    kept: dict[str, list[pa.Table]] = field(default_factory=dict)
+    """Rows of earlier pages that are written again between what is outdated and the new rows."""
 
     def count(self, table: str) -> int:
         """Rows for one table."""
@@ -167,10 +163,31 @@ class Prepared:
 
     def extend(self, other: Prepared) -> None:
         """Append what came after this."""
-        for table, parts in other.tables.items():
-            self.tables.setdefault(table, []).extend(parts)
+        _append(self.tables, other.tables)
+        _append(self.kept, other.kept)
         self.readings.extend(other.readings)
         self.outdated.extend(other.outdated)
+
+    def keep(self, rows: Prepared) -> None:
+        """Write these again, behind what goes and before everything else."""
+        _append(self.kept, rows.tables)
+
+
+def _append(tables: dict[str, list[pa.Table]], more: Mapping[str, list[pa.Table]]) -> None:
+    for table, parts in more.items():
+        tables.setdefault(table, []).extend(parts)
+
+
+def _put(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, list[pa.Table]]) -> None:
+    """Write rows of several tables."""
+    for table, parts in tables.items():
+        if table in _ROW_BY_ROW:
+            _ROW_BY_ROW[table](connection, [row for part in parts for row in part.to_pylist()])
+            continue
+        connection.register("stage", numbered(parts))
+        for statement in _statements(connection, table):
+            connection.execute(statement)
+        connection.unregister("stage")
 
 
 _SMALL_GROUPS = f"""

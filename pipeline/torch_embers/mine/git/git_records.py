@@ -70,7 +70,7 @@ def read_git_log(page: Page) -> Batch:
 def read_restart(page: Page) -> Batch:
     """Read the note about a clone that is read again: {"requests": how those of its pages begin}."""
     requests = json.loads(page.body)["requests"]
-    return Batch(outdated=[Outdated(page.repo, page.source, (LOG_KIND, HISTORY_KIND), requests)])
+    return Batch(outdated=[Outdated(page.repo, page.source, (LOG_KIND, HISTORY_KIND), requests, page.page_id)])
 
 
 def _landed(repo: str, sha: str, values: Sequence[bytes], files: Sequence[Change] | None, line: Line | None) -> Landed:

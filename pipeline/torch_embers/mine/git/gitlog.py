@@ -6,6 +6,8 @@ files it changed. Messages are kept whole; the links in them are read later by `
 Whether a commit landed anything depends on its place: on the main line or in a branch that was merged. When the place
 of a commit that was read is another one now (another branch was checked out), or a head of then is no longer in the
 clone (a branch was deleted, the clone made anew), it is read from its beginning, and what came from it before goes.
+The cursor tells clones apart by their folders. One that is not known takes the place of those whose folders are gone:
+it was moved, or cloned anew.
 
 Commits come oldest first, so that what was read is always closed under "parent of": the few commits nobody
 read builds upon (the heads) then describe it exactly, and an interrupted run goes on from any page.
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_embers.errors import InputError
@@ -43,7 +46,6 @@ from torch_embers.store.records import Batch, SyncState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 LOG_STREAM = "git"
 SIZES_STREAM = "git.sizes"
@@ -96,6 +98,42 @@ class _Seen(NamedTuple):
     tips: list[str]
 
 
+class _Clones(NamedTuple):
+    """What a cursor holds of the clones of a repository that were read, by folder."""
+
+    path: str
+    """Folder of the clone that is read now."""
+    own: Mapping[str, Any]
+    """What is known of it."""
+    others: Mapping[str, Any]
+    gone: Sequence[str]
+    """Folders of clones whose place it takes."""
+
+    @classmethod
+    def load(cls, text: str | None, path: str) -> _Clones:
+        """Read a cursor; one of an older release tells no clones apart, and counts as of this one."""
+        saved = read_cursor(text)
+        known = saved.get("clones", {path: saved} if saved else {})
+        known = {folder: of for folder, of in known.items() if isinstance(of, dict)} if isinstance(known, dict) else {}
+        gone = [folder for folder in known if not Path(folder).is_dir()] if path not in known else []
+        return cls(path, known.get(path, {}), _without(known, [path, *gone]), gone)
+
+    def heads(self) -> list[str]:
+        """Commits that, with all before them, were read; none where the cursor makes no sense."""
+        heads = self.own.get("heads")
+        known = isinstance(heads, list) and all(isinstance(sha, str) and SHA.fullmatch(sha) for sha in heads)
+        return list(heads) if known else []
+
+    def seen(self) -> _Seen:
+        """From where it was read before; no tips where a cursor of an older release does not say."""
+        tips, head = self.own.get("tips"), self.own.get("head")
+        return _Seen(head if isinstance(head, str) else None, tips if isinstance(tips, list) else [])
+
+
+def _without(known: Mapping[str, Any], folders: Sequence[str]) -> dict[str, Any]:
+    return {folder: of for folder, of in known.items() if folder not in folders}
+
+
 class GitSource:
     """A local clone as a source of batches: first the commits, then the sizes of release tags."""
 
@@ -139,56 +177,55 @@ class GitSource:
     # -- commits -------------------------------------------------------------------------------------------------
 
     def _commits(self, clone: Clone, state: Mapping[str, str]) -> Iterator[Batch]:
-        saved = read_cursor(state.get(self._scope.stream(LOG_STREAM)))
-        heads = self._known_heads(clone, saved)
-        seen = _Seen(_head(clone), _tips(clone))
-        if _lost(clone, saved) or (heads and _moved(clone, heads, _seen_before(saved), seen)):
-            heads = set()
-            yield self._restart(clone, seen, state)
+        clones = _Clones.load(state.get(self._scope.stream(LOG_STREAM)), str(clone.path))
+        heads, before, seen = clones.heads(), clones.seen(), _Seen(_head(clone), _tips(clone))
+        if clones.gone or not _are_commits(clone, heads) or (heads and _moved(clone, heads, before, seen)):
+            heads = []
+            yield self._restart(clones, seen, state)
         revisions = [*seen.tips, *(f"^{sha}" for sha in heads)]
         listing = clone.run(
             "rev-list", "--stdin", "--topo-order", "--reverse", "--timestamp", "--parents", lines=revisions
         )
+        reached = set(heads)
         waiting: list[str] = []
         rows = listing.decode("ascii", "replace").splitlines()
         places = _places(clone, seen) if rows else _Places(frozenset(), frozenset(), frozenset())
         for row in rows:
             seconds, sha, *parents = row.split()
-            heads.difference_update(parents)
-            heads.add(sha)
+            reached.difference_update(parents)
+            reached.add(sha)
             if self._in_window(int(seconds)):
                 waiting.append(sha)
             if len(waiting) == COMMITS_PER_PAGE:
-                yield self._log_batch(clone, waiting, places, self._log_cursor(heads, seen))
+                yield self._log_batch(clone, waiting, places, self._log_cursor(clones, reached, seen))
                 waiting = []
         if waiting:
-            yield self._log_batch(clone, waiting, places, self._log_cursor(heads, seen))
-        elif rows or _seen_before(saved) != seen:
-            yield Batch(cursors=[self._log_cursor(heads, seen)])
+            yield self._log_batch(clone, waiting, places, self._log_cursor(clones, reached, seen))
+        elif rows or before != seen:
+            yield Batch(cursors=[self._log_cursor(clones, reached, seen)])
 
-    def _restart(self, clone: Clone, seen: _Seen, state: Mapping[str, str]) -> Batch:
-        """A note that what came from this clone goes; the next run reads it from its beginning if this one ends."""
-        note = {"requests": f"{clone.path}: ", "head": seen.head}
-        page = make_page(self.repo, self.name, RESTART_KIND, f"restart of {clone.path}", json.dumps(note).encode())
-        batch = read_restart(page)
-        batch.pages.append(page)
-        batch.cursors.append(self._log_cursor((), seen))
-        others = {name for name in state if name.partition(":")[0] == LOG_STREAM} - {self._scope.stream(LOG_STREAM)}
-        batch.cursors += [sync_state(self, name) for name in sorted(others)]
+    def _restart(self, clones: _Clones, seen: _Seen, state: Mapping[str, str]) -> Batch:
+        """Notes that what came from this clone goes; the next run reads it from its beginning if this one ends."""
+        batch = Batch(cursors=[self._log_cursor(clones, (), seen)])
+        folders = [clones.path, *clones.gone]
+        for folder in folders:
+            note = {"requests": f"{folder}: ", "head": seen.head}
+            page = make_page(self.repo, self.name, RESTART_KIND, f"restart of {folder}", json.dumps(note).encode())
+            batch.extend(read_restart(page))
+            batch.pages.append(page)
+        streams = {name for name in state if name.partition(":")[0] == LOG_STREAM} - {self._scope.stream(LOG_STREAM)}
+        others = {name: _Clones.load(state[name], clones.path) for name in sorted(streams)}
+        batch.cursors += [sync_state(self, name, clones=_without(o.others, folders)) for name, o in others.items()]
         self.notes.append(
-            f"{clone.path}: commits that were read stand elsewhere in the history now, or not in it (another branch is "
-            "checked out, or the clone is another one): it was read from its beginning"
+            f"{clones.path}: commits that were read stand elsewhere in the history now, or not in it (another branch "
+            "is checked out, or the clone is another one): it was read from its beginning"
             + ("; mine its other windows of time again, too" if others else "")
         )
         return batch
 
-    def _known_heads(self, clone: Clone, saved: Mapping[str, Any]) -> set[str]:
-        """Return the heads of the last run, or nothing when they do not hold any more."""
-        heads = saved.get("heads") or []
-        return set(heads) if _are_commits(clone, heads) else set()
-
-    def _log_cursor(self, heads: Iterable[str], seen: _Seen) -> SyncState:
-        return self._cursor(LOG_STREAM, heads=sorted(heads), **seen._asdict())
+    def _log_cursor(self, clones: _Clones, heads: Iterable[str], seen: _Seen) -> SyncState:
+        own = {"heads": sorted(heads), **seen._asdict()}
+        return self._cursor(LOG_STREAM, clones={**clones.others, clones.path: own})
 
     def _log_batch(self, clone: Clone, shas: Sequence[str], places: _Places, cursor: SyncState) -> Batch:
         printed = print_commits(clone, shas)
@@ -275,26 +312,10 @@ def _tips(clone: Clone) -> list[str]:
     return sorted(tips)
 
 
-def _seen_before(saved: Mapping[str, Any]) -> _Seen:
-    """From where an earlier run read; no tips where a cursor of an older release does not say."""
-    tips, head = saved.get("tips"), saved.get("head")
-    return _Seen(head if isinstance(head, str) else None, tips if isinstance(tips, list) else [])
-
-
-def _are_commits(clone: Clone, shas: object) -> bool:
+def _are_commits(clone: Clone, shas: Iterable[str]) -> bool:
     """Whether a clone has all of these commits."""
-    if not isinstance(shas, list) or not all(isinstance(sha, str) and SHA.fullmatch(sha) for sha in shas):
-        return False
     kinds = clone.run("cat-file", "--batch-check=%(objecttype)", lines=shas).split(b"\n")
     return all(kind == b"commit" for kind in kinds if kind)
-
-
-def _lost(clone: Clone, saved: Mapping[str, Any]) -> bool:
-    """Whether commits that were read are not in the clone any more; a cursor that makes no sense tells of none."""
-    heads = saved.get("heads")
-    if not isinstance(heads, list) or not all(isinstance(sha, str) and SHA.fullmatch(sha) for sha in heads):
-        return False
-    return not _are_commits(clone, heads)
 
 
 def _moved(clone: Clone, heads: Iterable[str], earlier: _Seen, now: _Seen) -> bool:

@@ -148,6 +148,16 @@ def absent(*place: str) -> Callable[[object], str | None]:
     return check
 
 
+def other_item(node: object, number: int, repo: str) -> str | None:
+    """Which item a node is of, where it is not the one that was asked for: the number of a transferred one leads on."""
+    if not isinstance(node, dict):
+        return None
+    home = node.get("repository")
+    home = home.get("nameWithOwner") if isinstance(home, dict) else None
+    found, place = node.get("number", number), home if isinstance(home, str) else repo
+    return None if found == number and place.lower() == repo.lower() else f"{place}#{found}"
+
+
 def counted(*names: str) -> Callable[[object], str | None]:
     """A check whether a repository is there with the length of its connections."""
 
