@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import re
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 
+from torch_embers.mine.github.client import GitHubClient
+from torch_embers.mine.github.graphql import GraphqlSource
+from torch_embers.mine.github.replies import Answer, CursorRefusedError, NotFoundError
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.records import graphql_answers, graphql_records
+from torch_embers.mine.scope import Scope
 from torch_embers.store.readings import rounds
 
 if TYPE_CHECKING:
@@ -171,6 +176,76 @@ def test_pages_of_an_earlier_version_are_read_without_statements_of_completeness
     batch = graphql_records.read(data, page)
     assert len(batch.items) == len(batch.rejects) == 1
     assert batch.readings == []
+
+
+@pytest.mark.parametrize(
+    ("request_text", "above"),
+    [("item 5", {}), ("item 1", {"repository": {"nameWithOwner": "carol/else"}}), ("comments of #5 after x for p", {})],
+)
+def test_an_answer_about_another_item_is_a_gap_of_the_one_that_was_asked_for(
+    request_text: str, above: dict[str, Any]
+) -> None:
+    node = issue(comments={"pageInfo": END, "nodes": [{"id": "IC_1", "body": "another"}]}, **above)
+    alone = request_text.startswith("item")
+    data = {"data": {"repository": {"nameWithOwner": REPO, "issueOrPullRequest": node}} if alone else {"node": node}}
+    page = make_page(REPO, "graphql", graphql_answers.KIND, request_text, json.dumps(data).encode())
+    batch = graphql_records.read(data, page, checked=True)
+    assert (batch.items, batch.comments) == ([], [])
+    [reading] = batch.readings
+    assert (reading.number, reading.sound) == (1 if above else 5, False)
+
+
+def asking(*answers: Exception | dict[str, Any]) -> GraphqlSource:
+    """A source whose server gives these answers, one after the other."""
+    client = Mock(spec=GitHubClient)
+    found = [one if isinstance(one, Exception) else Answer({}, json.dumps(one), one) for one in answers]
+    client.graphql.side_effect = found
+    return GraphqlSource(client, Scope(REPO))
+
+
+@pytest.mark.parametrize("home", [REPO, "carol/else"])
+def test_a_number_that_leads_to_another_item_is_not_found(home: str) -> None:
+    """So REST is asked, which says where a transferred item went."""
+    node = issue(number=77 if home == REPO else 5, repository={"nameWithOwner": home})
+    data = {"data": {"repository": {"nameWithOwner": REPO, "issueOrPullRequest": node}}}
+    with pytest.raises(NotFoundError):
+        asking(data).by_number(5)
+
+
+def test_a_place_whose_cursor_is_refused_is_asked_for_from_the_top() -> None:
+    listed = {"data": {"repository": {"pullRequests": {"pageInfo": END, "nodes": [None]}}}}
+    times = ("2024-01-01T00:10:00Z", "2024-01-01T00:09:00Z", "2024-01-01T00:08:00Z")
+    place = graphql_answers.place_of("pulls", {"after": "c:1", "first": 1}, listed, *times)
+    refused = CursorRefusedError("not a valid cursor")
+    answer = {"data": {"repository": {"pullRequests": {"pageInfo": END, "nodes": []}}}}
+    source = asking(refused, answer)
+    assert len(source.by_place(place)) == 1
+    assert [call.args[1]["after"] for call in source.client.graphql.call_args_list] == ["c:1", None]
+    with pytest.raises(CursorRefusedError):
+        asking(refused).by_place(place.replace(f'"above": "{times[2]}"', '"above": null'))
+
+
+@pytest.mark.parametrize("listing", ["pulls", "issues"])
+def test_a_place_whose_cursor_is_refused_is_found_from_the_top(listing: str) -> None:
+    """What stands above it is passed by; of the second of the record above it, more than one may stand there."""
+    minutes = ("30", "20", "10", "09", "08", "07", "06")
+    if listing == "issues":
+        minutes = tuple(f"{30 - int(minute):02d}" for minute in minutes)
+    name, times = graphql_answers.LISTINGS[listing][1], [f"2024-01-01T00:{minute}:00Z" for minute in minutes]
+    nodes = [None, {"number": 4, "updatedAt": times[4]}, None]
+    answer = {"data": {"repository": {name: {"pageInfo": END, "nodes": nodes}}}}
+    late = "2024-01-01T00:40:00Z"
+    place = graphql_answers.place_of(listing, {"after": "c:3", "first": 3}, answer, late, late, times[2])
+    again = graphql_answers.from_the_top(place, 100)
+    assert again is not None
+    assert json.loads(again)["variables"] == {"after": None, "first": 100}
+    numbers = [{"number": number, "updatedAt": at} for number, at in enumerate(times)]
+    found = {"data": {"repository": {name: {"pageInfo": END | {"hasNextPage": True}, "nodes": numbers}}}}
+    page = make_page(REPO, "graphql", graphql_answers.NUMBERS_KIND, again, b"", late)
+    outcome = rounds(graphql_answers.unanswered(found, page).readings)[-1]
+    assert {row["number"] for row in outcome} == {2, 3, 5, 6, None}
+    assert [(row["place"], row["whole"]) for row in outcome if row["number"] is None] == [(place, True)]
+    assert graphql_answers.from_the_top(place.replace(f'"above": "{times[2]}"', '"above": null'), 100) is None
 
 
 @pytest.mark.parametrize(

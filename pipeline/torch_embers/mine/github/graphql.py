@@ -45,6 +45,8 @@ HASTE = 1
 MOST_FURTHER = 500
 """Further pages of one part of an item, or of the comments of one review. GitHub allows 2,500 comments and 3,000 files;
 what seems endless waits, instead of filling the memory."""
+MOST_NUMBERS = 5_000
+"""Pages of numbers that are read to find an item again: half a million items. What seems endless waits."""
 MOST_FAILED = 3
 """Items in a row of which a part is not answered, until the server is taken to fail as a whole."""
 
@@ -55,12 +57,18 @@ class _Walk:
 
     followed: set[str] = field(default_factory=set)
     next: str | None = None
+    changes: dict[str | None, str | None] = field(default_factory=dict)
+    """When the last record before a page changed, by the cursor of the page."""
 
     def follow(self, after: str | None) -> None:
         """Note what is asked for; where it is not what the last page named, a new walk begins."""
         if after is None or after != self.next:
             self.followed.clear()
         self.followed.update([after] if after else [])
+
+    def above(self, after: str | None) -> str | None:
+        """When the last record before a page changed; ``None`` for the first page, and where it is not known."""
+        return self.changes.get(after) if after else None
 
 
 @dataclass(slots=True)
@@ -141,6 +149,7 @@ class GraphqlSource(LiveSource):
         saved = load_sweep(state.get(stream))
         if saved.high is None and self.scope.since:
             saved = Sweep(high=self.scope.since)
+        self.walks["pulls"].changes = {saved.rest: saved.low, saved.top_next: saved.top_low}
         for listed, cursor in sweep(fetch, saved):
             yield self._stored(listed, stream, dump(cursor))
 
@@ -164,6 +173,7 @@ class GraphqlSource(LiveSource):
         bound = (variables.get("filter") or {}).get("since")
         updated = self.presents[listing].bounded(stated, answer.headers.get("date"), bound)
         walk.next = graphql_records.next_of(connection)
+        walk.changes[walk.next] = stated[-1] if stated else walk.above(variables["after"])
         date = answer.headers.get("date")
         settled = settled_at(date)
         listed: Listed[list[Page]] = Listed(updated, walk.next, [], keys, settled=settled)
@@ -175,7 +185,8 @@ class GraphqlSource(LiveSource):
         self._read.update(versions if whole else ())
         pages = [base, *self.overflow_pages(base, answer)]
         if gaps:
-            place = graphql_answers.place_of(listing, variables, answer.data, time_of(date), settled)
+            above = walk.above(variables["after"])
+            place = graphql_answers.place_of(listing, variables, answer.data, time_of(date), settled, above)
             pages += self._numbers(place, answered=False)
         return replace(listed, payload=pages)
 
@@ -217,7 +228,7 @@ class GraphqlSource(LiveSource):
         """
         pages: list[Page] = []
         request: str | None = place
-        while request is not None and len(pages) < MOST_FURTHER:
+        while request is not None and len(pages) < MOST_NUMBERS:
             try:
                 answer: Answer | None = self._ask_numbers(request)
             except UnansweredError:
@@ -336,7 +347,7 @@ class GraphqlSource(LiveSource):
         """One item with everything that belongs to it.
 
         Raises:
-            NotFoundError: GitHub says that there is no such item.
+            NotFoundError: GitHub says that there is no such item, or shows another one: it was transferred.
             UnansweredError: there was no answer, not even in part.
         """
         place = ("repository", "issueOrPullRequest")
@@ -345,7 +356,8 @@ class GraphqlSource(LiveSource):
             answer = self.client.graphql(graphql_records.query("item"), variables, check=graphql_answers.absent(*place))
         except NotFoundError as error:  # it is the repository that was not found, which says nothing about the item
             raise UnansweredError(f"{self.repo} cannot be found now: {error}") from error
-        if graphql_answers.at(answer.data, place) is None:
+        node, repo = (graphql_answers.at(answer.data, at) for at in (place, ("repository", "nameWithOwner")))
+        if node is None or graphql_answers.other_item(node, number, str(repo or self.repo)):
             raise NotFoundError(f"#{number}")
         base = self._page(f"item {number}", answer.text)
         return [base, *self.overflow_pages(base, answer)]
@@ -356,4 +368,9 @@ class GraphqlSource(LiveSource):
         Raises:
             UnansweredError: there was no answer.
         """
-        return self._numbers(place, answered=True)
+        try:
+            return self._numbers(place, answered=True)
+        except CursorRefusedError:
+            if (again := graphql_answers.from_the_top(place, FURTHER)) is None:
+                raise
+            return self._numbers(again, answered=True)

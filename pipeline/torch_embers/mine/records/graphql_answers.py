@@ -153,9 +153,9 @@ def other_item(node: object, number: int, repo: str) -> str | None:
     if not isinstance(node, dict):
         return None
     home = node.get("repository")
-    home = home.get("nameWithOwner") if isinstance(home, dict) else None
-    found, place = node.get("number", number), home if isinstance(home, str) else repo
-    return None if found == number and place.lower() == repo.lower() else f"{place}#{found}"
+    name = home.get("nameWithOwner") if isinstance(home, dict) else None
+    found, place = node.get("number", number), name if isinstance(name, str) else repo
+    return None if found == number and place.lower() == repo.lower() else clean_text(f"{place}#{found}")
 
 
 def counted(*names: str) -> Callable[[object], str | None]:
@@ -266,7 +266,9 @@ def part_reading(
     )
 
 
-def place_of(listing: str, variables: dict[str, Any], answer: object, at: str, settled: str) -> str:
+def place_of(
+    listing: str, variables: dict[str, Any], answer: object, at: str, settled: str, above: str | None = None
+) -> str:
     """Where null nodes stand in a page of a listing: what is asked to learn their numbers, and later to try again.
 
     Args:
@@ -275,6 +277,7 @@ def place_of(listing: str, variables: dict[str, Any], answer: object, at: str, s
         answer: the page.
         at: its time.
         settled: what changed up to this time was in its place in the page.
+        above: when the last record before the page changed; ``None`` where that is not known.
     """
     nodes = at_listing(answer, listing)["nodes"]
     answered = [n for n in nodes if n]
@@ -282,7 +285,18 @@ def place_of(listing: str, variables: dict[str, Any], answer: object, at: str, s
     asked = variables | {"first": len(nodes)}
     last = str(answered[-1].get("updatedAt")) if answered else None
     place = {"listing": listing, "variables": asked, "known": known, "missing": len(nodes) - len(known)}
-    return json.dumps(place | {"last": last, "at": at, "settled": settled}, sort_keys=True)
+    return json.dumps(place | {"last": last, "at": at, "settled": settled, "above": above}, sort_keys=True)
+
+
+def from_the_top(place: str, size: int) -> str | None:
+    """What to ask for where GitHub refuses the cursor of a place: its listing from the top, down to the same records.
+
+    ``None`` where the place does not say when they begin; then only the whole listing read again tells.
+    """
+    walk = json.loads(place)
+    if walk.get("above") is None or walk["variables"].get("after") is None:
+        return None
+    return json.dumps(walk | {"variables": walk["variables"] | {"after": None, "first": size}, "place": place})
 
 
 def at_listing(answer: object, listing: str) -> Any:
@@ -342,7 +356,7 @@ def _left_out(nodes: Sequence[Any], walk: dict[str, Any], now: str) -> tuple[lis
     Behind its last known item as many are read as were missing, because these can have stood at its end. What changed
     after that page stands elsewhere in the listing now, and the mine meets it there.
     """
-    known, last = set(walk["known"]), walk.get("last")
+    known, last, above = set(walk["known"]), walk.get("last"), walk.get("above")
     passed = bool(walk.get("passed", last is None))
     left = whole(walk.get("left", walk.get("missing"))) or 0
     found = set()
@@ -351,12 +365,15 @@ def _left_out(nodes: Sequence[Any], walk: dict[str, Any], now: str) -> tuple[lis
             break
         number = whole(node.get("number")) if isinstance(node, dict) else None
         changed = str(node.get("updatedAt") or "") if isinstance(node, dict) else ""
+        if above and changed and (changed < above if walk["listing"] == "issues" else changed > above):
+            continue
         if last is not None and not passed and changed:
             is_behind = changed > last if walk["listing"] == "issues" else changed < last
             passed = is_behind or (changed == last and number in known)
         if number in known:
             continue
-        if passed and left and changed <= walk.get("settled", now):
+        # of the second of the record above the page, others can have stood above it, too
+        if passed and left and changed <= walk.get("settled", now) and changed != above:
             left -= 1
         if number is not None and number > 0 and not walk.get("at", now) < changed <= now:
             found.add(number)

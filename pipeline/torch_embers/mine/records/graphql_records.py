@@ -14,19 +14,22 @@ from torch_embers.mine.records.answers import printed
 from torch_embers.mine.records.graphql_fields import NO_EVENTS
 from torch_embers.mine.records.rest_records import BadRecordError, flag, number_of, stated, text, whole, word
 from torch_embers.normalize import clean_text, iso_utc
-from torch_embers.store.records import Batch, Comment, Event, Item, PullFile, StatedLink
+from torch_embers.store.readings import ITEM
+from torch_embers.store.records import Batch, Comment, Event, Item, PullFile, Reading, StatedLink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torch_embers.mine.records.graphql_answers import Place, Problem
-    from torch_embers.store.records import Page, Reading
+    from torch_embers.store.records import Page
 
 _CAMEL = re.compile(r"(?<!^)(?=[A-Z])")
 OVERFLOWING = ("comments", "timelineItems", "files", "closingIssuesReferences", "closedByPullRequestsReferences")
 """Connections of an item that can be longer than one page; each has a query more_<name>.graphql."""
 _FURTHER = re.compile(r"(?P<name>\w+) of #(?P<number>\d+) ")
 """How the request of such a query begins; it ends with the page that began the reading."""
+_ALONE = re.compile(r"item (?P<number>\d+)")
+"""The request of the query of one item."""
 
 
 def query(name: str) -> str:
@@ -246,6 +249,9 @@ def read(data: dict[str, Any], page: Page, *, checked: bool = False) -> Batch:
             if not checked:  # else it waits in the queue
                 batch.rejects.append(reject(page, order, "the server could not answer for this item", ""))
             continue
+        if checked and (other := _other_item(given, page, repo)):
+            batch.readings.append(other)
+            continue
         node = graphql_answers.stated_fields(given, place, found)
         try:
             record = item(node, repo, page)
@@ -266,6 +272,16 @@ def read(data: dict[str, Any], page: Page, *, checked: bool = False) -> Batch:
     return batch
 
 
+def _other_item(node: object, page: Page, repo: str) -> Reading | None:
+    """A gap, where an item was asked for alone and the answer is about another one."""
+    if (asked := _ALONE.fullmatch(page.request)) is None:
+        return None
+    number = int(asked["number"])
+    other = graphql_answers.other_item(node, number, repo)
+    why = {"reason": f"the answer is about {other}", **page.stamp}
+    return Reading(repo, number, ITEM, page.page_id, sound=False, **why) if other else None
+
+
 def _unknown(stated: Sequence[Reading]) -> dict[str, Any]:
     """Columns of an item that a reading with gaps cannot state."""
     broken = {reading.part for reading in stated if not reading.sound}
@@ -278,6 +294,8 @@ def _read_further(
     """Read the answer of a query more_<name>: the rest of one part of an item."""
     asked = _FURTHER.match(page.request) if checked else None
     number = whole(node.get("number")) if isinstance(node, dict) else None
+    if asked is not None and number not in (None, int(asked["number"])):
+        node = number = None  # about another item than was asked for
     if isinstance(node, dict) and number is not None:
         repo = _name(node.get("repository")) or repo
         _parts(node, repo, number, page, batch)
