@@ -121,8 +121,9 @@ class _Clones(NamedTuple):
     def heads(self) -> list[str]:
         """Commits that, with all before them, were read; none where the cursor makes no sense."""
         heads = self.own.get("heads")
-        known = isinstance(heads, list) and all(isinstance(sha, str) and SHA.fullmatch(sha) for sha in heads)
-        return list(heads) if known else []
+        if isinstance(heads, list) and all(isinstance(sha, str) and SHA.fullmatch(sha) for sha in heads):
+            return heads
+        return []
 
     def seen(self) -> _Seen:
         """From where it was read before; no tips where a cursor of an older release does not say."""
