@@ -1,6 +1,6 @@
 """Write what second readers of fix tests need: `python tools/fix_test_material.py CLONE OUT --database FILE --seed 14`.
 
-OUT gets `tests.jsonl`, a line per test (40 validated ones drawn at random, and all that fail after their fix), and
+OUT gets `tests.jsonl`, a line per test (40 that fail before their fix, drawn at random; all that fail after it), and
 `scripts/`. With `--package 16` the same stands in `package_1.md` and so on, 16 tests each, to be read as it is; with
 `--unread` tests are left out of which data/fix_test_reviews.jsonl has an answer. A reader adds a line per test to
 that file, as docs/fix-tests.md says. The texts come from the clone and the database; they are for reading here, and not
@@ -35,14 +35,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--database", type=Path, required=True)
     parser.add_argument("--revision", default="HEAD", help="end of the history in which later commits are looked for")
-    parser.add_argument("--sample", type=int, default=40, help="how many validated tests")
+    parser.add_argument("--sample", type=int, default=40, help="how many validated or doubtful tests")
     parser.add_argument("--seed", type=int, required=True, help="of the draw")
     parser.add_argument("--unread", action="store_true", help="leave out tests of which there is an answer")
     parser.add_argument("--package", type=int, help="write texts to read with so many tests each, too")
     given = parser.parse_args(arguments)
     clone = Clone(given.clone)
     tip = revision_of(clone, given.revision)
-    read = {review.case for review in reviews.load()} if given.unread else ()
+    read = {(review.case, review.failure) for review in reviews.load()} if given.unread else ()
     found = material_of(Store(given.database), clone, DEFAULT_REPO, tip, given.sample, given.seed, read)
     (given.out / "scripts").mkdir(parents=True, exist_ok=True)
     for test in found:

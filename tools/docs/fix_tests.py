@@ -70,12 +70,23 @@ def merged() -> str:
             code(row["class"]) if row["class"] != "all" else "all",
             f"{row['commits']:,}",
             share_of(row["one_issue"], row["commits"]),
+            f"{row['on_newest']:,}",
+            share_of(row["holds"], row["on_newest"]) if row["on_newest"] else "",
             f"{row['released']:,}",
             *("" if row[key] is None else f"{row[key]:.0f}" for key in ("median_days", "lower_days", "upper_days")),
         )
         for row in measured("fix_tests.json")["merged"]
     ]
-    headings = ("class", "commits:", "name one issue", "with a known release:", "median days:", "lower quartile:")
+    newest = ("say something on the newest:", "hold there")
+    headings = (
+        "class",
+        "commits:",
+        "name one issue",
+        *newest,
+        "with a known release:",
+        "median days:",
+        "lower quartile:",
+    )
     return table((*headings, "upper quartile:"), rows)
 
 
@@ -109,7 +120,11 @@ def reviewed() -> str:
     said = [
         _verdicts(before, kept, "tests that the rules leave `validated` show the bug of their issue"),
         _verdicts(before, left, "tests that the rules take out (`doubtful`, or the failure counts no more) show it"),
-        _verdicts(before, [*kept, *left], "of both together, which is the share without these rules"),
+        _verdicts(
+            before,
+            [n for n in (*kept, *left) if n in before],
+            "of both together show it: the share without these rules",
+        ),
     ]
     if several:
         said.append(

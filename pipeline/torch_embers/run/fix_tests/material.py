@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 
     from torch_embers.mine.git.file_history import FileChange
     from torch_embers.mine.git.gitrepo import Clone
+    from torch_embers.repro.fix_tests.reviews import Failure
     from torch_embers.store.store import Store
 
     History = Mapping[str, Sequence[FileChange]]
 
-QUESTIONS = {
-    "validated": "Does the failure before the fix show the bug that the issue or the message of the commit describes?",
-    "fails_after": "Does the failure after the fix show that the reported bug is there again?",
+QUESTIONS: dict[Failure, str] = {
+    "before": "Does the failure before the fix show the bug that the issue or the message of the commit describes?",
+    "after": "Does the failure after the fix show that the reported bug is there again?",
 }
-"""What a reader answers by right, wrong or unclear, by class of the test."""
+"""What a reader answers by right, wrong or unclear."""
 FAILURE_CHARS = 6_000
 """Characters of a failure that are given: the end of its traceback."""
 _TESTS = """
@@ -41,7 +42,7 @@ SELECT t.name AS case, k.class, t.repo, t.issues, t.commit_sha AS commit, t.comm
        k.failed, k.passed, k.unusable, k.validated_before, k.validated_after, k.signature, t.case_hash, c.code
 FROM fix_tests t JOIN fix_test_classes k USING (name)
 JOIN cases c ON c.name = t.name AND c.case_hash = t.case_hash
-WHERE t.repo = ? AND k.class IN ('validated', 'fails_after') ORDER BY t.committed_at, t.name
+WHERE t.repo = ? AND k.class IN ('validated', 'doubtful', 'fails_after') ORDER BY t.committed_at, t.name
 """
 _ISSUES = """
 SELECT i.number, any_value(i.title) AS title, any_value(i.body) AS body, any_value(g.summary) AS summary
@@ -70,9 +71,9 @@ class Material:
 
 
 def material_of(
-    store: Store, clone: Clone, repo: str, tip: str, size: int, seed: int, read: Collection[str] = ()
+    store: Store, clone: Clone, repo: str, tip: str, size: int, seed: int, read: Collection[tuple[str, Failure]] = ()
 ) -> list[Material]:
-    """The tests to be judged: ``size`` validated ones drawn at random, and all that fail after their fix.
+    """The tests to be judged: ``size`` validated or doubtful ones drawn at random, and all that fail after their fix.
 
     The order of the draw depends on the seed and the names of the tests alone.
 
@@ -81,9 +82,9 @@ def material_of(
         clone: where the commits are.
         repo: the repository.
         tip: the end of the history in which later commits are looked for.
-        size: how many validated tests.
+        size: how many validated or doubtful tests.
         seed: of the draw.
-        read: names of tests that are left out, because readers have had them.
+        read: tests, and the failures of them, that are left out because readers have had them.
 
     Raises:
         InputError: git failed, or the clone lacks a commit.
@@ -94,7 +95,7 @@ def material_of(
         found = connection.execute(_TESTS, [repo])
         names = [column[0] for column in found.description or ()]
         tests = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-        chosen = _drawn([test for test in tests if test["case"] not in read], size, seed)
+        chosen = _drawn([test for test in tests if (test["case"], _failure(test)) not in read], size, seed)
         numbers = sorted({int(number) for test in chosen for number in test["issues"]})
         issues = {
             int(row[0]): row[1:] for row in connection.execute(_ISSUES, {"repo": repo, "numbers": numbers}).fetchall()
@@ -108,7 +109,8 @@ def material_of(
     for test in chosen:
         row = {
             "case": test["case"],
-            "question": QUESTIONS[test["class"]],
+            "failure": _failure(test),
+            "question": QUESTIONS[_failure(test)],
             "class": test["class"],
             "issues": [
                 _issue(int(number), issues, relations.get((test["case_hash"], int(number))))
@@ -132,6 +134,11 @@ def material_of(
     return materials
 
 
+def _failure(test: Mapping[str, Any]) -> Failure:
+    """Which failure of a test is to be judged."""
+    return "after" if test["class"] == "fails_after" else "before"
+
+
 def _fails_at(test: Mapping[str, Any], row: Mapping[str, Any], error: str) -> dict[str, Any] | None:
     """The line at which the test fails, and whether its commit changed anything up to there."""
     found = failing_line(test["code"], test["method"], test["case"], error)
@@ -144,10 +151,10 @@ def _fails_at(test: Mapping[str, Any], row: Mapping[str, Any], error: str) -> di
 
 
 def _drawn(tests: Sequence[dict[str, Any]], size: int, seed: int) -> list[dict[str, Any]]:
-    """The drawn validated tests in the order of the draw, then all that fail after their fix."""
-    validated = [test for test in tests if test["class"] == "validated"]
+    """The drawn tests in the order of the draw, then all that fail after their fix."""
+    validated = [test for test in tests if _failure(test) == "before"]
     validated.sort(key=lambda test: blake2b(f"{seed}:{test['case']}".encode()).digest())
-    return validated[:size] + [test for test in tests if test["class"] == "fails_after"]
+    return validated[:size] + [test for test in tests if _failure(test) == "after"]
 
 
 def _issue(number: int, known: Mapping[int, Sequence[str | None]], relation: str | None) -> dict[str, Any]:

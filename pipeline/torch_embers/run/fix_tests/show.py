@@ -31,7 +31,17 @@ def print_yield(found: Yield) -> None:
         tuple("" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in row.values())
         for row in found.merged
     ]
-    heads = ("commits by class", "commits", "of one issue", "released", "median days to it", "lower", "upper quartile")
+    heads = (
+        "commits by class",
+        "commits",
+        "of one issue",
+        "say something on newest",
+        "hold there",
+        "released",
+        "median days to it",
+        "lower",
+        "upper quartile",
+    )
     out.print(table("", [(name, place > 0) for place, name in enumerate(heads)], merged))
     out.print()
     if found.failing:
