@@ -1,13 +1,14 @@
 """Measure `embers similar` on pairs of items that the tracker itself connects: by meaning, by words, and both together.
 
     embers mine --source catalog -d search.duckdb; embers mine --source jsonl COMMITS REPORTS ... -d search.duckdb
-    embers classify -d search.duckdb
-    python bench/search.py --database search.duckdb
+    python bench/search.py --database search.duckdb --words words.json
 
-Pairs: an issue and another that it, the catalog or a comment names (`related`, both ways); two issues that one pull request fixes
-(`same fix`, both ways); an issue and the pull request that fixes it (`fix`; at most ``MOST_FIXES``, drawn with a seed). The place of the
-partner counts among items of its kind alone. The numbers of data/search.toml were chosen among three values each on most of these
-pairs, so the figures of `together` are a little favourable. Written to bench/search.json.
+Two encoders are compared in one run, by titles: the one that was tuned for this tracker and the one that it was tuned from. Pairs: an issue and
+another that it, the catalog or a comment names (`related`, both ways); two issues that one pull request fixes (`same fix`, both ways); an issue
+and the pull request that fixes it (`fix`; at most ``MOST_FIXES``, drawn with a seed). The place of the partner counts among items of its kind
+alone. Neither the encoder (docs/encoder.md) nor the numbers of data/search.toml were chosen on these pairs. Intervals: bootstrap over queries,
+95 %; of differences, over the same draws. Written to bench/search.json; the words that queries share with items are kept in --words, because
+they take long and depend on no encoder.
 """
 
 from __future__ import annotations
@@ -15,25 +16,34 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import statistics
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from torch_embers.classify.embedding import nearest
-from torch_embers.search import command
+import numpy as np
+
+from torch_embers import settings
+from torch_embers.classify.embedding import nearest, weights
+from torch_embers.classify.embedding.embed import load_embedder
+from torch_embers.classify.embedding.vectors import embed_items
+from torch_embers.classify.text import model_text
+from torch_embers.search.fusion import fuse
+from torch_embers.search.rules import SearchRules
+from torch_embers.search.words import by_words, query_words
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from torch_embers.search.command import Hit
+    from numpy.typing import NDArray
 
 RESULTS = Path(__file__).parent / "search.json"
 REPO = "pytorch/pytorch"
 MOST_FIXES = 150
 SEED = 15
 WITHIN = 10
+SAMPLES = 10_000
+ENCODERS = {"before": weights.DEFAULT_MODEL, "tuned": settings.SHIPPED_EMBEDDER}
 _LINKED = """
     SELECT DISTINCT l.number, l.target_number FROM links l
     JOIN items a ON a.repo = l.repo AND a.number = l.number JOIN items b ON b.repo = l.target_repo AND b.number = l.target_number
@@ -70,66 +80,116 @@ def place(hits: Iterable[int], partner: int) -> int:
     return next((rank for rank, number in enumerate(hits, start=1) if number == partner), 0)
 
 
-def orders(found: Sequence[Hit]) -> dict[str, list[int]]:
-    """The same hits by meaning alone, by words alone, and together."""
-    meant = sorted((hit for hit in found if hit.cosine is not None), key=lambda hit: (-(hit.cosine or 0), hit.number))
-    shared = sorted((hit for hit in found if hit.words is not None), key=lambda hit: (-(hit.words or 0), hit.number))
+def shared_words(store: Store, queries: Iterable[int], kept: Path) -> dict[int, list[int]]:
+    """The items that share words with each query, best first; what ``kept`` holds is not looked for again."""
+    known: dict[str, list[int]] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    rules = SearchRules.load()
+    with store.read() as connection:
+        for number in sorted(set(queries) - set(map(int, known))):
+            [text] = connection.execute(
+                "SELECT coalesce(title, ''), body FROM items WHERE repo = ? AND number = ?", [REPO, number]
+            ).fetchall()
+            words = query_words(model_text(*text, variant="title_body"), rules.words.query_words)
+            found = by_words(connection, words, rules, repo=REPO, but=f"{REPO}#{number}")
+            known[str(number)] = [hit.number for hit in found]
+            print(f"\rwords: {len(known)}", end="", flush=True)
+            kept.write_text(json.dumps(known), encoding="utf-8")
+    return {int(number): found for number, found in known.items()}
+
+
+def places(
+    store: Store, wanted: Mapping[str, tuple[str, list[Pair]]], words: Mapping[int, list[int]]
+) -> dict[str, Any]:
+    """Places of the partners, by kind of pair and way."""
+    with store.read() as connection:
+        kinds = dict(connection.execute("SELECT number, kind FROM items WHERE repo = ?", [REPO]).fetchall())
+    rules, found = SearchRules.load(), {name: {} for name in wanted}
+    for encoder, name in ENCODERS.items():
+        embedder = load_embedder(name)
+        with store.writer("bench/search.py") as writer:
+            embed_items(store, writer, embedder, variant="title")
+        for pairs_of, (kind, asked) in wanted.items():
+            for query, partner in asked:
+                hits = nearest.similar(store, REPO, query, rules.fusion.depth, model=embedder.model_id, variant="title")
+                meant, shared = [hit.number for hit in hits], words[query]
+                both = fuse([[(REPO, n) for n in meant], [(REPO, n) for n in shared]], rules.fusion.constant)
+                ways = {"words": shared, f"meaning, {encoder}": meant, f"both, {encoder}": [n for _, n in both]}
+                for way, numbers in ways.items():
+                    if way != "words" or encoder == "tuned":
+                        own = place((n for n in numbers if kinds.get(n) == kind), partner)
+                        found[pairs_of].setdefault(way, []).append(own)
+    return found
+
+
+def resampled(queries: Sequence[int]) -> list[NDArray[np.int64]]:
+    """Rows of pairs, drawn by query with repeats; all pairs of a query stay together."""
+    rows: dict[int, list[int]] = {}
+    for row, query in enumerate(queries):
+        rows.setdefault(query, []).append(row)
+    groups, drawn = list(rows.values()), np.random.default_rng(SEED)
+    return [
+        np.concatenate([groups[place] for place in drawn.integers(len(groups), size=len(groups))])
+        for _ in range(SAMPLES)
+    ]
+
+
+def scores(ranks: Sequence[int]) -> dict[str, NDArray[np.float64]]:
+    """Reciprocal rank and whether the partner is near the top, of each pair."""
+    found = np.array(ranks, float)
     return {
-        way: [hit.number for hit in hits] for way, hits in (("meaning", meant), ("words", shared), ("together", found))
+        "mrr": np.divide(1, found, out=np.zeros_like(found), where=found > 0),
+        f"hit_at_{WITHIN}": ((found > 0) & (found <= WITHIN)).astype(float),
     }
 
 
-def measure(store: Store) -> list[dict[str, object]]:
-    """A row per kind of pair and way."""
-    with store.read() as connection:
-        kinds = dict(connection.execute("SELECT number, kind FROM items WHERE repo = ?", [REPO]).fetchall())
-    rows: list[dict[str, object]] = []
-    for name, (kind, wanted) in pairs(store).items():
-        places: dict[str, list[int]] = {}
-        for number, pair in enumerate(wanted, start=1):
-            found = [
-                hit for hit in command.similar(store, REPO, pair[0], nearest.MOST).hits if kinds.get(hit.number) == kind
-            ]
-            for way, numbers in orders(found).items():
-                places.setdefault(way, []).append(place(numbers, pair[1]))
-            print(f"\r{name}: {number} of {len(wanted)}", end="", flush=True)
-        print()
-        for way, ranks in places.items():
-            rows.append(
-                {
-                    "pairs": name,
-                    "way": way,
-                    "n": len(ranks),
-                    "mrr": round(statistics.mean(1 / rank if rank else 0 for rank in ranks), 3),
-                    f"hit_at_{WITHIN}": round(statistics.mean(0 < rank <= WITHIN for rank in ranks), 3),
-                }
-            )
-    return rows
+def row(values: Mapping[str, NDArray[np.float64]], draws: Sequence[NDArray[np.int64]]) -> dict[str, object]:
+    """Means with their intervals."""
+    made: dict[str, object] = {}
+    for name, value in values.items():
+        ends = np.quantile([value[drawn].mean() for drawn in draws], [0.025, 0.975])
+        made |= {name: round(float(value.mean()), 3), f"{name}_interval": [round(float(end), 3) for end in ends]}
+    return made
+
+
+def measure(store: Store, kept: Path) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+    """A row per kind of pair and way, and what tuning changes."""
+    wanted = pairs(store)
+    words = shared_words(store, (query for _, asked in wanted.values() for query, _ in asked), kept)
+    found = places(store, wanted, words)
+    rows, gains = [], []
+    for name, (_, asked) in wanted.items():
+        draws = resampled([query for query, _ in asked])
+        scored = {way: scores(ranks) for way, ranks in found[name].items()}
+        rows += [{"pairs": name, "way": way, "n": len(asked)} | row(own, draws) for way, own in scored.items()]
+        for way in ("meaning", "both"):
+            after, before = scored[f"{way}, tuned"], scored[f"{way}, before"]
+            gains.append({"pairs": name, "way": way} | row({key: after[key] - before[key] for key in after}, draws))
+    return rows, gains
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--database", type=Path, required=True)
+    parser.add_argument("--words", type=Path, required=True)
     options = parser.parse_args()
     store = Store(options.database)
+    rows, gains = measure(store, options.words)
     with store.read() as connection:
         pools = dict(
             connection.execute("SELECT coalesce(kind, 'unknown'), count(title) FROM items GROUP BY 1").fetchall()
         )
-        models = [model for (model,) in connection.execute("SELECT DISTINCT model FROM embeddings").fetchall()]
-        [bodies] = connection.execute("SELECT count(*) FROM items WHERE kind = 'issue' AND body <> ''").fetchone() or [
-            0
-        ]
+        bodies = connection.execute("SELECT count(*) FROM items WHERE kind = 'issue' AND body <> ''").fetchall()[0][0]
     found = {
         "measured_at": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "models": models,
+        "models": {name: load_embedder(model).model_id for name, model in ENCODERS.items()},
         "items_with_title": pools,
         "issues_with_body": bodies,
-        "rows": measure(store),
+        "rows": rows,
+        "gains": gains,
     }
     RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    for row in found["rows"]:
-        print(row)
+    for one in [*rows, *gains]:
+        print(one)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
 from torch_embers.classify.bundle import Bundle, shipped_folder
-from torch_embers.classify.embedding.embed import load_embedder
+from torch_embers.classify.embedding.embed import load_matching
 from torch_embers.classify.labels import wild
 from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.learning.features import table
@@ -37,7 +37,7 @@ def measure(bundle: Bundle, part: str) -> dict[str, Any]:
     items = [item for item in wild.load() if item.part == part and item.kind == "issue"]
     titles = [title_text(item.title) for item in items]
     votes = [vote_names(Labeller.load().votes(item.title, None, None)) for item in items]
-    said = bundle.probabilities(table(titles, load_embedder().encode(titles), votes))
+    said = bundle.probabilities(table(titles, load_matching(bundle.embedding).encode(titles), votes))
     found: dict[str, Any] = {}
     for scheme in SCHEMES:
         rows = [row for row, item in enumerate(items) if item.value(scheme) is not None]

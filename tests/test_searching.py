@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+RATED = SearchRules.load().pairs[0].model
+"""A model of which pairs were read."""
 TITLES = {
     1: "conv_transpose2d gives wrong gradient for strided input",
     2: "wrong gradient of conv_transpose2d",
@@ -147,17 +149,23 @@ def test_a_nearer_item_belongs_together_more_often_and_only_such_items_are_possi
     near, far = "wrong gradient of conv_transpose2d with stride", "workers of the loader never end"
     store = store_of(database, [item(1, near), item(2, f"{near} again"), item(3, far)])
     assert possible_duplicates(store, REPO, 1) == []  # no vectors yet
-    embedded(store, Words())
+    embedded(store, Words(name=f"{RATED}/words"))
     linked = {hit.number: hit.linked or 0 for hit in command.similar(store, REPO, 1, 9).hits}
     assert linked[2] > 0.5 > linked[3]
     assert [hit.number for hit in possible_duplicates(store, REPO, 1)] == [2]
     assert possible_duplicates(store, REPO, 99) == []
 
 
+def test_cosines_of_a_model_whose_pairs_nobody_read_promise_nothing(library: Store) -> None:
+    assert {hit.linked for hit in command.similar(library, REPO, 1, 9).hits} == {None}
+    assert possible_duplicates(library, REPO, 1) == []
+
+
 def test_rates_of_pairs_cover_every_cosine() -> None:
     rules = SearchRules.load()
-    assert rules.rate(None) == rules.rate(-1.0) == rules.pairs[-1]
-    assert rules.rate(1.0) == rules.pairs[0]
+    own = [pair.share for pair in rules.pairs if pair.model == RATED]
+    assert rules.share(None, RATED) == rules.share(-1.0, f"{RATED}/int8-1") == own[-1]
+    assert rules.share(1.0, RATED) == own[0]
     data = resources.load_toml("search.toml")
     with pytest.raises(ValueError, match="must fall"):
         SearchRules.model_validate(data | {"pairs": data["pairs"][:1]})

