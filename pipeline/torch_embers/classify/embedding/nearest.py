@@ -145,7 +145,7 @@ def _nearest(
     parameters: dict[str, Any] = {"vector": vector, "model": model, "variant": variant, "repo": repo, "k": k}
     parameters |= {"everything": among is None, "among": list(among or ())}
     rows = connection.execute(query, parameters | {"but_repo": but[0], "but_number": but[1]}).fetchall()
-    return [Hit(*row, model) for row in rows]
+    return [Hit(found, number, title, score, model) for found, number, title, score in rows]
 
 
 def embedded_variant(connection: duckdb.DuckDBPyConnection) -> Variant | None:
