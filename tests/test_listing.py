@@ -21,7 +21,7 @@ from torch_embers.errors import InputError
 from torch_embers.mine.runner import mine_catalog
 from torch_embers.oracles.finding import Finding
 from torch_embers.repro import bank
-from torch_embers.run import reports
+from torch_embers.run import release, reports, second_opinion
 from torch_embers.run.bisect import report as bisection_report
 from torch_embers.run.hunt import Hunted
 from torch_embers.run.ledger import Cell
@@ -250,6 +250,10 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers run": lambda: Cell.row(MagicMock(**{"decided.return_value": Cell.decided(MagicMock())})),
     "embers run --oracle": lambda: Watched.row(MagicMock(findings=(), oracles=(), looked={})),
     "embers bisect": lambda: bisection_report.as_table(MagicMock(nightlies=None, commits=None)),
+    "embers second-opinion": lambda: second_opinion.as_table(
+        second_opinion.opinion_on(MagicMock(cases=(), links=(), verdicts=()))
+    ),
+    "embers recheck --release-candidate": lambda: release.as_table(release.Comparison(MagicMock(), MagicMock(), ())),
     "embers recheck": lambda: reports.as_table(MagicMock(counts={}, changes=())),
     "embers doctor": lambda: doctor.as_table(MagicMock(guarantees={})),
     "embers builds list": lambda: [field.name for field in fields(Build)],

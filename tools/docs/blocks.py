@@ -24,6 +24,7 @@ from . import (
     reported,
     reviews,
     running,
+    second_opinion,
     sql,
     still_occurring,
     store,
@@ -158,6 +159,10 @@ def blocks() -> dict[str, Callable[[], str]]:
         "still-gone": still_occurring.open_and_gone,
         "still-open": still_occurring.still_open,
         "still-without-report": still_occurring.without_report,
+        # second-opinion.md
+        "second-opinion-counts": second_opinion.counts,
+        "second-opinion-contradicted": second_opinion.contradicted,
+        "second-opinion-confirmed": second_opinion.confirmed,
         # store.md
         "tables": store.tables,
         "views": store.view_list,

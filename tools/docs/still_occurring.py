@@ -115,7 +115,7 @@ class _Pair:
         return "unknown" if closing["disposition"] == "unknown" else "declined"
 
 
-def _pairs() -> list[_Pair]:
+def pairs() -> list[_Pair]:
     """Every case with each of its items, on the newest build."""
     newest, verdicts = releases()[-1], _verdicts()
     return [
@@ -127,7 +127,7 @@ def _pairs() -> list[_Pair]:
 
 
 def _there(group: str) -> list[_Pair]:
-    chosen = [pair for pair in _pairs() if pair.group == group and pair.row["verdict"] == "occurs"]
+    chosen = [pair for pair in pairs() if pair.group == group and pair.row["verdict"] == "occurs"]
     return sorted(chosen, key=lambda pair: (pair.number, pair.row["case"]))
 
 
@@ -137,7 +137,7 @@ def _issue_count(pairs: Iterable[_Pair]) -> int:
 
 def issue_counts(group: str) -> tuple[int, int]:
     """How many issues of a group, with a case of their own (`same`), are decided on the newest build, and occur."""
-    same = [pair for pair in _pairs() if pair.group == group and pair.relation == "same"]
+    same = [pair for pair in pairs() if pair.group == group and pair.relation == "same"]
     decided = [pair for pair in same if pair.row["verdict"] in ("occurs", "absent")]
     return _issue_count(decided), _issue_count(pair for pair in decided if pair.row["verdict"] == "occurs")
 
@@ -176,7 +176,7 @@ def _closing(number: int) -> str:
 def fixed_and_there() -> str:
     """The headline: closed as fixed, the case is the report's own, and it occurs on the newest build."""
     newest = releases()[-1]
-    of_fixed = [pair for pair in _pairs() if pair.group == "fixed"]
+    of_fixed = [pair for pair in pairs() if pair.group == "fixed"]
     decided, alive = issue_counts("fixed")
     there = _there("fixed")
     text = (
@@ -254,7 +254,7 @@ def _ends(old: str, new: str) -> int:
 def open_and_gone() -> str:
     """Open issues whose own cases are all absent from the newest build."""
     own: dict[tuple[str, int], list[_Pair]] = {}
-    for pair in _pairs():
+    for pair in pairs():
         if pair.group == "open" and pair.relation == "same" and pair.row["verdict"] in ("occurs", "absent"):
             own.setdefault((pair.repo, pair.number), []).append(pair)
     gone = [pair for pairs in own.values() if all(p.row["verdict"] == "absent" for p in pairs) for pair in pairs]
@@ -262,7 +262,7 @@ def open_and_gone() -> str:
         (
             issue_link(p.repo, p.number),
             f"`{p.row['case']}`",
-            *_verdict_cells(p.row, _absent_from(p.row["case"]))[:4],
+            *_verdict_cells(p.row, first_absent(p.row["case"]))[:4],
             _thread_read(p),
             f"{1 - MISSED ** (1 / int(p.row['n'])):.0%}",
         )
@@ -298,7 +298,7 @@ def _read(pairs: Sequence[_Pair]) -> str:
     )
 
 
-def _absent_from(case: str) -> str:
+def first_absent(case: str) -> str:
     """The first tested build from which on a case is absent."""
     seen = _verdicts()[case]
     decided = [build for build in releases() if seen.get(build, {}).get("verdict") in ("occurs", "absent")]

@@ -84,6 +84,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bisect": bisect.bisect,
     "show": runs.show_item,
     "comment": runs.comment,
+    "second-opinion": bisect.second_opinion,
     "sanitize": oracles.sanitize,
     "hunt": oracles.hunt,
     "perf": oracles.perf,

@@ -10,6 +10,7 @@ from torch_embers.cli.options import (
     DatabaseOption,
     JobsOption,
     JsonOption,
+    NumberArgument,
     RepoOption,
     UnsandboxedOption,
     store_at,
@@ -99,3 +100,25 @@ def bisect(
         for line in report.lines(made):
             console.stdout().print(console.plain(line), soft_wrap=True)
     raise typer.Exit(bisecting.ANSWERED if made.told else bisecting.CANNOT_TELL)
+
+
+def second_opinion(
+    number: NumberArgument,
+    out: OutOption = None,
+    repo: RepoOption = None,
+    json: JsonOption = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Print what a triager can paste under "does this still occur?": evidence, control, limits. It is never posted."""
+    from torch_embers import settings
+    from torch_embers.run import reports, second_opinion
+
+    wanted = settings.load(database=database, repo=repo)
+    opinion = second_opinion.of_item(store_at(wanted.database), wanted.repo, number)
+    text = second_opinion.markdown(opinion)
+    if out is not None:
+        reports.write(out, text.encode())
+    if json:
+        print_json(second_opinion.as_table(opinion))
+    else:
+        typer.echo(text)

@@ -19,7 +19,7 @@ from torch_embers.cli.options import (
     store_at,
 )
 from torch_embers.errors import SandboxError
-from torch_embers.json_output import print_json
+from torch_embers.json_output import as_json, print_json
 
 if TYPE_CHECKING:
     from torch_embers.run.command import RunRequest
@@ -192,6 +192,10 @@ def recheck(
     every: Annotated[float, typer.Option(min=0, help="Days after which a verdict is due again.")] = 7,
     jobs: JobsOption = 2,
     out: Annotated[Path | None, typer.Option(help="Folder for recheck.json, recheck.md and recheck.xml.")] = None,
+    release_candidate: Annotated[
+        str | None,
+        typer.Option(help="Compare this build with the release before it instead.", metavar="VERSION"),
+    ] = None,
     unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
@@ -205,6 +209,8 @@ def recheck(
     from torch_embers.run import command, reports, show
 
     wanted = settings.load(database=database)
+    if release_candidate is not None:
+        _compare_release(wanted, release_candidate, jobs, out, unsandboxed=unsandboxed, json=json)
     with ProgressBar("re-checking") as progress:
         found = command.run_recheck(
             store_at(wanted.database),
@@ -222,6 +228,27 @@ def recheck(
     else:
         show.print_recheck(found)
     raise typer.Exit(reports.exit_code(found))
+
+
+def _compare_release(
+    wanted: "Settings", version: str, jobs: int, out: Path | None, *, unsandboxed: bool, json: bool
+) -> NoReturn:
+    """Print what broke and what got fixed against the release before, and end the command."""
+    from torch_embers.progress_bar import ProgressBar
+    from torch_embers.run import release, reports
+
+    with ProgressBar("comparing") as progress:
+        store = store_at(wanted.database)
+        made = release.compare_release(store, wanted, progress, version, jobs=jobs, unsandboxed=unsandboxed)
+    text = release.markdown(made)
+    if out is not None:
+        reports.write(out / "release.md", text.encode())
+        reports.write(out / "release.json", as_json(release.as_table(made)).encode())
+    if json:
+        print_json(release.as_table(made))
+    else:
+        typer.echo(text)
+    raise typer.Exit(made.exit_code)
 
 
 def show_item(

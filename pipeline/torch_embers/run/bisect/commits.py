@@ -12,6 +12,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from packaging.version import Version
+
 from torch_embers.errors import InputError
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
@@ -189,12 +191,11 @@ def between(clone: Clone, repo: str, before: Place, after: Place) -> tuple[str, 
         return "by tags or commits of the builds", _log(clone, repo, [new, f"^{old}"])
     head = clone.ask("rev-parse", "HEAD").decode("ascii", "replace").strip()
     releases = FirstReleases(clone, head, {})
-    wanted = {text.rpartition(".")[0] for text in (after.version,)}
-    old_line, found = before.version.rpartition(".")[0], []
+    old_line, new_line = (_line(place.version) for place in (before, after))
+    found = []
     for commit in _log(clone, repo, [head]):
         version = releases.of(commit.sha, commit.committed_at).version
-        line = version.rpartition(".")[0] if version else ""
-        if line in wanted and line != old_line:
+        if version and old_line < _line(version) <= new_line:  # a line that was never released, as 1.14, counts too
             found.append(commit)
     if not found:
         raise InputError(
@@ -202,6 +203,12 @@ def between(clone: Clone, repo: str, before: Place, after: Place) -> tuple[str, 
             "nor commits of that release by version.txt: fetch its tags (`git fetch --tags`)"
         )
     return "by version.txt of the main line, which may be one release early", found
+
+
+def _line(version: str) -> tuple[int, int]:
+    """The line of a version: 2.1.2 is of (2, 1)."""
+    parsed = Version(version)
+    return parsed.major, parsed.minor
 
 
 def _revision(clone: Clone, place: Place) -> str:

@@ -1,0 +1,186 @@
+"""A release candidate against its predecessor: what broke, what got fixed, for the page of a release manager.
+
+The first criterion for a cherry-pick is a regression against the last release. Pure, but for ``compare_release``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
+from torch_embers.escaping import item_link
+from torch_embers.escaping import markdown as escaped
+from torch_embers.repro import bank
+from torch_embers.run import shipped
+from torch_embers.run.command import runnable_here, warn_without_sandbox
+from torch_embers.run.executor import Executor, SweepRequest
+from torch_embers.run.recheck import evidence_line
+from torch_embers.run.reports import NEWS, NOTHING_NEW
+from torch_embers.run.script import script_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from torch_embers.progress import Progress
+    from torch_embers.run.ledger import Cell
+    from torch_embers.settings import Settings
+    from torch_embers.store.store import Store
+
+Group = Literal["broke", "fixed", "fails otherwise", "not testable any more", "undecided", "same"]
+HEADINGS: dict[Group, str] = {
+    "broke": "Broke: absent before, occurs in the candidate",
+    "fails otherwise": "Fails in another way in the candidate",
+    "fixed": "Fixed: occurred before, absent in the candidate",
+    "not testable any more": "Not testable any more",
+    "undecided": "Undecided",
+}
+"""Groups that a page lists, the most urgent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A case on both builds."""
+
+    before: Cell
+    after: Cell
+
+    @property
+    def group(self) -> Group:
+        """What changed; ``not_seen``, which no control supports, is neither broken nor fixed."""
+        return group_of(self.before.decision.verdict, self.after.decision.verdict)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A release candidate against its predecessor."""
+
+    predecessor: Build
+    candidate: Build
+    cases: tuple[Compared, ...]
+
+    def of(self, group: Group) -> list[Compared]:
+        """The cases of a group, by name."""
+        return sorted((case for case in self.cases if case.group == group), key=lambda one: one.after.case.name)
+
+    @property
+    def exit_code(self) -> int:
+        """10 where something broke or fails otherwise."""
+        return NEWS if self.of("broke") or self.of("fails otherwise") else NOTHING_NEW
+
+
+def group_of(before: str, after: str) -> Group:
+    """What a change of verdicts means."""
+    match before, after:
+        case ("absent", "occurs"):
+            return "broke"
+        case ("occurs", "absent"):
+            return "fixed"
+        case _ if before == after:
+            return "same"
+        case (_, "changed"):
+            return "fails otherwise"
+        case (_, "untestable"):
+            return "not testable any more"
+        case _:
+            return "undecided"
+
+
+def predecessor_of(builds: Iterable[Build], candidate: Build) -> Build:
+    """The newest release before a build.
+
+    Raises:
+        BuildError: there is none.
+    """
+    older = [
+        build
+        for build in builds
+        if build.channel == "release"
+        and build.name != CURRENT
+        and build.order()[0] < candidate.order()[0]
+        and build.public_version != candidate.public_version
+    ]
+    if not older:
+        raise BuildError(
+            f"no release before {candidate.version} is installed to compare with: `embers builds add VERSION` adds one"
+        )
+    return max(older, key=Build.order)
+
+
+def paired(cells: Sequence[Cell], predecessor: Build, candidate: Build) -> Comparison:
+    """The cells of both builds, case by case; a case without both is left out."""
+    at = {(cell.case.hash, cell.build.identity): cell for cell in cells}
+    hashes = dict.fromkeys(cell.case.hash for cell in cells)
+    keys = [((one, predecessor.identity), (one, candidate.identity)) for one in hashes]
+    pairs = tuple(Compared(at[old], at[new]) for old, new in keys if old in at and new in at)
+    return Comparison(predecessor, candidate, pairs)
+
+
+def compare_release(
+    store: Store, settings: Settings, progress: Progress, version: str, *, jobs: int, unsandboxed: bool
+) -> Comparison:
+    """Run all cases on a release candidate and on the release before it.
+
+    Raises:
+        BuildError: no such build, or no release before it.
+        SandboxError, StoreError: as of their makers.
+    """
+    registry = Registry(settings.builds_dir)
+    candidate = registry.find(version)
+    installed = registry.installed()
+    predecessor = predecessor_of(installed, candidate)
+    with store.writer("recheck") as writer:
+        shipped.load(writer)
+        cases = runnable_here(bank.load(store), progress)
+        warn_without_sandbox(cases, progress)
+        executor = Executor(store, writer, registry, progress, unsandboxed=unsandboxed)
+        request = SweepRequest(cases, [predecessor, candidate], installed, jobs)
+        return paired(list(executor.sweep(request)), predecessor, candidate)
+
+
+def as_table(made: Comparison) -> dict[str, Any]:
+    """A comparison as plain data."""
+    return {
+        "candidate": made.candidate.identity,
+        "predecessor": made.predecessor.identity,
+        "environments": sorted({cell.place for one in made.cases for cell in (one.before, one.after)}),
+        "counts": {group: len(made.of(group)) for group in (*HEADINGS, "same")},
+        "cases": [
+            {"group": group, "case": one.after.case.name, "before": one.before.row(), "after": one.after.row()}
+            for group in HEADINGS
+            for one in made.of(group)
+        ],
+    }
+
+
+def markdown(made: Comparison) -> str:
+    """A page for a release manager."""
+    new, old = made.candidate.version, made.predecessor.version
+    out = [f"# PyTorch {escaped(new)} against {escaped(old)}", ""]
+    broke = len(made.of("broke"))
+    out.append(f"**{broke} regression{'' if broke == 1 else 's'} against {escaped(old)}**, of {len(made.cases)} cases.")
+    for group, heading in HEADINGS.items():
+        if own := made.of(group):
+            out += ["", f"## {heading} ({len(own)})", "", *(line for one in own for line in _entry(one, group))]
+    places = sorted({cell.place for one in made.cases for cell in (one.before, one.after)})
+    out += [
+        "",
+        "## What this does not say",
+        "",
+        "- The cases are known bugs, most of them older: new bugs without a case are not seen.",
+        "- An absence holds for bugs that fire as often as in their control, on these machines:",
+        *(f"  - {escaped(place)}" for place in places),
+        "- Times are not compared: `embers perf` does that.",
+    ]
+    return "\n".join(out) + "\n"
+
+
+def _entry(one: Compared, group: Group) -> list[str]:
+    case = one.after.case
+    items = ", ".join(item_link(*item) for item in case.issues) or "no item"
+    lines = [f"- {escaped(case.name)} ({items}): {escaped(case.summary, 200)}"]
+    lines += [f"  - {cell.build.name}: {escaped(evidence_line(cell))}" for cell in (one.before, one.after)]
+    if group in ("broke", "fails otherwise"):
+        script = script_of(case.name, case.origin, case.code)
+        lines += [f"  - {escaped(script.place)}", *(f"    {line}" for line in script.markdown().splitlines())]
+    return lines

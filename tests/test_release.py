@@ -1,0 +1,101 @@
+"""A release candidate against its predecessor: groups, page, exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support import assert_clean_error, case_of, fake_python, run_embers
+from torch_embers.builds.registry import Build, BuildError, Registry
+from torch_embers.run.ledger import Cell
+from torch_embers.run.release import Comparison, as_table, group_of, markdown, paired, predecessor_of
+from torch_embers.run.verdict import VERDICTS, Control, Decision
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from torch_embers.run.verdict import Verdict
+
+
+def build(version: str, **more: Any) -> Build:
+    return Build(
+        more.pop("name", version), version, "c" * 40, more.pop("channel", "release"), "linux", Path("p"), "3.11"
+    )
+
+
+OLD, NEW = build("2.14.1"), build("2.15.0")
+
+
+def cell(name: str, on: Build, verdict: Verdict) -> Cell:
+    hits, runs = (3, 3) if verdict == "occurs" else (0, 4)
+    decision = Decision(
+        verdict, hits not in (0, runs), hits, runs, None, Control("build", "2.0.1", 10, 10), "seen", None
+    )
+    return Cell(case_of(f"print({name!r})", name), on, "e", "reviewed", 0, decision, fresh=hits > 5)
+
+
+def compared(**verdicts: tuple[Verdict, Verdict]) -> Comparison:
+    cells = [cell(name, on, v) for name, both in verdicts.items() for on, v in zip((OLD, NEW), both, strict=True)]
+    return paired(cells, OLD, NEW)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "group"),
+    [
+        ("absent", "occurs", "broke"),
+        ("occurs", "absent", "fixed"),
+        ("occurs", "changed", "fails otherwise"),
+        ("absent", "changed", "fails otherwise"),
+        ("occurs", "untestable", "not testable any more"),
+        ("not_seen", "occurs", "undecided"),
+        ("occurs", "not_seen", "undecided"),
+        ("untestable", "occurs", "undecided"),
+        ("inconclusive", "occurs", "undecided"),
+    ],
+)
+def test_only_controlled_changes_are_called_broken_or_fixed(before: str, after: str, group: str) -> None:
+    assert group_of(before, after) == group
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_the_same_verdict_is_no_change(verdict: str) -> None:
+    assert group_of(verdict, verdict) == "same"
+
+
+def test_the_page_names_regressions_first_with_both_verdicts_and_the_script() -> None:
+    made = compared(pt1_a=("absent", "occurs"), pt2_b=("occurs", "absent"), pt3_c=("occurs", "occurs"))
+    text = markdown(made)
+    assert "**1 regression against 2.14.1**, of 3 cases." in text
+    assert text.index("Broke") < text.index("Fixed")
+    assert "absent 0/4" in text
+    assert "occurs 3/3" in text
+    assert "SHA-256" in text
+    assert made.exit_code == 10
+    table = as_table(made)
+    assert (table["counts"]["same"], [one["group"] for one in table["cases"]]) == (1, ["broke", "fixed"])
+
+
+def test_nothing_broken_ends_well_and_a_case_on_one_build_alone_is_left_out() -> None:
+    assert compared(pt2_b=("occurs", "absent")).exit_code == 0
+    assert paired([cell("pt1_a", NEW, "occurs")], OLD, NEW).cases == ()
+
+
+def test_the_predecessor_is_the_newest_older_release_and_no_nightly() -> None:
+    builds = [build("2.13.0"), OLD, build("2.15.0.dev20260901", channel="nightly"), NEW, build("2.16.0")]
+    assert predecessor_of(builds, NEW) is OLD
+    with pytest.raises(BuildError, match=r"no release before 2\.13\.0"):
+        predecessor_of(builds, builds[0])
+
+
+def test_an_unknown_candidate_or_one_without_predecessor_is_one_clean_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Registry, "_current", lambda _: None)
+    store = Store(tmp_path / "e.duckdb")
+    with store.writer("test", create=True) as writer, writer.transaction():
+        pass
+    Registry(tmp_path / "r").register(fake_python(tmp_path / "p", "2.15.0"))
+    for version, said in (("9.9.9", "no build '9.9.9'"), ("2.15.0", "no release before 2.15.0")):
+        words = ("recheck", "--release-candidate", version, "--database", store.path)
+        assert_clean_error(run_embers(*words, EMBERS_BUILDS_DIR=str(tmp_path / "r")), 3, said)
