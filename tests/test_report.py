@@ -5,66 +5,41 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sqlite3
+import threading
+import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import requests
 
+from report_data import HOSTILE, NUMBER, hostile
 from support import assert_clean_error, run_embers
-from torch_embers.report import badges, folder, highlight, places, rules, table_data
+from torch_embers.report import badges, data_files, evaluation, feed, folder, highlight, places, rules, table_data
 from torch_embers.report.facts import Facts, chosen
 from torch_embers.report.operators import operators
 from torch_embers.report.rendering import POLICY
+from torch_embers.report.serve import server
+from torch_embers.report.similar import similar
 from torch_embers.report.source import read
+from torch_embers.report.tables import TYPES
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HOSTILE = (
-    "<script>globalThis.hit = 1</script>",
-    '"><img src=x onerror="globalThis.hit = 1">',
-    "</style><style>* { display: none }</style>",
-    "\u202egnp.exe\u202c javascript:alert(1) {{ 7 * 7 }} '); alert(1); ('",
-)
-NUMBER = 84577
-FEW = """CREATE TABLE few AS
-SELECT ? AS number UNION SELECT number FROM (
-    SELECT DISTINCT number FROM items SEMI JOIN case_items USING (repo, number) ORDER BY number DESC LIMIT 25)"""
-"""Items of the small database: a report of the whole catalog takes seconds."""
-
 
 @pytest.fixture(scope="session")
 def hostile_database(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
-    """The catalog with texts that want to be more than text, in every column that a tracker fills."""
-    path = tmp_path_factory.mktemp("hostile") / "e.duckdb"
-    shutil.copy(catalog_template, path)
-    with duckdb.connect(path) as connection:
-        connection.execute(FEW, [NUMBER])
-        for table in ("items", "links", "gold_labels", "components"):
-            connection.execute(f"DELETE FROM {table} WHERE number NOT IN (SELECT number FROM few)")
-        connection.execute(
-            "DELETE FROM cases WHERE case_hash NOT IN (SELECT case_hash FROM case_items SEMI JOIN few USING (number))"
-        )
-        connection.execute("DROP TABLE few")
-        for place, text in enumerate(HOSTILE):
-            connection.execute(
-                "UPDATE items SET title = $t, body = $t, author = $t, labels = [$t], state_reason = $t "
-                "WHERE number = (SELECT number FROM items SEMI JOIN case_items USING (repo, number) "
-                "ORDER BY number DESC LIMIT 1 OFFSET $n)",
-                {"t": text, "n": place},
-            )
-            connection.execute(
-                "UPDATE gold_labels SET evidence = $t, annotator = $t WHERE number = $n", {"t": text, "n": NUMBER}
-            )
-            connection.execute(
-                "UPDATE dispositions SET evidence = $t, evidence_ref = $t WHERE number = $n", {"t": text, "n": NUMBER}
-            )
-            connection.execute("UPDATE verdicts SET detail = $t WHERE k > 0", {"t": text})
-    return path
+    """A small database with hostile texts."""
+    return hostile(catalog_template, tmp_path_factory.mktemp("hostile") / "e.duckdb")
 
 
 @pytest.fixture(scope="session")
@@ -292,3 +267,124 @@ def test_highlighted_code_is_the_code() -> None:
 def test_a_badge_holds_its_text_escaped() -> None:
     assert "&lt;script&gt;" in badges.svg("<script>", "x", badges.GREY)
     assert "<script>" not in badges.svg("<script>", "x", badges.GREY)
+
+
+def test_the_data_files_hold_the_documented_columns_and_the_same_rows(site: Path) -> None:
+    for table in rules.columns().table:
+        rows = pq.read_table(site / "data" / f"{table.name}.parquet")
+        assert rows.column_names == [column.name for column in table.column]
+        assert rows.schema.types == [TYPES[column.kind] for column in table.column]
+        read_again = json.loads((site / "data" / f"{table.name}.json").read_bytes())
+        assert len(read_again) == rows.num_rows
+        if read_again:
+            assert list(read_again[0]) == rows.column_names
+
+
+def test_the_sqlite_file_holds_the_tables_with_their_meaning(hostile_database: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out" / "embers.sqlite"
+    done = run_embers("report", "--database", hostile_database, "--out", tmp_path / "site", "--sqlite", path)
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(path) as connection:
+        found = connection.execute(f"SELECT json_array_length(operators) FROM items WHERE number = {NUMBER}").fetchall()
+    assert found == [(2,)]
+    about = json.loads(data_files.metadata_path(path).read_text())
+    assert "case" in about["databases"]["embers"]["tables"]["verdicts"]["columns"]
+    assert sorted(entry.name for entry in path.parent.iterdir()) == ["embers.metadata.json", "embers.sqlite"]
+    words = ("report", "--database", hostile_database, "--out", tmp_path / "site", "--sqlite", tmp_path)
+    assert_clean_error(run_embers(*words), 3, "--sqlite")
+
+
+def test_the_feed_is_well_formed_and_leads_to_the_site_where_its_address_is_known(
+    site: Path, hostile_database: Path
+) -> None:
+    space = {"a": feed.SPACE}
+    root = ET.fromstring((site / feed.FILE).read_bytes())
+    entries = root.findall("a:entry", space)
+    assert entries
+    assert len({entry.findtext("a:id", None, space) for entry in entries}) == len(entries)
+    addressed = ET.fromstring(feed.feed(facts_of(hostile_database), "https://bugs.example"))
+    link = addressed.find("a:link", space)
+    assert link is not None
+    assert link.get("href") == "https://bugs.example/feed.xml"
+
+
+def test_serving_answers_this_machine_alone_with_the_policy_and_lists_nothing(site: Path) -> None:
+    with server(site, 0) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{running.server_port}"
+        page = requests.get(f"{address}/index.html", timeout=60)
+        assert page.status_code == 200
+        assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
+        assert requests.get(f"{address}/items/", timeout=60).status_code == 404
+        assert requests.get(f"{address}/..%2f..%2fetc/passwd", timeout=60).status_code == 404
+        assert requests.get(f"{address}/", headers={"Host": "evil.example"}, timeout=60).status_code == 421
+        running.shutdown()
+
+
+def test_serving_needs_a_report(tmp_path: Path) -> None:
+    assert_clean_error(run_embers("serve", tmp_path), 3, "no report there")
+
+
+def test_what_changed_and_what_runs_printed_is_shown(hostile_database: Path, tmp_path: Path) -> None:
+    database = shutil.copy(hostile_database, tmp_path / "e.duckdb")
+    with duckdb.connect(database) as connection:
+        connection.execute(
+            "INSERT INTO announcements SELECT 'pytorch/pytorch', ?, 'cpu', '2.15.0@x', 'open_but_absent', 'gone', "
+            "TIMESTAMP '2026-11-20 10:00'",
+            [NUMBER],
+        )
+        connection.execute(
+            "INSERT INTO runs (case_hash, build, environment, planted, outcome, detail, ended, stdout, stderr, "
+            "duration, ran_at, batch, attempt, profile, cpu, peak_memory, zygote, seed, guarantees) SELECT case_hash, build, environment, false, 'reproduced', 'seen', "
+            "'exit 1', 'one\ntwo <b>', '', 0.1, TIMESTAMP '2026-11-20 10:00', 0, 0, 'reviewed', 0, 0, '', 0, [] FROM verdicts SEMI JOIN "
+            "(SELECT case_hash FROM cases WHERE name = 'pt84577_avg_pool3d_strided_out') USING (case_hash)"
+        )
+    assert run_embers("report", "--database", database, "--out", tmp_path / "site").returncode == 0
+    text = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    assert '<time datetime="2026-11-20T10:00:00Z">2026-11-20</time> <span class="status s-open_but_absent">' in text
+    page = (tmp_path / "site" / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
+    assert "two &lt;b&gt;" in page
+    entries = ET.parse(tmp_path / "site" / feed.FILE).findall("a:entry", {"a": feed.SPACE})
+    assert [entry.findtext("a:updated", None, {"a": feed.SPACE}) for entry in entries] == ["2026-11-20T10:00:00Z"]
+
+
+def test_similar_items_are_those_of_the_nearest_vectors() -> None:
+    vectors = np.eye(4, dtype=np.float32)
+    vectors[1] = [0.8, 0.6, 0, 0]
+    vectors[2] = [0.6, 0.8, 0, 0]
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), 4)
+    rows = pa.table({"repo": ["a/b"] * 4, "number": [1, 2, 3, 4], "vector": column})
+    found = similar(rows, {("a/b", 1), ("a/b", 4)}, 5, 0.5)
+    assert found == {("a/b", 1): [(("a/b", 2), pytest.approx(0.8)), (("a/b", 3), pytest.approx(0.6))], ("a/b", 4): []}
+    assert similar(rows.slice(0, 0), set(), 5, 0.5) == {}
+
+
+def test_labels_are_measured_only_where_the_model_did_not_see_the_item() -> None:
+    gold = [{"repo": "a/b", "number": n, "scheme": "bug_type", "value": "memory"} for n in (1, 2, 3)]
+    given = (("out_of_fold", "memory"), ("model", "logical"), ("out_of_fold+votes", None))
+    predictions = [
+        {"repo": "a/b", "number": n, "scheme": "bug_type", "value": value, "provenance": provenance}
+        for n, (provenance, value) in enumerate(given, 1)
+    ]
+    (one,) = evaluation.evaluations(gold, predictions)
+    assert (one.items, one.coverage, one.precision) == (2, evaluation.Share(1, 2), evaluation.Share(1, 1))
+    assert one.classes[0].recall == evaluation.Share(1, 2)
+
+
+def test_figures_of_a_study_are_taken_over(hostile_database: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    study.mkdir()
+    figure = {"id": "figure_1", "heading": "<b>First</b>", "notes": ["n = 3"]}
+    table = {"id": "table_1", "heading": "Second", "notes": []}
+    (study / "study.json").write_text(json.dumps({"as_of": "2026-11-22", "items": 3, "figures": [figure, table]}))
+    (study / "figure_1.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (study / "table_1.csv").write_text("class,items\n<i>memory</i>,3\n")
+    words = ("report", "--database", hostile_database, "--out", tmp_path / "site", "--study", study)
+    assert run_embers(*words).returncode == 0
+    text = (tmp_path / "site" / "study.html").read_text(encoding="utf-8")
+    assert 'src="study/figure_1.svg"' in text
+    assert "&lt;b&gt;First" in text
+    assert "<td>&lt;i&gt;memory&lt;/i&gt;</td>" in text
+    assert (tmp_path / "site" / "study" / "figure_1.svg").is_file()
+    (study / "study.json").write_text("[")
+    assert_clean_error(run_embers(*words), 3, "study.json")

@@ -21,6 +21,7 @@ def report(
     sqlite: Annotated[
         Path | None, typer.Option(help="Also write the tables to this SQLite file, with metadata for Datasette.")
     ] = None,
+    study: Annotated[Path, typer.Option(help="Folder that `embers study` wrote to.")] = Path("analysis/results"),
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
@@ -29,7 +30,7 @@ def report(
     packages.require("report", "the report needs")
     from torch_embers.report import command, show
 
-    done = command.report(store, out, bodies=bodies, address=url, sqlite=sqlite)
+    done = command.report(store, command.Request(out, bodies=bodies, address=url, sqlite=sqlite, study=study))
     if json:
         print_json(done)
     else:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from torch_embers.report import data_files, folder, rules, site
+from torch_embers.report import data_files, folder, rules, site, study_files
 from torch_embers.report.facts import Facts, chosen
 from torch_embers.report.rendering import iso
+from torch_embers.report.similar import similar
 from torch_embers.report.source import read
 from torch_embers.report.tables import tables
 from torch_embers.version import __version__
@@ -36,32 +37,47 @@ class Reported:
     size: int
 
 
-def report(store: Store, out: Path, *, bodies: bool = False, address: str = "", sqlite: Path | None = None) -> Reported:
-    """Write the site to ``out``; an earlier report there is replaced as a whole.
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for.
 
-    Args:
-        store: the database.
-        out: the folder.
+    Attributes:
+        out: folder of the site; an earlier report there is replaced as a whole.
         bodies: show the texts of issues and the scripts from them as a whole.
         address: where the site will be on the web, for the feed.
         sqlite: a SQLite file that the tables are written to as well.
+        study: folder that `embers study` wrote to.
+    """
+
+    out: Path
+    bodies: bool = False
+    address: str = ""
+    sqlite: Path | None = None
+    study: Path | None = None
+
+
+def report(store: Store, request: Request) -> Reported:
+    """Write the site.
 
     Raises:
-        InputError: the folder holds something else, or cannot be written.
+        InputError: the folder holds something else, or cannot be written; the study cannot be read.
         StoreError: the database cannot be read.
     """
-    place = folder.check(out)
+    place = folder.check(request.out)
     known = rules.load()
     limits = known.limits
-    characters = limits.excerpt_with_bodies if bodies else limits.excerpt
+    characters = limits.excerpt_with_bodies if request.bodies else limits.excerpt
     source = read(store, lambda source: chosen(source, limits.item_pages), characters)
-    facts = Facts(source, known, frozenset(chosen(source, limits.item_pages)), is_whole=bodies)
+    paged = frozenset(chosen(source, limits.item_pages))
+    near = similar(source.vectors, paged, limits.similar, limits.similar_from) if source.vectors else {}
+    facts = Facts(source, known, paged, near, is_whole=request.bodies)
     rows = tables(facts)
-    if sqlite:
-        data_files.write_sqlite(rows, sqlite)
+    study = study_files.read(request.study) if request.study else None
+    if request.sqlite:
+        data_files.write_sqlite(rows, request.sqlite)
     with folder.replaced(place) as made:
-        site.write(made, facts, rows, address.rstrip("/"))
+        site.write(made, facts, rows, request.address.rstrip("/"), study)
         about = {"embers": __version__, "items": len(facts.items), "pages": len(facts.paged)}
         about |= {"newest": iso(source.newest) if source.newest else None}
         made.write(folder.MARK, orjson.dumps(about, option=orjson.OPT_INDENT_2) + b"\n")
-    return Reported(out, len(facts.items), len(facts.paged), made.files, made.size)
+    return Reported(request.out, len(facts.items), len(facts.paged), made.files, made.size)

@@ -213,7 +213,8 @@ def _told(known: Any) -> str:
     if isinstance(known, dict):
         return "; ".join(f"{name.replace('_', ' ')}: {_told(value)}" for name, value in known.items() if value)
     if isinstance(known, list):
-        return ", ".join(_told(value) for value in known)
+        is_pair = len(known) == 2 and isinstance(known[0], str) and isinstance(known[1], float)
+        return (" " if is_pair else ", ").join(_told(value) for value in known)
     return f"{known:.2f}" if isinstance(known, float) else str(known)
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 168, 40
 """Of a box, in pixels."""
-GAP_X, GAP_Y = 128, 14
-LONGEST = 22
+GAP_X, GAP_Y = 136, 14
+LONGEST = 20
 """Characters of a title in a box."""
 
 

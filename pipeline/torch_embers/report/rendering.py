@@ -38,6 +38,9 @@ NAVIGATION = (
     ("classes.html", "Classes"),
     ("operators.html", "Operators"),
     ("components.html", "Components"),
+    ("study.html", "Study"),
+    ("hunt.html", "Hunt"),
+    ("labels.html", "Labels"),
     ("provenance.html", "Provenance"),
 )
 

@@ -9,8 +9,20 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 
 from torch_embers import resources
-from torch_embers.report import badges, data_files, feed, highlight, item_page, picture, places, rendering, table_data
+from torch_embers.report import (
+    badges,
+    data_files,
+    evaluation,
+    feed,
+    highlight,
+    item_page,
+    picture,
+    places,
+    rendering,
+    table_data,
+)
 from torch_embers.report.facts import ORDER, counted
+from torch_embers.run import hunt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +33,7 @@ if TYPE_CHECKING:
     from torch_embers.report.facts import Facts
     from torch_embers.report.folder import Site
     from torch_embers.report.source import Key
+    from torch_embers.report.study_files import Study
     from torch_embers.run.matrix import Entry
 
 ASSETS = ("table.js", "copy.js", "icon.svg")
@@ -58,7 +71,9 @@ def _pages(folder: str, names: Sequence[str] | Mapping[str, Any]) -> dict[str, s
     return {name: f"{folder}/{slug}.html" for name, slug in places.slugs(names).items()}
 
 
-def write(site: Site, facts: Facts, tables: Mapping[str, pa.Table], address: str = "") -> None:
+def write(
+    site: Site, facts: Facts, tables: Mapping[str, pa.Table], address: str = "", study: Study | None = None
+) -> None:
     """Write all pages, badges, data files and what the pages load.
 
     Args:
@@ -66,6 +81,7 @@ def write(site: Site, facts: Facts, tables: Mapping[str, pa.Table], address: str
         facts: of the database.
         tables: the data files.
         address: where the site will be on the web; empty where that is not known.
+        study: its tables and figures.
     """
     writer = Writer(site, facts)
     _assets(site)
@@ -79,6 +95,7 @@ def write(site: Site, facts: Facts, tables: Mapping[str, pa.Table], address: str
     _items(writer)
     _releases(writer)
     _groups(writer)
+    _findings(writer, study)
 
 
 def _assets(site: Site) -> None:
@@ -249,3 +266,27 @@ def _rank(facts: Facts, key: Key) -> int:
 def table_query(kind: str, name: str) -> str:
     """The part of the table's address behind ``#`` that shows a group."""
     return urlencode({kind: name})
+
+
+# ---- study, hunt, labels -------------------------------------------------------------------------------------------
+
+JUDGED = ("new", "known_issue", "documented", "false_alarm")
+"""How findings of the hunt are judged, in the order of the page."""
+
+
+def _findings(writer: Writer, study: Study | None) -> None:
+    source = writer.facts.source
+    writer.page("labels.html", "labels.html", evaluations=evaluation.evaluations(source.gold, source.predictions))
+    known = [finding.model_dump() | {"key": _key(finding.issue)} for finding in hunt.rules().known]
+    groups = [(name, [row for row in known if row["judged"] == name]) for name in JUDGED]
+    writer.page("hunt.html", "hunt.html", groups=[(name, rows) for name, rows in groups if rows])
+    writer.page("study.html", "study.html", study=study)
+    for exhibit in study.exhibits if study else ():
+        for name, body in exhibit.files:
+            writer.site.write(f"study/{name}", body)
+
+
+def _key(issue: str) -> Key | None:
+    """An item as owner/name#number."""
+    repo, found, number = issue.partition("#")
+    return (repo, int(number)) if found and number.isdecimal() else None

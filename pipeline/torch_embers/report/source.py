@@ -33,6 +33,7 @@ class Source:
     Attributes:
         verdicts: the newest verdict of every case on every build, by case, oldest build first.
         bodies, gold, predictions, links: of the items that get a page.
+        vectors: of the texts of all items: repo, number, vector.
     """
 
     items: Sequence[Row]
@@ -51,6 +52,7 @@ class Source:
     gold: Sequence[Row] = ()
     predictions: Sequence[Row] = ()
     links: Sequence[Row] = ()
+    vectors: pa.Table | None = None
 
     @property
     def newest(self) -> datetime | None:
@@ -99,11 +101,15 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
             gold=_ask(connection, "gold"),
             predictions=_ask(connection, "predictions"),
             links=_ask(connection, "links", strong=strong),
+            vectors=connection.sql(_query("vectors")).to_arrow_table(),
         )
 
 
 def _ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> list[Row]:
-    query = resources.package_file("report", "queries", f"{name}.sql").read_text(encoding="utf-8")
-    result = connection.execute(query, parameters or None)
+    result = connection.execute(_query(name), parameters or None)
     names = [column[0] for column in result.description or ()]
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+def _query(name: str) -> str:
+    return resources.package_file("report", "queries", f"{name}.sql").read_text(encoding="utf-8")

@@ -1,0 +1,47 @@
+"""A small database of the catalog whose texts want to be more than text."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import duckdb
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = (
+    "<script>globalThis.hit = 1</script>",
+    '"><img src=x onerror="globalThis.hit = 1">',
+    "</style><style>* { display: none }</style>",
+    "\u202egnp.exe\u202c javascript:alert(1) {{ 7 * 7 }} '); alert(1); ('",
+)
+NUMBER = 84577
+FEW = """CREATE TABLE few AS
+SELECT ? AS number UNION SELECT number FROM (
+    SELECT DISTINCT number FROM items SEMI JOIN case_items USING (repo, number) ORDER BY number DESC LIMIT 25)"""
+"""Items of the small database: a report of the whole catalog takes seconds."""
+NTH = "(SELECT DISTINCT number FROM items SEMI JOIN case_items USING (repo, number) ORDER BY number DESC LIMIT 1 OFFSET $n)"
+
+
+def hostile(template: Path, path: Path) -> Path:
+    """Copy some items of a database to ``path``, with hostile texts in every column that a tracker fills."""
+    shutil.copy(template, path)
+    with duckdb.connect(path) as connection:
+        connection.execute(FEW, [NUMBER])
+        for table in ("items", "links", "gold_labels", "components", "predictions"):
+            connection.execute(f"DELETE FROM {table} WHERE number NOT IN (SELECT number FROM few)")
+        connection.execute(
+            "DELETE FROM cases WHERE case_hash NOT IN (SELECT case_hash FROM case_items SEMI JOIN few USING (number))"
+        )
+        connection.execute("DROP TABLE few")
+        for place, text in enumerate(HOSTILE):
+            values = {"t": text, "n": place}
+            for change in (
+                f"UPDATE items SET title = $t, body = $t, author = $t, labels = [$t], state_reason = $t WHERE number = {NTH}",
+                f"UPDATE gold_labels SET evidence = $t, annotator = $t || annotator WHERE number = {NTH}",
+                f"UPDATE dispositions SET evidence = $t, evidence_ref = $t WHERE number = {NTH}",
+                "UPDATE verdicts SET detail = $t WHERE k > 0 AND hash(case_hash) % 4 = $n",
+            ):
+                connection.execute(change, values)
+    return path
