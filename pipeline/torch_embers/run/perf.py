@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build
 
 FILE = "perf.toml"
+CHANGES = ("slower", "faster")
+"""Verdicts that tell a change."""
 Rounds = dict[str, list[float]]
 """Seconds by build, in order of rounds."""
 
@@ -253,10 +255,13 @@ def _steps(name: str, builds: Sequence[str], rounds: Rounds, margin: float) -> l
     found = []
     for before, since in itertools.pairwise(known):
         newer = known[known.index(since) :]
-        reports = [timing.judge_times(rounds[before], rounds[build], margin) for build in newer]
-        verdicts = {report.verdict for report in reports}
-        if verdicts in ({"slower"}, {"faster"}):
-            found.append(Step(name, since, before, reports[-1]))
+        report = timing.judge_times(rounds[before], rounds[since], margin)
+        stayed = report.verdict in CHANGES and all(
+            timing.judge_times(rounds[before], rounds[build], margin).verdict == report.verdict for build in newer[1:]
+        )
+        if stayed:
+            newest = timing.judge_times(rounds[before], rounds[newer[-1]], margin)
+            found.append(Step(name, since, before, newest))
     return found
 
 
