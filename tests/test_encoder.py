@@ -223,3 +223,21 @@ def test_a_setting_outranks_the_encoder_of_a_classifier(asked: list[str], monkey
 def test_the_shipped_classifier_names_an_encoder_that_can_be_loaded(asked: list[str]) -> None:
     embed.load_matching(Bundle.load(shipped_folder()).embedding)
     assert asked[0] in (SHIPPED_EMBEDDER, weights.DEFAULT_MODEL)
+
+
+def test_items_are_embedded_for_search_too_where_the_classifier_reads_another_encoder(
+    database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    used = Bundle.load(shipped_folder()).embedding
+
+    def load(name: str | None = None, **_: object) -> Words:
+        return Words(name=f"{used}/words" if name else f"{SHIPPED_EMBEDDER}@0/words")
+
+    monkeypatch.setattr(embed, "load_embedder", load)
+    with Store(database).writer("test", create=True) as writer:
+        writer.commit(Batch(items=[Item(REPO, n, title=f"wrong gradient {n}") for n in (1, 2)]))
+    with pytest.raises(SystemExit) as end:
+        cli.main(["classify", "--database", str(database)])
+    assert end.value.code == 0, capsys.readouterr().err
+    made = support.rows(database, "SELECT model, count(*) FROM embeddings GROUP BY ALL ORDER BY ALL")
+    assert made == sorted([(f"{used}/words", 2), (f"{SHIPPED_EMBEDDER}@0/words", 2)])

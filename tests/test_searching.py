@@ -21,6 +21,7 @@ from torch_embers.search.duplicates import possible_duplicates
 from torch_embers.search.fusion import fuse
 from torch_embers.search.rules import SearchRules
 from torch_embers.search.words import by_words, query_words
+from torch_embers.settings import DEFAULT_EMBEDDER
 from torch_embers.store.listing import ItemFilter
 from torch_embers.store.store import Store
 
@@ -159,6 +160,24 @@ def test_a_nearer_item_belongs_together_more_often_and_only_such_items_are_possi
 def test_cosines_of_a_model_whose_pairs_nobody_read_promise_nothing(library: Store) -> None:
     assert {hit.linked for hit in command.similar(library, REPO, 1, 9).hits} == {None}
     assert possible_duplicates(library, REPO, 1) == []
+
+
+def test_the_encoder_of_the_setting_is_compared_once_it_embedded_nearly_all(library: Store) -> None:
+    def compared() -> str:
+        with library.read() as connection:
+            found = nearest.embedded_model(connection)
+        assert found == nearest.similar(library, REPO, 1)[0].model
+        return str(found)
+
+    assert compared() == "words"
+    embedded(library, Words(name="another@0"))
+    assert compared() == "another@0"  # as many, and first by name
+    embedded(library, Words(name=f"{DEFAULT_EMBEDDER}@0/int8-1"))
+    assert compared() == f"{DEFAULT_EMBEDDER}@0/int8-1"
+    new = [item(n, f"{n} more words of {n}") for n in range(50, 60)]
+    store_of(library.path, new)
+    embedded(library, Words())
+    assert compared() == "words"
 
 
 def test_rates_of_pairs_cover_every_cosine() -> None:

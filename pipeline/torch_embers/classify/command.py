@@ -9,7 +9,7 @@ from torch_embers.classify import explain as explaining
 from torch_embers.classify import suspects as suspecting
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
-from torch_embers.classify.embedding import embed
+from torch_embers.classify.embedding import embed, vectors
 from torch_embers.classify.labels import weak_table
 from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.learning import kept
@@ -63,7 +63,18 @@ def run(store: Store, model: Path | None, variant: str, progress: Progress, *, t
             model = model or own_folder(store)
             _train(store, writer, embedder, model, variant, progress.said)
             bundle = Bundle.load(model)
-        return stage.classify(store, writer, bundle, embedder, progress)
+        labelled = stage.classify(store, writer, bundle, embedder, progress)
+        _embed_for_search(store, writer, bundle, embedder, progress)
+        return labelled
+
+
+def _embed_for_search(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, progress: Progress) -> None:
+    """Make the vectors that search compares, where the classifier reads those of another encoder."""
+    searching = embed.load_embedder()
+    if searching.model_id != embedder.model_id:
+        progress.said(f"vectors of {searching.model_id} for search")
+        variant: Any = bundle.variant
+        vectors.embed_items(store, writer, searching, variant=variant)
 
 
 def label_texts(texts: Sequence[str], model: Path | None) -> list[tuple[int, str, str | None, str, float, bool]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torch_embers import settings
 from torch_embers.classify.embedding.vectors import VARIANT, has_tables, vector_column
 from torch_embers.errors import InputError
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST = 1_000
 """Most hits of one search."""
+NEARLY_ALL = 0.9
+"""Share of the fullest model's vectors from which on another one is complete: texts change, and old vectors stay."""
 EMBED_FIRST = "run `embers classify` first"
 
 
@@ -55,13 +59,20 @@ _NEAREST = """
       AND ($everything OR i.repo || '#' || i.number IN (SELECT unnest($among)))
     ORDER BY s.score DESC, i.repo, i.number LIMIT $k"""
 
-# Which vectors does an item have? That of the model with most vectors first.
-_OWN = """
-    SELECT e.model, coalesce(e.vector::FLOAT[], e.wide) FROM embeddings e
-    JOIN (SELECT model, count(*) AS size FROM embeddings GROUP BY ALL) m USING (model)
+# Which models made vectors, which first? That of the setting, unless its vectors are far
+# from complete; then that with most vectors.
+_MODELS = f"""
+    SELECT model, row_number() OVER (
+        ORDER BY starts_with(model, $preferred || '@') AND size >= {NEARLY_ALL} * fullest DESC, size DESC, model
+    ) AS place
+    FROM (SELECT model, count(*) AS size, max(count(*)) OVER () AS fullest FROM embeddings GROUP BY model)"""
+
+# Which vectors does an item have?
+_OWN = f"""
+    SELECT e.model, coalesce(e.vector::FLOAT[], e.wide) FROM embeddings e JOIN ({_MODELS}) m USING (model)
     WHERE e.text_hash IN (
         SELECT text_hash FROM model_texts WHERE repo = $repo AND number = $number AND variant = $variant)
-    ORDER BY m.size DESC, e.model"""
+    ORDER BY m.place"""
 
 
 def similar(
@@ -81,7 +92,7 @@ def similar(
         repo: repository of the item.
         number: its number.
         k: how many.
-        model: a model id; without one, that which embedded most.
+        model: a model id; without one, the setting's where it embedded nearly all, else that which embedded most.
         variant: text that was embedded.
         among: only these, as owner/name#number.
 
@@ -90,7 +101,7 @@ def similar(
         InputError: no such item, an item without text, or an impossible ``k``.
     """
     check_k(k)
-    own = {"repo": repo, "number": number, "variant": variant}
+    own = {"repo": repo, "number": number, "variant": variant, "preferred": _preferred()}
     with store.read() as connection:
         _check_tables(connection)
         vectors = dict(connection.execute(_OWN, own).fetchall())
@@ -159,13 +170,16 @@ def embedded_variant(connection: duckdb.DuckDBPyConnection) -> Variant | None:
 
 
 def embedded_model(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """The model that made most vectors; None where nothing was embedded."""
+    """The model whose vectors are searched; None where nothing was embedded."""
     if not has_tables(connection):
         return None
-    rows = connection.execute(
-        "SELECT model FROM embeddings GROUP BY ALL ORDER BY count(*) DESC, model LIMIT 1"
-    ).fetchall()
+    rows = connection.execute(f"FROM ({_MODELS}) ORDER BY place LIMIT 1", {"preferred": _preferred()}).fetchall()
     return str(rows[0][0]) if rows else None
+
+
+def _preferred() -> str:
+    """How ids of the setting's model begin."""
+    return Path(settings.load().embedder).name
 
 
 def check_k(k: int) -> None:
