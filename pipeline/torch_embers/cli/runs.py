@@ -19,6 +19,7 @@ from torch_embers.cli.options import (
     store_at,
 )
 from torch_embers.errors import SandboxError
+from torch_embers.escaping import visible
 from torch_embers.json_output import as_json, print_json
 
 if TYPE_CHECKING:
@@ -51,6 +52,13 @@ def link_repros(
     ] = None,
     revision: Annotated[str, typer.Option(help="With --fix-tests: the branch, tag or hash to read up to.")] = "HEAD",
     since: Annotated[str | None, typer.Option(help="With --fix-tests: commits from this day on.")] = None,
+    synthesize: Annotated[
+        list[int] | None,
+        typer.Option(help="Look for the bug of this item in the operators that it names instead; repeat for more."),
+    ] = None,
+    build: Annotated[
+        str | None, typer.Option("--build", "-b", help="With --synthesize: a build that has the bug.")
+    ] = None,
     jobs: JobsOption = 2,
     database: DatabaseOption = None,
 ) -> None:
@@ -58,8 +66,15 @@ def link_repros(
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.repro import link
-    from torch_embers.run import show
+    from torch_embers.run import show, synthesis
 
+    if synthesize:
+        with ProgressBar("synthesising") as progress:
+            wanted = settings.load(database=database, repo=repo)
+            made = synthesis.run(store_at(wanted.database), wanted, synthesize, build, jobs, progress)
+        for one in made:
+            typer.echo(f"{one.report.repo}#{one.report.number} on {one.build.name}: {visible(one.said)}")
+        return
     if fix_tests is not None:
         link_fix_tests(settings.load(database=database, repo=repo), fix_tests, revision, since, jobs)
         return

@@ -1,0 +1,94 @@
+"""Synthesis: operators that a report names, the case of the smallest finding, and what is stored."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from support import rows
+from torch_embers.errors import InputError
+from torch_embers.oracles.finding import Finding
+from torch_embers.repro.named_operators import named_dtypes, named_operators
+from torch_embers.run import synthesis
+from torch_embers.run.synthesis import Report, Synthesized
+from torch_embers.store.store import Store
+
+KNOWN = [
+    *("masked_fill", "masked_select", "narrow_copy", "sort", "where", "gather", "mm", "linalg.qr", "normal"),
+    *("normal.in_place", "nn.functional.nll_loss", "nn.functional.conv_transpose2d", "nn.functional.batch_norm"),
+    *("nn.functional.avg_pool3d", "nn.functional.adaptive_max_pool3d", "sparse.mm.reduce"),
+]
+
+
+@pytest.mark.parametrize(
+    ("title", "names"),
+    [
+        ("masked_fill_ gives other numbers", ["masked_fill"]),
+        ("Wrong gradient of `torch.Tensor.masked_select`", ["masked_select"]),
+        ("stable `torch.sort` crash", ["sort"]),
+        ("I sort my files where I gather them", ["gather"]),
+        ("NLLLoss and nn.ConvTranspose2d fail", ["nn.functional.conv_transpose2d", "nn.functional.nll_loss"]),
+        ("BatchNorm3d is slow", ["nn.functional.batch_norm"]),
+        ("`adaptive_max_pool3d_backward` reads strided", ["nn.functional.adaptive_max_pool3d"]),
+        ("aten::narrow_copy", ["narrow_copy"]),
+        ("normal_ ignores strides", ["normal.in_place", "normal"]),
+        ("torch.linalg.qr of a view", ["linalg.qr"]),
+        ("sparse.mm has wrong derivatives", []),
+        ("nothing works", []),
+    ],
+)
+def test_operators_are_found_by_their_names_in_a_title(title, names):
+    assert named_operators(title, KNOWN) == names
+
+
+def test_dtypes_are_found_beside_single_precision():
+    assert named_dtypes("bf16 and half-precision sums of complex numbers") == [
+        *("float32", "bfloat16", "float16", "complex64"),
+    ]
+
+
+CASE = '''# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = []
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Calls something."""
+print("seen")
+'''
+BUILD = SimpleNamespace(name="2.0.1", public_version="2.0.1+cpu".partition("+")[0])
+REPORT = Report("pytorch/pytorch", 7, "masked_fill_ is wrong")
+
+
+def found(severity, reproducer=""):
+    return Finding("layout", "masked_fill", "out", severity, "wrong", reproducer=reproducer)
+
+
+def test_the_first_finding_with_a_text_becomes_a_sibling_case_of_the_report():
+    case = synthesis.case_of(REPORT, BUILD, [found("outside_write"), found("wrong_value", CASE)])
+    assert (case.name, case.origin, case.known_bad) == ("s7", "synthesized", ("2.0.1",))
+    assert case.relations == {("pytorch/pytorch", 7): "sibling"}
+    assert synthesis.case_of(REPORT, BUILD, [found("wrong_value")]) is None
+
+
+def test_an_item_without_a_case_gets_the_synthesized_one(tmp_path):
+    store = Store(tmp_path / "e.duckdb")
+    case = synthesis.case_of(REPORT, BUILD, [found("wrong_value", CASE)])
+    with store.writer("test", create=True) as writer:
+        with writer.transaction() as connection:
+            for number, status in ((7, "not_possible"), (8, "curated")):
+                connection.execute(
+                    "INSERT INTO extractions (repo, number, status, rules, decided_at)"
+                    " VALUES ('pytorch/pytorch', ?, ?, 'r', now()::TIMESTAMP)",
+                    [number, status],
+                )
+        synthesis.keep(writer, [Synthesized(REPORT, BUILD, ["masked_fill"], [found("wrong_value", CASE)], case)])
+    assert rows(store.path, "SELECT number, status, name FROM extractions ORDER BY number") == [
+        (7, "synthesized", "s7"),
+        (8, "curated", None),
+    ]
+    assert rows(store.path, "SELECT name, origin FROM cases") == [("s7", "synthesized")]
+    with store.read() as connection, pytest.raises(InputError, match="no item"):
+        synthesis.reports_of(connection, "pytorch/pytorch", [7], bodies=False)
