@@ -57,7 +57,8 @@ def link_repros(
         typer.Option(help="Look for the bug of this item in the operators that it names instead; repeat for more."),
     ] = None,
     build: Annotated[
-        str | None, typer.Option("--build", "-b", help="With --synthesize: a build that has the bug.")
+        str | None,
+        typer.Option("--build", "-b", help="With --synthesize: a build that has the bug.", show_default="current"),
     ] = None,
     jobs: JobsOption = 2,
     database: DatabaseOption = None,
