@@ -15,6 +15,7 @@ from . import (
     examples,
     extraction,
     fix_tests,
+    hunt,
     judged,
     links,
     minimised,
@@ -56,6 +57,13 @@ def blocks() -> dict[str, Callable[[], str]]:
         "example-chain": partial(examples.example, "chain", "172340"),
         "example-status": examples.status,
         "example-funnel": partial(examples.example, "funnel"),
+        # hunt-coverage.md
+        "hunt-modes": hunt.modes,
+        "hunt-layouts": hunt.layouts,
+        "hunt-destinations": hunt.destinations,
+        "hunt-reasons": hunt.reasons,
+        "hunt-own": hunt.own,
+        "hunt-worst": hunt.worst,
         # catalog.md
         "wild-samples": wild.samples,
         "wild-classes": wild.classes,

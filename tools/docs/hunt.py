@@ -1,0 +1,77 @@
+"""docs/hunt-coverage.md: what the hunt called, what it left out and why, beside PyTorch's own test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from .markdown import cell, code, table
+from .places import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAP = ROOT / "analysis" / "results" / "hunt_coverage.parquet"
+COUNTS = ("tested", "guarded", "wrong", "outside", "died", "refused", "undecided")
+SUMS = ", ".join(f"sum({name})" for name in COUNTS)
+
+
+def _rows(query: str) -> list[Sequence[object]]:
+    with duckdb.connect() as database:
+        database.execute(f"create view map as from '{MAP}'")
+        return database.execute(query).fetchall()
+
+
+def _counted(key: str, name: str, where: str) -> str:
+    found = _rows(
+        f"select {key}, count(distinct op), {SUMS} from map where {where} group by 1 order by sum(tested) desc, 1"
+    )
+    head = [name, "operators:", *(f"{count}:" for count in COUNTS)]
+    return table(head, [[code(row[0]), *(f"{number:,}" for number in row[1:])] for row in found])
+
+
+def modes() -> str:
+    """Calls by build and mode."""
+    return _counted("build || ' ' || mode", "mode", "mode <> ''")
+
+
+def layouts() -> str:
+    """Calls by layout of an argument, all modes."""
+    return _counted("layout", "layout", "mode <> '' and argument <> 'destination'")
+
+
+def destinations() -> str:
+    """Calls by layout of the destination."""
+    return _counted("layout", "layout", "mode <> '' and argument = 'destination'")
+
+
+def reasons() -> str:
+    """What was not called, and why."""
+    found = _rows(
+        "select reason, count(distinct op), sum(skipped) from map where reason <> '' and skipped > 0 "
+        "group by reason order by sum(skipped) desc, reason"
+    )
+    return table(["reason", "operators:", "times:"], [[cell(row[0]), str(row[1]), f"{row[2]:,}"] for row in found])
+
+
+def own() -> str:
+    """What PyTorch's test does with the operators, and what the hunt found in each group."""
+    found = _rows(
+        "with one as (select op, own, sum(tested) as tested, sum(wrong + outside + died) > 0 as bad "
+        "from map group by all) "
+        "select own, count(*), sum(tested), count(*) filter (bad) from one group by own order by count(*) desc, own"
+    )
+    head = ["test_noncontiguous_samples", "operators:", "calls of the hunt:", "operators with a wrong call:"]
+    return table(head, [[code(row[0]), *(f"{number:,}" for number in row[1:])] for row in found])
+
+
+def worst() -> str:
+    """What is called wrong, by operator: the most calls first."""
+    found = _rows(
+        "select operator, mode, string_agg(distinct layout, ', ' order by layout), sum(outside), sum(died), sum(wrong) "
+        "from map where wrong + outside + died > 0 group by operator, mode "
+        "order by sum(outside) > 0 desc, sum(died) > 0 desc, operator, mode"
+    )
+    head = ["called", "mode", "layouts", "outside:", "died:", "wrong:"]
+    return table(head, [[code(row[0]), row[1], cell(row[2]), *(str(number) for number in row[3:])] for row in found])
