@@ -12,6 +12,8 @@ torch = pytest.importorskip("torch")
 from torch_embers import resources  # noqa: E402 - needs torch
 from torch_embers.oracles import cells  # noqa: E402
 from torch_embers.oracles.cells import ANY, Cell  # noqa: E402
+from torch_embers.oracles.repeat import Plan, examine  # noqa: E402
+from torch_embers.oracles.rules import Rules, Skip  # noqa: E402
 from torch_embers.oracles.sweep import Bounds, Sweep  # noqa: E402
 
 RULES = resources.load_toml("oracles.toml")
@@ -107,6 +109,33 @@ def test_cells_that_are_left_out_are_not_called_in_any_sample():
     skip = [["forward", "exp", "0", "transposed"], ["out", "exp", ANY, ANY]]
     row = sweep(Op(torch.exp), ("forward", "out"), skip).run()
     assert not any(entry[:4] == skip[0] or entry[0] == "out" for entry in row["cells"])
+
+
+def test_operators_without_meaning_on_dense_copies_are_left_out_with_the_reason():
+    row = sweep(Op(torch.exp, "as_strided"), ("forward",)).run()
+    assert row["cells"] == []
+    assert any("strides or memory as an argument" in why for why in row["skipped"])
+
+
+def test_gradients_of_equal_values_are_left_out_where_elements_share_memory():
+    row = sweep(Op(lambda x: torch.sort(x).values, "sort"), ("backward",)).run()
+    assert row["findings"] == []
+    assert row["skipped"]["the gradient may go to any of equal values"] > 0
+    assert not any(entry[3] in ("expanded", "overlapping") for entry in row["cells"])
+
+
+def two_results(x, first, second):
+    first.copy_(x)
+    second.fill_(1.0 if second.is_contiguous() else 2.0)
+    return first, second
+
+
+@pytest.mark.parametrize(("skip", "found"), [(None, ["second"]), (Skip("hidden_state", "buffer", ("first",)), [])])
+def test_destinations_that_are_buffers_for_the_backward_are_not_compared(skip, found):
+    plan = Plan("two", names=("x", "first", "second"), written=("first", "second"), skip=skip)
+    args = [torch.randn(4, 3), torch.zeros(3, 4).t(), torch.zeros(3, 4).t()]
+    done = examine(two_results, plan, args, {}, Rules(RULES))
+    assert [problem.place for problem in done.problems] == found
 
 
 def test_an_operator_ends_when_its_time_is_over_and_says_so():

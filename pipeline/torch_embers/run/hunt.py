@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError, SandboxError
@@ -28,14 +28,20 @@ FILE = "hunt.jsonl"
 
 
 class Known(toml_models.Entry):
-    """A finding that a person has judged."""
+    """Findings of one cause that a person has judged.
 
-    op: str
-    mode: str
-    severity: str
-    judged: str
-    """known_issue, new, documented, or false_alarm that no rule can tell."""
+    Attributes:
+        ops: operators as the findings name them.
+        modes: modes or overloads; all where none is given.
+        severities: all where none is given.
+        judged: what it is.
+    """
+
+    ops: tuple[str, ...]
+    judged: Literal["known_issue", "new", "documented", "false_alarm"]
     reason: str
+    modes: tuple[str, ...] = ()
+    severities: tuple[str, ...] = ()
     issue: str = ""
 
 
@@ -148,6 +154,8 @@ def findings_in(out: Path) -> list[tuple[str, Finding]]:
 def is_known(found: Finding, known: Sequence[Known]) -> Known | None:
     """The judged entry of a finding, if there is one."""
     for entry in known:
-        if (entry.op, entry.mode, entry.severity) == (found.op, found.overload, found.severity):
+        mode = not entry.modes or found.overload in entry.modes
+        severity = not entry.severities or found.severity in entry.severities
+        if found.op in entry.ops and mode and severity:
             return entry
     return None
