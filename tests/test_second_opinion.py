@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -128,3 +129,10 @@ def test_an_item_without_a_verdict_is_one_clean_line(tmp_path: Any) -> None:
     with store.writer("test", create=True) as writer, writer.transaction():
         pass
     assert_clean_error(run_embers("second-opinion", "5", "--database", store.path), 3, "#5")
+
+
+def test_a_control_on_another_processor_is_named_among_the_limits() -> None:
+    whole = report({"own": "Ynn"})
+    verdicts = [replace(e, environment="cpu, X, AVX512, Linux") if e.build == "2.2.2" else e for e in whole.verdicts]
+    assert any("the kernel path may be" in line for line in limits(opinion_on(replace(whole, verdicts=verdicts))))
+    assert not any("the kernel path may be" in line for line in limits(opinion_on(whole)))

@@ -267,12 +267,25 @@ def limits(opinion: SecondOpinion) -> list[str]:
         elif entry.verdict == "absent" and entry.detectable_rate is not None:
             rate = f"{entry.detectable_rate:.0%}"
             said.append(f"{case.name}: a bug that fires in fewer than {rate} of runs may have passed unseen.")
+            said += _elsewhere(opinion, case, entry)
     if opinion.conclusion == "no longer occurs":
         said.append("Which change fixed it does not follow from versions alone; another path into the bug may remain.")
     if opinion.conclusion == "still occurs":
         said.append("That the failure is the one which was fixed, and not a new one alike, is for a person to decide.")
     said.append("It holds for the environments named; another processor or device may take another kernel.")
     return said
+
+
+def _elsewhere(opinion: SecondOpinion, case: CaseOpinion, newest: Entry) -> list[str]:
+    """That the control ran with another processor or CPU capability than the newest build, where that is so."""
+    entries = [entry for entry in preferred(opinion.report.verdicts) if entry.case == case.name]
+    control = next((entry for entry in entries if entry.build == newest.control_build), newest)
+    if control.machine == newest.machine:
+        return []
+    return [
+        f"The control of {case.name} ran on {control.build} with {control.machine}, {newest.build} with "
+        f"{newest.machine}: the kernel path may be what changed, and not the bug."
+    ]
 
 
 def markdown(opinion: SecondOpinion) -> str:
