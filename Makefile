@@ -18,6 +18,9 @@ SHELL := /bin/bash
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
+# The classifier reads the vectors of the encoder that search was tuned from: it was no worse for it (docs/encoder.md).
+model evaluation: export EMBERS_EMBEDDER := sentence-transformers/all-MiniLM-L6-v2
+
 .venv/.installed: pyproject.toml constraints.txt tools/setup_venv.py
 	$(PYTHON) tools/setup_venv.py base
 	@touch $@

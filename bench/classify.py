@@ -104,12 +104,12 @@ def ways(threads: int) -> list[Way]:
     from sentence_transformers import SentenceTransformer
 
     from torch_embers.classify.embedding.embed import load_embedder
-    from torch_embers.classify.embedding.weights import model_folder
+    from torch_embers.classify.embedding.weights import DEFAULT_MODEL, model_folder
     from torch_embers.classify.learning.features import table
 
     torch.set_num_threads(threads)
     plain = SentenceTransformer(str(model_folder()), device="cpu")
-    quick = load_embedder(threads=threads)
+    quick = load_embedder(DEFAULT_MODEL, threads=threads)
     bundle = Bundle.load(shipped_folder())
 
     def one_by_one(texts: list[str], vectors: Floats) -> object:

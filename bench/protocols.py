@@ -34,6 +34,7 @@ from published import (
     NLBSE_SETTINGS,
 )
 from torch_embers.classify.embedding.embed import load_embedder, usable_cores
+from torch_embers.classify.embedding.weights import DEFAULT_MODEL
 from torch_embers.classify.learning.features import View, table
 from torch_embers.classify.learning.folds import grouped_folds
 from torch_embers.classify.learning.model import Settings
@@ -103,7 +104,7 @@ class Chosen:
 
 def kept(scratch: Path) -> Embed:
     """The default embedder, with vectors kept in a file by the hash of their text."""
-    embedder = load_embedder()
+    embedder = load_embedder(DEFAULT_MODEL)
     known: dict[str, np.ndarray] = {}
     if scratch.is_file():
         with np.load(scratch, allow_pickle=False) as stored:

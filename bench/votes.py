@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_embers.classify.embedding.embed import load_embedder
+from torch_embers.classify.embedding.weights import DEFAULT_MODEL
 from torch_embers.classify.labels.labelling_file import Use
 from torch_embers.classify.labels.weak_table import label_items
 from torch_embers.classify.learning.folds import grouped_folds
@@ -125,7 +126,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    store, embedder = Store(given.database), load_embedder()
+    store, embedder = Store(given.database), load_embedder(DEFAULT_MODEL)
     made: list[dict[str, Any]] = []
     with store.writer("bench votes") as writer:
         label_items(store, writer)
