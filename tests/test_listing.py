@@ -20,6 +20,7 @@ from torch_embers.builds.registry import Build
 from torch_embers.errors import InputError
 from torch_embers.mine.runner import mine_catalog
 from torch_embers.oracles.finding import Finding
+from torch_embers.report.command import Reported
 from torch_embers.repro import bank
 from torch_embers.run import release, reports, second_opinion
 from torch_embers.run.bisect import report as bisection_report
@@ -259,6 +260,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers builds list": lambda: [field.name for field in fields(Build)],
     "embers study": lambda: study_command.as_table(study_command.Done()),
     "embers sanitize": lambda: Finding("layout", "op", "out", "wrong_value", "said").row(),
+    "embers report": lambda: [field.name for field in fields(Reported)],
     "embers perf": lambda: Timed([], {}, [], 0.1).table(),
     "embers audit": lambda: audit_formats.rows(audit_command.audit([], "2.15.0")),
     "embers hunt": lambda: Hunted("2.15.0", "op", "float32").row(),
