@@ -18,6 +18,7 @@ UNDECIDING = {
     "arguments",
     "failing",
     "minimize",
+    "named_operators",
     "rules_version",
     "shortcuts",
     "shrink",
