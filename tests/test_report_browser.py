@@ -1,0 +1,252 @@
+"""The report in a real browser: filter, sort, addresses, keys, hostile titles, accessibility. Skipped where Chromium is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from report_data import HOSTILE, NUMBER, hostile
+from support import run_embers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::ResourceWarning")]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+AXE = "axe-core@4.14.1"
+MAIN = ("index.html", "items.html", f"items/pytorch--pytorch-{NUMBER}.html", "releases.html", "releases/2.15.0.html")
+LISTS = (
+    "classes.html",
+    "operators.html",
+    "components.html",
+    "provenance.html",
+    "labels.html",
+    "hunt.html",
+    "study.html",
+)
+SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
+
+
+def missing(what: str) -> None:
+    """Skip, or fail in CI."""
+    if os.environ.get("CI"):
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
+    """A report of a small database with hostile texts."""
+    folder = tmp_path_factory.mktemp("browser")
+    database = hostile(catalog_template, folder / "e.duckdb")
+    done = run_embers("report", "--database", database, "--out", folder / "site")
+    assert done.returncode == 0, done.stderr
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium of the system, driven by Playwright."""
+    if not CHROMIUM:
+        missing("no Chromium: apt-get install chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("no Playwright: pip install playwright")
+    with sync_playwright() as started:
+        running = started.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        yield running
+        running.close()
+
+
+class Watched:
+    """A page of the report, with what it asked for and what went wrong."""
+
+    def __init__(self, context: Any, site: Path) -> None:
+        self.page = context.new_page()
+        self.site = site
+        self.wrong: list[str] = []
+        self.page.on("console", lambda m: self.wrong.append(f"console {m.type}: {m.text}"))
+        self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
+        self.page.on("dialog", lambda dialog: (self.wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on("request", self._asked)
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith(self.site.as_uri()):
+            self.wrong.append(f"request: {request.url}")
+
+    def open(self, name: str) -> Any:
+        """Go to a page of the site and wait for the table where there is one."""
+        self.page.goto(f"{self.site.as_uri()}/{name}")
+        if name.startswith("items.html"):
+            self.page.wait_for_selector("html[data-loaded=whole]")
+        return self.page
+
+
+@pytest.fixture
+def watched(browser: Any, site: Path) -> Iterator[Watched]:
+    """A page in a context of its own; nothing may have gone wrong in it."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    made = Watched(context, site)
+    yield made
+    assert made.wrong == []
+    assert made.page.evaluate("globalThis.hit") is None
+    context.close()
+
+
+def numbers(page: Any) -> list[int]:
+    """Numbers of the rows in the document."""
+    return [int(text.removeprefix("#")) for text in page.locator("#rows a").all_inner_texts()]
+
+
+def settled(page: Any) -> None:
+    """Wait for the next drawing."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def test_search_narrows_the_rows_at_once_and_keeps_the_address(watched: Watched) -> None:
+    page = watched.open("items.html")
+    before = page.locator("#summary").inner_text()
+    page.fill("#q", "avg_pool3d")
+    settled(page)
+    assert numbers(page) == [NUMBER]
+    assert page.locator("#summary").inner_text() != before
+    assert page.url.endswith("#q=avg_pool3d")
+
+
+def test_an_address_with_filters_shows_the_same_rows(watched: Watched) -> None:
+    page = watched.open("items.html#verdict=occurs&sort=number&dir=asc")
+    shown = numbers(page)
+    assert shown == sorted(shown)
+    assert shown
+    assert page.locator("select[name=verdict]").input_value() == "occurs"
+    assert set(page.locator("#rows .verdict").all_inner_texts()) == {"occurs"}
+
+
+def test_a_click_on_a_heading_sorts_and_a_second_one_turns_the_order(watched: Watched) -> None:
+    page = watched.open("items.html")
+    heading = page.locator("th[data-sort=number]")
+    for order, reverse in (("descending", True), ("ascending", False)):
+        heading.locator("button").click()
+        settled(page)
+        assert heading.get_attribute("aria-sort") == order
+        assert numbers(page) == sorted(numbers(page), reverse=reverse)
+
+
+def test_clear_takes_all_filters_away(watched: Watched) -> None:
+    page = watched.open("items.html#q=nothing-has-this&verdict=occurs")
+    assert numbers(page) == []
+    page.click("button[type=reset]")
+    page.wait_for_function("document.querySelectorAll('#rows a').length > 0")
+    assert "#" not in page.url.removesuffix("#")
+
+
+def test_the_table_can_be_used_by_keys_alone(watched: Watched) -> None:
+    page = watched.open("items.html#sort=number")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "q"
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.dataset.place") == "1"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/items/*.html")
+
+
+def test_hostile_titles_are_text(watched: Watched) -> None:
+    page = watched.open("items.html")
+    titles = page.locator("#rows bdi").all_inner_texts()
+    for text in HOSTILE[:3]:
+        assert any(text in title for title in titles), text
+    for name in MAIN:
+        watched.open(name)
+    assert page.locator("#rows script, #rows img, main script, main style").count() == 0
+
+
+@pytest.mark.parametrize("name", [*MAIN, *LISTS])
+def test_every_kind_of_page_loads_nothing_from_elsewhere_and_has_no_error(watched: Watched, name: str) -> None:
+    page = watched.open(name)
+    colour = page.evaluate("getComputedStyle(document.querySelector('.brand')).textDecorationLine")
+    assert colour == "none"  # the style sheet was allowed
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_page_is_wider_than_the_window(browser: Any, site: Path, size: str) -> None:
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height}, has_touch=size == "phone")
+    watched = Watched(context, site)
+    for name in (*MAIN, *LISTS):
+        page = watched.open(name)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+    context.close()
+
+
+def test_without_javascript_everything_but_the_table_can_be_read(browser: Any, site: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site.as_uri()}/items.html")
+    assert "needs JavaScript" in page.locator("noscript").inner_text()
+    page.goto(f"{site.as_uri()}/items/pytorch--pytorch-{NUMBER}.html")
+    assert "avg_pool3d" in page.locator("main").inner_text()
+    context.close()
+
+
+def test_the_copy_button_copies_the_command(browser: Any, site: Path) -> None:
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(f"{site.as_uri()}/items/pytorch--pytorch-{NUMBER}.html")
+    page.locator("button.copy").first.click()
+    page.wait_for_function("document.querySelector('button.copy').textContent === 'Copied'")
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The source of axe-core, from the npm registry."""
+    folder = Path(os.environ.get("EMBERS_AXE") or tmp_path_factory.mktemp("axe"))
+    path = folder / "node_modules" / "axe-core" / "axe.min.js"
+    if not path.is_file():
+        if not shutil.which("npm"):
+            missing("no npm to install axe-core with")
+        command = [
+            "npm",
+            "install",
+            "--silent",
+            "--no-fund",
+            "--no-audit",
+            "--ignore-scripts",
+            "--prefix",
+            str(folder),
+            AXE,
+        ]
+        if subprocess.run(command, check=False, capture_output=True, timeout=240).returncode:
+            missing("npm cannot install axe-core")
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Any, site: Path, axe: str, scheme: str) -> None:
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    watched = Watched(context, site)
+    found = {}
+    for name in (*MAIN, *LISTS):
+        page = watched.open(name)
+        page.evaluate("document.querySelectorAll('details').forEach((place) => { place.open = true; })")
+        page.evaluate(axe)
+        result = page.evaluate("axe.run(document)")
+        found[name] = [
+            (rule["id"], [node["html"][:120] for node in rule["nodes"][:2]]) for rule in result["violations"]
+        ]
+    context.close()
+    assert {name: rules for name, rules in found.items() if rules} == {}
