@@ -71,10 +71,12 @@ report: classify ## a static site of what the database holds: open site/index.ht
 doctor: setup-classify ## what the sandbox can guarantee here
 	$(EMBERS) doctor
 
-model: setup-classify ## train, measure and seal the classifier in models/ from the catalog alone, with its card and confusion matrices
+model: setup-classify ## train, measure and seal the classifier in models/ with its card and confusion matrices: DATA=folder with maintainer_labels.csv.gz
 	rm -f .venv/model.duckdb*
 	$(EMBERS) mine --source catalog --database .venv/model.duckdb
+	$(EMBERS) mine --source jsonl $(DATA)/maintainer_labels.csv.gz --database .venv/model.duckdb
 	$(EMBERS) classify --train --variant title --model models/study-titles --database .venv/model.duckdb
+	$(BIN)/python bench/wild.py
 	$(MAKE) evaluation
 
 EVALUATE := $(EMBERS) evaluate --variant title --database .venv/evaluation.duckdb

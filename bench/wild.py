@@ -1,79 +1,330 @@
-"""How good the shipped classifier is on reports that nobody chose: `python bench/wild.py [--part development] [--out FILE]`.
+"""How good labels are on reports that nobody chose, beside keyword rules: `python bench/wild.py [--part development|test|recent]`.
 
-Reads data/wild_labels.jsonl (docs/wild-labels.md): issues drawn at random, by their titles, without maintainers' labels. The test half is
-scored once per released model. Per scheme: accuracy and kappa of the likeliest class, calibration error, and of the labels that are given
-their share and how often they are right; beside it the threshold from which on the lower 95 % bound of precision would reach 0.9 here.
+Reads data/wild_labels.jsonl (docs/wild-labels.md): issues drawn at random, by their titles, without maintainers' labels. The model
+learns from the development half, so each item of it is answered by a model that saw neither it nor its group. The test half is
+scored once per released model: a second time is refused. Results are kept by part in bench/wild.json.
+
+Keyword rules: the labelling functions of data/labelling.toml that read titles. Each adds its measured weight (log-odds on the same
+gold labels that the model learns from) to its class; the heaviest class wins, and the most frequent one of the development half
+where no function votes. On the development half the rules are favoured: their weights saw it, and so did who wrote them.
+
+`--tried DATABASE` trains the ways of `WAYS` on a database of the catalog and maintainers' labels (as `make model DATA=FOLDER` does)
+and writes what each scores out of fold.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import math
 import sys
+from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
+from torch_embers import resources
+from torch_embers.classify import confusions, train
+from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import Bundle, shipped_folder
-from torch_embers.classify.embedding.embed import load_matching
+from torch_embers.classify.embedding.embed import load_embedder, load_matching
 from torch_embers.classify.labels import wild
+from torch_embers.classify.labels.label_model import estimate
+from torch_embers.classify.labels.labelling_file import Use
 from torch_embers.classify.labels.weak import Labeller
-from torch_embers.classify.learning.features import table
-from torch_embers.classify.learning.model import threshold_for
+from torch_embers.classify.labels.weak_table import label_items
+from torch_embers.classify.learning.features import fit_features, readable, table
+from torch_embers.classify.learning.model import Settings
+from torch_embers.classify.questions import questions
 from torch_embers.classify.text import title_text
-from torch_embers.classify.train import vote_names
 from torch_embers.statistics.intervals import wilson
 from torch_embers.statistics.metrics import calibration_error
+from torch_embers.store.store import Store
+from torch_embers.study import prevalence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from torch_embers.classify.bundle import TrainingRow
+    from torch_embers.classify.labels.wild import WildItem
 
 SCHEMES = ("bug_type", "consequence", "memory_type")
 OUT = Path(__file__).with_suffix(".json")
+SAMPLES = 2_000
+SEEDS = (0,)
+NO_LABELS = {"combined": True, "trained": False}
+WAYS: dict[str, dict[str, Any]] = {
+    "catalog alone": {**NO_LABELS, "drawn_weight": 1e-6},
+    "drawn items added": NO_LABELS,
+    "drawn items added, without votes": {"combined": False, "trained": False},
+    "drawn items count twice": {**NO_LABELS, "drawn_weight": 2.0},
+    "drawn items count three times": {**NO_LABELS, "drawn_weight": 3.0},
+    "and maintainers' labels, 75 a class, 0.25": {"weight": 0.25, "per_class": 75, "drawn_weight": 2.0},
+    "and maintainers' labels, 150 a class, 0.25": {"weight": 0.25, "per_class": 150, "drawn_weight": 2.0},
+    "and maintainers' labels, 150 a class, 0.5": {"weight": 0.5, "per_class": 150, "drawn_weight": 2.0},
+}
+
+
+# ---- one part ------------------------------------------------------------------------------------------------------
 
 
 def measure(bundle: Bundle, part: str) -> dict[str, Any]:
-    """Scores of each scheme on the issues of a part."""
+    """Scores of the model and of the rules on the issues of a part, by scheme."""
     items = [item for item in wild.load() if item.part == part and item.kind == "issue"]
-    titles = [title_text(item.title) for item in items]
-    votes = [vote_names(Labeller.load().votes(item.title, None, None)) for item in items]
-    said = bundle.probabilities(table(titles, load_matching(bundle.embedding).encode(titles), votes))
-    found: dict[str, Any] = {}
+    probabilities = answers(bundle, items)
+    found = {}
     for scheme in SCHEMES:
         rows = [row for row, item in enumerate(items) if item.value(scheme) is not None]
-        classifier = bundle.classifiers[scheme]
-        best, sure, given = classifier.answers(said[scheme][rows])
-        predicted = [classifier.classes[column] for column in best]
-        truth = [str(items[row].value(scheme)) for row in rows]
-        right = np.array([one == other for one, other in zip(predicted, truth, strict=True)])
-        reached = threshold_for(sure, right, classifier.settings.precision)
-        answered = int(given.sum())
-        found[scheme] = {
-            "items": len(rows),
-            "accuracy": round(float(right.mean()), 3),
-            "accuracy_interval": [round(end, 3) for end in wilson(int(right.sum()), len(rows))],
-            "kappa": round(float(cohen_kappa_score(truth, predicted)), 3),
-            "ece": round(calibration_error(np.minimum(sure, 1).tolist(), right.tolist()), 3),
-            "given": answered,
-            "given_right": int(right[given].sum()),
-            "given_right_interval": [round(e, 3) for e in wilson(int(right[given].sum()), answered)]
-            if answered
-            else None,
-            "threshold": None if math.isinf(classifier.threshold) else round(classifier.threshold, 4),
-            "threshold_here": None if math.isinf(reached) else round(reached, 4),
+        own = [items[row] for row in rows]
+        found[scheme] = scored(bundle, scheme, own, probabilities[scheme][rows])
+    return {
+        "model": bundle.version,
+        "issues": len(items),
+        "schemes": found,
+        "backends": backends(bundle, items, probabilities),
+        "shares": [shares(bundle, items, probabilities["bug_type"], drawn=drawn) for drawn in (False, True)],
+    }
+
+
+def answers(bundle: Bundle, items: Sequence[WildItem]) -> dict[str, NDArray[np.float64]]:
+    """Probabilities by question, out of fold where the model learned from the item."""
+    titles = [title_text(item.title) for item in items]
+    votes = [train.vote_names(Labeller.load().votes(item.title, None, None)) for item in items]
+    found = bundle.probabilities(table(titles, load_matching(bundle.embedding).encode(titles), votes))
+    for question, rows in bundle.held_out.items():
+        known = {(own.repo, own.number): own.probabilities for own in rows}
+        for row, item in enumerate(items):
+            if item.place in known:
+                found[question][row] = known[item.place]
+    return found
+
+
+def scored(
+    bundle: Bundle, scheme: str, items: Sequence[WildItem], probabilities: NDArray[np.float64]
+) -> dict[str, Any]:
+    """What one scheme scores on items that have a label in it."""
+    classifier, truth = bundle.classifiers[scheme], [str(item.value(scheme)) for item in items]
+    best, sure, given = classifier.answers(probabilities)
+    predicted = [classifier.classes[column] for column in best]
+    by_rules = Rules(bundle, scheme).answers(items)
+    right = np.array([one == other for one, other in zip(predicted, truth, strict=True)])
+    answered, correct = int(given.sum()), int(right[given].sum())
+    return {
+        "items": len(items),
+        "model": summary(truth, predicted),
+        "rules": summary(truth, by_rules),
+        "model_minus_rules": differences(truth, predicted, by_rules),
+        "ece": round(calibration_error(np.minimum(sure, 1).tolist(), right.tolist()), 3),
+        "given": answered,
+        "given_right": correct,
+        "given_right_interval": [round(end, 3) for end in wilson(correct, answered)] if answered else None,
+        "threshold": None if math.isinf(classifier.threshold) else round(classifier.threshold, 4),
+    }
+
+
+def summary(truth: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
+    """Accuracy, kappa, and macro-F1 over the classes that occur."""
+    right = sum(one == other for one, other in zip(truth, predicted, strict=True))
+    [own, said] = _codes(truth, predicted)
+    return {
+        "accuracy": round(right / len(truth), 3),
+        "accuracy_interval": [round(end, 3) for end in wilson(right, len(truth))],
+        "kappa": round(float(cohen_kappa_score(list(truth), list(predicted))), 3),
+        "macro_f1": round(_macro_f1(own, said), 3),
+    }
+
+
+def differences(truth: Sequence[str], one: Sequence[str], other: Sequence[str]) -> dict[str, list[float]]:
+    """Difference of each score with its 95 % interval, paired on the same bootstrap samples of items."""
+    codes = _codes(truth, one, other)
+    draw = np.random.default_rng(0).integers(0, len(truth), (SAMPLES, len(truth)))
+    samples = np.vstack([np.arange(len(truth)), draw])
+    found = {}
+    for score, of in (("accuracy", _accuracy), ("kappa", _kappa), ("macro_f1", _macro_f1)):
+        made = np.array([of(codes[0][r], codes[1][r]) - of(codes[0][r], codes[2][r]) for r in samples])
+        low, high = np.nanquantile(made[1:], [0.025, 0.975])
+        found[score] = [round(float(value), 3) for value in (made[0], low, high)]
+    return found
+
+
+def _codes(*answers: Sequence[str]) -> list[NDArray[np.int64]]:
+    """Answers as numbers of classes."""
+    names = sorted({value for said in answers for value in said})
+    return [np.array([names.index(value) for value in said]) for said in answers]
+
+
+def _accuracy(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
+    return float((truth == said).mean())
+
+
+def _matrix(truth: NDArray[np.int64], said: NDArray[np.int64]) -> NDArray[np.float64]:
+    size = int(max(truth.max(), said.max())) + 1
+    return np.bincount(truth * size + said, minlength=size * size).reshape(size, size).astype(np.float64)
+
+
+def _kappa(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
+    matrix = _matrix(truth, said) / len(truth)
+    chance = float(matrix.sum(0) @ matrix.sum(1))
+    return (float(np.trace(matrix)) - chance) / (1 - chance) if chance < 1 else 0.0
+
+
+def _macro_f1(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
+    matrix = _matrix(truth, said)
+    occurs = matrix.sum(1) > 0
+    return float((2 * np.diag(matrix) / np.maximum(matrix.sum(0) + matrix.sum(1), 1))[occurs].mean())
+
+
+def shares(
+    bundle: Bundle, items: Sequence[WildItem], probabilities: NDArray[np.float64], *, drawn: bool
+) -> dict[str, Any]:
+    """Shares of bug types as predicted, corrected by the confusion of held-out items, and true.
+
+    Args:
+        bundle: with its answers out of fold.
+        items: of a part.
+        probabilities: of bug_type.
+        drawn: whether drawn items count in the confusion, or the catalog's alone.
+    """
+    scheme, classes = "bug_type", bundle.classifiers["bug_type"].classes
+    chosen = {(row.repo, row.number) for row in bundle.rows[scheme] if row.source != train.DRAWN}
+    held_out = tuple(one for one in bundle.held_out[scheme] if drawn or (one.repo, one.number) in chosen)
+    [confusion] = confusions.of_bundle(replace(bundle, held_out={scheme: held_out}), [scheme])
+    predicted = Counter(classes[column] for column in probabilities.argmax(axis=1))
+    truth = Counter(str(item.value(scheme)) for item in items)
+    made = prevalence.correct(confusion, predicted)
+    if not isinstance(made, prevalence.Prevalence):
+        return {"confusion": len(held_out), "refused": made.reason}
+    merged = {name for name, _ in made.merged}
+    rows, covered = [], 0
+    for share in made.shares:
+        names = merged if share.name == prevalence.REST else {share.name}
+        right = sum(truth[name] for name in names) / len(items)
+        low, high = share.corrected.low, share.corrected.high
+        covered += low <= right <= high
+        rows.append([share.name, *(round(v, 3) for v in (right, share.raw.value, share.corrected.value, low, high))])
+    return {"confusion": len(held_out), "misfit": made.misfit, "covered": f"{covered} of {len(rows)}", "rows": rows}
+
+
+class Rules:
+    """Keyword rules alone: the weights of the functions that match a title."""
+
+    def __init__(self, bundle: Bundle, scheme: str) -> None:
+        """Measure the functions on the gold labels that the model learns from."""
+        self._labeller, self._scheme = Labeller.load(), scheme
+        lines = resources.data_file("catalog.jsonl").read_text("utf-8").splitlines()
+        titles = {(wild.REPO, row["number"]): row["title"] for row in map(json.loads, lines)}
+        titles |= {item.place: item.title for item in wild.load() if item.part == "development"}
+        rows = [row for row in bundle.rows[scheme] if row.source.startswith(train.GOLD)]
+        gold = {(row.repo, row.number): {scheme: frozenset({row.label})} for row in rows}
+        votes = {key: self._labeller.votes(titles[key], None, None) for key in gold}
+        self._weights = {name: one.weight for name, one in estimate(votes, gold, self._labeller).items()}
+        drawn = Counter(row.label for row in rows if row.source == train.DRAWN) or Counter(row.label for row in rows)
+        self._usual = drawn.most_common(1)[0][0]
+
+    def answers(self, items: Sequence[WildItem]) -> list[str]:
+        """The class of each item."""
+        found = []
+        for item in items:
+            sums: dict[str, float] = defaultdict(float)
+            for vote in self._labeller.votes(item.title, None, None):
+                if vote.scheme == self._scheme:
+                    sums[vote.value] += self._weights[vote.function]
+            found.append(max(sums, key=lambda name: sums[name]) if sums else self._usual)
+        return found
+
+
+def backends(
+    bundle: Bundle, items: Sequence[WildItem], probabilities: Mapping[str, NDArray[np.float64]]
+) -> dict[str, Any]:
+    """Items whose whole set of backends is right, by what `embers classify` gives and by the words of the title alone."""
+    labeller, keys = Labeller.load(), [item.place for item in items]
+    votes = {item.place: labeller.votes(item.title, None, None) for item in items}
+    texts = table([title_text(item.title) for item in items])
+    labels = Aggregator(bundle).labels(keys, probabilities, readable(texts), votes)
+    given: dict[int, set[str]] = {place: set() for place in range(len(items))}
+    for place, scheme, value, quiet in zip(
+        labels.place, labels.scheme, labels.likeliest, labels.abstained, strict=True
+    ):
+        if scheme == "backend" and not quiet:
+            given[place].add(value)
+    truth = [{value for scheme, value in item.labels if scheme == "backend"} for item in items]
+    named = [{vote.value for vote in votes[key] if vote.scheme == "backend"} for key in keys]
+    return {
+        "items": len(items),
+        "exact_sets_model": sum(given[place] == own for place, own in enumerate(truth)),
+        "exact_sets_rules": sum(said == own for said, own in zip(named, truth, strict=True)),
+    }
+
+
+# ---- what was tried ------------------------------------------------------------------------------------------------
+
+
+def tried(database: Path) -> list[dict[str, Any]]:
+    """Every way of learning, scored out of fold on drawn items and on the catalog; nothing of the test half is read."""
+    store, embedder = Store(database), load_embedder()
+    with store.writer("bench") as writer:
+        label_items(store, writer)
+        data = train.read_training_data(store, writer, embedder, "title", wild.load())
+    keys = sorted(data.texts)
+    items, how = data.table(keys, store, embedder), Settings()
+    features = fit_features(items, how.views, how.min_df, how.max_features, train.functions_of(data.labeller))
+    asked = {question.name: question for question in questions(data.taxonomy)}
+    found = []
+    for scheme in SCHEMES:
+        for way, options in WAYS.items():
+            labeller = copy.copy(data.labeller)
+            use: dict[str, Any] = {"combined": True, "trained": True, "reason": "tried", "scheme": scheme} | options
+            labeller.uses = {scheme: Use.model_validate(use)}
+            own = replace(data, labeller=labeller)
+            learned, _ = train.gold_rows(asked[scheme], own)
+            weak = train.weak_rows(asked[scheme], own, {row.label for row in learned})
+            made = []
+            for seed in SEEDS:
+                one = train.fit(asked[scheme], own, [*learned, *weak], keys, items, features, Settings(seed=seed))
+                made.append((one.classes, one.out_of_fold))
+            found.append({"scheme": scheme, "way": way, "weak": len(weak), **_means(learned, made)})
+            print(json.dumps(found[-1]), flush=True)
+    return found
+
+
+def _means(learned: Sequence[TrainingRow], made: Sequence[tuple[Sequence[str], Any]]) -> dict[str, Any]:
+    """Scores on drawn items and on the catalog, averaged over repetitions."""
+    found = {}
+    for part, wanted in (("drawn", True), ("catalog", False)):
+        rows = [place for place, row in enumerate(learned) if (row.source == train.DRAWN) is wanted]
+        truth = [learned[place].label for place in rows]
+        scores = [summary(truth, [names[said[place].argmax()] for place in rows]) for names, said in made]
+        found[part] = {
+            name: round(float(np.mean([one[name] for one in scores])), 3) for name in ("accuracy", "kappa", "macro_f1")
         }
-    return {"model": bundle.version, "part": part, "schemes": found}
+    return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", default="development", choices=["development", "test", "recent"])
+    parser.add_argument("--tried", type=Path, metavar="DATABASE")
     parser.add_argument("--model", type=Path)
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
-    found = measure(Bundle.load(given.model or shipped_folder()), given.part)
-    given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(found, indent=1))
+    kept = json.loads(given.out.read_text("utf-8")) if given.out.is_file() else {}
+    if given.tried:
+        kept["tried"] = tried(given.tried)
+    else:
+        bundle = Bundle.load(given.model or shipped_folder())
+        if given.part != "development" and kept.get(given.part, {}).get("model") == bundle.version:
+            parser.error(
+                f"{bundle.version} was scored on the part {given.part} before; that is done once per released model"
+            )
+        kept[given.part] = measure(bundle, given.part)
+        print(json.dumps(kept[given.part], indent=1))
+    given.out.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

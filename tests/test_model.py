@@ -188,3 +188,17 @@ def test_folds_that_cannot_be_made_are_refused(labels: list[str], groups: list[i
 
 def test_few_groups_make_few_folds() -> None:
     assert len(grouped_folds(["a", "b", "c"], range(3), 5)) >= 2
+
+
+def test_the_judged_items_alone_set_threshold_and_temperature() -> None:
+    texts, labels = examples(20)
+    noise = np.random.default_rng(0).permutation(labels).tolist()
+    judged = [False] * len(texts) + [True] * len(texts)
+    others = [f"zyzzyva{place} qoph{place}" for place in range(len(texts))]
+    given = {"items": items([*texts, *others]), "labels": [*labels, *noise]}
+    assert Classifier("c").fit(**given, judged=judged).threshold == np.inf, "the judged half is noise"
+    turned = Classifier("c").fit(**given, judged=[not one for one in judged])
+    assert turned.threshold < 1
+    assert turned.calibrator is not None
+    few = Classifier("c").fit(**given, judged=[place < 3 for place in range(len(judged))])
+    assert few.threshold == Classifier("c").fit(**given).threshold, "three items judge nothing"

@@ -19,7 +19,7 @@ from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import Bundle, HeldOut, TrainingRow
 from torch_embers.classify.card import training_card
 from torch_embers.classify.explain import explain
-from torch_embers.classify.labels import weak_table
+from torch_embers.classify.labels import weak_table, wild
 from torch_embers.classify.labels.labelling_file import Use
 from torch_embers.classify.labels.weak import Labeller, WeakLabel
 from torch_embers.classify.learning.features import table
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from torch_embers.classify.labels.wild import WildItem
     from torch_embers.classify.text import Variant
 
 REPO = "o/r"
@@ -87,18 +88,18 @@ def using(monkeypatch: pytest.MonkeyPatch, *, combined: bool, trained: bool) -> 
         scheme="consequence",
         combined=combined,
         trained=trained,
-        min_probability=0.5,
         weight=0.25,
-        per_class=0.25,
+        per_class=2,
+        drawn_weight=3.0,
         reason="tested",
     )
     monkeypatch.setattr(labeller, "uses", {"consequence": use})
 
 
-def learned(store: Store) -> train.Trained:
+def learned(store: Store, drawn: Sequence[WildItem] = ()) -> train.Trained:
     with store.writer("test", create=True) as writer:
         weak_table.label_items(store, writer)
-        return train.train(store, writer, words(), VARIANT, "made", lambda _: None)
+        return train.train(store, writer, words(), VARIANT, "made", lambda _: None, drawn)
 
 
 def labelled(store: Store, bundle: Bundle) -> stage.Labelled:
@@ -164,22 +165,82 @@ def test_too_little_gold_says_what_to_do(database: Path) -> None:
         learned(store)
 
 
+@pytest.fixture
+def by_maintainers(store: Store) -> Store:
+    """The same, where maintainers labelled the items without gold."""
+    labels = {
+        "crash": "module: crash",
+        "silent_correctness": "module: correctness (silent)",
+        "hang": "module: deadlock",
+    }
+    items = [
+        replace(told(10 * place + kind, value), labels=(labels[value],))
+        for kind, value in enumerate(WORDS)
+        for place in range(9, 13)
+    ]
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(items=items))
+    return store
+
+
 def test_every_row_keeps_its_source_and_weak_rows_are_never_calibrated_on(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    by_maintainers: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     using(monkeypatch, combined=True, trained=True)
-    bundle = learned(store).bundle
+    bundle = learned(by_maintainers).bundle
     own = bundle.rows["consequence"]
     sources = Counter(row.source.partition(":")[0] for row in own)
-    assert sources == {"gold": 24, "weak": 6}, "a quarter of eight for each class"
+    assert sources == {"gold": 24, "weak": 6}, "two of each class"
     assert {row.source for row in own if row.weight == 1} == {"gold:human:h"}
     weak = [row for row in own if row.source.startswith("weak:")]
-    assert all(0 < row.weight <= 0.25 for row in weak)
-    assert {row.source for row in weak if row.label == "crash"} == {"weak:title-segfault"}
+    assert {row.weight for row in weak} == {0.25}
+    assert {row.source for row in weak if row.label == "crash"} == {"weak:label-crash"}
     held_out = {(one.repo, one.number) for one in bundle.held_out["consequence"]}
     assert held_out == {(row.repo, row.number) for row in own if row.weight == 1}
     assert bundle.classifiers["consequence"].trained_on == dict.fromkeys(WORDS, 8)
     assert "| consequence | votes, without gold | 6 |" in training_card(bundle)
+
+
+def test_words_alone_make_no_training_row(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    using(monkeypatch, combined=True, trained=True)
+    assert {row.source for row in learned(store).bundle.rows["consequence"]} == {"gold:human:h"}
+
+
+def drawn(place: int, value: str, part: str = "development", title: str = "") -> WildItem:
+    """An item that was drawn at random; every second one has a number."""
+    item = next(item for item in wild.load() if item.kind == "issue")
+    pairs = (("bug_type", "logical"), ("consequence", value))
+    changed = {"key": str(10**9 + place), "number": None if place % 2 else 10**6 + place, "part": part, "labels": pairs}
+    return item.model_copy(update=changed | {"title": title or told(10**6 + place, value).title})
+
+
+def test_drawn_items_of_the_development_half_are_learned_from_and_judge(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    using(monkeypatch, combined=True, trained=False)
+    items = [drawn(place, value) for place, value in enumerate([*WORDS] * 5)]
+    items += [drawn(50, "hang", "test"), drawn(51, "hang", "recent")]
+    bundle = learned(store, items).bundle
+    own = {(row.repo, row.number): row for row in bundle.rows["consequence"]}
+    assert Counter(row.source for row in own.values()) == {"gold:human:h": 24, train.DRAWN: 15}
+    assert {row.weight for row in own.values() if row.source == train.DRAWN} == {3.0}
+    assert ("pytorch/pytorch", 10**6) in own
+    assert (items[1].sample, 10**9 + 1) in own
+    assert {(one.repo, one.number) for one in bundle.held_out["consequence"]} == set(own)
+
+
+def test_nothing_is_learned_from_a_title_of_the_test_half(
+    by_maintainers: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    using(monkeypatch, combined=True, trained=True)
+    title = str(told(90, "crash").title)
+    for part, learned_from in (("development", True), ("test", False), ("recent", False)):
+        for names in (
+            [],
+            [drawn(place, "crash", part, str(told(10 * place, "crash").title)) for place in (9, 10, 11, 12)],
+        ):
+            sources = [row.source for row in learned(by_maintainers, names).bundle.rows["consequence"]]
+            assert ("weak:label-crash" in sources) is (learned_from or not names), title
 
 
 # ---- labelling -----------------------------------------------------------------------------------------------------
@@ -257,6 +318,26 @@ def classifier_of(name: str, classes: Sequence[str]) -> Classifier:
     texts = [f"{value} {n}" for n in range(6) for value in classes]
     made = Classifier(name).fit(table(texts, words().encode(texts)), list(classes) * 6)
     return replace(made, threshold=0.6)
+
+
+# ---- aggregation ---------------------------------------------------------------------------------------------------
+
+
+def classifier_of(name: str, classes: Sequence[str]) -> Classifier:
+    texts = [f"{value} {n}" for n in range(6) for value in classes]
+    made = Classifier(name).fit(table(texts, words().encode(texts)), list(classes) * 6)
+    return replace(made, threshold=0.6)
+
+
+def test_an_item_without_words_is_explained_by_its_run_or_refused(store: Store, made: Bundle) -> None:
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(items=[Item(REPO, number, title="!!", updated_at=NOON) for number in (500, 501)]))
+    by_run(store, 500, "crash")
+    labelled(store, made)
+    [label] = explain(store, made, REPO, 500).labels
+    assert (label.value, label.provenance, list(label.terms)) == ("crash", "execution", [])
+    with pytest.raises(InputError, match="#501 has no labels: its title holds no words"):
+        explain(store, made, REPO, 501)
 
 
 def test_children_follow_the_likeliest_class_of_their_parent() -> None:

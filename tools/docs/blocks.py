@@ -88,6 +88,10 @@ def blocks() -> dict[str, Callable[[], str]]:
         "claims-rules": claims.rules,
         "claims-verdicts": claims.by_section,
         # evaluation.md
+        "evaluation-wild": wild.scores,
+        "evaluation-wild-given": wild.given,
+        "evaluation-wild-shares": wild.shares,
+        "evaluation-wild-tried": wild.tried,
         "evaluation-gold": evaluation.gold,
         "evaluation-others": evaluation.others,
         "evaluation-tags": evaluation.tags,

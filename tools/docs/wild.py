@@ -1,21 +1,25 @@
-"""docs/wild-labels.md: how many items of each sample have which label, and how far two annotators agree."""
+"""docs/wild-labels.md: drawn items, their labels, agreement; docs/evaluation.md: scores on them (bench/wild.json)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch_embers.classify.labels import wild
 from torch_embers.statistics.agreement import between
 from torch_embers.taxonomy import Taxonomy
 
 from .markdown import code, table
+from .places import measured
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch_embers.classify.labels.wild import WildItem
 
 EXCLUSIVE = ("bug_type", "memory_type", "consequence")
 NOTHING = "none"
+SCORES = "wild.json"
 
 
 def issues() -> list[WildItem]:
@@ -77,3 +81,110 @@ def agreement() -> str:
         for pair in between(said)
     ]
     return table(["scheme", "issues", "same answer", "kappa"], rows)
+
+
+PARTS = {"test": "test half", "development": "development half", "recent": "recent and labelled"}
+
+
+def _pair(found: Mapping[str, Any], score: str) -> str:
+    return f"{found['model'][score]:.3f}, {found['rules'][score]:.3f}"
+
+
+def _difference(found: Mapping[str, Any], score: str) -> str:
+    value, low, high = found["model_minus_rules"][score]
+    return f"{value:+.3f} [{low:.3f}, {high:.3f}]"
+
+
+def scores() -> str:
+    """The shipped classifier and keyword rules on issues that nobody chose."""
+    parts = measured(SCORES)
+    rows = [
+        (
+            PARTS[part],
+            code(scheme),
+            str(found["items"]),
+            *(_pair(found, score) for score in ("accuracy", "kappa", "macro_f1")),
+            *(_difference(found, score) for score in ("accuracy", "macro_f1")),
+        )
+        for part in PARTS
+        if part in parts
+        for scheme, found in parts[part]["schemes"].items()
+    ]
+    columns = (
+        "issues",
+        "scheme",
+        "items:",
+        "accuracy",
+        "kappa",
+        "macro-F1",
+        "accuracy, difference",
+        "macro-F1, difference",
+    )
+    return table(columns, rows)
+
+
+def given() -> str:
+    """Labels that the shipped classifier gives on these issues, and how often they are right."""
+    parts = measured(SCORES)
+    rows = [
+        (
+            PARTS[part],
+            code(scheme),
+            f"{found['given']} of {found['items']}",
+            ""
+            if not found["given"]
+            else f"{found['given_right']} [{found['given_right_interval'][0]:.2f}, "
+            f"{found['given_right_interval'][1]:.2f}]",
+            f"{found['ece']:.3f}",
+            "never given" if found["threshold"] is None else f"{found['threshold']:.3f}",
+        )
+        for part in PARTS
+        if part in parts
+        for scheme, found in parts[part]["schemes"].items()
+    ]
+    shown = table(("issues", "scheme", "labels given", "of these right [share]", "ECE:", "threshold:"), rows)
+    backends = [
+        f"- {PARTS[part]}: {own['exact_sets_model']} of {own['items']}; by words of the title {own['exact_sets_rules']}"
+        for part in PARTS
+        if part in parts
+        for own in (parts[part]["backends"],)
+    ]
+    return shown + "\n\nIssues whose whole set of backends is right:\n\n" + "\n".join(backends)
+
+
+def shares() -> str:
+    """Shares of bug types on drawn issues: as predicted, corrected by the confusion of held-out items, and true."""
+    parts, found = measured(SCORES), []
+    for part in ("test", "development"):
+        for one in parts.get(part, {}).get("shares", ()):
+            what = f"{PARTS[part]}, confusion of {one['confusion']} held-out items"
+            if "refused" in one:
+                found.append(f"{what}: refused, {one['refused']}.")
+                continue
+            fit = f"refused, {one['misfit']}" if one["misfit"] else "the model fits"
+            rows = [
+                (code(name), f"{right:.3f}", f"{raw:.3f}", f"{value:.3f} [{low:.3f}, {high:.3f}]")
+                for name, right, raw, value, low, high in one["rows"]
+            ]
+            heading = f"{what}: {fit}; {one['covered']} intervals hold the true share."
+            found += [heading, table(("bug type", "true:", "predicted:", "corrected [95 %]"), rows)]
+    return "\n\n".join(found)
+
+
+def tried() -> str:
+    """Every way of learning that was tried, out of fold."""
+    rows = [
+        (
+            code(one["scheme"]),
+            one["way"],
+            str(one["weak"]),
+            *(
+                f"{one[part][score]:.3f}"
+                for part in ("drawn", "catalog")
+                for score in ("accuracy", "kappa", "macro_f1")
+            ),
+        )
+        for one in measured(SCORES)["tried"]
+    ]
+    scores = [f"{part}: {score}:" for part in ("drawn", "catalog") for score in ("accuracy", "kappa", "macro-F1")]
+    return table(("scheme", "learned from", "labelled by maintainers:", *scores), rows)

@@ -67,7 +67,7 @@ class Bundle:
     taxonomy: str
     """Digest of the taxonomy they were trained on."""
     classifiers: Mapping[str, Classifier]
-    """By the name of their question; all read the same features."""
+    """By the name of their question; those that are asked of every item read the same features."""
     held_out: Mapping[str, tuple[HeldOut, ...]] = field(default_factory=dict)
     rows: Mapping[str, tuple[TrainingRow, ...]] = field(default_factory=dict)
 
@@ -89,7 +89,7 @@ class Bundle:
 
     def features(self, items: pd.DataFrame) -> Any:
         """What the classifiers read of items, all of which must be readable."""
-        return transformed(next(iter(self.classifiers.values())).features, items)
+        return transformed(self._shared(), items)
 
     def probabilities(self, items: pd.DataFrame) -> dict[str, NDArray[np.float64]]:
         """Calibrated probabilities float64 [items, classes] by question; each text is read once.
@@ -98,8 +98,15 @@ class Bundle:
             InputError: the items lack what the classifiers look at.
         """
         rows = np.flatnonzero(readable(items))
-        matrix = self.features(items.iloc[rows]) if rows.size else None
-        return {name: one.predict_proba(items, matrix) for name, one in self.classifiers.items()}
+        matrix, shared = self.features(items.iloc[rows]) if rows.size else None, self._shared()
+        return {
+            name: one.predict_proba(items, matrix if one.features is shared else None)
+            for name, one in self.classifiers.items()
+        }
+
+    def _shared(self) -> Any:
+        """The features that most classifiers read."""
+        return next(iter(self.classifiers.values())).features
 
     def save(self, folder: Path, further: Mapping[str, bytes] | None = None) -> None:
         """Write and seal the bundle.
@@ -111,10 +118,11 @@ class Bundle:
         Raises:
             ModelError: the folder cannot be written.
         """
-        first = next(iter(self.classifiers.values()))
-        estimators: dict[str, Any] = {"features": first.features}
+        estimators: dict[str, Any] = {"features": self._shared()}
         for name, one in self.classifiers.items():
             estimators |= {f"estimator {name}": one.estimator, f"calibrator {name}": one.calibrator}
+            if one.features is not self._shared():
+                estimators[f"features {name}"] = one.features
         files = {ESTIMATORS: kept.estimators_bytes(estimators), FILE: _json(self._about()), **(further or {})}
         kept.write(folder, files)
 
@@ -196,7 +204,7 @@ def _classifier(name: str, about: Mapping[str, Any], estimators: Mapping[str, An
         threshold=threshold,
         trained_on={str(value): int(count) for value, count in about["trained_on"].items()},
         groups=int(about["groups"]),
-        features=estimators["features"],
+        features=estimators.get(f"features {name}", estimators["features"]),
         estimator=estimator,
         calibrator=estimators[f"calibrator {name}"],
     )

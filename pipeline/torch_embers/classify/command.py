@@ -9,8 +9,9 @@ from torch_embers.classify import explain as explaining
 from torch_embers.classify import suspects as suspecting
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
+from torch_embers.classify.embedding import embed
 from torch_embers.classify.embedding import embed, vectors
-from torch_embers.classify.labels import weak_table
+from torch_embers.classify.labels import weak_table, wild
 from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.learning import kept
 from torch_embers.classify.learning.features import readable, table
@@ -116,7 +117,7 @@ def _train(
     """Train, save, and name the classes and questions that could not be learned."""
     kept.check_target(target)
     chosen: Any = variant
-    trained = train.train(store, writer, embedder, chosen, target.name, say)
+    trained = train.train(store, writer, embedder, chosen, target.name, say, wild.load())
     trained.bundle.save(target, card.files(trained.bundle))
     for name, rare in trained.rare.items():
         named = ", ".join(f"{value} ({count})" for value, count in sorted(rare.items()))

@@ -12,6 +12,7 @@ from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.weak import EXECUTION
 from torch_embers.classify.labels.weak_table import read_votes
 from torch_embers.classify.learning.features import readable, table
+from torch_embers.classify.learning.model import Reason, transformed
 from torch_embers.classify.questions import questions
 from torch_embers.classify.text import model_text
 from torch_embers.classify.train import vote_names
@@ -100,7 +101,7 @@ def explain(store: Store, bundle: Bundle, repo: str, number: int, count: int = 5
     variant: Any = bundle.variant
     text = model_text(title or "", body, [said for (said,) in comments], variant)
     items = table([text], _vector(store, bundle, rows[0][5])[None], [vote_names(votes)])
-    matrix = bundle.features(items) if readable(items).all() else None
+    said_anything = bool(readable(items).all())
     order = {scheme: place for place, scheme in enumerate(Taxonomy.load().schemes)}
     rows.sort(key=lambda row: (order.get(row[0], len(order)), -row[3], row[2]))
     likeliest = {row[0]: row[2] for row in rows}
@@ -110,8 +111,9 @@ def explain(store: Store, bundle: Bundle, repo: str, number: int, count: int = 5
         question = _question(scheme, best, likeliest)
         name = question.name if question else ""
         classifier = bundle.classifiers.get(name)
-        known = classifier is not None and matrix is not None and best in classifier.classes
-        [terms] = classifier.terms(matrix, [best], count) if classifier and known else [[]]
+        terms: list[Reason] = []
+        if classifier and classifier.features is not None and said_anything and best in classifier.classes:
+            [terms] = classifier.terms(transformed(classifier.features, items), [best], count)
         weights = classifier.vote_weights() if classifier else {}
         counted = _votes(votes, scheme, best, weights)
         said = [(reason.term, reason.weight) for reason in terms]

@@ -1,27 +1,28 @@
 """Training behind `embers classify --train`: one classifier per question, from gold labels and, if it helps, weak ones.
 
-Classifiers are trained and calibrated on gold labels. Items without gold labels whose votes are certain enough are
-added to the training rows where that was measured to help (``[[use]]`` in data/labelling.toml); nothing is calibrated
-or measured on them. Every training row is kept with its source.
+Classifiers learn from the gold labels of the database and from items that were drawn at random (``labels/wild.py``);
+the latter set temperature and threshold, as they are what users have. Items without gold labels whose class
+maintainers' labels name are added to the training rows where that was measured to help (``[[use]]`` in
+data/labelling.toml); nothing is calibrated or measured on them. Every training row is kept with its source.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from torch_embers.classify.bundle import Bundle, HeldOut, TrainingRow, weights_of
-from torch_embers.classify.embedding.vectors import embed_items, stored_vectors, text_batches
-from torch_embers.classify.labels import gold
+from torch_embers.classify.embedding.vectors import ItemText, embed_items, stored_vectors, text_batches, text_hash
+from torch_embers.classify.labels import gold, wild
 from torch_embers.classify.labels.weak import EXECUTION, Labeller
 from torch_embers.classify.labels.weak_table import read_votes
-from torch_embers.classify.learning.ensemble import fit_votes
 from torch_embers.classify.learning.features import fit_features, table
 from torch_embers.classify.learning.model import Classifier, Settings
 from torch_embers.classify.questions import questions
+from torch_embers.classify.text import model_text
 from torch_embers.errors import InputError
 from torch_embers.statistics.splits import join_groups, linked_groups, near_duplicates
 from torch_embers.taxonomy import Taxonomy
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
 
     from torch_embers.classify.embedding.embedder import Embedder
-    from torch_embers.classify.embedding.vectors import ItemText
     from torch_embers.classify.labels.gold import GoldItem
     from torch_embers.classify.labels.label_model import Gold
     from torch_embers.classify.labels.weak import WeakLabel
+    from torch_embers.classify.labels.wild import WildItem
     from torch_embers.classify.questions import Question
     from torch_embers.classify.text import Variant
     from torch_embers.store.store import Store
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 
 LEAST_PER_CLASS = 3
 """A class with fewer labelled items cannot be both learned and held out: its items are left out and counted."""
-GOLD, WEAK = "gold", "weak"
+GOLD, WEAK, LABEL = "gold", "weak", "label"
+DRAWN = f"{GOLD}:{wild.ANNOTATOR}"
+"""Source of the rows of items that were drawn at random."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,29 +77,50 @@ class TrainingData:
     links: Sequence[tuple[Key, Key]] = ()
     """Items about the same bug: they are held out together."""
     answers: Mapping[Key, Gold] = field(default_factory=dict)
+    drawn: frozenset[Key] = frozenset()
+    """Items that are not in the database, but were drawn at random."""
+    apart: frozenset[str] = frozenset()
+    """Hashes of texts that nothing may be learned from: those of the test half."""
 
     def table(self, keys: Sequence[Key], store: Store, embedder: Embedder) -> pd.DataFrame:
         """What the classifiers read of these items."""
         texts = [self.texts[key] for key in keys]
         vectors = stored_vectors(store, embedder.model_id, embedder.dim, [text.text_hash for text in texts])
+        if drawn := [place for place, key in enumerate(keys) if key in self.drawn]:
+            vectors[drawn] = embedder.encode([texts[place].text for place in drawn])
         return table([text.text for text in texts], vectors, [vote_names(self.votes.get(key, ())) for key in keys])
 
 
 def train(
-    store: Store, writer: Writer, embedder: Embedder, variant: Variant, name: str, say: Callable[[str], None]
+    store: Store,
+    writer: Writer,
+    embedder: Embedder,
+    variant: Variant,
+    name: str,
+    say: Callable[[str], None],
+    drawn: Sequence[WildItem] = (),
 ) -> Trained:
     """Train a classifier for every question of the taxonomy that has enough items with gold labels.
+
+    Args:
+        store: the database with the gold labels.
+        writer: its writer.
+        embedder: gives the vectors.
+        variant: the text that is read.
+        name: of the bundle.
+        say: gets a line per question.
+        drawn: items that were drawn at random; issues of the development half are learned from, by their titles.
 
     Raises:
         InputError: no gold labels, or not one question that can be learned.
     """
-    data = read_training_data(store, writer, embedder, variant)
+    data = read_training_data(store, writer, embedder, variant, drawn)
     rows: dict[str, tuple[list[TrainingRow], list[TrainingRow]]] = {}
     rare: dict[str, dict[str, int]] = {}
     left: dict[str, str] = {}
     asked = {question.name: question for question in questions(data.taxonomy) if not question.only}
     for question in asked.values():
-        learned, rare[question.name] = gold_rows(question, data.gold, data.texts)
+        learned, rare[question.name] = gold_rows(question, data)
         if len(classes := {row.label for row in learned}) < 2:
             only = f"only {next(iter(classes))}" if classes else "no class"
             left[question.name] = f"{only} has {LEAST_PER_CLASS} or more labelled items"
@@ -114,7 +138,9 @@ def train(
     held_out: dict[str, tuple[HeldOut, ...]] = {}
     for place, (learned, weak) in rows.items():
         say(f"{place}: learning from {len(learned)} labelled items" + _also(weak))
-        one = fit(asked[place], data, [*learned, *weak], keys, items, features)
+        # terms of a narrow question are weighed among its own items: what is rare in all may be common there
+        own = None if asked[place].narrowed else features
+        one = fit(asked[place], data, [*learned, *weak], keys, items, own)
         classifiers[place] = one
         probabilities = one.out_of_fold if one.out_of_fold is not None else np.zeros((0, 0))
         held_out[place] = tuple(
@@ -157,7 +183,9 @@ def all_claims(question: Question, labeller: Labeller, classes: Container[str]) 
     }
 
 
-def read_training_data(store: Store, writer: Writer, embedder: Embedder, variant: Variant) -> TrainingData:
+def read_training_data(
+    store: Store, writer: Writer, embedder: Embedder, variant: Variant, drawn: Sequence[WildItem] = ()
+) -> TrainingData:
     """Read everything that can be learned from; texts without a vector are embedded.
 
     Raises:
@@ -181,8 +209,31 @@ def read_training_data(store: Store, writer: Writer, embedder: Embedder, variant
         if text.text_hash
     }
     pairs = [((one_repo, one), (other_repo, other)) for one_repo, one, other_repo, other in links]
-    answers = {(item.repo, item.number): item.answers for item in labelled}
-    return TrainingData(labelled, votes, texts, labeller, taxonomy, pairs, answers)
+    data = TrainingData(labelled, votes, texts, labeller, taxonomy, pairs, _answers(labelled))
+    return with_drawn(data, drawn, variant)
+
+
+def with_drawn(data: TrainingData, drawn: Sequence[WildItem], variant: Variant) -> TrainingData:
+    """The same data and the issues of the development half, by their titles, unless they have gold labels."""
+    own = [item for item in drawn if item.part == "development" and item.kind == "issue"]
+    own = [item for item in own if item.place not in data.answers]
+    texts = {item.place: model_text(item.title, None, (), variant) for item in own}
+    labelled = [*data.gold, *wild.gold_items(own, data.taxonomy)]
+    return replace(
+        data,
+        gold=labelled,
+        votes={**data.votes, **{item.place: data.labeller.votes(item.title, None, None) for item in own}},
+        texts={**data.texts, **{key: ItemText(*key, text, text_hash(text), "") for key, text in texts.items()}},
+        answers=_answers(labelled),
+        drawn=frozenset(texts),
+        apart=frozenset(
+            text_hash(model_text(item.title, None, (), "title")) for item in drawn if item.part != "development"
+        ),
+    )
+
+
+def _answers(labelled: Sequence[GoldItem]) -> dict[Key, Gold]:
+    return {(item.repo, item.number): item.answers for item in labelled}
 
 
 LINKS = """
@@ -194,14 +245,14 @@ LINKS = """
 # ---- rows ----------------------------------------------------------------------------------------------------------
 
 
-def gold_rows(
-    question: Question, labelled: Sequence[GoldItem], texts: Mapping[Key, Any]
-) -> tuple[list[TrainingRow], dict[str, int]]:
+def gold_rows(question: Question, data: TrainingData) -> tuple[list[TrainingRow], dict[str, int]]:
     """Rows of the classes that have enough labelled items, and how many items of the others there are."""
+    use = data.labeller.uses.get(question.scheme)
     rows = [
-        TrainingRow(item.repo, item.number, truth, 1.0, f"{GOLD}:{item.annotators[question.scheme]}")
-        for item in labelled
-        if (truth := question.truth(item)) is not None and (item.repo, item.number) in texts
+        TrainingRow(*key, truth, use.drawn_weight if use and key in data.drawn else 1.0, source)
+        for item in data.gold
+        if (truth := question.truth(item)) is not None and (key := (item.repo, item.number)) in data.texts
+        for source in (f"{GOLD}:{item.annotators[question.scheme]}",)
     ]
     counted = Counter(row.label for row in rows)
     rare = {value: count for value, count in counted.items() if count < LEAST_PER_CLASS}
@@ -209,42 +260,27 @@ def gold_rows(
 
 
 def weak_rows(question: Question, data: TrainingData, classes: set[str]) -> list[TrainingRow]:
-    """Rows of items without gold labels whose votes are certain enough, the most certain of each class.
+    """Rows of items without gold labels for which maintainers' labels name one class; of each class the first by hash.
 
-    How certain they are says a regression on the votes of the items with gold labels.
+    Words do not count: they are read from the text as well, and would teach it nothing.
     """
     use = data.labeller.uses.get(question.scheme)
     if use is None or not use.trained or question.narrowed or question.member:
         return []
-    known, _ = gold_rows(question, data.gold, data.texts)
-    functions = all_claims(question, data.labeller, classes)
-    free = [key for key in sorted(data.votes) if key in data.texts and key not in data.answers]
-    free = [key for key in free if any(vote.function in functions for vote in data.votes[key])]
-    truth = np.array([row.label for row in known], dtype=object)
-    matrix = _votes_of([(row.repo, row.number) for row in known], data, functions)
-    regression = fit_votes(matrix, truth, list(functions.values()))
-    if regression is None or not free:
-        return []
-    probabilities = regression.predict_proba(_votes_of(free, data, functions))
+    kinds = data.labeller.names()
+    functions = {
+        name: value for name, value in all_claims(question, data.labeller, classes).items() if kinds[name][2] == LABEL
+    }
     rows: dict[str, list[TrainingRow]] = defaultdict(list)
-    for key, shares in zip(free, probabilities, strict=True):
-        label, probability = str(regression.classes_[shares.argmax()]), float(shares.max())
-        named = {vote.function for vote in data.votes[key] if functions.get(vote.function) == label}
-        if probability >= use.min_probability and named:
-            source = f"{WEAK}:{'+'.join(sorted(named))}"
-            rows[label].append(TrainingRow(*key, label, use.weight * probability, source))
-    counts = Counter(row.label for row in known)
-    chosen: list[TrainingRow] = []
-    for label, own in sorted(rows.items()):
-        own.sort(key=lambda row: (-row.weight, row.repo, row.number))
-        chosen += own[: int(use.per_class * counts[label])]
-    return chosen
-
-
-def _votes_of(keys: Sequence[Key], data: TrainingData, functions: Mapping[str, str]) -> NDArray[np.float64]:
-    """Which function voted on which item: float64 [items, functions]."""
-    said = [{vote.function for vote in data.votes.get(key, ())} for key in keys]
-    return np.array([[name in own for name in functions] for own in said], dtype=np.float64)
+    for key in data.votes.keys() & data.texts.keys() - data.answers.keys():
+        named = {vote.function for vote in data.votes[key] if vote.function in functions}
+        values = {functions[name] for name in named}
+        if len(values) == 1 and data.texts[key].text_hash not in data.apart:
+            [label] = values
+            rows[label].append(TrainingRow(*key, label, use.weight, f"{WEAK}:{'+'.join(sorted(named))}"))
+    for own in rows.values():
+        own.sort(key=lambda row: data.texts[row.repo, row.number].text_hash)
+    return [row for _, own in sorted(rows.items()) for row in own[: use.per_class]]
 
 
 # ---- fitting -------------------------------------------------------------------------------------------------------
@@ -257,6 +293,7 @@ def fit(
     keys: Sequence[Key],
     items: pd.DataFrame,
     features: ColumnTransformer | None = None,
+    settings: Settings | None = None,
 ) -> Classifier:
     """Fit the classifier of a question.
 
@@ -267,6 +304,7 @@ def fit(
         keys: items of the table.
         items: the table.
         features: fitted on the table; fitted on the rows when not given.
+        settings: how; the defaults when not given.
     """
     place = {key: at for at, key in enumerate(keys)}
     own = [(row.repo, row.number) for row in rows]
@@ -274,11 +312,12 @@ def fit(
         near_duplicates([data.texts[key].text for key in own]).tolist(), linked(own, data.links).tolist()
     )
     labels = [row.label for row in rows]
-    model = Classifier(question.name, votes=claims(question, data.labeller, set(labels)))
+    model = Classifier(question.name, settings or Settings(), votes=claims(question, data.labeller, set(labels)))
     is_gold = [row.source.startswith(GOLD) for row in rows]
     weights = [row.weight for row in rows]
     table_of = items.iloc[[place[key] for key in own]]
-    return model.fit(table_of, labels, groups.tolist(), weights, is_gold, features)
+    judged = [key in data.drawn for key in own]
+    return model.fit(table_of, labels, groups.tolist(), weights, is_gold, features, judged)
 
 
 def linked(items: Sequence[Key], links: Sequence[tuple[Key, Key]]) -> NDArray[np.int64]:

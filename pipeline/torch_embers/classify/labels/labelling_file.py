@@ -89,13 +89,13 @@ class Use(Entry):
     combined: StrictBool
     """Whether the votes on an item are combined with the probabilities of its text."""
     trained: StrictBool
-    """Whether items without gold labels are added to the training rows."""
-    min_probability: float = Field(0.5, gt=0, lt=1)
-    """Probability from which on such an item is added."""
+    """Whether items without gold labels are learned from where maintainers' labels name their class."""
     weight: float = Field(1.0, gt=0, le=1)
-    """Its weight beside an item with a gold label, times its probability."""
-    per_class: float = Field(1.0, gt=0)
-    """Most of them for each gold item of their class."""
+    """Weight of such an item beside one with a gold label."""
+    per_class: Count = 1
+    """Most of them of a class."""
+    drawn_weight: float = Field(1.0, gt=0)
+    """Weight of an item that was drawn at random beside one that was chosen."""
     decides: frozenset[Literal["label", "keyword"]] = frozenset()
     """Kinds of votes that are the answer by themselves where a scheme's classes do not exclude each other: the model
     answers only for items without any."""
@@ -105,8 +105,8 @@ class Use(Entry):
 
     @model_validator(mode="after")
     def _check(self) -> Use:
-        if self.trained and not {"min_probability", "weight", "per_class"} <= self.model_fields_set:
-            raise ValueError("trained needs min_probability, weight and per_class")
+        if self.trained and not {"weight", "per_class"} <= self.model_fields_set:
+            raise ValueError("trained needs weight and per_class")
         return self
 
 

@@ -1,7 +1,8 @@
 """Labels of items that were drawn at random: ``data/wild_labels.jsonl``, or a file of the same form.
 
-The catalog was chosen for its bugs; these items were not. The classifier never learns from them: the development half
-is for choosing thresholds, the test half for one score per released model (docs/wild-labels.md).
+The catalog was chosen for its bugs; these items were not. Classifiers learn from the development half, and set their
+thresholds on answers to items of it that they were held out from. The test half is for one score per released model,
+and nothing is learned from it, whoever labelled its items (docs/wild-labels.md).
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ValidationError, ValidationInfo, model_validator
 
 from torch_embers import resources, toml_models
+from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.errors import InputError
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 FILE = "wild_labels.jsonl"
+REPO = "pytorch/pytorch"
+ANNOTATOR = "automated:drawn"
+"""Who labelled them, in the sources of training rows."""
 
 Pairs = tuple[tuple[str, str], ...]
 """(scheme, value); a scheme whose classes do not exclude each other may stand several times."""
@@ -60,6 +66,11 @@ class WildItem(toml_models.Entry):
             raise ValueError("; ".join(wrong))
         return self
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """Repository and number; the sample and the item's id where the list has no numbers."""
+        return (REPO, self.number) if self.number is not None else (self.sample, int(self.key))
+
     def value(self, scheme: str) -> str | None:
         """The class in a scheme whose classes exclude each other; None where it was not answered."""
         return dict(self.labels).get(scheme)
@@ -95,3 +106,17 @@ def load(path: Path | None = None) -> list[WildItem]:
             raise InputError(f"wild labels {path}, line {number}: {item.sample} {item.key} stands twice")
         items[item.sample, item.key] = item
     return list(items.values())
+
+
+def gold_items(items: Iterable[WildItem], taxonomy: Taxonomy) -> list[GoldItem]:
+    """The items as gold labels to learn from; a scheme without a value says nothing, but for those of any number."""
+    several = {name for name, scheme in taxonomy.schemes.items() if not scheme.exclusive}
+    found = []
+    for item in items:
+        answers = {
+            name: frozenset(value for scheme, value in item.labels if scheme == name)
+            for name in {*several, *dict(item.labels)}
+        }
+        single = {name: value for name, value in item.labels if name not in several}
+        found.append(GoldItem(*item.place, single, dict.fromkeys(answers, ANNOTATOR), None, answers))
+    return found

@@ -136,8 +136,9 @@ def _regression(classes: int, options: Mapping[str, Any]) -> Any:
 class Probabilities(ClassifierMixin, BaseEstimator):
     """Passes probabilities on, so that scikit-learn calibrates what was answered out of fold."""
 
-    def fit(self, x: Floats, y: NDArray[Any]) -> Probabilities:
-        """Take the classes, one per column of x."""
+    def fit(self, x: Floats, y: NDArray[Any], sample_weight: Floats | None = None) -> Probabilities:
+        """Take the classes, one per column of x; weights change nothing."""
+        del sample_weight
         self.n_features_in_, self.classes_ = x.shape[1], np.unique(y)
         return self
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.frozen import FrozenEstimator
 
 from torch_embers.classify.learning.ensemble import TINY, Probabilities, TextAndVotes
 from torch_embers.classify.learning.features import VOTES, View, columns_of, fit_features, readable
@@ -36,6 +35,8 @@ if TYPE_CHECKING:
 DEFAULT_VIEWS = (View("word"), View("char"), View("vector"))
 ONE_SIDED = 0.90
 """Two-sided level of the interval whose lower end is the one-sided 95 % bound."""
+LEAST_JUDGED = 10
+"""With fewer judged items all that are held out set the temperature and the threshold."""
 LEAST_ANSWERS = 10
 """A share over fewer answers is luck and is not believed."""
 
@@ -97,6 +98,7 @@ class Classifier:
         weights: Sequence[float] | None = None,
         calibration: Sequence[bool] | None = None,
         features: ColumnTransformer | None = None,
+        judged: Sequence[bool] | None = None,
     ) -> Classifier:
         """Learn from labelled items.
 
@@ -108,6 +110,8 @@ class Classifier:
             calibration: which items are held out, calibrated on and give the threshold; all when not given. The
                 others, whose labels are doubtful, are learned from and nothing else.
             features: fitted before, for several questions; fitted on these items when not given.
+            judged: which of the items that are held out set the temperature and the threshold, as they are like those
+                that will be answered; all when not given, or when there are too few.
 
         Returns:
             Itself.
@@ -131,7 +135,8 @@ class Classifier:
         self.threshold, self.calibrator, self.out_of_fold = 0.0, None, None
         if how.folds:
             held_out = self._held_out(matrix, truth, numbers, sample_weight, known)
-            self._calibrate(held_out, truth[known])
+            own = known[known] if judged is None else np.asarray(judged, dtype=bool)[known]
+            self._calibrate(held_out, truth[known], own)
         self.estimator.fit(matrix, truth, sample_weight=sample_weight)
         return self
 
@@ -230,19 +235,21 @@ class Classifier:
             found[split.test[:, None], columns] = fitted.predict_proba(matrix[own[split.test]])
         return np.maximum(found, TINY)
 
-    def _calibrate(self, held_out: Floats, truth: NDArray[Any]) -> None:
-        """Fit the temperature, and set the threshold on the calibrated answers."""
+    def _calibrate(self, held_out: Floats, truth: NDArray[Any], judged: NDArray[np.bool_]) -> None:
+        """Fit the temperature, and set the threshold on the calibrated answers, both on the judged items."""
+        if judged.sum() < LEAST_JUDGED:
+            judged = np.ones(len(truth), dtype=bool)
         everything = np.arange(len(truth))
         made = CalibratedClassifierCV(
-            FrozenEstimator(Probabilities().fit(held_out, truth)),
+            Probabilities(),
             method="temperature",
             cv=[(everything, everything)],
             ensemble=False,
         )
-        self.calibrator = made.fit(held_out, truth)
+        self.calibrator = made.fit(held_out, truth, sample_weight=judged.astype(np.float64))
         self.out_of_fold = self._calibrated(held_out)
         right = np.asarray(self.classes, dtype=object)[self.out_of_fold.argmax(axis=1)] == truth
-        self.threshold = threshold_for(self.out_of_fold.max(axis=1), right, self.settings.precision)
+        self.threshold = threshold_for(self.out_of_fold.max(axis=1)[judged], right[judged], self.settings.precision)
 
     def _calibrated(self, probabilities: Floats) -> Floats:
         if self.calibrator is None:
