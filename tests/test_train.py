@@ -320,26 +320,6 @@ def classifier_of(name: str, classes: Sequence[str]) -> Classifier:
     return replace(made, threshold=0.6)
 
 
-# ---- aggregation ---------------------------------------------------------------------------------------------------
-
-
-def classifier_of(name: str, classes: Sequence[str]) -> Classifier:
-    texts = [f"{value} {n}" for n in range(6) for value in classes]
-    made = Classifier(name).fit(table(texts, words().encode(texts)), list(classes) * 6)
-    return replace(made, threshold=0.6)
-
-
-def test_an_item_without_words_is_explained_by_its_run_or_refused(store: Store, made: Bundle) -> None:
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=[Item(REPO, number, title="!!", updated_at=NOON) for number in (500, 501)]))
-    by_run(store, 500, "crash")
-    labelled(store, made)
-    [label] = explain(store, made, REPO, 500).labels
-    assert (label.value, label.provenance, list(label.terms)) == ("crash", "execution", [])
-    with pytest.raises(InputError, match="#501 has no labels: its title holds no words"):
-        explain(store, made, REPO, 501)
-
-
 def test_children_follow_the_likeliest_class_of_their_parent() -> None:
     classes = {"bug_type": ("logical", "memory"), "memory_type": ("concurrency", "segment_fault")}
     classifiers = {name: classifier_of(name, values) for name, values in classes.items()}

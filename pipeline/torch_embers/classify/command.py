@@ -9,7 +9,6 @@ from torch_embers.classify import explain as explaining
 from torch_embers.classify import suspects as suspecting
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
-from torch_embers.classify.embedding import embed
 from torch_embers.classify.embedding import embed, vectors
 from torch_embers.classify.labels import weak_table, wild
 from torch_embers.classify.labels.weak import Labeller
