@@ -121,11 +121,12 @@ def train(
     asked = {question.name: question for question in questions(data.taxonomy) if not question.only}
     for question in asked.values():
         learned, rare[question.name] = gold_rows(question, data)
-        if len(classes := {row.label for row in learned}) < 2:
-            only = f"only {next(iter(classes))}" if classes else "no class"
+        own = {row.label for row in learned if row.source != DRAWN}  # drawn items alone are no reason to ask
+        if len(own) < 2:
+            only = f"only {next(iter(own))}" if own else "no class"
             left[question.name] = f"{only} has {LEAST_PER_CLASS} or more labelled items"
         else:
-            rows[question.name] = learned, weak_rows(question, data, classes)
+            rows[question.name] = learned, weak_rows(question, data, {row.label for row in learned})
     if not rows:
         raise InputError(
             f"no scheme has two classes with {LEAST_PER_CLASS} labelled items: label more (`embers label`)"
