@@ -255,9 +255,9 @@ def gold_rows(question: Question, data: TrainingData) -> tuple[list[TrainingRow]
         if (truth := question.truth(item)) is not None and (key := (item.repo, item.number)) in data.texts
         for source in (f"{GOLD}:{item.annotators[question.scheme]}",)
     ]
-    counted = Counter(row.label for row in rows)
-    rare = {value: count for value, count in counted.items() if count < LEAST_PER_CLASS}
-    return [row for row in rows if row.label not in rare], rare
+    counted, own = Counter(row.label for row in rows), Counter(row.label for row in rows if row.source != DRAWN)
+    rare = {value: own[value] for value, count in counted.items() if count < LEAST_PER_CLASS and own[value]}
+    return [row for row in rows if counted[row.label] >= LEAST_PER_CLASS], rare
 
 
 def weak_rows(question: Question, data: TrainingData, classes: set[str]) -> list[TrainingRow]:
