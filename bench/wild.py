@@ -32,6 +32,7 @@ from torch_embers.classify import confusions, train
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import Bundle, shipped_folder
 from torch_embers.classify.embedding.embed import load_embedder, load_matching
+from torch_embers.classify.embedding.weights import DEFAULT_MODEL
 from torch_embers.classify.labels import wild
 from torch_embers.classify.labels.label_model import estimate
 from torch_embers.classify.labels.labelling_file import Use
@@ -267,7 +268,7 @@ def backends(
 
 def tried(database: Path) -> list[dict[str, Any]]:
     """Every way of learning, scored out of fold on drawn items and on the catalog; nothing of the test half is read."""
-    store, embedder = Store(database), load_embedder()
+    store, embedder = Store(database), load_embedder(DEFAULT_MODEL)
     with store.writer("bench") as writer:
         label_items(store, writer)
         data = train.read_training_data(store, writer, embedder, "title", wild.load())

@@ -121,9 +121,9 @@ def train(
     asked = {question.name: question for question in questions(data.taxonomy) if not question.only}
     for question in asked.values():
         learned, rare[question.name] = gold_rows(question, data)
-        own = {row.label for row in learned if row.source != DRAWN}  # drawn items alone are no reason to ask
-        if len(own) < 2:
-            only = f"only {next(iter(own))}" if own else "no class"
+        chosen = {row.label for row in learned if row.source != DRAWN}  # drawn items alone are no reason to ask
+        if len(chosen) < 2:
+            only = f"only {next(iter(chosen))}" if chosen else "no class"
             left[question.name] = f"{only} has {LEAST_PER_CLASS} or more labelled items"
         else:
             rows[question.name] = learned, weak_rows(question, data, {row.label for row in learned})
