@@ -154,6 +154,26 @@ class Facts:
         """Statuses of these kinds, by item."""
         return [row for row in self.source.statuses if row["status"] in wanted]
 
+    def own_verdicts(self, key: Key) -> set[str] | None:
+        """What an item's own reviewed cases (``same``) say on the newest release; None where it has no such case.
+
+        Only these speak of the item; what other cases say is evidence of the same kind of bug.
+        """
+        cases = self.cases_of.get(key, ())
+        own = [c["name"] for c, relation in cases if relation == "same" and c["origin"] in ("curated", "fix_test")]
+        if not own:
+            return None
+        return {self.newest[n].verdict for n in own if n in self.newest and self.newest[n].build == self.reference}
+
+    def still_open(self, verdict: str) -> list[Key]:
+        """Open issues whose own cases all say this on the newest release, of those that were decided."""
+        decided = {key: (self.own_verdicts(key) or set()) & {"occurs", "absent"} for key in self.cases_of}
+        return [
+            key
+            for key, row in self.items.items()
+            if row["kind"] == "issue" and row["state"] == "open" and decided.get(key) == {verdict}
+        ]
+
     @cached_property
     def fixed_counts(self) -> tuple[int, int, int]:
         """Issues closed as fixed with a case that is the report's own: decided on the newest release, alive, undecided.
@@ -161,14 +181,13 @@ class Facts:
         Only these can be called "closed as fixed and still there" (docs/still-occurring.md).
         """
         decided = alive = other = 0
-        for key, cases in self.cases_of.items():
+        for key in self.cases_of:
             item = self.items.get(key)
             if not item or item["kind"] != "issue" or item["state"] != "closed" or item["disposition"] != "fixed":
                 continue
-            own = [c["name"] for c, relation in cases if relation == "same" and c["origin"] in ("curated", "fix_test")]
-            if not own:
+            now = self.own_verdicts(key)
+            if now is None:
                 continue
-            now = {self.newest[n].verdict for n in own if n in self.newest and self.newest[n].build == self.reference}
             if "occurs" in now:
                 decided, alive = decided + 1, alive + 1
             elif "absent" in now:

@@ -117,16 +117,16 @@ def _overview(writer: Writer) -> None:
     groups = {
         "alive": keys("closed_but_occurs"),
         "regressed": keys("regressed"),
-        "gone": keys("open_but_absent"),
-        "open": keys("open_and_occurs"),
+        "gone": facts.still_open("absent"),
+        "open": facts.still_open("occurs"),
     }
     now = counted(entry for entry in facts.newest.values() if entry.build == facts.reference)
     tiles = [
         ("cases occur", now["occurs"], f"on torch {facts.reference or '(none)'}", "releases.html"),
         ("closed as fixed, still there", facts.fixed_counts[1], f"of {facts.fixed_counts[0]} decided", "#alive"),
         ("regressions", len(groups["regressed"]), "gone, then back", "#regressed"),
-        ("open and gone", len(groups["gone"]), "could be closed", "#gone"),
-        ("open and there", len(groups["open"]), "with a case that shows it", "#open"),
+        ("open and gone", len(groups["gone"]), "candidates for closing", "#gone"),
+        ("open and there", len(groups["open"]), "the report's own case shows it", "#open"),
     ]
     writer.page(
         "index.html",
