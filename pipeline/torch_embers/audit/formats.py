@@ -73,7 +73,7 @@ def _tracker(bug: Bug) -> str:
 
 
 def _fixed(bug: Bug) -> str:
-    return f"gone in {bug.fixed_in}" if bug.fixed_in else "in no later release that was measured is it gone"
+    return f"gone in {bug.fixed_in}" if bug.fixed_in else "no release is known to be free of it"
 
 
 def rows(done: Audited) -> dict[str, Any]:
