@@ -59,14 +59,21 @@ def test_only_controlled_changes_are_called_broken_or_fixed(before: str, after: 
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
-def test_the_same_verdict_is_no_change(verdict: str) -> None:
-    assert group_of(verdict, verdict) == "same"
+def test_only_a_verdict_on_the_bug_itself_is_the_same_on_both_builds(verdict: str) -> None:
+    assert group_of(verdict, verdict) == ("same" if verdict in ("occurs", "absent") else "undecided")
+
+
+def test_the_headline_counts_only_cases_that_are_decided_on_both_builds() -> None:
+    made = compared(pt1_a=("occurs", "occurs"), pt2_b=("inconclusive", "inconclusive"), pt3_c=("absent", "changed"))
+    assert "**0 regressions against 2.14.1**, of 1 case decided on both builds; 2 not decided on both." in markdown(
+        made
+    )
 
 
 def test_the_page_names_regressions_first_with_both_verdicts_and_the_script() -> None:
     made = compared(pt1_a=("absent", "occurs"), pt2_b=("occurs", "absent"), pt3_c=("occurs", "occurs"))
     text = markdown(made)
-    assert "**1 regression against 2.14.1**, of 3 cases." in text
+    assert "**1 regression against 2.14.1**, of 3 cases decided on both builds; 0 not decided on both." in text
     assert text.index("Broke") < text.index("Fixed")
     assert "absent 0/4" in text
     assert "occurs 3/3" in text
@@ -86,6 +93,14 @@ def test_the_predecessor_is_the_newest_older_release_and_no_nightly() -> None:
     assert predecessor_of(builds, NEW) is OLD
     with pytest.raises(BuildError, match=r"no release before 2\.13\.0"):
         predecessor_of(builds, builds[0])
+
+
+@pytest.mark.parametrize(
+    ("candidate", "predecessor"), [("2.6.0rc2", "2.5.1"), ("2.6.0", "2.5.1"), ("2.6.0+cpu", "2.5.1+cpu")]
+)
+def test_the_predecessor_is_a_final_release_of_the_same_variant(candidate: str, predecessor: str) -> None:
+    installed = map(build, ("2.4.0+cpu", "2.5.1", "2.5.1+cpu", "2.5.1+cu121", "2.6.0rc1", "2.6.0rc2"))
+    assert predecessor_of(installed, build(candidate)).version == predecessor
 
 
 def test_an_unknown_candidate_or_one_without_predecessor_is_one_clean_line(

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from packaging.version import Version
+
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
@@ -64,20 +66,27 @@ class Comparison:
         return sorted((case for case in self.cases if case.group == group), key=lambda one: one.after.case.name)
 
     @property
+    def decided(self) -> int:
+        """How many cases occur or are absent on both builds."""
+        return sum(len(self.of(group)) for group in ("broke", "fixed", "same"))
+
+    @property
     def exit_code(self) -> int:
         """10 where something broke or fails otherwise."""
         return NEWS if self.of("broke") or self.of("fails otherwise") else NOTHING_NEW
 
 
 def group_of(before: str, after: str) -> Group:
-    """What a change of verdicts means."""
+    """What a change of verdicts means; only ``occurs`` and ``absent`` say anything of the bug."""
     match before, after:
         case ("absent", "occurs"):
             return "broke"
         case ("occurs", "absent"):
             return "fixed"
-        case _ if before == after:
+        case ("occurs", "occurs") | ("absent", "absent"):
             return "same"
+        case _ if before == after:
+            return "undecided"
         case (_, "changed"):
             return "fails otherwise"
         case (_, "untestable"):
@@ -87,7 +96,7 @@ def group_of(before: str, after: str) -> Group:
 
 
 def predecessor_of(builds: Iterable[Build], candidate: Build) -> Build:
-    """The newest release before a build.
+    """The newest final release before a build, of the same variant (``+cpu``) where there is one.
 
     Raises:
         BuildError: there is none.
@@ -98,13 +107,17 @@ def predecessor_of(builds: Iterable[Build], candidate: Build) -> Build:
         if build.channel == "release"
         and build.name != CURRENT
         and build.order()[0] < candidate.order()[0]
+        and not build.order()[0].is_prerelease
         and build.public_version != candidate.public_version
     ]
     if not older:
         raise BuildError(
             f"no release before {candidate.version} is installed to compare with: `embers builds add VERSION` adds one"
         )
-    return max(older, key=Build.order)
+    variant = candidate.order()[0].local
+    return max(
+        older, key=lambda build: (Version(build.public_version), build.order()[0].local == variant, build.order())
+    )
 
 
 def paired(cells: Sequence[Cell], predecessor: Build, candidate: Build) -> Comparison:
@@ -158,7 +171,10 @@ def markdown(made: Comparison) -> str:
     new, old = made.candidate.version, made.predecessor.version
     out = [f"# PyTorch {escaped(new)} against {escaped(old)}", ""]
     broke = len(made.of("broke"))
-    out.append(f"**{broke} regression{'' if broke == 1 else 's'} against {escaped(old)}**, of {len(made.cases)} cases.")
+    regressions = f"**{broke} regression{'' if broke == 1 else 's'} against {escaped(old)}**"
+    decided, undecided = made.decided, len(made.cases) - made.decided
+    cases = f"{decided} case{'' if decided == 1 else 's'}"
+    out.append(f"{regressions}, of {cases} decided on both builds; {undecided} not decided on both.")
     for group, heading in HEADINGS.items():
         if own := made.of(group):
             out += ["", f"## {heading} ({len(own)})", "", *(line for one in own for line in _entry(one, group))]
