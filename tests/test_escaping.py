@@ -136,6 +136,14 @@ def test_nothing_in_markdown_notifies_or_links(text: str) -> None:
     assert_harmless_markdown(escaping.markdown(text))
 
 
+@pytest.mark.parametrize("hidden", ["\u200b", "\u2060", "\ufeff", "\x00"])
+def test_nothing_that_is_taken_out_lets_a_text_leave_its_block(hidden: str) -> None:
+    block = escaping.markdown_block(f"x\n{hidden.join('```')}\n@maintainer ![i](http://e/x.png)")
+    fence = block.splitlines()[0]
+    assert fence == block.splitlines()[-1]
+    assert fence not in block.splitlines()[1:-1]
+
+
 @pytest.mark.parametrize("console", [stdout, stderr])
 def test_no_markup_and_no_emoji_code_of_strangers_is_read(
     console: Callable[[], Console], capsys: pytest.CaptureFixture[str]

@@ -28,6 +28,7 @@ from hypothesis import strategies as st
 from support import eventually, example_count
 from torch_embers.errors import (
     EmbersError,
+    InputError,
     StoreBusyError,
     StoreCorruptError,
     StoreError,
@@ -796,7 +797,7 @@ def test_damaged_blocks_are_reported_as_damage(filled_database: Path, tmp_path: 
 READ_ALL = """
     import sys
     from pathlib import Path
-    from torch_embers.errors import StoreError
+    from torch_embers.errors import InputError, StoreError
     from torch_embers.store.store import Store
     for name in sys.argv[1:]:
         try:
@@ -873,6 +874,17 @@ def test_migrations_are_applied_once_and_in_order(store: Store, monkeypatch: pyt
     assert rows(store, "SELECT step FROM log") == [(1,), (2,), (3,)]
     assert versions(store) == [*before, NOW + 1, NOW + 2, NOW + 3]
     assert rows(store, "SELECT title, two FROM items") == [("kept", None)]
+
+
+def test_a_step_that_came_later_with_a_lower_number_is_applied(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = {number: text for number, text in STEPS.items() if number != NOW + 2}
+    monkeypatch.setattr(schema, "migrations", lambda: REAL | first)
+    commit(store)
+    monkeypatch.setattr(schema, "migrations", lambda: REAL | STEPS)
+    with store.read() as connection, pytest.raises(InputError, match="older embers"):
+        schema.require_latest(connection, store.path)
+    commit(store)
+    assert rows(store, "SELECT step FROM log") == [(1,), (3,), (2,)]
 
 
 def test_a_new_file_gets_the_base_schema_and_then_all_migrations(

@@ -102,9 +102,10 @@ def markdown_code(text: str, longest: int = 300) -> str:
 
 def markdown_block(text: str, language: str = "") -> str:
     """Text as a block of code of Markdown, behind a fence that is longer than any in it; nothing in it is obeyed."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    shown = visible(text)  # first: what is taken out could have parted back-ticks
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{visible(text)}\n{fence}"
+    return f"{fence}{language}\n{shown}\n{fence}"
 
 
 def item_link(repo: str, number: int) -> str:

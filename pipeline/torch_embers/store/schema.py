@@ -43,6 +43,14 @@ def file_version(connection: duckdb.DuckDBPyConnection) -> int:
     return int(version or 0)
 
 
+def _applied(connection: duckdb.DuckDBPyConnection) -> set[int]:
+    """The steps that a database has been through; none in an empty one."""
+    if file_version(connection) == 0:
+        return set()
+    with connection.cursor() as cursor:
+        return {version for (version,) in cursor.execute("SELECT version FROM schema_version").fetchall()}
+
+
 def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Refuse a database from the future.
 
@@ -64,7 +72,7 @@ def require_latest(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
         InputError
     """
     version = file_version(connection)
-    if version < latest_version():
+    if version < latest_version() or set(migrations()) - _applied(connection):
         raise InputError(
             f"{path} is of an older embers (schema version {version}): run `embers mine` once, it upgrades it"
         )
@@ -79,9 +87,10 @@ def upgrade(
 ) -> int:
     """Bring the database to the newest version inside the caller's transaction; return that version."""
     steps = migrations() if steps is None else steps
-    version = file_version(connection)
-    todo = {v: text for v, text in steps.items() if v > max(version, BASE_VERSION)}
-    if version == 0:
+    applied = _applied(connection)
+    # not by the highest number: steps of a lower one can come later, from a branch that was merged after
+    todo = {v: text for v, text in steps.items() if v not in applied and v > BASE_VERSION}
+    if not applied:
         todo[BASE_VERSION] = resources.package_file("store", "schema.sql").read_text(encoding="utf-8")
     for target in sorted(todo):
         connection.execute(todo[target])
