@@ -257,3 +257,84 @@ def test_the_github_action_writes_sarif_and_fails_by_its_threshold(tmp_path: Pat
     )
     assert done.returncode == 10
     assert json.loads((tmp_path / "found.sarif").read_text(encoding="utf-8"))["runs"][0]["results"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import torch\nth = torch\nth.nn.MultiheadAttention(4, 2)",
+        "import torch\nnn, F = torch.nn, torch.nn.functional\nnn.MultiheadAttention(4, 2)",
+        "import torch\nnn: object = torch.nn\nnn.MultiheadAttention(4, 2)",
+        "from torch.nn.modules.activation import MultiheadAttention\nMultiheadAttention(4, 2)",
+        "import importlib\nt = importlib.import_module('torch')\nt.nn.MultiheadAttention(4, 2)",
+        "from .common import torch\ntorch.nn.MultiheadAttention(4, 2)",
+        "torch.nn.MultiheadAttention(4, 2)  # a part of a file, as people send it",
+        "\ufeffimport torch\ntorch.nn.MultiheadAttention(4, 2)",
+        "from torch import nn\ndef other():\n    from paddle import nn\nnn.MultiheadAttention(4, 2)",
+        "from torch import nn\nclass Mine(nn.MultiheadAttention):\n    pass",
+    ],
+)
+def test_every_ordinary_way_to_a_class_of_torch_is_found(code: str) -> None:
+    done = command.audit_texts({Path("x.py"): code}, "2.6.0")
+    assert nearness(done)["pt41508_mha_bucketed_mask_gradient"] == "calls"
+
+
+@pytest.mark.parametrize(
+    ("code", "near"),
+    [
+        ("def f(x): return x.logsumexp(-1)", "may call"),  # a file without torch may be given tensors
+        ("import numpy\ndef f(x): return x.logsumexp(-1)", None),
+        ("import torch\nf = x.logsumexp\nf(0)", "may call"),
+        ("import torch\ngetattr(x, 'logsumexp')(0)", "may call"),
+        ("import torch\ntorch.Tensor.logsumexp(x, 0)", "calls"),
+        ("import torch\ndef f(m: torch.logsumexp): ...", None),
+        ("import torch\nisinstance(m, torch.logsumexp)", None),
+    ],
+)
+def test_what_is_handed_on_or_asked_for_is_no_call(code: str, near: str | None) -> None:
+    done = command.audit_texts({Path("x.py"): code}, "2.6.0")
+    assert nearness(done).get("pt31829_logsumexp_gradient") == near
+
+
+@pytest.mark.parametrize(
+    ("call", "near"),
+    [
+        ("x.index_put_((i,), v, accumulate=True)", "calls"),
+        ("x.index_put_((i,), v, accumulate=False)", None),
+        ("x.index_put_((i,), v, True)", "may call"),
+        ("x.index_put_(*parts)", "may call"),
+        ("x.index_put_((i,), v)", None),
+    ],
+)
+def test_an_argument_that_says_no_is_not_given(call: str, near: str | None) -> None:
+    done = command.audit_texts({Path("x.py"): f"import torch\nx.bfloat16()\n{call}"}, "2.6.0")
+    assert nearness(done).get("pt156173_index_put_accumulate_low_precision") == near
+
+
+def test_what_was_not_looked_at_is_told(tmp_path: Path) -> None:
+    notebook = {"cells": [{"cell_type": "code", "source": ["%time\n", "import torch\n", "torch.logsumexp(x, 0)"]}]}
+    (tmp_path / "n.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    (tmp_path / "build").mkdir()
+    (tmp_path / "elsewhere").symlink_to(tmp_path / "build")
+    os.mkfifo(tmp_path / "pipe.py")
+    done = command.audit([str(tmp_path)], "2.6.0")
+    assert nearness(done)["pt31829_logsumexp_gradient"] == "calls"
+    assert {path.name for path in done.unread} == {"build", "elsewhere"}
+
+
+def test_an_audit_that_could_read_nothing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "two.py").write_text("print 'two'", encoding="utf-8")
+    with pytest.raises(InputError, match=r"none of 1 files could be read: .*two\.py: SyntaxError"):
+        command.audit([str(tmp_path)], "2.6.0")
+
+
+def test_sarif_has_addresses_and_loses_no_finding(tmp_path: Path) -> None:
+    path = tmp_path / "a dir" / "x#1.py"
+    path.parent.mkdir()
+    path.write_text("import torch\ntorch.logsumexp(x, 0)", encoding="utf-8")
+    found = formats.sarif(command.audit([str(path)], "2.6.0"))["runs"][0]["results"]
+    uri = found[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri.startswith("file:///")
+    assert uri.endswith("/a%20dir/x%231.py")
+    whole = command.audit([], "2.6.0")
+    assert len(formats.sarif(whole)["runs"][0]["results"]) == len(whole.findings)

@@ -431,14 +431,14 @@ def test_a_file_where_the_cache_should_be_is_named(tiny: Path, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_the_packaged_default_model_knows_what_belongs_together(tmp_path: Path) -> None:
+def test_the_packaged_model_knows_what_belongs_together(tmp_path: Path) -> None:
     needed()
     try:
         folder = weights.model_folder()
     except InputError as error:
         pytest.skip(str(error))
     weights.check_weights(folder, weights.DEFAULT_SHA256)
-    embedder = embed.load_embedder(cache=tmp_path)
+    embedder = embed.load_embedder(weights.DEFAULT_MODEL, cache=tmp_path)
     assert isinstance(embedder, onnx_embedder.GraphEmbedder)
     assert embedder.model_id.startswith("all-MiniLM-L6-v2@53aa51172d14/")
     assert embedder.dim == 384

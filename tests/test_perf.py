@@ -101,3 +101,32 @@ def test_a_row_per_call_and_build_and_a_picture_are_written(tmp_path: Path) -> N
     assert table[4].split(",")[6] == "slower"
     assert "2.2.2" in (tmp_path / "perf.svg").read_text(encoding="utf-8")
     assert (tmp_path / "perf.png").stat().st_size > 10_000
+
+
+def test_a_process_that_dies_midway_costs_its_build_those_calls_alone() -> None:
+    order: list[str] = []
+
+    def run(build: Any) -> Iterator[tuple[str, float | str]]:
+        order.append(build.name)
+        yield "first", 1.0
+        if build.name == "2.1.2" and order.count("2.1.2") == 3:
+            yield "all calls", "killed"
+        else:
+            yield "second", 1.0
+
+    made = perf._turns(BUILDS, 6, 0.1, run, lambda _: None)
+    assert set(made.times["first"]) == {build.name for build in BUILDS}
+    assert set(made.times["second"]) == {"2.0.1", "2.2.2", "2.3.1"}
+    assert made.failed == [("all calls", "2.1.2", "killed")]
+    assert perf_command.lines(made)
+
+
+def test_a_script_finds_the_modules_beside_it(tmp_path: Path) -> None:
+    import sys
+
+    pytest.importorskip("torch")
+    (tmp_path / "helper.py").write_text("VALUE = 1", encoding="utf-8")
+    (tmp_path / "main.py").write_text("import helper, sys\nsys.stdout.buffer.write(b'\\xff')", encoding="utf-8")
+    from torch_embers.oracles import timing
+
+    assert timing.seconds(sys.executable, str(tmp_path / "main.py"), (), 120) >= 0

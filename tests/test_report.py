@@ -318,6 +318,9 @@ def test_serving_answers_this_machine_alone_with_the_policy_and_lists_nothing(si
         assert requests.get(f"{address}/items/", timeout=60).status_code == 404
         assert requests.get(f"{address}/..%2f..%2fetc/passwd", timeout=60).status_code == 404
         assert requests.get(f"{address}/", headers={"Host": "evil.example"}, timeout=60).status_code == 421
+        assert requests.get(f"{address}/%00", timeout=60).status_code == 404
+        for name in ("localhost", "LOCALHOST:80", "127.0.0.1"):
+            assert requests.get(f"{address}/index.html", headers={"Host": name}, timeout=60).status_code == 200
         running.shutdown()
 
 

@@ -5,13 +5,14 @@ Source: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 Level = Literal["error", "warning", "note"]
 
@@ -43,6 +44,14 @@ def result(rule: str, level: Level, text: str, place: tuple[Path, int] | None) -
     made: dict[str, Any] = {"ruleId": rule, "level": level, "message": {"text": text}}
     if place:
         path, line = place
-        where = {"artifactLocation": {"uri": path.as_posix()}, "region": {"startLine": line}}
+        where = {"artifactLocation": {"uri": _uri(path)}, "region": {"startLine": line}}
         made["locations"] = [{"physicalLocation": where}]
     return made
+
+
+def _uri(path: Path) -> str:
+    """A file as a reference that readers resolve from the working folder; one outside of it whole."""
+    here = Path.cwd()
+    if path.is_absolute() and not path.is_relative_to(here):
+        return path.as_uri()
+    return quote(str(path.relative_to(here).as_posix() if path.is_absolute() else path.as_posix()))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json
 import os
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -24,8 +25,11 @@ Nearness = Literal["calls", "may call", "not narrowed"]
 """How sure it is that the code can meet the bug; ``not narrowed`` where no code was given."""
 LARGEST = 4 << 20
 """Bytes of a file that is read: generated code beyond that tells nothing about what a person wrote."""
-SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist"})
+FORMS = (".py", ".ipynb")
+SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 """Folders in which no code of the user's own lies; hidden ones are left out, too."""
+BUILT = frozenset({"build", "dist"})
+"""Folders of what was mostly built; that they are left out is told."""
 _ASK = "import importlib.metadata as m; print(m.version('torch'))"
 
 
@@ -91,18 +95,22 @@ def audit(targets: Sequence[str], version: str, device: str = "cpu", *, intended
     Raises:
         InputError: no such file or package, nothing to read in it, or nothing was measured on the version or device.
     """
-    texts: dict[Path, str] = {}
+    texts: dict[Path, str | bytes] = {}
     unread: dict[Path, str] = {}
-    for path in sorted({path for target in targets for path in _files(target)}):
+    for path in sorted({path for target in targets for path in _files(target, unread)}):
         try:
             texts[path] = _text(path)
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, KeyError, AttributeError, TypeError) as error:
             unread[path] = _reason(error)
-    return audit_texts(texts if targets else None, version, device, intended=intended, unread=unread)
+    done = audit_texts(texts if targets else None, version, device, intended=intended, unread=unread)
+    if targets and not done.files:
+        path, why = next(iter(done.unread.items()))
+        raise InputError(f"none of {len(done.unread)} files could be read: {path}: {why}")
+    return done
 
 
 def audit_texts(
-    texts: Mapping[Path, str] | None,
+    texts: Mapping[Path, str | bytes] | None,
     version: str,
     device: str = "cpu",
     *,
@@ -131,7 +139,7 @@ def audit_texts(
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             refused[path] = _reason(error)
             continue
-        if uses.imports_torch:
+        if uses.imports_torch or not uses.imports_arrays:
             read[path] = uses
     if texts is None:
         met = [Finding(bug, "not narrowed", (), ()) for bug in told]
@@ -151,6 +159,7 @@ def audit_texts(
 
 
 def _reason(error: Exception) -> str:
+    """An error in one line."""
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
@@ -183,8 +192,8 @@ def installed_version(python: Path | None = None) -> str:
     return asked.stdout.strip()
 
 
-def _files(target: str) -> list[Path]:
-    """The Python files that a target stands for.
+def _files(target: str, unread: dict[Path, str]) -> list[Path]:
+    """The Python files and notebooks that a target stands for; what is not entered goes to ``unread``.
 
     Raises:
         InputError: there are none.
@@ -197,9 +206,17 @@ def _files(target: str) -> list[Path]:
     if path.is_file():
         return [path]
     found: list[Path] = []
-    for folder, below, names in os.walk(path):
-        below[:] = [name for name in below if name not in SKIPPED and not name.startswith(".")]
-        found += [Path(folder, name) for name in names if name.endswith(".py")]
+
+    def refused(error: OSError) -> None:
+        unread[Path(error.filename)] = _reason(error)
+
+    for folder, below, names in os.walk(path, onerror=refused):
+        links = [name for name in below if Path(folder, name).is_symlink()]
+        built = [name for name in below if name in BUILT]
+        unread.update(dict.fromkeys((Path(folder, name) for name in links), "a link to a folder is not followed"))
+        unread.update(dict.fromkeys((Path(folder, name) for name in built), "built files are left out; name it"))
+        below[:] = [name for name in below if name not in (*SKIPPED, *BUILT, *links) and not name.startswith(".")]
+        found += [Path(folder, name) for name in names if name.endswith(FORMS) and Path(folder, name).is_file()]
     if not found:
         raise InputError(f"{target}: no Python file in it")
     return found
@@ -216,10 +233,21 @@ def _package(name: str) -> Path:
     return Path(spec.submodule_search_locations[0] if spec.submodule_search_locations else str(spec.origin))
 
 
-def _text(path: Path) -> str:
+def _text(path: Path) -> str | bytes:
+    """A file's code; of a notebook that of its cells, without commands of the notebook itself.
+
+    Raises:
+        ValueError: it is too large, or no notebook.
+        OSError: it cannot be read.
+    """
     if path.stat().st_size > LARGEST:
         raise ValueError(f"larger than {LARGEST >> 20} MiB")
-    return path.read_text(encoding="utf-8", errors="replace")
+    content = path.read_bytes()
+    if path.suffix != ".ipynb":
+        return content
+    cells = json.loads(content).get("cells", ())
+    lines = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]
+    return "\n".join("pass" if line.startswith(("%", "!")) else line for line in lines)
 
 
 Index = dict[str, list[tuple["Path", "Use"]]]
@@ -230,7 +258,9 @@ def _index(read: Mapping[Path, Uses]) -> Index:
     index: Index = {}
     for path, uses in read.items():
         for use in uses.found:
-            index.setdefault(use.name, []).append((path, use))
+            # a file without torch may be given tensors all the same
+            known = use if uses.imports_torch else replace(use, called=False)
+            index.setdefault(use.name, []).append((path, known))
     return index
 
 
@@ -242,7 +272,7 @@ def _finding(bug: Bug, index: Index) -> Finding | None:
         for api in spelling.apis
         for name in spellings(api)
         for path, use in index.get(name, ())
-        if not spelling.keyword or use.gives(spelling.keyword, spelling.value) is not False
+        if not spelling.keyword or use.gives(spelling.keyword, spelling.value, spelling.position) is not False
     ]
     near = _files_with(bug.conditions, index)
     calls = [(path, use) for path, use in met if _is_certain(use, spelling) and (not bug.conditions or path in near)]
@@ -270,9 +300,9 @@ def _files_with(conditions: Sequence[str], index: Index) -> set[Path]:
 def _is_certain(use: Use, spelling: Spelling) -> bool:
     """Whether a use is torch's (its full name, or a method that plain objects lack), with the argument that counts."""
     head, _, method = use.name.rpartition(".")
-    if head == "Tensor" and method in SHARED_METHODS:
+    if not use.called or (head == "Tensor" and method in SHARED_METHODS):
         return False
-    return not spelling.keyword or use.gives(spelling.keyword, spelling.value) is True
+    return not spelling.keyword or use.gives(spelling.keyword, spelling.value, spelling.position) is True
 
 
 def _order(finding: Finding) -> tuple[bool, int, bool, str]:

@@ -121,10 +121,10 @@ def sarif(done: Audited) -> dict[str, Any]:
             LEVELS[finding.bug.severity] if finding.nearness == "calls" else "note",
             f"{_name(finding.bug)}: {finding.bug.spelling.when}: {finding.bug.seen}. "
             f"Instead: {finding.bug.spelling.workaround}",
-            (place.file, place.line),
+            (place.file, place.line) if place else None,
         )
         for finding in done.findings
-        for place in finding.places
+        for place in finding.places or (None,)
     ]
     about = {finding.bug.case.name: " ".join(finding.bug.case.summary.split()) for finding in done.findings}
     return sarif_output.document("embers audit", results, about)

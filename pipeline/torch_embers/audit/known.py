@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import Field, model_validator
 
 from torch_embers import resources, toml_models
-from torch_embers.audit.uses import OPERATOR_NAMESPACES
+from torch_embers.audit.uses import MANY, OPERATOR_NAMESPACES
 from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import FILE as FILE_OF_ITEMS
 from torch_embers.mine.files.dispositions import FILE as DISPOSITIONS
@@ -48,6 +48,7 @@ class Spelling(toml_models.Entry):
         apis: functions, classes and methods of torch, one of which a program must use.
         keyword: an argument that the call must give by name; empty where any call counts.
         value: what that argument must be; empty where any value counts.
+        position: place from which on it can be given without its name.
         also: names of torch, or groups of them, one of which must be used; empty where none is needed.
         when: what the input must be, as a plain sentence.
         input: whether such inputs arise without anybody meaning it.
@@ -58,6 +59,7 @@ class Spelling(toml_models.Entry):
     apis: tuple[str, ...] = Field(min_length=1)
     keyword: str = ""
     value: str = ""
+    position: int = MANY
     also: tuple[str, ...] = ()
     when: str = Field(min_length=10, max_length=120)
     input: Literal["ordinary", "unusual"]

@@ -8,6 +8,8 @@ imports of everything, code in texts.
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,17 @@ MAKING_CODE = frozenset({"eval", "exec", "compile", "__import__"})
 """Built-in functions that run code, or load a module, which the file need not spell out."""
 OPERATOR_NAMESPACES = ("torch.ops.aten.", "torch._C._VariableFunctions.", "torch._C._nn.")
 """Where torch keeps its operators under the same names a second time."""
+OFF = "\0off"
+"""Stands for a constant argument that says no: False, None or 0."""
+MANY = 1_000
+LOADERS = frozenset({"import_module", "importorskip"})
+"""Functions that return the module whose name they get."""
+OTHER_ARRAYS = frozenset({"numpy", "pandas", "jax", "tensorflow", "scipy", "cupy", "polars", "paddle"})
+"""Packages whose objects have methods of the same names."""
+MODULES = re.compile(r"^torch\.nn\.modules\.(?:\w+\.)?(?=[A-Z]\w*$)")
+"""Where the classes of torch.nn are defined."""
+Names = dict[str, set[str]]
+"""What names stand for; more than one meaning where a file binds a name twice."""
 SIGNS: dict[type[ast.operator | ast.cmpop], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "lshift",
@@ -40,21 +53,32 @@ class Use:
         keywords: arguments given by name, each with its value if that is a text that stands in the file; ``**`` where
             some come from a dictionary.
         texts: texts given by position.
+        positional: how many arguments are given by position; many where some come from a list.
+        called: false where the name is only handed on.
     """
 
     line: int
     name: str
     keywords: tuple[tuple[str, str], ...] = ()
     texts: tuple[str, ...] = ()
+    positional: int = 0
+    called: bool = True
 
-    def gives(self, keyword: str, value: str = "") -> bool | None:
-        """Whether the call gives an argument, with a value where one is wanted; None where the file does not tell."""
+    def gives(self, keyword: str, value: str = "", position: int = MANY) -> bool | None:
+        """Whether the call gives an argument; None where the file does not tell.
+
+        Args:
+            keyword: its name.
+            value: what it must be; empty where any value but a constant "no" counts.
+            position: place from which on it can be given without its name.
+        """
         if value and value in self.texts:
             return True
         given = dict(self.keywords)
         if keyword in given:
-            return not value or given[keyword] == value or (None if not given[keyword] else False)
-        return None if "**" in given else False
+            told = given[keyword]
+            return False if told == OFF else not value or told == value or (None if not told else False)
+        return None if "**" in given or not self.called or self.positional >= position else False
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -70,18 +94,20 @@ class Uses:
     """What a file uses.
 
     Attributes:
-        imports_torch: whether it imports torch or a part of it.
+        imports_torch: whether it imports torch or a part of it, or uses the name unbound.
+        imports_arrays: whether it imports another package whose objects have such methods.
         found: uses in order of lines.
         dynamic: places that cannot be read.
     """
 
     imports_torch: bool = False
+    imports_arrays: bool = False
     found: list[Use] = field(default_factory=list)
     dynamic: list[Dynamic] = field(default_factory=list)
 
 
-def uses_of(code: str) -> Uses:
-    """Read a file's text.
+def uses_of(code: str | bytes) -> Uses:
+    """Read a file's text; bytes are decoded as Python does it.
 
     Raises:
         SyntaxError: it is not Python of this interpreter's grammar.
@@ -89,79 +115,158 @@ def uses_of(code: str) -> Uses:
         RecursionError: it is nested too deeply.
         MemoryError: likewise.
     """
-    tree = ast.parse(code)
+    tree = ast.parse(code.removeprefix("\ufeff") if isinstance(code, str) else code)
     reader = _Reader(_names(tree))
     reader.visit(tree)
+    reader.tell_stars(tree)
+    meant = {meaning.partition(".")[0] for meanings in reader.names.values() for meaning in meanings}
     return Uses(
-        imports_torch=any(name == ROOT or name.startswith(f"{ROOT}.") for name in reader.names.values()) or reader.star,
+        imports_torch=reader.imports_torch or any(use.name.partition(".")[0] == ROOT for use in reader.found),
+        imports_arrays=bool(meant & OTHER_ARRAYS),
         found=sorted(set(reader.found)),
         dynamic=sorted(set(reader.dynamic)),
     )
 
 
-def _names(tree: ast.Module) -> dict[str, str]:
-    """What the names that the file binds by imports and plain assignments stand for.
+def _names(tree: ast.Module) -> Names:
+    """What the names that the file binds by imports and plain assignments stand for; one table for the whole file.
 
-    One table for the whole file: a name that two functions bind differently stands for the last.
+    The name torch stands for the package also where the file gets it in some other way.
     """
-    names: dict[str, str] = {}
+    names: Names = {ROOT: {ROOT}}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                names[alias.asname or alias.name.partition(".")[0]] = (
-                    alias.name if alias.asname else alias.name.partition(".")[0]
-                )
+                head = alias.name.partition(".")[0]
+                names.setdefault(alias.asname or head, set()).add(alias.name if alias.asname else head)
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
-            names |= {alias.asname or alias.name: f"{module}.{alias.name}" for alias in node.names}
+            for alias in node.names:
+                names.setdefault(alias.asname or alias.name, set()).add(f"{module}.{alias.name}")
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute | ast.Name):
-            stands_for = dotted(node.value, names)
-            if stands_for and stands_for.startswith(f"{ROOT}."):
-                names |= {target.id: stands_for for target in node.targets if isinstance(target, ast.Name)}
+        for target, value in _assignments(node):
+            for meaning in _module_loaded(value) or dotted(value, names):
+                if meaning == ROOT or meaning.startswith(f"{ROOT}."):
+                    names.setdefault(target, set()).add(meaning)
     return names
 
 
-def dotted(node: ast.expr, names: dict[str, str]) -> str | None:
-    """The full name of ``a.b.c`` where ``a`` was imported; None for anything else."""
+def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a statement or expression binds, each with its value."""
+    if isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value is not None:
+        pairs: list[tuple[ast.expr, ast.expr]] = [(node.target, node.value)]
+    elif isinstance(node, ast.Assign):
+        pairs = [(target, node.value) for target in node.targets]
+    else:
+        return
+    for target, value in pairs:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            pairs += zip(target.elts, value.elts, strict=True)
+        elif isinstance(target, ast.Name):
+            yield target.id, value
+
+
+def _module_loaded(node: ast.expr) -> set[str]:
+    """The module that a call such as ``import_module("torch.nn")`` returns."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return set()
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return {_text(node.args[0])} - {"", OFF} if called in LOADERS else set()
+
+
+def dotted(node: ast.expr, names: Names) -> set[str]:
+    """The full names that ``a.b.c`` can stand for where ``a`` was imported; none for anything else."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
         node = node.value
-    if not isinstance(node, ast.Name) or node.id not in names:
-        return None
-    return ".".join([names[node.id], *reversed(parts)])
+    if not isinstance(node, ast.Name):
+        return set()
+    return {".".join([meaning, *reversed(parts)]) for meaning in names.get(node.id, ())}
 
 
 class _Reader(ast.NodeVisitor):
     """Collects uses; ``names`` says what the file's names stand for."""
 
-    def __init__(self, names: dict[str, str]) -> None:
+    def __init__(self, names: Names) -> None:
         self.names = names
-        self.star = False
+        self.imports_torch = False
+        self.stars: list[tuple[int, str]] = []
+        self.unbound: set[str] = set()
         self.found: list[Use] = []
         self.dynamic: list[Dynamic] = []
 
+    def visit_Import(self, node: ast.Import) -> None:
+        """An import of torch."""
+        self.imports_torch |= any(alias.name.partition(".")[0] == ROOT for alias in node.names)
+
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        """An import of everything hides which names are torch's."""
-        module = node.module or ""
-        if module.partition(".")[0] == ROOT and any(alias.name == "*" for alias in node.names):
-            self.star = True
-            self.dynamic.append(Dynamic(node.lineno, f"imports everything from {module}"))
+        """An import of everything hides where names come from."""
+        of_torch = not node.level and (node.module or "").partition(".")[0] == ROOT
+        self.imports_torch |= of_torch
+        if any(alias.name == "*" for alias in node.names):
+            module = "." * node.level + (node.module or "")
+            if of_torch:
+                self.dynamic.append(Dynamic(node.lineno, f"imports everything from {module}"))
+            else:
+                self.stars.append((node.lineno, module))
+
+    def tell_stars(self, tree: ast.Module) -> None:
+        """Tell imports of everything from elsewhere, where the file uses names that it does not bind."""
+        bound = {*dir(builtins), *self.names}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                bound.add(node.id)
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                bound.add(node.name)
+            elif isinstance(node, ast.arg):
+                bound.add(node.arg)
+            elif isinstance(node, ast.ExceptHandler) and node.name:
+                bound.add(node.name)
+        if self.unbound - bound:
+            self.dynamic += [Dynamic(line, f"imports everything from {module}") for line, module in self.stars]
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        """A function; what its annotations name is not used."""
+        self._function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        """Likewise."""
+        self._function(node)
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        defaults = [*node.args.defaults, *(default for default in node.args.kw_defaults if default is not None)]
+        for part in (*node.decorator_list, *defaults, *node.body):
+            self.visit(part)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        """A value; what its annotation names is not used."""
+        if node.value is not None:
+            self.visit(node.value)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        """A class; those that it extends count as called."""
+        for base in node.bases:
+            self.found += [Use(base.lineno, _operator(name)) for name in dotted(base, self.names)]
+        self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
         """A call of a known name, of a method, or of something that makes names."""
         keywords = tuple(sorted((word.arg or "**", _text(word.value)) for word in node.keywords))
-        texts = tuple(text for text in map(_text, node.args) if text)
-        name = dotted(node.func, self.names)
-        if name is not None:
-            self.found.append(Use(node.lineno, _operator(name), keywords, texts))
+        texts = tuple(text for text in map(_text, node.args) if text and text != OFF)
+        positional = MANY if any(isinstance(part, ast.Starred) for part in node.args) else len(node.args)
+        names = dotted(node.func, self.names)
+        parts: list[ast.expr] = list(node.args)
+        if names:
+            self.found += [Use(node.lineno, _operator(name), keywords, texts, positional) for name in names]
         elif isinstance(node.func, ast.Attribute):
-            self._method(node.func, keywords, texts)
+            self._method(node.func, keywords, texts, positional)
         else:
             self._plain(node)
             self.visit(node.func)
-        for part in (*node.args, *node.keywords):
+            if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+                del parts[1:]  # to ask for a class is not to use it
+        for part in (*parts, *node.keywords):
             self.visit(part)
 
     def _plain(self, node: ast.Call) -> None:
@@ -170,35 +275,47 @@ class _Reader(ast.NodeVisitor):
         if called in MAKING_CODE:
             self.dynamic.append(Dynamic(node.lineno, f"{called}() runs code that is not in the file"))
         elif called == "getattr" and len(node.args) > 1:
-            owner = dotted(node.args[0], self.names) or ""
-            if owner.partition(".")[0] == ROOT:
-                self._getattr(node, owner)
+            self._getattr(node, dotted(node.args[0], self.names))
 
-    def _getattr(self, node: ast.Call, owner: str) -> None:
-        wanted = node.args[1]
-        if isinstance(wanted, ast.Constant) and isinstance(wanted.value, str):
-            self.found.append(Use(node.lineno, f"{owner}.{wanted.value}"))
-        else:
-            self.dynamic.append(Dynamic(node.lineno, f"getattr({owner}, ...) takes a name that is made at run time"))
+    def _getattr(self, node: ast.Call, owners: set[str]) -> None:
+        of_torch = [owner for owner in owners if owner.partition(".")[0] == ROOT]
+        wanted = _text(node.args[1])
+        if wanted and wanted != OFF:
+            self.found += [
+                Use(node.lineno, _operator(f"{owner}.{wanted}"), called=False) for owner in of_torch or ["Tensor"]
+            ]
+        elif of_torch:
+            why = f"getattr({of_torch[0]}, ...) takes a name that is made at run time"
+            self.dynamic.append(Dynamic(node.lineno, why))
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
-        """An imported name that is handed on; an attribute of something else tells nothing."""
-        name = dotted(node, self.names)
-        if name is not None:
-            self.found.append(Use(node.lineno, _operator(name)))
-        else:
-            self.visit(node.value)
+        """A name, or a method of something, that is handed on."""
+        names = dotted(node, self.names)
+        self.found += [Use(node.lineno, _operator(name), called=False) for name in names]
+        if not names:
+            self._method(node, called=False)
 
-    def _method(self, node: ast.Attribute, keywords: tuple[tuple[str, str], ...], texts: tuple[str, ...]) -> None:
+    def _method(
+        self,
+        node: ast.Attribute,
+        keywords: tuple[tuple[str, str], ...] = (),
+        texts: tuple[str, ...] = (),
+        positional: int = 0,
+        *,
+        called: bool = True,
+    ) -> None:
         """A method of something; those of ``self`` and ``cls`` are the class's own."""
         if not isinstance(node.value, ast.Name) or node.value.id not in OWN:
-            self.found.append(Use(node.lineno, f"Tensor.{node.attr}", keywords, texts))
+            self.found.append(Use(node.lineno, f"Tensor.{node.attr}", keywords, texts, positional, called))
         self.visit(node.value)
 
     def visit_Name(self, node: ast.Name) -> None:
-        """A name that was imported by itself."""
-        if isinstance(node.ctx, ast.Load) and node.id in self.names:
-            self.found.append(Use(node.lineno, _operator(self.names[node.id])))
+        """A name that is handed on, or one that the file does not bind."""
+        if isinstance(node.ctx, ast.Load):
+            meanings = self.names.get(node.id, ())
+            self.found += [Use(node.lineno, _operator(name), called=False) for name in meanings if name != ROOT]
+            if not meanings:
+                self.unbound.add(node.id)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
         """``a @ b`` calls ``a.__matmul__``."""
@@ -228,8 +345,10 @@ class _Reader(ast.NodeVisitor):
 
 
 def _text(node: ast.expr) -> str:
-    """The text that an expression is; empty for anything else."""
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    """The text that an expression is, ``OFF`` for a constant that says no; empty for anything else."""
+    if not isinstance(node, ast.Constant):
+        return ""
+    return node.value if isinstance(node.value, str) else OFF if not node.value else ""
 
 
 def _operator(name: str) -> str:
@@ -237,7 +356,9 @@ def _operator(name: str) -> str:
     for prefix in OPERATOR_NAMESPACES:
         if name.startswith(prefix):
             return f"{ROOT}.{name.removeprefix(prefix).partition('.')[0]}"
-    return name
+    if name.startswith(f"{ROOT}.Tensor."):
+        return name.removeprefix(f"{ROOT}.")
+    return MODULES.sub(f"{ROOT}.nn.", name)
 
 
 def spellings(api: str) -> Iterator[str]:

@@ -31,7 +31,10 @@ def audit(
 ) -> None:
     """Tell which known bugs of a PyTorch release your code can meet. The code is read, never executed."""
     from torch_embers.audit import command, formats
+    from torch_embers.errors import InputError
 
+    if python and (package := next((name for name in targets or () if not Path(name).exists()), None)):
+        raise InputError(f"--python gives the version alone: name the folder of {package} in place of the package")
     done = command.audit(targets or (), torch or command.installed_version(python), device, intended=intended)
     if form == "text":
         formats.print_lines(done)

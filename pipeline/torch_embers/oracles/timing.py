@@ -28,9 +28,10 @@ _CONFIDENCE = 0.95
 _MARK = "embers-seconds "
 _HARNESS = (
     """
-import sys, time, runpy
+import os, sys, time, runpy
 import torch
 sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
 start = time.perf_counter()
 try:
     runpy.run_path(sys.argv[0], run_name="__main__")
@@ -168,6 +169,7 @@ def seconds(python: str, script: str, arguments: Sequence[str], timeout: float) 
             timeout=timeout,
             check=False,
             universal_newlines=True,
+            errors="replace",
         )
     except subprocess.TimeoutExpired:
         raise TimingError("%s ran longer than %g s on %s" % (script, timeout, python)) from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from torch_embers.errors import InputError
 from torch_embers.report.folder import MARK
@@ -38,10 +39,17 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def _is_ours(self) -> bool:
         """Whether it was asked for under a name of this machine; a page elsewhere may have its name lead here."""
-        name = self.headers.get("Host", "").rpartition(":")[0]
+        try:
+            name = urlsplit(f"//{self.headers.get('Host', '')}").hostname
+        except ValueError:
+            name = None
         if name not in (HOST, "localhost"):
             self.send_error(421)
-        return name in (HOST, "localhost")
+            return False
+        if "\0" in unquote(self.path):
+            self.send_error(404)
+            return False
+        return True
 
     def list_directory(self, *_: Any, **__: Any) -> None:
         self.send_error(404)

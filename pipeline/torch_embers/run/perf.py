@@ -197,6 +197,10 @@ def _turns(
     for (name, build_name), reason in broken.items():
         made.times.get(name, {}).pop(build_name, None)
         made.failed.append((name, build_name, reason))
+    for by_build in made.times.values():  # a process that died midway leaves fewer times: they make no pairs
+        for build_name in [build_name for build_name, times in by_build.items() if len(times) < rounds]:
+            del by_build[build_name]
+    made.times = {name: by_build for name, by_build in made.times.items() if by_build}
     return made
 
 

@@ -43,8 +43,13 @@ def run(
     with ProgressBar("timing", unit="processes") as progress:
         progress.expects(count * len(chosen))
         if script is None:
-            return perf.time_calls(chosen, wanted, rules.limits, count, progress.advanced)
-        return perf.time_script(chosen, script, arguments, rules.limits, count, progress.advanced)
+            timed = perf.time_calls(chosen, wanted, rules.limits, count, progress.advanced)
+        else:
+            timed = perf.time_script(chosen, script, arguments, rules.limits, count, progress.advanced)
+    if not timed.times:
+        name, build, reason = timed.failed[0]
+        raise InputError(f"nothing could be timed: {name} on {build}: {reason}")
+    return timed
 
 
 def lines(timed: Timed) -> list[str]:
