@@ -6,6 +6,7 @@ import json
 import shlex
 import subprocess
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,10 @@ from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.run.bisect import command as bisecting
-from torch_embers.run.bisect import nightly, report, rules
+from torch_embers.run.bisect import nightly, report, rules, sessions
 from torch_embers.run.bisect.commits import Landed, commit_range, operator_words, ranked, words_of
 from torch_embers.run.bisect.places import Place, place_of, releases
+from torch_embers.run.bisect.replies import NOT_INSTALLED
 from torch_embers.run.bisect.search import Reply
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
@@ -177,6 +179,46 @@ sys.exit(1 if bad else 0)
     assert "Environment: cpu" in report.markdown(made)
 
 
+def test_a_resumed_second_batch_is_made_of_new_runs_and_a_missing_build_is_asked_again(database: Path) -> None:
+    store, asked = Store(database), []
+    places = [Place("2.0.1"), Place("2.1.2")]
+
+    def ask(place: int, /, *, fresh: bool = False) -> Reply:
+        asked.append((place, fresh))
+        return NOT_INSTALLED if place else Reply("no", 0, 4, 0.99)
+
+    with store.writer("test") as writer:
+        for _ in range(2):
+            session = sessions.begun(store, writer, "key", "subject", 0, fresh=False)
+            remembering = sessions.Remembering(session, writer, places, ask)
+            for place in (0, 1):
+                remembering(place)
+        remembering(0)
+    assert asked == [(0, False), (1, False), (1, False), (0, True)]
+
+
+def test_a_number_means_the_case_of_that_bug_before_its_siblings(monkeypatch: pytest.MonkeyPatch) -> None:
+    item = ("pytorch/pytorch", 7)
+    near = replace(case_of("x = 1", name="pt8_near"), origin="curated", issues=(item,), relations={item: "sibling"})
+    same = replace(near, name="pt7_same", origin="extracted", relations={item: "same"})
+    found: list[Any] = [near, same]
+    monkeypatch.setattr(bisecting.bank, "load", lambda *_: found)
+    store, wanted = Store(Path("none")), Settings()
+    subject = bisecting._subject(store, wanted, bisecting.BisectRequest("#7"))
+    assert (subject.name, subject.sibling_of) == ("pt7_same", None)
+    found.pop()
+    subject = bisecting._subject(store, wanted, bisecting.BisectRequest("7"))
+    assert (subject.name, subject.sibling_of) == ("pt8_near", item)
+
+
+def test_an_index_that_fails_after_the_search_leaves_the_answer_over_releases(home: Path, database: Path) -> None:
+    command = predicate(["2.0.1", "2.1.2"])
+    done = embers(home, database, "--predicate", command, "--runs", 1, "--index", "nowhere")
+    assert done.returncode == 0, done.stderr
+    assert "fixed in 2.2.2" in done.stdout
+    assert "no nightlies: nowhere is no folder" in done.stderr
+
+
 # ---- places --------------------------------------------------------------------------------------------------------
 
 
@@ -267,7 +309,8 @@ def test_a_commit_is_asked_once_whichever_nightlies_were_built_from_it() -> None
     def prepare(place: int) -> None:
         places[place] = Place(places[place].version, commit="same" if place < 3 else "other")
 
-    def ask(place: int, /) -> Reply:
+    def ask(place: int, /, *, fresh: bool = False) -> Reply:
+        del fresh
         asked.append(place)
         return Reply("yes")
 

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torch_embers.run.bisect import report
 from torch_embers.run.bisect import rules as bisect_rules
-from torch_embers.run.bisect.replies import is_unconfirmed, missed, needs_larger_control, reply_of
-from torch_embers.run.bisect.search import Answer, History, Reply, midpoint, search
+from torch_embers.run.bisect.measuring import doubted
+from torch_embers.run.bisect.places import Place
+from torch_embers.run.bisect.replies import (
+    NOT_INSTALLED,
+    is_unconfirmed,
+    missed,
+    needs_larger_control,
+    pooled,
+    reply_of,
+)
+from torch_embers.run.bisect.search import Answer, History, Reply, merged, midpoint, search
 from torch_embers.run.verdict import VERDICTS, Control, Decision, Rules, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RULES = bisect_rules.load().search
 ANSWERS: dict[str, Answer] = {"Y": "yes", "n": "no", "?": "unknown"}
@@ -194,3 +209,87 @@ def test_a_verdict_becomes_a_reply_with_the_chance_that_it_missed_nothing() -> N
     assert is_unconfirmed(decision("inconclusive", sure, 1))
     for verdict in set(VERDICTS) - {"occurs", "absent", "not_seen"}:
         assert reply_of(decision(verdict, sure), rules).answer == "unknown"
+
+
+def told(replies: Mapping[int, Reply], count: int, *, known: bool = False, rated: bool = True) -> report.Bisection:
+    """A search over these replies, as it is told; where all is known, nothing is installed."""
+    stored = {place: replace(reply, known=True) for place, reply in replies.items()} if known else {}
+
+    def ask(place: int) -> Reply:
+        return NOT_INSTALLED if known else replies[place]
+
+    found = search(count, ask, RULES, min, known=stored)
+    return report.Bisection("case", (), [Place(f"2.{n}.0") for n in range(count)], found, rated=rated)
+
+
+@pytest.mark.parametrize(("chance", "said"), [(0.9999, "0.99"), (0.9959, "0.99"), (0.989, "0.98")])
+def test_the_confidence_is_rounded_down_and_only_builds_that_were_run_are_counted(chance: float, said: str) -> None:
+    made = told({n: Reply("yes", 4, 4) if n < 3 else Reply("no", 0, 4, chance) for n in range(6)}, 6, known=True)
+    assert f"confidence at least {said}; 0 of 6 builds were run" in list(report.lines(made))
+    assert report.as_table(made)["confidence"] == float(said)
+    assert "environment above" not in report.markdown(made)
+
+
+def test_no_confidence_is_stated_without_a_clean_answer_or_a_rate() -> None:
+    always = told({n: Reply("yes", 3, 3) for n in range(4)}, 4)
+    assert list(report.lines(always))[1] == "4 of 4 builds were run"
+    assert "onfidence" not in report.markdown(always)
+    once = told({n: Reply("yes" if n < 2 else "no", n < 2, 1, 0.99) for n in range(4)}, 4, rated=False)
+    assert "no confidence" in list(report.lines(once))[1]
+    assert "No confidence" in report.markdown(once)
+    assert report.as_table(once)["confidence"] is None
+
+
+UNDECIDED = Reply("unknown", 1, 6)
+
+
+def test_a_build_with_a_single_hit_is_named_as_undecided_and_not_as_clean() -> None:
+    replies = {n: Reply("yes", 4, 4) if n < 4 else Reply("no", 0, 4, 0.99) for n in range(10)}
+    assert told(replies | {4: UNDECIDED, 9: UNDECIDED}, 10).sentence == (
+        "The bug was fixed after 2.3.0 and no later than 2.5.0 (2.4.0 is undecided, 1 of 6 runs showed it). "
+        "It may be there elsewhere, too: 2.9.0 is undecided, 1 of 6 runs showed it."
+    )
+    never = told({0: Reply("no", 0, 4, 0.99), 1: UNDECIDED, 2: Reply("no", 0, 4, 0.99)}, 3)
+    assert never.history.kind == "cannot tell"
+
+
+def test_no_hit_of_any_batch_is_forgotten() -> None:
+    clean = Reply("no", 0, 4, 0.99)
+    for old, fresh in ((clean, UNDECIDED), (UNDECIDED, clean), (replace(clean, known=True), UNDECIDED)):
+        both = merged(old, fresh)
+        assert (both.answer, both.hits) == ("unknown", 1)
+    control = Control("build", "x", 10, 10)
+    batches = [decision("inconclusive", control, 1, 6), decision("inconclusive", control, 1, 6)]
+    assert (pooled(batches, Rules.load()).answer, pooled(batches, Rules.load()).hits) == ("yes", 2)
+    alone = pooled([batches[0], decision("absent", control)], Rules.load())
+    assert (alone.answer, alone.hits, alone.runs) == ("unknown", 1, 10)
+
+
+def test_clean_places_asked_before_the_control_are_asked_again_once_there_is_one() -> None:
+    asked: list[int] = []
+
+    def ask(place: int) -> Reply:
+        asked.append(place)
+        return Reply("yes", 3, 10) if place >= 3 else Reply("no", 0, 10 if len(asked) < 3 else 51, 0.99)
+
+    found = search(6, ask, RULES, min, own_control=True)
+    assert asked[:3] == [0, 5, 0]
+    assert found.replies[0].runs == 51
+    assert [(change.before, change.after) for change in found.changes] == [(2, 3)]
+
+
+def test_a_command_that_is_never_good_says_nothing_of_the_builds() -> None:
+    found = doubted(told({n: Reply("yes", 3, 3) for n in range(3)}, 3).history)
+    assert (found.kind, found.reason[:31]) == ("cannot tell", "it never exited 0 on any build,")
+    flaky = told({n: Reply("yes", 2, 3) for n in range(3)}, 3).history
+    assert doubted(flaky).kind == "always"
+
+
+def test_a_report_names_the_command_that_was_run_and_a_sibling() -> None:
+    made = told({n: Reply("yes" if n < 2 else "no", 3, 3, 0.99) for n in range(4)}, 4)
+    text = report.markdown(replace(made, subject="<b> check.py", kind="predicate"))
+    assert "Command (0 is good" in text
+    assert "<b>" not in text
+    related = replace(made, sibling_of=("pytorch/pytorch", 7))
+    assert next(iter(report.lines(related))).startswith("case (a sibling of #7): ")
+    assert "is a sibling of" in report.markdown(related)

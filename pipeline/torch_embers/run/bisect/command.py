@@ -14,10 +14,10 @@ from torch_embers.repro import bank
 from torch_embers.run import matrix, shipped
 from torch_embers.run.bisect import nightly, rules, sessions
 from torch_embers.run.bisect.commits import commit_range
-from torch_embers.run.bisect.measuring import CaseMeasure, ExitCodeMeasure, predicate_runs, script_runs
+from torch_embers.run.bisect.measuring import CaseMeasure, ExitCodeMeasure, doubted, predicate_runs, script_runs
 from torch_embers.run.bisect.places import Place, known_replies, place_of, releases, said_bad
 from torch_embers.run.bisect.replies import Measure, Patient
-from torch_embers.run.bisect.report import Bisection, sentence
+from torch_embers.run.bisect.report import Bisection, SubjectKind, sentence
 from torch_embers.run.bisect.search import ContradictedError, search
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.script import Script, script_of
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
-    from torch_embers.run.bisect.search import Answer, Ask, Reply
+    from torch_embers.run.bisect.replies import AskBatch
+    from torch_embers.run.bisect.search import Answer, Reply
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -81,7 +82,9 @@ class _Subject:
     name: str
     content: str
     code: str
+    kind: SubjectKind
     case: Case | None = None
+    sibling_of: tuple[str, int] | None = None
 
     @property
     def script(self) -> Script | None:
@@ -162,15 +165,28 @@ def _check(request: BisectRequest) -> None:
 
 def _subject(store: Store, settings: Settings, request: BisectRequest) -> _Subject:
     if request.name:
-        cases = sorted(bank.load(store, [request.name], settings.repo), key=lambda c: _PREFERENCE.index(c.origin))
-        return _Subject(cases[0].name, cases[0].hash, cases[0].code, cases[0])
+        asked = _item(request.name, settings.repo)
+        case = min(bank.load(store, [request.name], settings.repo), key=lambda case: _closeness(case, asked))
+        sibling_of = asked if asked and case.relations.get(asked) == "sibling" else None
+        return _Subject(case.name, case.hash, case.code, "case", case, sibling_of)
     if request.script is not None:
         try:
             code = request.script.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"no script {request.script}: give the path of a Python file in UTF-8") from error
-        return _Subject(request.script.name, code, code)
-    return _Subject(request.predicate, request.predicate, "")
+        return _Subject(request.script.name, code, code, "script")
+    return _Subject(request.predicate, request.predicate, "", "predicate")
+
+
+def _item(name: str, repo: str) -> tuple[str, int] | None:
+    """The item that a name means; None where it is the name of a case."""
+    home, _, number = name.rpartition("#")
+    return (home or repo, int(number)) if number.isdecimal() else None
+
+
+def _closeness(case: Case, asked: tuple[str, int] | None) -> tuple[bool, int]:
+    """What a number means first: the case of that very bug, then the origin that is read most closely."""
+    return asked is not None and case.relations.get(asked) != "same", _PREFERENCE.index(case.origin)
 
 
 def _entries(store: Store, case: Case | None) -> list[matrix.Entry]:
@@ -217,7 +233,13 @@ class _Bisector:
         places, expected = _ends(places, self._request)
         made = self._searched(places, known_replies(places, entries, Rules.load()), expected)
         between = _last_change(made) if self._request.index else None
-        return replace(made, nightlies=self._nightlies(made, between)) if between else made
+        if between is None:
+            return made
+        try:
+            return replace(made, nightlies=self._nightlies(made, between))
+        except BuildError as error:  # what the releases showed is worth printing without the nightlies
+            self._progress.said(f"no nightlies: {error}")
+            return made
 
     def _nightlies(self, made: Bisection, ends: tuple[Place, Place]) -> Bisection:
         """Search the nightlies between two releases, whose answers are taken over."""
@@ -239,21 +261,33 @@ class _Bisector:
         batch = Ledger(self._store, self._writer).last_batch() + 1
         session = sessions.begun(self._store, self._writer, key, self._subject.name, batch, fresh=self._request.fresh)
         builds = _Builds(self._settings, places, self._request, self._index(), self._progress)
-        ask: Ask = Patient(self._measure(builds, session), own, Rules.load())
+        measured: AskBatch = Patient(self._measure(builds, session), own, Rules.load())
         if any(place.address for place in places):
-            ask = nightly.ByCommit(ask, builds.places, builds.of)
-        ask = sessions.Remembering(session, self._writer, places, ask)
+            measured = nightly.ByCommit(measured, builds.places, builds.of)
+        ask = sessions.Remembering(session, self._writer, places, measured)
         case = self._subject.case
         bad = said_bad(places, case.known_bad) if case else []
         try:
-            found = search(len(places), ask, own, _drawn(key), known=known, said_bad=bad, expected=expected)
+            found = search(
+                len(places), ask, own, _drawn(key), known=known, said_bad=bad, expected=expected,
+                own_control=case is None and self._rated,
+            )  # fmt: skip
         except ContradictedError as error:
             raise InputError(_contradiction(error, places[error.place].version, expected)) from error
         finally:
             builds.evict()
+        found = found if case else doubted(found)
         sessions.finish(self._writer, session, found, sentence(found, [place.version for place in places]))
         items, threads = (case.issues, case.threads) if case else ((), 1)
-        return Bisection(self._subject.name, items, tuple(builds.places), found, threads, self._subject.script)
+        return Bisection(
+            self._subject.name, items, tuple(builds.places), found, threads, self._subject.script,
+            kind=self._subject.kind, sibling_of=self._subject.sibling_of, rated=self._rated,
+        )  # fmt: skip
+
+    @property
+    def _rated(self) -> bool:
+        """Whether hits measure a rate: not where each build has one run."""
+        return self._subject.case is not None or self._request.runs != 1
 
     def _key(self, places: Sequence[Place]) -> str:
         """All that decides what is found: a change of any begins a new session."""
@@ -264,8 +298,9 @@ class _Bisector:
         ]
         request = self._request
         asked = (request.good, request.bad, request.runs, request.validation, request.fresh, request.timeout)
-        kind = "case" if self._subject.case else "script" if request.script else "predicate"
-        return sessions.key_of([kind, self._subject.content, [place.version for place in places], where, asked])
+        return sessions.key_of(
+            [self._subject.kind, self._subject.content, [place.version for place in places], where, asked]
+        )
 
     def _measure(self, builds: _Builds, session: sessions.Session) -> Measure:
         own, request, case = rules.load(), self._request, self._subject.case
@@ -303,7 +338,8 @@ def _drawn(key: str) -> Callable[[Sequence[int]], int]:
 
 def _contradiction(error: ContradictedError, version: str, expected: Mapping[int, Answer]) -> str:
     said = "bad" if expected[error.place] == "yes" else "good"
-    shows = {"yes": "it shows the bug", "no": "it is clean", "unknown": "it cannot be tested"}[error.reply.answer]
+    unknown = "it is undecided" if error.reply.hits else "it cannot be tested"
+    shows = {"yes": "it shows the bug", "no": "it is clean", "unknown": unknown}[error.reply.answer]
     return f"{version} was said to be {said}, but {shows} here ({error.reply.detail}): the ends of a search must differ"
 
 

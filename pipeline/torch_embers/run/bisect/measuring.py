@@ -32,17 +32,13 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
+    from torch_embers.run.bisect.search import History
     from torch_embers.run.verdict import Decision
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
 ABORTS = 128
 """`git bisect run` stops at this exit code and above."""
-
-
-def _not_installed() -> Decision:
-    nothing = Observation("cannot_run", None, "not installed here")
-    return decide([nothing], Control(), 1, Rules.load())
 
 
 class CaseMeasure:
@@ -77,11 +73,11 @@ class CaseMeasure:
         self._registry, self._case, self._build_of = registry, case, build_of
         self._jobs, self._batch, self._since = jobs, batch, since
 
-    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision:
+    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision | None:
         """Return the verdict of a sweep."""
         build = self._build_of(place)
         if build is None:
-            return _not_installed()
+            return None
         executor = self._executors[large]
         controls = self._registry.installed()
         request = SweepRequest([self._case], [build], controls, self._jobs, self._batch, self._since)
@@ -106,12 +102,12 @@ class ExitCodeMeasure:
         self._control = Control()
         self._rules = Rules.load()
 
-    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision:
+    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision | None:
         """Return the verdict of as many runs as the control asks for."""
         del fresh, large  # runs are never stored, and the control is as large as the user says
         build = self._build_of(place)
         if build is None:
-            return _not_installed()
+            return None
         wanted = planned(self._control, self._rules) if self._control.runs > 1 else self._runs
         measures = self._control.kind == "none"
         seen: list[Observation] = []
@@ -222,6 +218,15 @@ def _predicate_run(call: Sequence[str], environment: dict[str, str], timeout: fl
             "`git bisect run`; let it end with 1 where that is the bug, with 125 where it cannot be tested"
         )
     return exit_observation(code, last_line(done.stderr or done.stdout))
+
+
+def doubted(found: History) -> History:
+    """No answer where no run of a script or command was good: then it may be what fails, and not the builds."""
+    shown = [reply for reply in found.replies.values() if reply.answer == "yes"]
+    if found.kind != "always" or any(reply.hits < reply.runs for reply in shown):
+        return found
+    reason = "it never exited 0 on any build, so it may fail for a reason of its own"
+    return replace(found, kind="cannot tell", reason=reason)
 
 
 def exit_observation(code: int, said: str) -> Observation:

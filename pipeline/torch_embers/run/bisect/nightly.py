@@ -26,7 +26,8 @@ from torch_embers.run.bisect.places import Place
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from torch_embers.run.bisect.search import Ask, Reply
+    from torch_embers.run.bisect.replies import AskBatch
+    from torch_embers.run.bisect.search import Reply
 
 PATIENCE_SECONDS = 10
 LARGEST_PAGE = 32 << 20
@@ -77,20 +78,20 @@ class ByCommit:
         prepare: installs the build of a place where it is missing.
     """
 
-    def __init__(self, ask: Ask, places: Sequence[Place], prepare: Callable[[int], object]) -> None:
+    def __init__(self, ask: AskBatch, places: Sequence[Place], prepare: Callable[[int], object]) -> None:
         self._ask, self._places, self._prepare = ask, places, prepare
         self._replies: dict[str, Reply] = {}
         self._asked: set[int] = set()
 
-    def __call__(self, place: int, /) -> Reply:
+    def __call__(self, place: int, /, *, fresh: bool = False) -> Reply:
         """Return the reply of the commit; a second batch is asked anew."""
         self._prepare(place)
         commit = self._places[place].commit_known
-        if commit and commit in self._replies and place not in self._asked:
+        if commit and commit in self._replies and place not in self._asked and not fresh:
             self._asked.add(place)
             return self._replies[commit]
         self._asked.add(place)
-        reply = self._ask(place)
+        reply = self._ask(place, fresh=fresh)
         if commit:
             self._replies[commit] = reply
         return reply

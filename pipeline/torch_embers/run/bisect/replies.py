@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from torch_embers.run.bisect.search import Reply
 from torch_embers.run.verdict import lower_bound
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch_embers.run.bisect.rules import SearchRules
     from torch_embers.run.verdict import Control, Decision, Rules
 
@@ -40,6 +43,30 @@ def reply_of(decision: Decision, rules: Rules, *, known: bool = False) -> Reply:
             return Reply("unknown", decision.hits, decision.runs, 1.0, said, known)
 
 
+NOT_INSTALLED = Reply("unknown", detail="not installed here", ran=False)
+
+
+def pooled(batches: Sequence[Decision], rules: Rules) -> Reply:
+    """What batches on one place say that were made until a hit was confirmed: a hit in two of them is.
+
+    A hit that stays alone leaves the place undecided, however clean the other batches are.
+    """
+    last = reply_of(batches[-1], rules)
+    hits, runs = sum(batch.hits for batch in batches), sum(batch.runs for batch in batches)
+    if len(batches) == 1 or not hits:
+        return last
+    shown = next(batch for batch in batches if batch.hits)
+    verdict = "occurs" if hits > 1 else "inconclusive"
+    return replace(
+        last,
+        answer="yes" if hits > 1 else "unknown",
+        hits=hits,
+        runs=runs,
+        confidence=1.0,
+        detail=f"{verdict} {hits}/{runs} ({shown.detail})",
+    )
+
+
 def needs_larger_control(decision: Decision) -> bool:
     """Whether a build was clean, but its control hits too rarely to show an absence."""
     return decision.verdict == "not_seen" and decision.control.kind == "build"
@@ -53,14 +80,21 @@ def is_unconfirmed(decision: Decision) -> bool:
 class Measure(Protocol):
     """Makes one batch of runs."""
 
-    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision:
-        """Return the verdict of a place.
+    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision | None:
+        """Return the verdict of a place; None where there is no build to run.
 
         Args:
             place: in the list of builds.
             fresh: make new runs although some are known.
             large: with a control batch of the size for flaky cases.
         """
+
+
+class AskBatch(Protocol):
+    """Asks about one place, where it matters whether stored runs would do."""
+
+    def __call__(self, place: int, /, *, fresh: bool = False) -> Reply:
+        """Return what runs show there; new runs with ``fresh``, and whenever the place was asked before."""
 
 
 class Patient:
@@ -71,15 +105,18 @@ class Patient:
         self._large = False
         self._asked: set[int] = set()
 
-    def __call__(self, place: int, /) -> Reply:
+    def __call__(self, place: int, /, *, fresh: bool = False) -> Reply:
         """Ask about a place; the second time in new runs."""
-        decision = self._measure(place, fresh=place in self._asked, large=self._large)
+        decision = self._measure(place, fresh=fresh or place in self._asked, large=self._large)
         self._asked.add(place)
+        if decision is None:
+            return NOT_INSTALLED
         if needs_larger_control(decision) and not self._large:
             self._large = True
-            decision = self._measure(place, fresh=True, large=True)
-        for _ in range(self._search.repeats):
-            if not is_unconfirmed(decision):
+            decision = self._measure(place, fresh=True, large=True) or decision
+        batches = [decision]
+        for _ in range(self._search.repeats if is_unconfirmed(decision) else 0):
+            if sum(batch.hits for batch in batches) > 1:
                 break
-            decision = self._measure(place, fresh=True, large=self._large)
-        return reply_of(decision, self._rules)
+            batches.append(self._measure(place, fresh=True, large=self._large) or decision)
+        return pooled(batches, self._rules)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from torch_embers.builds.registry import environment_of, environment_text
 from torch_embers.escaping import item_link
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
 
     from torch_embers.run.bisect.commits import CommitRange
     from torch_embers.run.bisect.places import Place
-    from torch_embers.run.bisect.search import Change, History
+    from torch_embers.run.bisect.search import Change, History, Reply
     from torch_embers.run.script import Script
 
 SHOWN_DETAIL = 160
+SHOWN_COMMAND = 2_000
+SubjectKind = Literal["case", "script", "predicate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +29,13 @@ class Bisection:
 
     Attributes:
         subject: the case, script or predicate.
+        kind: which of these it is.
+        sibling_of: the item that was asked for, where the case shows a related bug and not its own.
         items: (repository, number) that the case belongs to.
         script: what ran, of a case.
         history: what the search found.
         threads: that a run had.
+        rated: whether hits measured a rate; with one run a build there is none, and no confidence.
         commits: the commits of the found range, where a clone was given.
         nightlies: the bisection over nightlies within the found range.
     """
@@ -42,6 +48,9 @@ class Bisection:
     script: Script | None = None
     commits: CommitRange | None = None
     nightlies: Bisection | None = None
+    kind: SubjectKind = "case"
+    sibling_of: tuple[str, int] | None = None
+    rated: bool = True
 
     @property
     def told(self) -> bool:
@@ -54,9 +63,22 @@ class Bisection:
         return sentence(self.history, [place.version for place in self.places])
 
     @property
+    def run_places(self) -> set[int]:
+        """Where runs were made for this search; a build that is not installed has none."""
+        return {step.place for step in self.history.steps if step.reply.ran}
+
+    @property
+    def confidence(self) -> float | None:
+        """The confidence to two digits, rounded down; None without a clean answer, a rate or an answer at all."""
+        clean = any(reply.answer == "no" for reply in self.history.replies.values())
+        if not (self.told and self.rated and clean):
+            return None
+        return min(0.99, math.floor(round(100 * self.history.confidence, 6)) / 100)
+
+    @property
     def environments(self) -> list[str]:
         """Where the builds that were asked ran: device, processor, CPU capability, system."""
-        asked = [self.places[step.place].build for step in self.history.steps]
+        asked = [self.places[place].build for place in self.run_places]
         return sorted({environment_text(environment_of(build, self.threads)) for build in asked if build})
 
 
@@ -67,12 +89,13 @@ def sentence(found: History, versions: Sequence[str]) -> str:
         found: the history.
         versions: by place.
     """
-    said = [_said(change, versions) for change in found.changes]
+    said = [_said(change, found, versions) for change in found.changes]
+    rest = _undecided(found, versions)
     match found.kind:
         case "cannot tell":
             return f"Cannot tell: {found.reason}."
         case "always":
-            return f"The bug is there on every tested build ({_tested(found, versions)})."
+            return f"The bug is there on every tested build ({_tested(found, versions)}).{rest}"
         case "never":
             tested = _tested(found, versions)
             return (
@@ -80,16 +103,33 @@ def sentence(found: History, versions: Sequence[str]) -> str:
             )
         case "several":
             listed = ", ".join(_range(low, high, versions) for low, high in found.ranges)
-            return f"Not one range: the bug is there on {listed}. It was {', then '.join(said)}."
+            return f"Not one range: the bug is there on {listed}. It was {', then '.join(said)}.{rest}"
         case _:
-            return f"The bug was {' and '.join(said)}."
+            return f"The bug was {' and '.join(said)}.{rest}"
 
 
-def _said(change: Change, versions: Sequence[str]) -> str:
+def _undecided(found: History, versions: Sequence[str]) -> str:
+    """Places away from the changes and ranges that showed the bug, but not often enough to be sure."""
+    within = {place for change in found.changes for place in change.skipped}
+    within |= {place for low, high in found.ranges for place in range(low, high + 1)}
+    named = [_open(place, found, versions) for place, reply in found.replies.items() if place not in within]
+    named = [text for text in named if "undecided" in text]
+    return f" It may be there elsewhere, too: {'; '.join(named)}." if named else ""
+
+
+def _open(place: int, found: History, versions: Sequence[str]) -> str:
+    """Why a place has no answer."""
+    reply = found.replies[place]
+    if reply.answer == "unknown" and reply.hits:
+        return f"{versions[place]} is undecided, {reply.hits} of {reply.runs} runs showed it"
+    return f"{versions[place]} cannot be tested"
+
+
+def _said(change: Change, found: History, versions: Sequence[str]) -> str:
     last, first = versions[change.before], versions[change.after]
     if change.skipped:
-        skipped = ", ".join(versions[place] for place in change.skipped)
-        return f"{change.kind} after {last} and no later than {first} ({skipped} cannot be tested)"
+        skipped = "; ".join(_open(place, found, versions) for place in change.skipped)
+        return f"{change.kind} after {last} and no later than {first} ({skipped})"
     side = "without" if change.kind == "broken" else "with"
     return f"{change.kind} in {first} ({last} is the last build {side} it)"
 
@@ -109,10 +149,11 @@ def as_table(made: Bisection) -> dict[str, Any]:
     shows = made.told
     return {
         "subject": made.subject,
+        "sibling_of": f"{made.sibling_of[0]}#{made.sibling_of[1]}" if made.sibling_of else None,
         "items": [f"{repo}#{number}" for repo, number in made.items],
         "answer": found.kind,
         "sentence": made.sentence,
-        "confidence": round(found.confidence, 4) if shows else None,
+        "confidence": made.confidence,
         "reason": found.reason or None,
         "ranges": [[versions[low], versions[high]] for low, high in found.ranges] if shows else [],
         "changes": [
@@ -148,19 +189,30 @@ def as_table(made: Bisection) -> dict[str, Any]:
 
 def lines(made: Bisection) -> Iterable[str]:
     """A bisection for a terminal."""
-    yield f"{made.subject}: {made.sentence}"
+    related = f" (a sibling of #{made.sibling_of[1]})" if made.sibling_of else ""
+    yield f"{made.subject}{related}: {made.sentence}"
     found = made.history
     if made.told:
-        asked = len({step.place for step in found.steps})
-        yield f"confidence at least {found.confidence:.2f}; {asked} of {len(made.places)} builds were run"
+        yield f"{_trust(made)}{len(made.run_places)} of {len(made.places)} builds were run"
     for place, reply in found.replies.items():
         mark = {"yes": "X", "no": ".", "unknown": "-"}[reply.answer]
-        how = "known before" if reply.known else "run here"
-        yield f"  {mark} {made.places[place].version:10} {how}: {reply.detail[:SHOWN_DETAIL]}"
+        yield f"  {mark} {made.places[place].version:10} {_how(reply)}: {reply.detail[:SHOWN_DETAIL]}"
     if made.nightlies:
         yield from (f"nightlies: {line}" if not line.startswith(" ") else line for line in lines(made.nightlies))
     if made.commits:
         yield from made.commits.lines()
+
+
+def _trust(made: Bisection) -> str:
+    if not made.rated:
+        return "no confidence, because each build was run once and taken at its word; "
+    return "" if made.confidence is None else f"confidence at least {made.confidence:.2f}; "
+
+
+def _how(reply: Reply) -> str:
+    if reply.known:
+        return "known before"
+    return "run here" if reply.ran else "not run"
 
 
 def markdown(made: Bisection) -> str:
@@ -170,6 +222,11 @@ def markdown(made: Bisection) -> str:
     out = [head, ""]
     if made.items:
         out += [f"About {', '.join(item_link(*item) for item in made.items)}.", ""]
+    if made.sibling_of:
+        out += [f"The case is a sibling of {item_link(*made.sibling_of)}: it shows a related bug, not that one.", ""]
+    if made.kind != "case":
+        what = "Script" if made.kind == "script" else "Command (0 is good, 125 skips, any other is bad)"
+        out += [f"{what}: {escaped(made.subject, SHOWN_COMMAND)}", ""]
     out += [
         "| build | commit | bug | runs that showed it | how it is known | what was seen |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -181,13 +238,15 @@ def markdown(made: Bisection) -> str:
             own.commit_known[:10],
             reply.answer,
             f"{reply.hits}/{reply.runs}",
-            "known before" if reply.known else "run here",
+            _how(reply),
             reply.detail,
         )
         out.append("| " + " | ".join(escaped(cell, SHOWN_DETAIL) for cell in cells) + " |")
     out.append("")
-    if made.told:
-        out += [f"Confidence at least {found.confidence:.2f}: the product over all clean answers it rests on.", ""]
+    if made.told and not made.rated:
+        out += ["No confidence: each build was run once and taken at its word.", ""]
+    elif made.confidence is not None:
+        out += [f"Confidence at least {made.confidence:.2f}: the product over all clean answers it rests on.", ""]
     out += [f"Environment: {escaped(text)}" for text in made.environments]
     out += ["", *_limits(made)]
     if made.script:
@@ -208,6 +267,7 @@ def _limits(made: Bisection) -> list[str]:
         said.append(f"- Not tested, taken to be like their neighbours: {', '.join(untested)}.")
     if any(reply.known for reply in found.replies.values()):
         said.append("- Builds marked `known before` rest on earlier verdicts, perhaps of another machine.")
-    said.append("- It holds for the environment above: another processor or device may take another kernel.")
+    if made.environments:
+        said.append("- It holds for the environment above: another processor or device may take another kernel.")
     said.append("- A change that makes the bug rarer than the clean runs could show would pass for its fix.")
     return said

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from torch_embers.run.bisect.rules import SearchRules
 
 Answer = Literal["yes", "no", "unknown"]
-Why = Literal["endpoint", "said to be bad", "midpoint", "second batch", "validation", "verification"]
+Why = Literal[
+    "endpoint", "said to be bad", "midpoint", "second batch", "validation", "verification", "now with a control"
+]
 Kind = Literal["broken", "fixed", "broken and fixed", "several", "always", "never", "cannot tell"]
 """``several``: more than one range of builds shows the bug, or it came back."""
 
@@ -35,6 +37,7 @@ class Reply:
         confidence: probability that the answer is not a bug missed by bad luck; 1 for ``yes``.
         detail: what was seen, in words.
         known: taken from an earlier measurement, not asked now.
+        ran: whether there was a build to run.
     """
 
     answer: Answer
@@ -43,6 +46,7 @@ class Reply:
     confidence: float = 1.0
     detail: str = ""
     known: bool = False
+    ran: bool = True
 
 
 class Ask(Protocol):
@@ -91,7 +95,7 @@ class History:
         kind: the answer.
         changes: in order; also where the kind is ``cannot tell``, for the record.
         ranges: first and last place of each range of decided places that show the bug.
-        confidence: product over all clean replies that the answer rests on.
+        confidence: product over all clean replies that the answer rests on; 1 where there is none.
         reason: why it cannot be told; empty otherwise.
         replies: by place, what is known; untested places are left out.
         steps: what was asked, in order.
@@ -123,6 +127,7 @@ def search(
     known: Mapping[int, Reply] | None = None,
     said_bad: Sequence[int] = (),
     expected: Mapping[int, Answer] | None = None,
+    own_control: bool = False,
 ) -> History:
     """Find where the answer changes.
 
@@ -135,11 +140,13 @@ def search(
         said_bad: places that are said to show the bug, the likeliest first; asked before all others, because a build
             that shows the bug is the control of those that do not.
         expected: answers that the caller vouches for; they are verified first.
+        own_control: whether the first place that shows the bug is the control of the others; clean places that were
+            asked before it are then asked again.
 
     Raises:
         ContradictedError: a place answers otherwise than the caller says.
     """
-    return _Search(count, ask, rules, draw, dict(known or {}), said_bad).run(expected or {})
+    return _Search(count, ask, rules, draw, dict(known or {}), said_bad, own_control=own_control).run(expected or {})
 
 
 class _Search:
@@ -151,9 +158,11 @@ class _Search:
         draw: Callable[[Sequence[int]], int],
         replies: dict[int, Reply],
         said_bad: Sequence[int],
+        *,
+        own_control: bool,
     ) -> None:
         self._count, self._ask, self._rules, self._draw = count, ask, rules, draw
-        self._replies, self._said_bad = replies, said_bad
+        self._replies, self._said_bad, self._own_control = replies, said_bad, own_control
         self._steps: list[Step] = []
         self._batches: dict[int, int] = {}
 
@@ -165,7 +174,7 @@ class _Search:
         if not self._is_said("yes"):
             self._claims()
         self._endpoints()
-        while self._settle() or self._validate():
+        while self._repeat_uncontrolled() or self._settle() or self._validate():
             pass
         return self._history()
 
@@ -197,6 +206,22 @@ class _Search:
         for place in self._said_bad:
             if place not in self._replies and self._put(place, "said to be bad").answer == "yes":
                 return
+
+    def _repeat_uncontrolled(self) -> bool:
+        """Ask a clean place again that was asked before there was a control; whether there was one.
+
+        Its first runs are forgotten: they were as many as fit no control.
+        """
+        asked = [step.place for step in self._steps]
+        first = next((n for n, step in enumerate(self._steps) if step.reply.answer == "yes"), None)
+        if not self._own_control or first is None:
+            return False
+        for place in asked[:first]:
+            if self._replies[place].answer == "no" and place not in asked[first:]:
+                del self._replies[place], self._batches[place]
+                self._put(place, "now with a control")
+                return True
+        return False
 
     def _settle(self) -> bool:
         """Narrow every pair of places that differ, then ask the clean side again; whether anything was asked."""
@@ -254,7 +279,8 @@ class _Search:
     def _history(self) -> History:
         changes = tuple(self._changes())
         rests_on = {step.place for step in self._steps} | {change.clean for change in changes}
-        confidence = math.prod(self._replies[place].confidence for place in rests_on or self._decided())
+        decided = self._decided()
+        confidence = math.prod(self._replies[place].confidence for place in rests_on.intersection(decided) or decided)
         kind, reason = self._kind(changes, confidence)
         return History(
             kind, changes, self._ranges(), confidence, reason, dict(sorted(self._replies.items())), tuple(self._steps)
@@ -265,6 +291,8 @@ class _Search:
             return "cannot tell", "no build could be tested"
         if not self._is_said("yes") and self._said_bad:
             return "cannot tell", "a build that is said to show the bug does not show it here, or cannot be tested"
+        if not self._is_said("yes") and any(reply.hits for reply in self._replies.values()):
+            return "cannot tell", "a run showed the bug, but no build showed it often enough to be sure"
         if confidence < self._rules.level:
             return "cannot tell", f"the clean runs are too few: the confidence is below {self._rules.level:g}"
         match [change.kind for change in changes]:
@@ -290,15 +318,17 @@ class _Search:
 
 
 def merged(old: Reply, fresh: Reply) -> Reply:
-    """What two batches on one place say together: a hit in one of them decides; what is unknown adds nothing."""
-    if fresh.answer == "unknown":
+    """What two batches on one place say together: no hit is forgotten; without any, what is unknown adds nothing."""
+    if fresh.answer == "unknown" and (not fresh.hits or (old.known and old.answer == "yes")):
         return old
-    if old.known or old.answer == "unknown":
+    if old.known or (old.answer == "unknown" and not old.hits):
         return fresh
     hits, runs = old.hits + fresh.hits, old.runs + fresh.runs
     if "yes" in (old.answer, fresh.answer):
         shown = old if old.answer == "yes" else fresh
         return replace(shown, hits=hits, runs=runs, confidence=1.0)
+    if hits:
+        return replace(old if old.hits else fresh, answer="unknown", hits=hits, runs=runs, confidence=1.0)
     return replace(fresh, hits=hits, runs=runs, confidence=1 - (1 - old.confidence) * (1 - fresh.confidence))
 
 

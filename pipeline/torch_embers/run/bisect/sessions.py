@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from torch_embers.run.bisect.places import Place
-    from torch_embers.run.bisect.search import Ask, History
+    from torch_embers.run.bisect.replies import AskBatch
+    from torch_embers.run.bisect.search import History
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
@@ -84,19 +85,21 @@ def begun(store: Store, writer: Writer, key: str, subject: str, batch: int, *, f
 class Remembering:
     """Asks what the session has not asked yet, and writes each reply before the next question."""
 
-    def __init__(self, session: Session, writer: Writer, places: Sequence[Place], ask: Ask) -> None:
+    def __init__(self, session: Session, writer: Writer, places: Sequence[Place], ask: AskBatch) -> None:
         self._session, self._writer, self._places, self._ask = session, writer, places, ask
         self._asked: dict[int, int] = {}
 
     def __call__(self, place: int, /) -> Reply:
-        """Return the stored reply, else ask."""
+        """Return the stored reply, else ask; a second batch is never one of stored runs."""
         batch = self._asked.get(place, 0)
         self._asked[place] = batch + 1
         version = self._places[place].version
         stored = self._session.replies.get(version, [])
         if batch < len(stored):
             return stored[batch]
-        reply = self._ask(place)
+        reply = self._ask(place, fresh=batch > 0)
+        if not reply.ran:  # what is installed later is asked then
+            return reply
         row = {
             "session": self._session.key,
             "number": self._session.number,
