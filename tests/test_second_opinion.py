@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from support import assert_clean_error, run_embers
+from torch_embers.run import shipped
 from torch_embers.run.item_report import ItemReport
 from torch_embers.run.matrix import Entry
 from torch_embers.run.script import script_of
-from torch_embers.run.second_opinion import as_table, lead, limits, markdown, opinion_on
+from torch_embers.run.second_opinion import as_table, lead, limits, markdown, of_item, opinion_on
 from torch_embers.store.store import Store
 
 VERSIONS = ("2.0.1", "2.1.2", "2.2.2")
@@ -58,6 +59,7 @@ def report(histories: dict[str, str], state: str = "closed", disposition: str = 
         entry(name, build, LETTERS[letter])
         for name, letters in histories.items()
         for build, letter in zip(VERSIONS, letters, strict=True)
+        if letter != " "
     ]
     links = [{"repo": "a/b", "number": 8, "kinds": [{"relation": "fixes", "inward": True}]}]
     return ItemReport("a/b", 7, facts | more, [], [], links, cases, [], [], verdicts)
@@ -75,7 +77,10 @@ def report(histories: dict[str, str], state: str = "closed", disposition: str = 
         ({"own": "Ync"}, "cannot be concluded", False),
         ({"own": "Ynn", "other": "YYY"}, "still occurs", True),
         ({"own": "Ynn", "other": "ooo"}, "cannot be concluded", False),
-        ({"own": "Ynn", "other": "---"}, "no longer occurs", False),
+        ({"own": "Ynn", "other": "---"}, "cannot be concluded", False),
+        ({"own": "Ynn", "other": "   "}, "cannot be concluded", False),
+        ({"own": "Ynn", "other": "Y  "}, "cannot be concluded", False),
+        ({"own": "Ynn", "other": "YYY", "sibling": "   "}, "still occurs", True),
         ({"own": "Ynn", "sibling": "YYY"}, "no longer occurs", False),
     ],
 )
@@ -104,7 +109,7 @@ def test_the_last_build_with_the_bug_and_the_first_without_are_named() -> None:
 
 def test_the_text_to_paste_has_evidence_limits_and_notifies_nobody() -> None:
     made = opinion_on(
-        report({"own": "YYn", "sibling": "YYY"}), "print('reported')", bisected={"own": "Fixed in 2.2.2."}
+        report({"own": "YYn", "sibling": "YYY"}), "print('reported')", bisected={"own": ("fixed", "Fixed in 2.2.2.")}
     )
     text = markdown(made)
     for part in (
@@ -129,6 +134,68 @@ def test_an_item_without_a_verdict_is_one_clean_line(tmp_path: Any) -> None:
     with store.writer("test", create=True) as writer, writer.transaction():
         pass
     assert_clean_error(run_embers("second-opinion", "5", "--database", store.path), 3, "#5")
+
+
+def test_a_run_older_than_the_newest_release_here_contradicts_no_closing() -> None:
+    made = opinion_on(report({"own": "Y  "}), release="2.2.2")
+    assert (made.conclusion, made.contradicts) == ("cannot be concluded", False)
+    assert any("own was not run on 2.2.2" in line for line in limits(made))
+    assert opinion_on(report({"own": "YYY"}), release="2.1.2").contradicts
+
+
+@pytest.mark.parametrize("order", ["Yn", "nY"])
+def test_of_two_environments_the_one_that_shows_the_bug_decides_and_both_are_named(order: str) -> None:
+    whole = report({"own": "Yn" + order[0]})
+    other = replace(entry("own", "2.2.2", LETTERS[order[1]]), environment="cpu, X, AVX512, Linux")
+    made = opinion_on(replace(whole, verdicts=[*whole.verdicts, other]))
+    assert (made.conclusion, made.contradicts) == ("still occurs", True)
+    assert (made.cases[0].last_with, made.cases[0].history.kind) == ("2.2.2", "several")
+    [said] = [line for line in limits(made) if "depends on the environment" in line]
+    assert "occurs 3/3 with cpu, X" in said
+    assert "absent 0/4 with cpu, X" in said
+    assert "clean in another environment" in made.cases[0].history.replies[2].detail
+
+
+def test_a_clean_build_says_whether_its_control_is_rare_or_missing() -> None:
+    whole = report({"own": "Y o"})
+    rare = [replace(e, control="build", control_build="2.0.1", control_k=2, control_n=10) for e in whole.verdicts]
+    [said] = [line for line in limits(opinion_on(replace(whole, verdicts=rare))) if "was clean" in line]
+    assert "too rarely (2/10 on 2.0.1)" in said
+    assert "no build here" not in said
+    assert any("no build here shows the bug" in line for line in limits(opinion_on(report({"own": "ooo"}))))
+
+
+def test_a_bisection_that_verdicts_contradict_is_left_out() -> None:
+    made = opinion_on(report({"own": "YYn"}), bisected={"own": ("always", "The bug is there on every tested build.")})
+    assert made.cases[0].bisected == ""
+    assert "every tested build" not in markdown(made)
+
+
+@pytest.mark.slow
+def test_the_database_says_the_newest_release_and_which_bisections_are_of_the_text_of_now(tmp_path: Any) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    with store.writer("test", create=True) as writer:
+        shipped.load(writer)
+        with writer.transaction() as connection:
+            name, saved = connection.execute(
+                "SELECT name, saved_at FROM cases JOIN case_items USING (case_hash) WHERE number = 83149 AND current"
+            ).fetchall()[0]
+            for number, text, days in ((0, "Of now.", 1), (1, "Of an older text.", -1)):
+                began = saved + timedelta(days=days)
+                connection.execute(
+                    "INSERT INTO bisections VALUES ('s', ?, ?, 0, ?, ?, 'fixed', 1, ?)",
+                    [number, name, began, began + timedelta(days=9 * number), text],
+                )
+    made = of_item(store, "pytorch/pytorch", 83149)
+    assert (made.conclusion, made.cases[0].bisected) == ("no longer occurs", "Of now.")
+    with store.writer("test") as writer, writer.transaction() as connection:
+        newest = "(SELECT build FROM builds WHERE version LIKE '2.15.0%')"
+        connection.execute(
+            f"DELETE FROM verdicts WHERE build IN {newest} AND case_hash IN "
+            "(SELECT case_hash FROM cases WHERE name = ?)",
+            [name],
+        )
+    assert of_item(store, "pytorch/pytorch", 83149).conclusion == "cannot be concluded"
 
 
 def test_a_control_on_another_processor_is_named_among_the_limits() -> None:

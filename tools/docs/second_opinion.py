@@ -30,8 +30,8 @@ def _fixed(kind: str) -> list[int]:
 
 
 def _state(number: int) -> str:
-    """What the own cases of an issue say together: any that occurs decides; gone needs all that can be tested."""
-    seen = {verdict for _, verdict, _ in _verdicts().get(number, ())} - {"untestable"}
+    """What the own cases of an issue say together: any that occurs decides; gone needs all."""
+    seen = {verdict for _, verdict, _ in _verdicts().get(number, ())}
     if "occurs" in seen:
         return "contradicted"
     return "confirmed" if seen == {"absent"} else "undecided"

@@ -161,14 +161,19 @@ _WORDS = {
 """A verdict in words. Of several cases the first of these verdicts decides."""
 
 
+def deciding(verdicts: Sequence[Entry]) -> Entry:
+    """The verdict that speaks for several on one build, of cases or environments: ``occurs`` wins over all others."""
+    order = list(_WORDS)
+    return min(verdicts, key=lambda entry: order.index(entry.verdict))
+
+
 def headline(report: ItemReport) -> str:
     """The verdict on the newest build in one line: k of n runs, and since when."""
     if not report.verdicts:
         return f"Not run yet: `embers run {report.number}`" if report.cases else "Not run: there is no case"
     verdicts = preferred(report.verdicts)
     newest = builds_of(verdicts)[-1]
-    order = list(_WORDS)
-    entry = min((e for e in verdicts if e.build == newest), key=lambda e: order.index(e.verdict))
+    entry = deciding([e for e in verdicts if e.build == newest])
     line = f"{_WORDS[entry.verdict]} on torch {newest} ({entry.k}/{entry.n} runs of {entry.case} on {entry.machine})"
     if entry.provenance != OWN:  # old builds use a lower capability, so one machine has two environments
         history = [e for e in report.verdicts if e.case == entry.case and e.provenance == entry.provenance]
@@ -220,7 +225,8 @@ def comment(report: ItemReport) -> str:
             lines += [f"Script: {escaped(script.place)}", "", script.markdown(), ""]
     lines.append(
         "`absent`: a bug with the hit rate of the control would survive this many clean runs with a probability of at "
-        "most 1 %. `not_seen`: the runs were clean, but no build here shows the bug, so it may still be there."
+        "most 1 %. `not_seen`: the runs were clean, but no build here shows the bug, or the control shows "
+        "it too rarely, so it may still be there."
     )
     return "\n".join(lines)
 

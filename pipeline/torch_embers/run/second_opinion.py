@@ -16,8 +16,8 @@ from torch_embers.run.bisect import rules as bisect_rules
 from torch_embers.run.bisect.places import Place, known_replies
 from torch_embers.run.bisect.report import sentence
 from torch_embers.run.bisect.search import History, Reply, search
-from torch_embers.run.item_report import report_of
-from torch_embers.run.matrix import builds_of, preferred
+from torch_embers.run.item_report import deciding, report_of
+from torch_embers.run.matrix import builds_of, preferred, version_key
 from torch_embers.run.status import OWN_REPORT
 from torch_embers.run.verdict import Rules
 
@@ -36,7 +36,16 @@ SELECT e.status, e.reason, e.detail, a.code FROM extractions e
 LEFT JOIN artifacts a ON a.name IN (e.name, 'x' || e.number) AND a.kind = 'verbatim'
 WHERE e.repo = $repo AND e.number = $number
 """
-_BISECTED = "SELECT subject, text FROM bisections WHERE finished_at IS NOT NULL ORDER BY finished_at"
+_BISECTED = """
+SELECT b.subject, b.kind, b.text FROM bisections b
+JOIN cases c ON c.name = b.subject AND c.current AND b.started_at >= c.saved_at
+WHERE b.finished_at IS NOT NULL ORDER BY b.finished_at
+"""
+"""Bisections of the text that a case has now: those begun after that text was saved."""
+_BUILDS = """
+SELECT DISTINCT split_part(b.version, '+', 1) FROM latest_verdicts v
+JOIN builds b ON b.build = v.build JOIN cases c ON c.case_hash = v.case_hash AND c.current
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +55,9 @@ class CaseOpinion:
     Attributes:
         relation: to the item: same, sibling, or None where nobody compared them.
         speaks: whether it may speak of the item: a reviewed case that is the report's own.
-        newest: its verdict on the newest build, None without any.
+        newest: its verdict on the newest build that it ran on, None without any; ``occurs`` where environments differ.
+        reference: the build that the opinion is about; an older verdict concludes nothing.
+        differing: builds on which environments differ, the newest first, with what each says.
         history: what all its verdicts say together.
         versions: builds of the history, oldest first.
         bisected: the answer of a bisection that was run here.
@@ -57,6 +68,8 @@ class CaseOpinion:
     relation: str | None
     speaks: bool
     newest: Entry | None
+    reference: str
+    differing: tuple[str, ...]
     history: History
     versions: tuple[str, ...]
     script: Script
@@ -78,8 +91,8 @@ class CaseOpinion:
 
     @property
     def conclusion(self) -> Conclusion:
-        """What it says of the newest build."""
-        match self.newest.verdict if self.newest else "":
+        """What it says of the reference build."""
+        match self.newest.verdict if self.newest and self.newest.build == self.reference else "":
             case "occurs":
                 return "still occurs"
             case "absent":
@@ -106,19 +119,16 @@ class SecondOpinion:
 
     @property
     def speaking(self) -> list[CaseOpinion]:
-        """The cases that may speak of the item and are decided on the newest build."""
+        """The cases that may speak of the item and are decided on the reference build."""
         return [case for case in self.cases if case.speaks and case.conclusion != "cannot be concluded"]
 
     @property
     def conclusion(self) -> Conclusion:
-        """Any case that occurs decides; gone needs all that speak to be gone."""
-        said = {case.conclusion for case in self.speaking}
+        """Any case that occurs decides; gone needs all that speak to be gone, also those that never ran."""
+        said = {case.conclusion for case in self.cases if case.speaks}
         if "still occurs" in said:
             return "still occurs"
-        undecided = any(
-            case.speaks and case.newest and case.newest.verdict not in ("absent", "untestable") for case in self.cases
-        )
-        return "no longer occurs" if said and not undecided else "cannot be concluded"
+        return "no longer occurs" if said == {"no longer occurs"} else "cannot be concluded"
 
     @property
     def contradicts(self) -> bool:
@@ -154,14 +164,20 @@ def of_item(store: Store, repo: str, number: int) -> SecondOpinion:
         )
     with store.read() as connection:
         found = connection.execute(_REPORTED, {"repo": repo, "number": number}).fetchall()
-        bisected = dict(connection.execute(_BISECTED).fetchall())
+        bisected = {name: (kind, text) for name, kind, text in connection.execute(_BISECTED).fetchall()}
+        builds = [version_key(build) for (build,) in connection.execute(_BUILDS).fetchall()]
     status, reason, detail, code = found[0] if found else ("", "", "", None)
     why = "" if code else f"{reason or status or 'not looked for'}{f': {detail}' if detail else ''}"
-    return opinion_on(report, code or "", why, bisected)
+    release = max((build for build in builds if not build.is_prerelease), default="")
+    return opinion_on(report, code or "", why, bisected, str(release))
 
 
 def opinion_on(
-    report: ItemReport, reported: str = "", not_extracted: str = "", bisected: Mapping[str, str] | None = None
+    report: ItemReport,
+    reported: str = "",
+    not_extracted: str = "",
+    bisected: Mapping[str, tuple[str, str]] | None = None,
+    release: str = "",
 ) -> SecondOpinion:
     """The opinion on an item.
 
@@ -169,9 +185,11 @@ def opinion_on(
         report: all that is known of it.
         reported: the reporter's script.
         not_extracted: why there is none.
-        bisected: by case, the answer of a bisection that was run.
+        bisected: by case, the kind and the text of the answer of a bisection that was run.
+        release: the newest release that any case ran on; without a verdict on it nothing is concluded.
     """
-    cases = tuple(_case(report, row, (bisected or {}).get(row["name"], "")) for row in report.cases)
+    reference = max([release, *builds_of(preferred(report.verdicts))], key=version_key)
+    cases = tuple(_case(report, row, (bisected or {}).get(row["name"]), reference) for row in report.cases)
     fixes = tuple(
         (link["repo"], link["number"])
         for link in report.links
@@ -180,14 +198,32 @@ def opinion_on(
     return SecondOpinion(report, cases, reported, not_extracted, fixes)
 
 
-def _case(report: ItemReport, row: dict[str, Any], bisected: str) -> CaseOpinion:
+def _case(report: ItemReport, row: dict[str, Any], bisected: tuple[str, str] | None, reference: str) -> CaseOpinion:
     entries = preferred([entry for entry in report.verdicts if entry.case == row["name"]])
     history, versions = opinion_of(entries)
-    newest = next((entry for entry in entries if versions and entry.build == versions[-1]), None)
-    speaks = row["relation"] == "same" and row["origin"] in OWN_REPORT
+    on_build = {version: [entry for entry in entries if entry.build == version] for version in versions}
+    kind, text = bisected or ("", "")
     return CaseOpinion(
-        row["name"], row["origin"], row["relation"], speaks, newest, history, versions, row["script"], bisected
+        row["name"],
+        row["origin"],
+        row["relation"],
+        speaks=row["relation"] == "same" and row["origin"] in OWN_REPORT,
+        newest=deciding(on_build[versions[-1]]) if versions else None,
+        reference=reference,
+        differing=tuple(filter(None, (_difference(on_build[version]) for version in reversed(versions)))),
+        history=history,
+        versions=versions,
+        script=row["script"],
+        bisected=text if history.kind in (kind, "cannot tell") else "",
     )
+
+
+def _difference(entries: Sequence[Entry]) -> str:
+    """What each environment says of one build where they differ; else nothing."""
+    if len({entry.verdict for entry in entries}) == 1:
+        return ""
+    said = "; ".join(f"{entry.verdict} {entry.k}/{entry.n} with {entry.machine}" for entry in entries)
+    return f"{entries[0].build} ({said})"
 
 
 # ---- words ---------------------------------------------------------------------------------------------------------
@@ -256,12 +292,21 @@ def limits(opinion: SecondOpinion) -> list[str]:
         )
     for case in opinion.cases:
         entry = case.newest
+        if case.differing:
+            said.append(f"{case.name} depends on the environment, on {', '.join(case.differing)}.")
         if entry is None:
             said.append(f"{case.name} was not run on any build.")
+        elif entry.build != case.reference:
+            said.append(
+                f"{case.name} was not run on {case.reference}, the newest build here: {entry.verdict} on {entry.build} "
+                "says nothing of it."
+            )
         elif entry.verdict == "untestable":
             said.append(f"{case.name} cannot be tested here: {entry.detail}.")
         elif entry.verdict == "not_seen":
-            said.append(f"{case.name} was clean on {entry.build}, but no build here shows the bug: it may be there.")
+            too_rare = f"the control shows the bug too rarely ({entry.shown_control}) to show an absence"
+            why = too_rare if entry.control == "build" else "no build here shows the bug"
+            said.append(f"{case.name} was clean on {entry.build}, but {why}: it may be there.")
         elif entry.verdict in ("changed", "inconclusive", "control_failed"):
             said.append(f"{case.name} is {entry.verdict} on {entry.build}: {entry.detail}.")
         elif entry.verdict == "absent" and entry.detectable_rate is not None:

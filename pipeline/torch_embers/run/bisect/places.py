@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
@@ -70,14 +70,27 @@ def place_of(places: Sequence[Place], version: str) -> int:
 
 
 def known_replies(places: Sequence[Place], entries: Sequence[Entry], rules: Rules) -> dict[int, Reply]:
-    """What earlier verdicts say of places: only those that decide."""
+    """What earlier verdicts say of places: only those that decide.
+
+    Where environments differ on one build, the bug is there.
+    """
     position = {place.version: number for number, place in enumerate(places)}
     replies: dict[int, Reply] = {}
     for entry in entries:
         reply = reply_of(decision_of(entry), rules, known=True)
         if entry.build in position and reply.answer != "unknown":
-            replies[position[entry.build]] = reply
+            place = position[entry.build]
+            replies[place] = _together(replies.get(place, reply), reply)
     return replies
+
+
+def _together(one: Reply, other: Reply) -> Reply:
+    """What two environments say of one build: a bug that one of them shows is there."""
+    if one.answer == other.answer:
+        return one
+    shows = one if one.answer == "yes" else other
+    said = ", clean in another environment"
+    return shows if shows.detail.endswith(said) else replace(shows, detail=shows.detail + said)
 
 
 def decision_of(entry: Entry) -> Decision:
