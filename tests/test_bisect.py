@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
+import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +20,7 @@ from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.run.bisect import command as bisecting
-from torch_embers.run.bisect import nightly, report, rules, sessions
+from torch_embers.run.bisect import measuring, nightly, report, rules, sessions
 from torch_embers.run.bisect.commits import Landed, commit_range, operator_words, ranked, words_of
 from torch_embers.run.bisect.places import Place, place_of, releases
 from torch_embers.run.bisect.replies import NOT_INSTALLED
@@ -91,8 +93,6 @@ def test_a_predicate_is_bisected_by_its_exit_codes_and_an_interrupted_search_goe
     )
     assert "fixed in 2.2.2" in (tmp_path / "r.md").read_text(encoding="utf-8")
     asked = log.read_text(encoding="utf-8")
-    assert table(home, database, "--predicate", command, "--runs", 3) == made
-    assert log.read_text(encoding="utf-8") == asked, "nothing is run again"
     assert rows(database, "SELECT kind, count(*) FROM bisections GROUP BY kind") == [("fixed", 1)]
     assert len(rows(database, "FROM bisection_steps")) == len(made["steps"])
     # what a kill left: some steps, no answer
@@ -100,9 +100,13 @@ def test_a_predicate_is_bisected_by_its_exit_codes_and_an_interrupted_search_goe
     with store.writer("test") as writer, writer.transaction() as connection:
         connection.execute("UPDATE bisections SET finished_at = NULL, kind = NULL")
         connection.execute("DELETE FROM bisection_steps WHERE version = '2.2.2'")
-    assert table(home, database, "--predicate", command, "--runs", 3)["changes"] == made["changes"]
+    resumed = table(home, database, "--predicate", command, "--runs", 3)
+    assert resumed["changes"] == made["changes"]
+    assert {build["version"] for build in resumed["builds"] if build["asked_on"]} == set(VERSIONS) - {"2.2.2"}
     again = log.read_text(encoding="utf-8")[len(asked) :].split()
     assert set(again) == {"2.2.2"}
+    finished = table(home, database, "--predicate", command, "--runs", 3)
+    assert not any(build["asked_on"] for build in finished["builds"]), "a finished search of a command is not reused"
 
 
 def test_builds_that_a_predicate_skips_widen_the_range(home: Path, database: Path) -> None:
@@ -195,6 +199,36 @@ def test_a_resumed_second_batch_is_made_of_new_runs_and_a_missing_build_is_asked
                 remembering(place)
         remembering(0)
     assert asked == [(0, False), (1, False), (1, False), (0, True)]
+
+
+def test_what_a_command_is_holds_its_folder_and_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    check = tmp_path / "check.py"
+    check.write_text("1")
+    first = measuring.identity_of("{python} check.py --strict")
+    check.write_text("2")
+    second = measuring.identity_of("{python} check.py --strict")
+    assert first != second
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    assert measuring.identity_of("{python} ../check.py --strict") != second
+
+
+def test_a_command_past_its_time_is_killed_with_its_children(tmp_path: Path) -> None:
+    late = tmp_path / "late"
+    call = ["sh", "-c", f"(sleep 1; touch {shlex.quote(str(late))}); exit 0"]
+    assert measuring._predicate_run(call, dict(os.environ), 0.3).outcome == "timeout"
+    time.sleep(1)
+    assert not late.exists()
+
+
+def test_a_child_in_the_background_is_no_timeout_and_the_output_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "MOST_OUTPUT", 1000)
+    call = ["sh", "-c", "head -c 300000 /dev/zero; sleep 0.4; echo; echo seen; sleep 3 & exit 1"]
+    began = time.monotonic()
+    seen = measuring._predicate_run(call, dict(os.environ), 2.5)
+    assert (seen.outcome, seen.detail) == ("reproduced", "seen")
+    assert time.monotonic() - began < 2.5
 
 
 def test_a_number_means_the_case_of_that_bug_before_its_siblings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,14 @@ from torch_embers.repro import bank
 from torch_embers.run import matrix, shipped
 from torch_embers.run.bisect import nightly, rules, sessions
 from torch_embers.run.bisect.commits import commit_range
-from torch_embers.run.bisect.measuring import CaseMeasure, ExitCodeMeasure, doubted, predicate_runs, script_runs
+from torch_embers.run.bisect.measuring import (
+    CaseMeasure,
+    ExitCodeMeasure,
+    doubted,
+    identity_of,
+    predicate_runs,
+    script_runs,
+)
 from torch_embers.run.bisect.places import Place, known_replies, place_of, releases, said_bad
 from torch_embers.run.bisect.replies import Measure, Patient
 from torch_embers.run.bisect.report import Bisection, SubjectKind, sentence
@@ -175,7 +182,7 @@ def _subject(store: Store, settings: Settings, request: BisectRequest) -> _Subje
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"no script {request.script}: give the path of a Python file in UTF-8") from error
         return _Subject(request.script.name, code, code, "script")
-    return _Subject(request.predicate, request.predicate, "", "predicate")
+    return _Subject(request.predicate, repr((request.predicate, identity_of(request.predicate))), "", "predicate")
 
 
 def _item(name: str, repo: str) -> tuple[str, int] | None:
@@ -259,7 +266,8 @@ class _Bisector:
             own = own.model_copy(update={"validation": self._request.validation})
         key = self._key(places)
         batch = Ledger(self._store, self._writer).last_batch() + 1
-        session = sessions.begun(self._store, self._writer, key, self._subject.name, batch, fresh=self._request.fresh)
+        anew = self._request.fresh or self._subject.case is None  # what a command found may be different now
+        session = sessions.begun(self._store, self._writer, key, self._subject.name, batch, fresh=anew)
         builds = _Builds(self._settings, places, self._request, self._index(), self._progress)
         measured: AskBatch = Patient(self._measure(builds, session), own, Rules.load())
         if any(place.address for place in places):
@@ -324,7 +332,7 @@ class _Bisector:
         else:
             name, code = self._subject.name, self._subject.code
             once = script_runs(name, code, builds.registry, timeout=timeout, unsandboxed=request.unsandboxed)
-        return ExitCodeMeasure(once, builds.of, request.runs or own.script.runs)
+        return ExitCodeMeasure(once, builds.of, request.runs or own.script.runs, session.control)
 
 
 def _drawn(key: str) -> Callable[[Sequence[int]], int]:

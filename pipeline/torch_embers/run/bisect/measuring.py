@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from hashlib import file_digest
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING
 
 from torch_embers.errors import InputError
 from torch_embers.oracles.signature import from_traceback
@@ -39,6 +44,12 @@ if TYPE_CHECKING:
 
 ABORTS = 128
 """`git bisect run` stops at this exit code and above."""
+MOST_OUTPUT = 16 << 20
+"""Bytes of a command's output that are kept on the disk; what is older than its end is dropped."""
+TAIL = 64 << 10
+"""Bytes of the end of the output that are read."""
+GLANCE_SECONDS = 0.2
+"""How often the size of the output is looked at."""
 
 
 class CaseMeasure:
@@ -89,7 +100,7 @@ class ExitCodeMeasure:
     """Measures whatever ends with an exit code of `git bisect run`: runs until the number that the control asks for.
 
     The first build that shows the bug makes all its runs and is the control of the others. With one run there is no
-    rate to measure: each build has one run, and its word is taken.
+    rate to measure: each build has one run, and its word is taken. A search that goes on has its control already.
     """
 
     def __init__(
@@ -97,9 +108,10 @@ class ExitCodeMeasure:
         once: Callable[[Build, int], Iterator[Observation]],
         build_of: Callable[[int], Build | None],
         runs: int,
+        control: Control | None = None,
     ) -> None:
         self._once, self._build_of, self._runs = once, build_of, runs
-        self._control = Control()
+        self._control = control or Control()
         self._rules = Rules.load()
 
     def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision | None:
@@ -177,12 +189,7 @@ def predicate_runs(
     Raises:
         InputError: the command is empty or its quotes do not close.
     """
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise InputError(f"--predicate {command}: {error}: quote it as a shell would") from error
-    if not words:
-        raise InputError("--predicate is empty: give a command, such as 'python check.py' or '{python} check.py'")
+    words = words_of(command)
 
     def runs(build: Build, count: int) -> Iterator[Observation]:
         stands_for = {"{python}": str(build.python), "{version}": build.public_version}
@@ -195,6 +202,38 @@ def predicate_runs(
     return runs
 
 
+def words_of(command: str) -> list[str]:
+    """The words of a command, split as a shell does.
+
+    Raises:
+        InputError: there is none, or its quotes do not close.
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"--predicate {command}: {error}: quote it as a shell would") from error
+    if not words:
+        raise InputError("--predicate is empty: give a command, such as 'python check.py' or '{python} check.py'")
+    return words
+
+
+def identity_of(command: str) -> tuple[str, list[str]]:
+    """What decides what a command does, as far as it can be seen: the folder it runs in, and its words that are files.
+
+    Raises:
+        InputError: as of ``words_of``, or a file cannot be read.
+    """
+    digests = []
+    for path in map(Path, words_of(command)):
+        try:
+            if path.is_file():
+                with path.open("rb") as file:
+                    digests.append(file_digest(file, "sha256").hexdigest())
+        except OSError as error:
+            raise InputError(f"--predicate {path}: {error.strerror or error}: give a file that can be read") from error
+    return str(Path.cwd()), digests
+
+
 def _filled(word: str, stands_for: dict[str, str]) -> str:
     for name, value in stands_for.items():
         word = word.replace(name, value)
@@ -202,22 +241,48 @@ def _filled(word: str, stands_for: dict[str, str]) -> str:
 
 
 def _predicate_run(call: Sequence[str], environment: dict[str, str], timeout: float) -> Observation:
-    try:
-        done = subprocess.run(
-            call, env=environment, capture_output=True, text=True, errors="replace", timeout=timeout,
-            check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
+    with TemporaryFile("ab+") as out, TemporaryFile("ab+") as err:  # a pipe would last as long as any child holds it
+        try:
+            process = subprocess.Popen(
+                call, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            )
+        except OSError as error:
+            what = f"--predicate {call[0]}: {error.strerror or error}"
+            raise InputError(f"{what}: give a program that can be run") from error
+        code = _ended(process, (out, err), timeout)
+        said = last_line(_tail(err)) or last_line(_tail(out))
+    if code is None:
         return Observation("timeout", None, f"no end within {timeout:g} s")
-    except OSError as error:
-        raise InputError(f"--predicate {call[0]}: {error.strerror or error}: give a program that can be run") from error
-    code = done.returncode
     if code < 0 or code >= ABORTS:
         raise InputError(
             f"--predicate ended with {code if code >= 0 else f'signal {-code}'}: 128 and above stop a bisection, as in "
             "`git bisect run`; let it end with 1 where that is the bug, with 125 where it cannot be tested"
         )
-    return exit_observation(code, last_line(done.stderr or done.stdout))
+    return exit_observation(code, said)
+
+
+def _ended(process: subprocess.Popen[bytes], outputs: Sequence[IO[bytes]], timeout: float) -> int | None:
+    """The exit code; None after the time limit. A command that did not end is killed with its children."""
+    deadline = time.monotonic() + timeout
+    try:
+        while (left := deadline - time.monotonic()) > 0:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(min(left, GLANCE_SECONDS))
+            for output in outputs:
+                if os.fstat(output.fileno()).st_size > MOST_OUTPUT:
+                    output.truncate(0)
+        return None
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _tail(output: IO[bytes]) -> str:
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(0, size - TAIL))
+    return output.read(TAIL).decode("utf-8", "replace")
 
 
 def doubted(found: History) -> History:

@@ -173,6 +173,7 @@ def as_table(made: Bisection) -> dict[str, Any]:
                 "k": reply.hits,
                 "n": reply.runs,
                 "known_before": reply.known,
+                "asked_on": reply.asked_on or None,
                 "detail": reply.detail,
             }
             for place, reply in found.replies.items()
@@ -212,6 +213,8 @@ def _trust(made: Bisection) -> str:
 def _how(reply: Reply) -> str:
     if reply.known:
         return "known before"
+    if reply.asked_on:
+        return f"run here on {reply.asked_on}"
     return "run here" if reply.ran else "not run"
 
 

@@ -38,6 +38,7 @@ class Reply:
         detail: what was seen, in words.
         known: taken from an earlier measurement, not asked now.
         ran: whether there was a build to run.
+        asked_on: day of an earlier, interrupted search that asked; empty where it was asked now.
     """
 
     answer: Answer
@@ -47,6 +48,7 @@ class Reply:
     detail: str = ""
     known: bool = False
     ran: bool = True
+    asked_on: str = ""
 
 
 class Ask(Protocol):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers.normalize import now_utc
 from torch_embers.run.bisect.search import Reply
+from torch_embers.run.verdict import Control
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 _LAST = "SELECT number, batch, started_at, finished_at FROM bisections WHERE session = ? ORDER BY number DESC LIMIT 1"
 _STEPS = """
-SELECT version, answer, k, n, confidence, detail FROM bisection_steps
-WHERE session = ? AND number = ? ORDER BY version, batch
+SELECT version, answer, k, n, confidence, detail, asked_at FROM bisection_steps
+WHERE session = ? AND number = ? ORDER BY asked_at, batch
 """
 
 
@@ -44,6 +45,15 @@ class Session:
     batch: int
     started_at: datetime
     replies: dict[str, list[Reply]]
+
+    @property
+    def control(self) -> Control | None:
+        """The first stored build that shows the bug: its runs measured how often."""
+        for version, asked in self.replies.items():
+            for reply in asked:
+                if reply.answer == "yes":
+                    return Control("build", version, reply.hits, reply.runs)
+        return None
 
 
 def key_of(parts: Iterable[object]) -> str:
@@ -69,8 +79,8 @@ def begun(store: Store, writer: Writer, key: str, subject: str, batch: int, *, f
         last = connection.execute(_LAST, [key]).fetchone()
         if last is not None and not (fresh and last[3] is not None):
             replies: dict[str, list[Reply]] = defaultdict(list)
-            for version, answer, k, n, confidence, detail in connection.execute(_STEPS, [key, last[0]]).fetchall():
-                replies[version].append(Reply(answer, k, n, confidence, detail))
+            for version, answer, k, n, confidence, detail, at in connection.execute(_STEPS, [key, last[0]]).fetchall():
+                replies[version].append(Reply(answer, k, n, confidence, detail, asked_on=f"{at:%Y-%m-%d}"))
             return Session(key, last[0], last[1], last[2], replies)
     number = 0 if last is None else last[0] + 1
     row = {"session": key, "number": number, "subject": subject, "batch": batch, "started_at": now_utc()}
