@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from torch_embers.audit import command, formats, known
-from torch_embers.audit.uses import spellings, uses_of
 from torch_embers.cli import app
 from torch_embers.errors import InputError
 from torch_embers.repro.case import shipped
+from torch_embers.repro.torch_names import spellings, uses_of
 
 CODE = """
 import numpy as np

@@ -22,6 +22,7 @@ UNDECIDING = {
     "rules_version",
     "shortcuts",
     "shrink",
+    "torch_names",
 }
 """Files of repro/ that no extraction depends on."""
 FORM = {"annotation", "returns", "type_comment", "type_params", "kind", "ctx"}

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from torch_embers.audit.known import INTENDED, SEVERITIES, known_on
-from torch_embers.audit.uses import SHARED_METHODS, Uses, spellings, uses_of
 from torch_embers.errors import InputError
+from torch_embers.repro.torch_names import SHARED_METHODS, Uses, spellings, uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch_embers.audit.known import Bug, Known, Severity, Spelling
-    from torch_embers.audit.uses import Dynamic, Use
+    from torch_embers.repro.torch_names import Dynamic, Use
 
 Nearness = Literal["calls", "may call", "not narrowed"]
 """How sure it is that the code can meet the bug; ``not narrowed`` where no code was given."""
@@ -95,12 +95,12 @@ def audit(targets: Sequence[str], version: str, device: str = "cpu", *, intended
     Raises:
         InputError: no such file or package, nothing to read in it, or nothing was measured on the version or device.
     """
-    texts: dict[Path, str | bytes] = {}
+    texts: dict[Path, str] = {}
     unread: dict[Path, str] = {}
     for path in sorted({path for target in targets for path in _files(target, unread)}):
         try:
             texts[path] = _text(path)
-        except (ValueError, OSError, KeyError, AttributeError, TypeError) as error:
+        except (SyntaxError, ValueError, OSError, KeyError, AttributeError, TypeError) as error:
             unread[path] = _reason(error)
     done = audit_texts(texts if targets else None, version, device, intended=intended, unread=unread)
     if targets and not done.files:
@@ -110,7 +110,7 @@ def audit(targets: Sequence[str], version: str, device: str = "cpu", *, intended
 
 
 def audit_texts(
-    texts: Mapping[Path, str | bytes] | None,
+    texts: Mapping[Path, str] | None,
     version: str,
     device: str = "cpu",
     *,
@@ -233,18 +233,19 @@ def _package(name: str) -> Path:
     return Path(spec.submodule_search_locations[0] if spec.submodule_search_locations else str(spec.origin))
 
 
-def _text(path: Path) -> str | bytes:
+def _text(path: Path) -> str:
     """A file's code; of a notebook that of its cells, without commands of the notebook itself.
 
     Raises:
-        ValueError: it is too large, or no notebook.
+        SyntaxError: its encoding is unknown.
+        ValueError: it is too large, not in its encoding, or no notebook.
         OSError: it cannot be read.
     """
     if path.stat().st_size > LARGEST:
         raise ValueError(f"larger than {LARGEST >> 20} MiB")
     content = path.read_bytes()
     if path.suffix != ".ipynb":
-        return content
+        return importlib.util.decode_source(content)
     cells = json.loads(content).get("cells", ())
     lines = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]
     return "\n".join("pass" if line.startswith(("%", "!")) else line for line in lines)

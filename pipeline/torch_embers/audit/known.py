@@ -11,12 +11,12 @@ from packaging.version import InvalidVersion, Version
 from pydantic import Field, model_validator
 
 from torch_embers import resources, toml_models
-from torch_embers.audit.uses import MANY, OPERATOR_NAMESPACES
 from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import FILE as FILE_OF_ITEMS
 from torch_embers.mine.files.dispositions import FILE as DISPOSITIONS
 from torch_embers.repro import case as cases
 from torch_embers.repro.shipped_matrix import matrix
+from torch_embers.repro.torch_names import MANY, OPERATOR_NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -5,7 +5,6 @@ Pure, but for ``between``, which reads a clone.
 
 from __future__ import annotations
 
-import ast
 import math
 import re
 from collections import Counter
@@ -20,6 +19,7 @@ from torch_embers.escaping import markdown as escaped
 from torch_embers.mine.git.commits import fixed_numbers, pull_number
 from torch_embers.mine.git.first_release import FirstReleases
 from torch_embers.mine.git.git_records import moment
+from torch_embers.repro.torch_names import uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -142,14 +142,11 @@ def words_of(text: str) -> set[str]:
 def operator_words(code: str, ignored: Sequence[str]) -> set[str]:
     """Words of the functions and methods that a script calls, without those that nearly every script has."""
     try:
-        tree = ast.parse(code)
-    except (SyntaxError, RecursionError, ValueError):
+        found = uses_of(code).found
+    except (SyntaxError, RecursionError, ValueError, MemoryError):
         return set()
-    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    names = [func.attr for func in called if isinstance(func, ast.Attribute)]
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    kept = {name for name in names if name not in own}
-    return {word for name in kept for word in words_of(name)} - set(ignored)
+    names = {use.name.rpartition(".")[2] for use in found if use.called}
+    return {word for name in names if not name.startswith("__") for word in words_of(name)} - set(ignored)
 
 
 def ranked(commits: Sequence[Landed], words: set[str], issues: Sequence[int], rules: CommitRules) -> tuple[Ranked, ...]:

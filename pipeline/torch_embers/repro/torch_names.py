@@ -1,4 +1,4 @@
-"""Which names of torch, and of what else it imports, a Python file uses. Its syntax tree is read, nothing is executed.
+"""Which names of torch, and of what else it imports, a Python file uses. Its syntax tree is read, nothing is run.
 
 Names are followed through imports and plain assignments (``F = torch.nn.functional``). The class of an object is not
 known, so a method is known by its name alone. What no reading of the text can settle is told: names made at run time,
@@ -8,10 +8,12 @@ imports of everything, code in texts.
 from __future__ import annotations
 
 import ast
-import builtins
 import re
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from torch_embers.repro.names import undefined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -106,8 +108,8 @@ class Uses:
     dynamic: list[Dynamic] = field(default_factory=list)
 
 
-def uses_of(code: str | bytes) -> Uses:
-    """Read a file's text; bytes are decoded as Python does it.
+def uses_of(code: str) -> Uses:
+    """Read a file's text.
 
     Raises:
         SyntaxError: it is not Python of this interpreter's grammar.
@@ -115,10 +117,14 @@ def uses_of(code: str | bytes) -> Uses:
         RecursionError: it is nested too deeply.
         MemoryError: likewise.
     """
-    tree = ast.parse(code.removeprefix("\ufeff") if isinstance(code, str) else code)
+    text = code.removeprefix("\ufeff")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about escapes in somebody else's strings
+        tree = ast.parse(text)
     reader = _Reader(_names(tree))
     reader.visit(tree)
-    reader.tell_stars(tree)
+    if reader.stars and undefined(text, tree).keys() - reader.names.keys():
+        reader.dynamic += [Dynamic(line, f"imports everything from {module}") for line, module in reader.stars]
     meant = {meaning.partition(".")[0] for meanings in reader.names.values() for meaning in meanings}
     return Uses(
         imports_torch=reader.imports_torch or any(use.name.partition(".")[0] == ROOT for use in reader.found),
@@ -192,7 +198,6 @@ class _Reader(ast.NodeVisitor):
         self.names = names
         self.imports_torch = False
         self.stars: list[tuple[int, str]] = []
-        self.unbound: set[str] = set()
         self.found: list[Use] = []
         self.dynamic: list[Dynamic] = []
 
@@ -210,21 +215,6 @@ class _Reader(ast.NodeVisitor):
                 self.dynamic.append(Dynamic(node.lineno, f"imports everything from {module}"))
             else:
                 self.stars.append((node.lineno, module))
-
-    def tell_stars(self, tree: ast.Module) -> None:
-        """Tell imports of everything from elsewhere, where the file uses names that it does not bind."""
-        bound = {*dir(builtins), *self.names}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                bound.add(node.id)
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                bound.add(node.name)
-            elif isinstance(node, ast.arg):
-                bound.add(node.arg)
-            elif isinstance(node, ast.ExceptHandler) and node.name:
-                bound.add(node.name)
-        if self.unbound - bound:
-            self.dynamic += [Dynamic(line, f"imports everything from {module}") for line, module in self.stars]
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         """A function; what its annotations name is not used."""
@@ -310,12 +300,10 @@ class _Reader(ast.NodeVisitor):
         self.visit(node.value)
 
     def visit_Name(self, node: ast.Name) -> None:
-        """A name that is handed on, or one that the file does not bind."""
+        """A name that is handed on."""
         if isinstance(node.ctx, ast.Load):
             meanings = self.names.get(node.id, ())
             self.found += [Use(node.lineno, _operator(name), called=False) for name in meanings if name != ROOT]
-            if not meanings:
-                self.unbound.add(node.id)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
         """``a @ b`` calls ``a.__matmul__``."""
