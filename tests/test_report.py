@@ -179,7 +179,7 @@ def test_equal_data_give_equal_bytes_and_an_earlier_report_is_replaced(
 ) -> None:
     out = tmp_path / "site"
     out.mkdir()
-    (out / folder.MARK).write_text("{}")
+    (out / folder.MARK).write_text('{"entries": ["old.html"]}')
     (out / "old.html").write_text("")
     done = run_embers("report", "--database", hostile_database, "--out", out)
     assert done.returncode == 0, done.stderr
@@ -194,6 +194,19 @@ def test_a_folder_of_something_else_is_refused(catalog_template: Path, tmp_path:
     assert_clean_error(done, 3, "no earlier report")
     assert (tmp_path / "mine").read_text() == "x"
     assert_clean_error(run_embers("report", "--database", catalog_template, "--out", tmp_path / "mine"), 3, "a file")
+
+
+@pytest.mark.parametrize("mark", ['{"entries": ["index.html"]}', "{}", "[]", "not JSON"])
+def test_a_file_that_somebody_put_into_a_report_is_not_removed(
+    catalog_template: Path, tmp_path: Path, mark: str
+) -> None:
+    out = tmp_path / "site"
+    out.mkdir()
+    (out / folder.MARK).write_text(mark)
+    (out / "CNAME").write_text("example.org")
+    done = run_embers("report", "--database", catalog_template, "--out", out)
+    assert_clean_error(done, 3, "'CNAME' is no part of the report there")
+    assert (out / "CNAME").read_text() == "example.org"
 
 
 def test_a_failure_leaves_the_earlier_report(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_clear_takes_all_filters_away(watched: Watched) -> None:
     page = watched.open("items.html#q=nothing-has-this&verdict=occurs")
     assert numbers(page) == []
     page.click("button[type=reset]")
-    page.wait_for_function("document.querySelectorAll('#rows a').length > 0")
+    page.locator("#rows a").first.wait_for()
     assert "#" not in page.url.removesuffix("#")
 
 
@@ -207,7 +207,7 @@ def test_the_copy_button_copies_the_command(browser: Any, site: Path) -> None:
     page = context.new_page()
     page.goto(f"{site.as_uri()}/items/pytorch--pytorch-{NUMBER}.html")
     page.locator("button.copy").first.click()
-    page.wait_for_function("document.querySelector('button.copy').textContent === 'Copied'")
+    page.locator("button.copy", has_text="Copied").first.wait_for()
     context.close()
 
 

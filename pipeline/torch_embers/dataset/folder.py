@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
-import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torch_embers import folders
 from torch_embers.dataset import identity
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 SUMS = "SHA256SUMS"
 OPTION = "--dataset"
@@ -24,14 +22,10 @@ def check(folder: Path) -> Path:
     """Refuse what must not be replaced; return the folder without links.
 
     Raises:
-        InputError: a file, the current folder, or a folder that holds anything but an earlier dataset.
+        InputError: a file, the current folder, one above it, or a folder that holds anything but an earlier dataset.
     """
     try:
-        place = folder.resolve()
-        if place.exists() and not place.is_dir():
-            raise InputError(f"{OPTION} {folder}: this is a file, name a folder")
-        if place == Path.cwd() or place.parent == place:
-            raise InputError(f"{OPTION} {folder}: the current folder cannot be replaced, name one inside it")
+        place = folders.place_of(folder, OPTION)
         held = _held(place) if place.is_dir() else set()
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"{OPTION} {folder}: {_reason(error)}") from error
@@ -53,14 +47,11 @@ def write(place: Path, files: Mapping[str, bytes]) -> None:
         InputError: the folder cannot be written, or the disk is full.
     """
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with _scratch(place) as scratch:
-            made = scratch / "new"
+        with folders.replaced(place) as made:
             for name, body in files.items():
                 path = made / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(body)
-            _swap(made, place, scratch / "old")
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             size = sum(map(len, files.values())) / 1e6
@@ -70,36 +61,14 @@ def write(place: Path, files: Mapping[str, bytes]) -> None:
         raise InputError(f"{place} cannot be written: {_reason(error)}; nothing was changed") from error
 
 
-@contextmanager
-def _scratch(place: Path) -> Iterator[Path]:
-    """A folder beside the place, on the same disk, that is gone afterwards."""
-    scratch = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=".part", dir=place.parent))
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _swap(made: Path, place: Path, old: Path) -> None:
-    """Put ``made`` at ``place``, what was there at ``old``; put it back where the second step fails."""
-    if place.exists():
-        place.rename(old)
-    try:
-        made.rename(place)
-    except BaseException:
-        if old.exists():
-            old.rename(place)
-        raise
-
-
 def _held(place: Path) -> set[str]:
     """Everything in a folder but its sub-folders, by path below it."""
     held = set()
-    for root, folders, names in os.walk(place, onerror=_raise):
+    for root, below, names in os.walk(place, onerror=_raise):
         here = Path(root)
-        links = [name for name in folders if (here / name).is_symlink()]
+        links = [name for name in below if (here / name).is_symlink()]
         held |= {(here / name).relative_to(place).as_posix() for name in (*names, *links)}
-        if not names and not folders and here != place:
+        if not names and not below and here != place:
             held.add(here.relative_to(place).as_posix())
     return held
 

@@ -79,5 +79,6 @@ def report(store: Store, request: Request) -> Reported:
         site.write(made, facts, rows, request.address.rstrip("/"), study)
         about = {"embers": __version__, "items": len(facts.items), "pages": len(facts.paged)}
         about |= {"newest": iso(source.newest) if source.newest else None}
+        about |= {folder.ENTRIES: sorted(path.name for path in made.folder.iterdir())}
         made.write(folder.MARK, orjson.dumps(about, option=orjson.OPT_INDENT_2) + b"\n")
     return Reported(request.out, len(facts.items), len(facts.paged), made.files, made.size)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import json
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torch_embers import folders
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 MARK = "embers-report.json"
 """The file that shows that a folder holds a report."""
+ENTRIES = "entries"
+"""Its key for the names of files and folders at the top of the site."""
+OPTION = "--out"
 
 
 class Site:
@@ -47,16 +50,24 @@ def check(folder: Path) -> Path:
         InputError: a file, the current folder or one above it, or a folder that holds something else than a report.
     """
     try:
-        place = folder.resolve()
-        if place.exists() and not place.is_dir():
-            raise InputError(f"--out {folder}: this is a file, name a folder")
-        if place == Path.cwd() or place in Path.cwd().parents:
-            raise InputError(f"--out {folder}: the current folder cannot be replaced, name one inside it")
-        if place.is_dir() and any(place.iterdir()) and not (place / MARK).is_file():
-            raise InputError(f"--out {folder}: not empty and no earlier report, name another folder or empty it")
+        place = folders.place_of(folder, OPTION)
+        held = {path.name for path in place.iterdir()} if place.is_dir() else set()
+        if held and MARK not in held:
+            raise InputError(f"{OPTION} {folder}: not empty and no earlier report, name another folder or empty it")
+        if strange := sorted(held - _written(place)):
+            raise InputError(f"{OPTION} {folder}: {strange[0]!r} is no part of the report there, move it away first")
     except (OSError, ValueError, RuntimeError) as error:
-        raise InputError(f"--out {folder}: {error}") from error
+        raise InputError(f"{OPTION} {folder}: {error}") from error
     return place
+
+
+def _written(place: Path) -> set[str]:
+    """What a report says that it has at its top, and the file that says so."""
+    try:
+        about = json.loads((place / MARK).read_bytes())
+        return {MARK, *about[ENTRIES]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {MARK}
 
 
 @contextmanager
@@ -70,26 +81,7 @@ def replaced(place: Path) -> Iterator[Site]:
         InputError: the folder cannot be written, or the disk is full.
     """
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=".part", dir=place.parent))
-        try:
-            made = scratch / "new"
-            made.mkdir()
+        with folders.replaced(place) as made:
             yield Site(made)
-            _swap(made, place, scratch / "old")
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
     except OSError as error:
         raise InputError(f"{place} cannot be written: {error.strerror or error}; nothing was changed") from error
-
-
-def _swap(made: Path, place: Path, old: Path) -> None:
-    """Put ``made`` at ``place``, what was there at ``old``; put it back where the second step fails."""
-    if place.exists():
-        place.rename(old)
-    try:
-        made.rename(place)
-    except BaseException:
-        if old.exists():
-            old.rename(place)
-        raise

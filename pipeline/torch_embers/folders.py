@@ -1,0 +1,63 @@
+"""Folders that a command makes as a whole: written beside their place, and renamed when they are complete."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def place_of(folder: Path, option: str) -> Path:
+    """The folder without links, unless it must not be replaced.
+
+    Args:
+        folder: what a user named.
+        option: by which option, for messages.
+
+    Raises:
+        InputError: a file, the current folder, or one above it.
+        OSError: it cannot be looked at.
+    """
+    place = folder.resolve()
+    if place.exists() and not place.is_dir():
+        raise InputError(f"{option} {folder}: this is a file, name a folder")
+    if place == Path.cwd() or place in Path.cwd().parents:
+        raise InputError(f"{option} {folder}: the current folder cannot be replaced, name one inside it")
+    return place
+
+
+@contextmanager
+def replaced(place: Path) -> Iterator[Path]:
+    """A folder to be filled; when the block ends it stands at ``place``, on any failure what was there stays.
+
+    Raises:
+        OSError: the folder cannot be written, or the disk is full.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=".part", dir=place.parent))
+    try:
+        made = scratch / "new"
+        made.mkdir()
+        yield made
+        _swap(made, place, scratch / "old")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _swap(made: Path, place: Path, old: Path) -> None:
+    """Put ``made`` at ``place``, what was there at ``old``; put it back where the second step fails."""
+    if place.exists():
+        place.rename(old)
+    try:
+        made.rename(place)
+    except BaseException:
+        if old.exists():
+            old.rename(place)
+        raise
