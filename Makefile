@@ -107,8 +107,10 @@ coverage: ## `make test`, and which share of each package it runs
 	$(BIN)/python tools/coverage_report.py $(FLOOR)
 
 test-slow: setup-study ## what `make test` leaves out: servers, kills, sandbox, whole studies, every example of the properties
-	$(BIN)/python -m pytest -q -m "(slow or servers or hypothesis) and not serial" --hypothesis-profile=full -n $(WORKERS) --dist loadfile
-	$(BIN)/python -m pytest -q -m serial --hypothesis-profile=full
+	code=0; \
+	$(BIN)/python -m pytest -q -m "(slow or servers or hypothesis) and not serial" --hypothesis-profile=full -n $(WORKERS) --dist loadfile || code=$$?; \
+	$(BIN)/python -m pytest -q -m serial --hypothesis-profile=full || code=$$?; \
+	exit $$code
 
 test-all: test test-slow ## everything
 
