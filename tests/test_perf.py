@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from torch_embers.errors import InputError
+from torch_embers.progress import Silent
 from torch_embers.run import perf, perf_command
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def test_builds_take_turns_and_one_that_fails_is_left_out_with_its_reason() -> N
         order.append(build.name)
         yield "call", ("no such operator" if build.name == "2.0.1" and len(order) > 4 else 1.0)
 
-    made = perf._turns(BUILDS, 6, 0.1, run, lambda _: None)
+    made = perf._turns(BUILDS, 6, 0.1, run, Silent())
     assert all(sorted(order[place : place + 4]) == sorted({b.name for b in BUILDS}) for place in range(0, 24, 4))
     assert order[:4] != order[4:8]
     assert made.failed == [("call", "2.0.1", "no such operator")]
@@ -114,7 +115,7 @@ def test_a_process_that_dies_midway_costs_its_build_those_calls_alone() -> None:
         else:
             yield "second", 1.0
 
-    made = perf._turns(BUILDS, 6, 0.1, run, lambda _: None)
+    made = perf._turns(BUILDS, 6, 0.1, run, Silent())
     assert set(made.times["first"]) == {build.name for build in BUILDS}
     assert set(made.times["second"]) == {"2.0.1", "2.2.2", "2.3.1"}
     assert made.failed == [("all calls", "2.1.2", "killed")]

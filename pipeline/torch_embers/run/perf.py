@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.builds.registry import Build
+    from torch_embers.progress import Progress
 
 FILE = "perf.toml"
 CHANGES = ("slower", "faster")
@@ -130,7 +131,7 @@ class Timed:
 
 
 def time_calls(
-    builds: Sequence[Build], calls: Sequence[Call], limits: Limits, rounds: int, told: Callable[[int], None]
+    builds: Sequence[Build], calls: Sequence[Call], limits: Limits, rounds: int, progress: Progress
 ) -> Timed:
     """Time calls on builds.
 
@@ -139,7 +140,7 @@ def time_calls(
         calls: of data/perf.toml.
         limits: how they are measured.
         rounds: processes per build.
-        told: is called with 1 after each process.
+        progress: is told of each process.
     """
 
     def run(build: Build) -> Iterator[tuple[str, float | str]]:
@@ -147,7 +148,7 @@ def time_calls(
         here = [call for call in calls if Version(call.needs).release <= version]
         yield from _answers(str(build.python), _script(here, limits), limits.timeout).items()
 
-    return _turns(builds, rounds, limits.margin, run, told)
+    return _turns(builds, rounds, limits.margin, run, progress)
 
 
 def time_script(
@@ -156,7 +157,7 @@ def time_script(
     arguments: Sequence[str],
     limits: Limits,
     rounds: int,
-    told: Callable[[int], None],
+    progress: Progress,
 ) -> Timed:
     """Time a user's script on builds, without the import of torch.
 
@@ -172,7 +173,7 @@ def time_script(
         except timing.TimingError as error:
             yield script.name, str(error)
 
-    return _turns(builds, rounds, limits.margin, run, told)
+    return _turns(builds, rounds, limits.margin, run, progress)
 
 
 def _turns(
@@ -180,7 +181,7 @@ def _turns(
     rounds: int,
     margin: float,
     run: Callable[[Build], Iterator[tuple[str, float | str]]],
-    told: Callable[[int], None],
+    progress: Progress,
 ) -> Timed:
     """Let builds take turns; what fails once on a build is left out there."""
     made = Timed([build.name for build in builds], {}, [], margin)
@@ -193,7 +194,7 @@ def _turns(
                     broken.setdefault((name, build.name), answer)
                 else:
                     made.times.setdefault(name, {}).setdefault(build.name, []).append(answer)
-            told(1)
+            progress.advanced(1)
     for (name, build_name), reason in broken.items():
         made.times.get(name, {}).pop(build_name, None)
         made.failed.append((name, build_name, reason))

@@ -43,9 +43,9 @@ def run(
     with ProgressBar("timing", unit="processes") as progress:
         progress.expects(count * len(chosen))
         if script is None:
-            timed = perf.time_calls(chosen, wanted, rules.limits, count, progress.advanced)
+            timed = perf.time_calls(chosen, wanted, rules.limits, count, progress)
         else:
-            timed = perf.time_script(chosen, script, arguments, rules.limits, count, progress.advanced)
+            timed = perf.time_script(chosen, script, arguments, rules.limits, count, progress)
     if not timed.times:
         name, build, reason = timed.failed[0]
         raise InputError(f"nothing could be timed: {name} on {build}: {reason}")

@@ -7,15 +7,6 @@ WITH shown AS (
     WHERE c.current GROUP BY ALL
 ), stated AS (
     SELECT repo, number, list_sort(list(DISTINCT status)) AS statuses FROM statuses GROUP BY ALL
-), classes AS (
-    -- a gold label of a scheme comes before what the classifier says
-    SELECT repo, number, list_sort(list(DISTINCT scheme || '=' || value)) AS classes FROM (
-        SELECT repo, number, scheme, value FROM gold_labels
-        UNION ALL
-        SELECT repo, number, scheme, value FROM predictions p
-        WHERE value IS NOT NULL AND NOT EXISTS (
-            FROM gold_labels g WHERE g.repo = p.repo AND g.number = p.number AND g.scheme = p.scheme)
-    ) GROUP BY ALL
 )
 SELECT i.repo, i.number, coalesce(nullif(i.kind, ''), 'issue') AS kind, i.title, i.state, i.state_reason,
        {disposition} AS disposition, i.created_at, i.updated_at, i.closed_at, i.comment_count AS comments,
@@ -27,7 +18,7 @@ FROM items i
 LEFT JOIN catalog k USING (repo, number)
 LEFT JOIN shown s USING (repo, number)
 LEFT JOIN stated t USING (repo, number)
-LEFT JOIN classes l USING (repo, number)
+LEFT JOIN item_classes l USING (repo, number)
 LEFT JOIN ({item_verdicts}) v USING (repo, number)
 {dispositions}
 WHERE i.deleted_at IS NULL

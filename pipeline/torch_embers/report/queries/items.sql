@@ -1,15 +1,6 @@
 -- What is known of every item that still exists, in one row: facts, why it was closed, classes, components.
 WITH named AS (
     SELECT repo, number, list_sort(list(DISTINCT subcomponent)) AS components FROM components GROUP BY ALL
-), classes AS (
-    -- a gold label of a scheme comes before what the classifier says
-    SELECT repo, number, list_sort(list(DISTINCT scheme || '=' || value)) AS classes FROM (
-        SELECT repo, number, scheme, value FROM gold_labels
-        UNION ALL
-        SELECT repo, number, scheme, value FROM predictions p
-        WHERE value IS NOT NULL AND NOT EXISTS (
-            FROM gold_labels g WHERE g.repo = p.repo AND g.number = p.number AND g.scheme = p.scheme)
-    ) GROUP BY ALL
 ), strong AS (
     SELECT repo, number FROM links WHERE number IS NOT NULL AND list_contains($strong, relation)
     UNION
@@ -26,7 +17,7 @@ FROM items i
 LEFT JOIN catalog k USING (repo, number)
 LEFT JOIN item_dispositions d USING (repo, number)
 LEFT JOIN closings c USING (repo, number)
-LEFT JOIN classes l USING (repo, number)
+LEFT JOIN item_classes l USING (repo, number)
 LEFT JOIN named n USING (repo, number)
 LEFT JOIN strong s USING (repo, number)
 LEFT JOIN (SELECT DISTINCT repo, number FROM gold_labels) g USING (repo, number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from packaging.version import InvalidVersion, Version
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build
     from torch_embers.run.bisect.search import Reply
     from torch_embers.run.matrix import Entry
+    from torch_embers.run.verdict import ControlKind, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,10 @@ def _together(one: Reply, other: Reply) -> Reply:
 
 def decision_of(entry: Entry) -> Decision:
     """A stored verdict as the decision that it was."""
-    control = Control(entry.control, entry.control_build, entry.control_k, entry.control_n)  # type: ignore[arg-type]
+    kind = cast("ControlKind", entry.control)
+    control = Control(kind, entry.control_build, entry.control_k, entry.control_n)
     return Decision(
-        entry.verdict,  # type: ignore[arg-type]
+        cast("Verdict", entry.verdict),
         entry.flaky,
         entry.k,
         entry.n,
