@@ -15,6 +15,7 @@ pytest.importorskip("mcp")
 from mcp import StdioServerParameters, stdio_client
 from mcp.client import Client
 
+from support import run_embers
 from torch_embers import mcp_server
 from torch_embers.store.store import Store
 
@@ -45,7 +46,7 @@ def test_every_tool_is_read_only_and_explained(catalog_database: Path) -> None:
         return (await client.list_tools()).tools
 
     tools = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
-    assert {tool.name for tool in tools} == {"search", "show", "verdicts", "audit"}
+    assert {tool.name for tool in tools} == {"search", "show", "verdicts", "second_opinion", "audit"}
     assert all(tool.annotations.read_only_hint and tool.description for tool in tools)
 
 
@@ -67,11 +68,24 @@ def test_an_item_its_verdicts_and_an_audit_are_answered(catalog_database: Path) 
     assert len(whole["findings"]) > len(met["findings"])
 
 
+@pytest.mark.parametrize("number", [83149, 84577])
+def test_a_second_opinion_is_what_the_command_prints_as_json(catalog_database: Path, number: int) -> None:
+    async def questions(client: Client) -> Any:
+        return answer(await client.call_tool("second_opinion", {"number": number}))
+
+    given = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
+    printed = run_embers("second-opinion", number, "--json", "--database", catalog_database)
+    assert given == json.loads(printed.stdout)
+    assert given["conclusion"] in {"still occurs", "no longer occurs", "cannot be concluded"}
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
         ("show", {"number": 1}, "1"),
         ("show", {"number": 0}, "number"),
+        ("second_opinion", {"number": 1}, "1"),
+        ("second_opinion", {"number": "one"}, "number"),
         ("audit", {"torch": "1.0"}, "nothing was measured on torch 1.0"),
         ("audit", {"torch": "2.6.0", "code": "x" * 300_000}, "code"),
         ("delete", {}, "delete"),

@@ -23,6 +23,7 @@ from torch_embers.audit import formats
 from torch_embers.errors import EmbersError
 from torch_embers.json_output import as_json
 from torch_embers.run import matrix
+from torch_embers.run import second_opinion as opinions
 from torch_embers.run.item_report import report_of
 from torch_embers.store.listing import ItemFilter, list_items
 from torch_embers.version import __version__
@@ -91,6 +92,13 @@ def server(store: Store, repo: str) -> MCPServer[Any]:
     ) -> list[dict[str, Any]]:
         """On which releases a case's bug occurs: k of n runs, control, environment, what was seen."""
         return [entry.row() for entry in matrix.entries(store) if entry.case == case]
+
+    @tool
+    def second_opinion(
+        number: Annotated[int, Field(ge=1, description="Of an issue or pull request.")],
+    ) -> dict[str, Any]:
+        """Does a bug still occur on the newest build? With evidence, control, and what was said when it was closed."""
+        return opinions.as_table(opinions.of_item(store, repo, number))
 
     @tool
     def audit(
