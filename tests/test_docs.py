@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
-import itertools
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -15,32 +13,36 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
-import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
 import support
-from torch_embers import cli
+from documented import (
+    COMMANDS,
+    DOCS,
+    EVERY,
+    MADE_VARIABLES,
+    PAGES,
+    READ,
+    ROOT,
+    SUBCOMMANDS,
+    TARGETS,
+    examples,
+    mentions,
+    names_of,
+    not_run,
+    parse,
+    unknown_options,
+)
 from torch_embers.repro.case import KEYS, shipped
 from torch_embers.run.reports import NEWS
 from torch_embers.run.status import STATUSES
 from torch_embers.run.verdict import OUTCOMES, VERDICTS
 from torch_embers.sandbox.doctor import GUARANTEES
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
-PAGES = sorted(DOCS.rglob("*.md"))
-READ = [*PAGES, *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md"))]
-GROUP: Any = typer.main.get_command(cli.app)
-COMMANDS: dict[str, Any] = dict(GROUP.commands)
-SUBCOMMANDS: dict[str, Any] = {
-    f"{group} {name}": command
-    for group, members in COMMANDS.items()
-    for name, command in getattr(members, "commands", {}).items()
-}
-EVERY = {**COMMANDS, **SUBCOMMANDS}
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 MACHINE_PATH = re.compile(r"(?<![\w.:/-])/(?:home|root|tmp|work|Users|mnt|var|opt|usr|private)/\w")
 
@@ -50,33 +52,10 @@ for module in ("blocks", "cases", "catalog", "commands", "markdown", "pages", "r
     importlib.import_module(f"embers_docs.{module}")
 
 
-def names_of(command: str) -> set[str]:
-    """All option names of a command, or of a command of a group (``builds add``)."""
-    found = {"-h", "--help"}
-    for parameter in EVERY[command].params:
-        if parameter.param_type_name == "option":
-            found |= {*parameter.opts, *parameter.secondary_opts}
-    return found
-
-
 def anchors(path: Path) -> set[str]:
     """Anchors of the headings of a page, as GitHub makes them."""
     headings = re.findall(r"(?m)^#+ +(.+?) *$", path.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-def typed_commands(text: str) -> list[list[str]]:
-    """Every command of the shell blocks, split as a shell would: without its environment, one for each part of a pipe."""
-    found = []
-    for block in re.findall(r"(?ms)^ *```console\n(.*?)^ *```", text):
-        for line in re.findall(r"(?m)^ *\$ (.*)$", block.replace("\\\n", " ")):
-            lexer = shlex.shlex(line, posix=True, punctuation_chars="|;&<>")
-            lexer.whitespace_split = True
-            for ends, part in itertools.groupby(lexer, lambda word: set(word) <= set("|;&")):
-                command = list(itertools.dropwhile(lambda word: re.match(r"[A-Z_]+=", word), part))
-                if command and not ends:
-                    found.append(list(itertools.takewhile(lambda word: word[0] not in "<>", command)))
-    return found
 
 
 @pytest.mark.parametrize("command", EVERY)
@@ -127,29 +106,84 @@ def test_the_tool_runs_as_a_folder() -> None:
     assert "--check" in ended.stdout, ended.stderr
 
 
-TARGETS = set(re.findall(r"(?m)^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8")))
-
-
 @pytest.mark.parametrize("path", READ, ids=lambda p: str(p.relative_to(ROOT)))
 def test_examples_use_commands_and_options_that_exist(path: Path) -> None:
-    for program, *words in typed_commands(path.read_text(encoding="utf-8")):
+    for (program, *words), _ in examples(path.read_text(encoding="utf-8")):
         match Path(program).name:
             case "embers":
                 parse(words)
             case "make":
                 assert {word for word in words if "=" not in word} <= TARGETS, words
+                assert {word.partition("=")[0] for word in words if "=" in word} <= MADE_VARIABLES, words
             case "python" | "python3" if words and words[0].startswith(("tools/", "bench/")):
-                assert (ROOT / words[0]).exists(), words
+                code = (ROOT / words[0]).read_text(encoding="utf-8")
+                assert [word for word in words if word.startswith("--") and f'"{word}"' not in code] == []
 
 
-def parse(words: list[str]) -> None:
-    """Read a command line as `embers` would, without running it; raises what Click says of a wrong one."""
-    command, rest = GROUP, words
-    while rest and rest[0] in getattr(command, "commands", {}):
-        command, rest = command.commands[rest[0]], rest[1:]
-    assert not hasattr(command, "commands") or set(rest) <= {"--help", "-h", "--version"}, words
-    if "--help" not in rest and "-h" not in rest:
-        command.make_context(words[0], list(rest))
+@pytest.mark.parametrize("path", READ, ids=lambda p: str(p.relative_to(ROOT)))
+def test_commands_that_are_named_in_passing_have_their_options(path: Path) -> None:
+    wrong = {" ".join(words): unknown_options(words) for words in mentions(path.read_text(encoding="utf-8"))}
+    assert {line: options for line, options in wrong.items() if options} == {}
+
+
+def test_commands_in_passing_are_found_in_prose_and_in_blocks_of_other_languages() -> None:
+    text = """`embers run --nope`, `make x`, embers mine --no; `embers list [--nope]`
+```console
+$ embers mine --not-here
+```
+```yaml
+- run: .venv/bin/embers recheck --out x --nope || code=$?
+```
+"""
+    assert [(words[0], unknown_options(words)) for words in mentions(text)] == [
+        ("recheck", ["--nope"]),
+        ("run", ["--nope"]),
+        ("list", ["--nope"]),
+    ]
+
+
+SHOWN: dict[tuple[str, ...], list[str]] = {}
+"""What the pages say that each command line prints; some show it in several states of the database."""
+for page in READ:
+    for example in examples(page.read_text(encoding="utf-8")):
+        SHOWN.setdefault(example.words, []).append(example.printed)
+
+
+def test_every_line_that_is_not_run_is_declared_and_every_declaration_is_needed() -> None:
+    assert {"embers", "duckdb"} >= {
+        Path(words[0]).name for words in SHOWN if not any(entry.holds(words) for entry in not_run())
+    }
+    unused = [
+        begin
+        for entry in not_run()
+        for begin in entry.begins
+        if not any(entry._replace(begins=[begin]).holds(words) for words in SHOWN)
+    ]
+    assert unused == []
+    assert all(entry.reason for entry in not_run())
+
+
+@pytest.mark.slow
+def test_the_other_lines_end_as_the_pages_say(
+    classified_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a mined database: `mine --replay` and `link` come to the same one again."""
+    database = shutil.copy(classified_template, tmp_path / "e.duckdb")
+    wrong = []
+    for number, (words, pages) in enumerate(SHOWN.items()):
+        if any(entry.holds(words) for entry in not_run()):
+            continue
+        (tmp_path / str(number)).mkdir()
+        monkeypatch.chdir(tmp_path / str(number))
+        if words[0] == "duckdb":
+            with duckdb.connect(database, read_only=True) as connection:
+                assert connection.sql(words[-1]).fetchall()
+            continue
+        done = support.run_embers(*words[1:], EMBERS_DATABASE=str(database), HF_HUB_OFFLINE="1")
+        errors = {printed.strip() if printed.startswith("error: ") else "" for printed in pages}
+        if (done.stderr.strip() if done.returncode else "") not in errors:
+            wrong.append((" ".join(words), done.returncode, done.stderr))
+    assert wrong == []
 
 
 @pytest.mark.parametrize(
@@ -169,11 +203,11 @@ def test_a_wrong_example_would_be_seen(words: str, said: str) -> None:
 
 def test_shell_lines_are_read_as_a_shell_reads_them() -> None:
     block = "```console\n$ A=1 embers run 5 \\\n  --build x >&2 | head -3 # why\nembers out\n$ make mine && .venv/bin/embers status > f\n```\n"
-    assert [" ".join(words) for words in typed_commands(block)] == [
-        "embers run 5 --build x",
-        "head -3",
-        "make mine",
-        ".venv/bin/embers status",
+    assert [(" ".join(words), printed) for words, printed in examples(block)] == [
+        ("embers run 5 --build x", "embers out\n"),
+        ("head -3", "embers out\n"),
+        ("make mine", ""),
+        (".venv/bin/embers status", ""),
     ]
 
 
