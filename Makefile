@@ -142,8 +142,8 @@ docs-check: setup-classify ## fail where docs/ is stale
 bench: setup-classify ## measure, and rewrite bench/RESULTS.md
 	$(BIN)/python bench/run.py
 
-wheel: setup ## build the wheel into dist/
-	$(BIN)/python -m build --wheel --outdir dist .
+wheel: setup ## build the source distribution, and the wheel from it, into dist/
+	$(BIN)/python -m build --outdir dist .
 
 check: lint types docs-check test ## what a change must pass
 

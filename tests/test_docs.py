@@ -42,6 +42,7 @@ from torch_embers.run.reports import NEWS
 from torch_embers.run.status import STATUSES
 from torch_embers.run.verdict import OUTCOMES, VERDICTS
 from torch_embers.sandbox.doctor import GUARANTEES
+from torch_embers.version import __version__
 
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 MACHINE_PATH = re.compile(r"(?<![\w.:/-])/(?:home|root|tmp|work|Users|mnt|var|opt|usr|private)/\w")
@@ -334,6 +335,12 @@ def test_workflows_pin_each_action_by_commit_and_ask_for_read_access_only(path: 
     assert used
     assert [use for use in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == []
     assert re.findall(r"(?m)^ *permissions:\n((?: +.+\n)+)", text) == ["  contents: read\n"]
+
+
+def test_changelog_and_names_of_wheels_are_of_this_version() -> None:
+    assert re.findall(r"(?m)^## ([\w.]+) ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))[0] == __version__
+    wheels = {name for path in READ for name in re.findall(r"torch_embers-([\d.]+)-", path.read_text(encoding="utf-8"))}
+    assert wheels == {__version__}
 
 
 def test_examples_of_a_first_mine_count_the_catalog_as_it_is() -> None:

@@ -34,7 +34,7 @@ class Identity:
 
     @property
     def version(self) -> str:
-        """Release of embers and content, as 0.1.0+0123456789ab."""
+        """Release of embers and content, as 0.2.0+0123456789ab."""
         return f"{__version__}+{self.content[:SHOWN_DIGITS]}"
 
     def text(self) -> str:
