@@ -284,7 +284,9 @@ def test_the_matrix_in_every_form_is_harmless(store: Store, tmp_path: Path) -> N
 
 def test_a_report_of_a_re_check_is_harmless(tmp_path: Path) -> None:
     script = script_of("x1", "extracted", f"{EVIL}\n```\n{EVIL}")
-    change = Change(REPO, NUMBER, EVIL, "cpu", "closed_but_occurs", None, (f"pt1: occurs 1/3 {EVIL}",), (script,))
+    evidence = (f"pt1: occurs 1/3 {EVIL}",)
+    told = "closed_but_occurs"
+    change = Change(REPO, NUMBER, EVIL, "cpu", "closed_but_occurs", None, evidence, (script,), told)
     reference = MagicMock(version=EVIL, identity=EVIL, public_version=EVIL)
     result = Recheck(reference, "2026-01-01T00:00:00Z", (), (change,), {"fixed": 1}, 1, 0.0)
     reports.save(tmp_path, result, [])

@@ -1,7 +1,7 @@
 """The periodic re-check: run what is due, derive each item's status, announce what changed since last time.
 
 History is only added to. A status and its announcement are written in one transaction, so that a change is announced
-once, however often the re-check is interrupted.
+once, however often the re-check is interrupted. What is announced: ``run/events.py``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
-from torch_embers.normalize import now_utc
+from torch_embers.run import events
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.script import Script, script_of
-from torch_embers.run.status import ANNOUNCED, CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
+from torch_embers.run.status import CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
 from torch_embers.run.verdict import INJECTED_SHOWS, Rules
 from torch_embers.store import rows
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
+    from torch_embers.run.events import History, Kind
     from torch_embers.run.ledger import Cell
     from torch_embers.run.status import BackendKey, ItemKey, Status
     from torch_embers.store.store import Store
@@ -58,11 +59,12 @@ class RecheckRequest:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A status that is not what it was.
+    """A status that is not what it was, or that is announced.
 
     Attributes:
         evidence: one line per case: verdict, k/n, control, detectable rate, processor and its capability.
         scripts: what ran, of each of these cases.
+        kind: what is announced of it; None for nothing.
     """
 
     repo: str
@@ -73,11 +75,7 @@ class Change:
     previous: str | None
     evidence: tuple[str, ...]
     scripts: tuple[Script, ...] = ()
-
-    @property
-    def is_news(self) -> bool:
-        """Whether it is announced."""
-        return self.status in ANNOUNCED
+    kind: Kind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ class Recheck:
     @property
     def news(self) -> list[Change]:
         """Changes that are announced."""
-        return [change for change in self.changes if change.is_news]
+        return [change for change in self.changes if change.kind]
 
 
 def recheck(
@@ -127,13 +125,15 @@ def recheck(
     executor = Executor(store, writer, registry, progress, rules, unsandboxed=request.unsandboxed)
     cells = _sweep(executor, chosen, request)
     statuses = _statuses(chosen, items, cells, request.reference)
-    statuses = _confirmed(executor, chosen, items, cells, statuses, _previous(store), request)
+    known = histories(store)
+    statuses = _confirmed(executor, chosen, items, cells, statuses, known, request)
     statuses = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
-    changes = _changes(store, statuses, items, cells, request.reference)
-    made_at = now_utc()
+    moment = _moment(known.values())
+    changes = _changes(known, statuses, items, cells, request.reference, moment)
+    made_at = moment.isoformat() + "Z"
     with writer.transaction() as connection:
         _write(connection, changes, request.reference, made_at)
-    claims = sum(change.status in CONFIRMED for change in changes)
+    claims = sum(change.kind in CONFIRMED for change in changes)
     return Recheck(
         request.reference,
         made_at,
@@ -184,12 +184,12 @@ def _confirmed(
     items: Mapping[ItemKey, Tracked],
     cells: list[Cell],
     statuses: dict[BackendKey, Status],
-    previous: Mapping[BackendKey, str],
+    known: Mapping[BackendKey, History],
     request: RecheckRequest,
 ) -> dict[BackendKey, Status]:
     """Run a second fresh batch for every new claim of an absence that is asked for, and derive the statuses again."""
     wanted = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
-    claimed = {key[:2] for key, s in wanted.items() if s in CONFIRMED and previous.get(key) != s}
+    claimed = {key[:2] for key, s in wanted.items() if s in CONFIRMED and known[key].status != s}
     doubtful = [c for c in cases if claimed & set(c.issues)]
     if not doubtful:
         return statuses
@@ -202,13 +202,14 @@ def _confirmed(
 
 
 def _changes(
-    store: Store,
+    known: Mapping[BackendKey, History],
     statuses: Mapping[BackendKey, Status],
     items: Mapping[ItemKey, Tracked],
     cells: Sequence[Cell],
     reference: Build,
+    moment: datetime,
 ) -> list[Change]:
-    previous = _previous(store)
+    """Statuses that are not what they were, and what flapped and has settled."""
     evidence: dict[BackendKey, list[str]] = defaultdict(list)
     scripts: dict[BackendKey, list[Script]] = defaultdict(list)
     for cell in cells:
@@ -218,19 +219,21 @@ def _changes(
                 evidence[key].append(f"{evidence_line(cell)}, on {cell.place}")
                 scripts[key].append(script_of(cell.case.name, cell.case.origin, cell.case.code))
     unknown = Tracked(None)
-    return [
+    limits = events.rules().flapping
+    made = [
         Change(
             *key[:2],
             items.get(key[:2], unknown).title,
             key[2],
             status,
-            previous.get(key),
+            known[key].status,
             tuple(evidence[key]),
             tuple(scripts[key]),
+            events.kind_of(known[key], status, moment, limits),
         )
         for key, status in statuses.items()
-        if previous.get(key) != status
     ]
+    return [change for change in made if change.kind or change.status != change.previous]
 
 
 def evidence_line(cell: Cell) -> str:
@@ -263,12 +266,28 @@ def evidence_line(cell: Cell) -> str:
 # ---- the database --------------------------------------------------------------------------------------------------
 
 
-def _previous(store: Store) -> dict[BackendKey, str]:
+def histories(store: Store) -> defaultdict[BackendKey, History]:
+    """What re-checks of this database found and announced, by item and backend."""
+    known: defaultdict[BackendKey, History] = defaultdict(events.History)
     with store.read() as connection:
-        statuses = connection.execute(
-            "SELECT repo, number, backend, status FROM statuses WHERE provenance = 'own'"
+        found = connection.execute(
+            "SELECT repo, number, backend, decided_at, status FROM status_history WHERE provenance = 'own' "
+            "ORDER BY decided_at"
         ).fetchall()
-    return {(repo, number, backend): status for repo, number, backend, status in statuses}
+        told = connection.execute(
+            "SELECT repo, number, backend, announced_at, kind FROM announcements ORDER BY announced_at"
+        ).fetchall()
+    for repo, number, backend, moment, status in found:
+        known[repo, number, backend].statuses.append((moment, status))
+    for repo, number, backend, moment, kind in told:
+        known[repo, number, backend].announced.append((moment, kind))
+    return known
+
+
+def _moment(known: Iterable[History]) -> datetime:
+    """Now (UTC, naive), but later than all that is known: a clock that was set back must not reorder history."""
+    newest = [history.statuses[-1][0] + timedelta(microseconds=1) for history in known if history.statuses]
+    return max([datetime.now(UTC).replace(tzinfo=None), *newest])
 
 
 def _write(connection: duckdb.DuckDBPyConnection, changes: Sequence[Change], reference: Build, moment: str) -> None:
@@ -282,12 +301,12 @@ def _write(connection: duckdb.DuckDBPyConnection, changes: Sequence[Change], ref
             "previous": c.previous,
             "evidence": "\n".join(c.evidence),
             "decided_at": moment,
-            "kind": c.status,
+            "kind": c.kind,
             "text": "\n".join(c.evidence),
             "announced_at": moment,
             "provenance": "own",
         }
         for c in changes
     ]
-    rows.append(connection, "status_history", common)
-    rows.append(connection, "announcements", [row for row in common if row["status"] in ANNOUNCED])
+    rows.append(connection, "status_history", [row for row in common if row["status"] != row["previous"]])
+    rows.append(connection, "announcements", [row for row in common if row["kind"]])

@@ -12,7 +12,8 @@ from torch_embers.errors import InputError
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
 from torch_embers.run import matrix
-from torch_embers.run.status import ANNOUNCED, CONFIRMED
+from torch_embers.run.events import KINDS
+from torch_embers.run.status import CONFIRMED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +26,7 @@ HEADINGS = {
     "closed_but_occurs": "Closed, but still there",
     "open_but_absent": "Open, but gone",
     "fixed": "Fixed",
+    "flapping": "Changes back and forth",
 }
 NOTHING_NEW, NEWS = 0, 10
 """Exit codes of `embers recheck`: nothing to tell, or something came back, is still there, or is gone."""
@@ -79,7 +81,8 @@ def as_table(result: Recheck) -> dict[str, Any]:
                 "backend": c.backend,
                 "status": c.status,
                 "previous": c.previous,
-                "told": c.is_news,
+                "told": c.kind is not None,
+                "kind": c.kind,
                 "evidence": list(c.evidence),
                 "scripts": [{"case": script.name} | script.row() for script in c.scripts],
             }
@@ -95,14 +98,14 @@ def markdown(result: Recheck) -> str:
         "",
         f"{result.made_at}, {escaped(result.reference.identity)}, on {escaped(_place(result))}",
     ]
-    for status in ANNOUNCED:
-        own = [change for change in result.news if change.status == status]
+    for kind in KINDS:
+        own = [change for change in result.news if change.kind == kind]
         if own:
-            lines += ["", f"## {HEADINGS[status]} ({len(own)})", ""]
+            lines += ["", f"## {HEADINGS[kind]} ({len(own)})", ""]
             lines += [line for change in own for line in _entry(change)]
     if not result.news:
         lines += ["", "Nothing changed since the last re-check."]
-    if any(change.status in CONFIRMED for change in result.news):
+    if any(change.kind in CONFIRMED for change in result.news):
         lines += ["", f"False claims of an absence to expect among these: at most {result.false_expected:.4f}."]
     lines += ["", "| status | items |", "| --- | --- |"]
     lines += [f"| {status} | {count} |" for status, count in sorted(result.counts.items())]

@@ -11,12 +11,12 @@ from rich.text import Text
 from torch_embers.console import age, plain, size_text, stdout, table
 from torch_embers.escaping import visible
 from torch_embers.oracles.finding import describe
+from torch_embers.run.events import KINDS
 from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
 from torch_embers.run.matrix import OWN, builds_of, changes
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import HEADINGS
 from torch_embers.run.sanitize import undecided
-from torch_embers.run.status import ANNOUNCED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -173,10 +173,10 @@ def print_recheck(result: Recheck) -> None:
     """Print what changed since the last re-check."""
     out = stdout()
     out.print(f"re-checked against {plain(result.reference.identity)}: {result.fresh} verdicts reached now")
-    for status in ANNOUNCED:
-        own = [change for change in result.news if change.status == status]
+    for kind in KINDS:
+        own = [change for change in result.news if change.kind == kind]
         if own:
-            out.print(f"\n[bold]{HEADINGS[status]}[/] ({len(own)})")
+            out.print(f"\n[bold]{HEADINGS[kind]}[/] ({len(own)})")
         for change in own:
             was = f", was {change.previous}" if change.previous else ""
             out.print(f"  {plain(change.repo)}#{change.number} ({change.backend}{was}) {plain(change.title)}")

@@ -2,7 +2,8 @@
 
 Pure, but for ``tracked_items``.
 
-Any testable case that occurs decides for occurs; an absence needs all testable cases absent. ``fixed`` and
+Any testable case that occurs decides for occurs; an absence needs all testable cases absent, and no other case that
+occurred when it was last testable. ``fixed`` and
 ``open_but_absent`` claim that something is not there: a re-check makes them only after a second fresh batch.
 """
 
@@ -38,8 +39,6 @@ Status = Literal[
     "untestable_here",
 ]
 STATUSES: tuple[Status, ...] = get_args(Status)
-ANNOUNCED: tuple[Status, ...] = ("regressed", "fixed", "closed_but_occurs", "open_but_absent")
-"""Changes into these are announced."""
 CONFIRMED: tuple[Status, ...] = ("fixed", "open_but_absent")
 """Claims of an absence: they need a second fresh batch of runs."""
 OWN_REPORT = ("curated", "fix_test")
@@ -110,7 +109,8 @@ def status_of(item: Tracked, verdicts: Mapping[str, Sequence[Verdict]], same: Co
     Args:
         item: the item in the tracker.
         verdicts: by case, its verdicts on all builds up to the reference build, oldest first; the last one is of the
-            reference build. Cases without a verdict there are left out.
+            reference build. Cases without a verdict there are left out. One that is untestable there says nothing,
+            but where it occurred when it was last testable, no other case can show an absence.
         same: the cases whose relation to the item is ``same``: only they can show that a fixed bug is still there.
     """
     testable = {case: seen for case, seen in verdicts.items() if seen and seen[-1] != "untestable"}
@@ -121,7 +121,9 @@ def status_of(item: Tracked, verdicts: Mapping[str, Sequence[Verdict]], same: Co
         if any(came_back(seen) for seen in testable.values()):
             return "regressed"
         return _occurs(item, is_same=any(testable[case][-1] == "occurs" for case in same if case in testable))
-    ever = any("occurs" in seen for seen in testable.values())
+    ever = any("occurs" in seen for seen in verdicts.values())
+    if any(_last_decided(seen) == "occurs" for case, seen in verdicts.items() if case not in testable):
+        return "undecided"  # it occurred when it was last tested: nobody knows whether it is gone
     if now == {"absent"} and ever and item.state in ("open", "closed"):
         return "open_but_absent" if item.state == "open" else "fixed"
     if not ever and now <= {"absent", "not_seen"}:
@@ -139,6 +141,11 @@ def _occurs(item: Tracked, *, is_same: bool) -> Status:
     if item.was_fixed and is_same:
         return "closed_but_occurs"
     return "undecided_occurs"
+
+
+def _last_decided(seen: Sequence[Verdict]) -> Verdict | None:
+    """The last verdict that says whether the bug is there."""
+    return next((v for v in reversed(seen) if v in ("occurs", "absent")), None)
 
 
 def came_back(seen: Sequence[Verdict]) -> bool:

@@ -1,0 +1,275 @@
+"""What a re-check announces: the releases replayed in order, gaps, a planted regression, flapping, clocks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support import rows
+from torch_embers.builds.registry import Build
+from torch_embers.progress import Silent
+from torch_embers.repro import bank, shipped_matrix
+from torch_embers.run import recheck as rechecking
+from torch_embers.run.events import GONE, THERE, Flapping, History, kind_of, rules
+from torch_embers.run.ledger import Cell
+from torch_embers.run.recheck import Recheck, RecheckRequest, recheck
+from torch_embers.run.status import STATUSES, reported, tracked_items
+from torch_embers.run.verdict import Control, Decision
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch_embers.repro.case import Case
+
+Verdicts = dict[tuple[str, str], str]
+"""Verdict by case and release."""
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+LIMITS = Flapping.model_construct(turns=4, days=30.0)
+
+SHIPPED: Verdicts = {(row["case"], row["build"]): row["verdict"] for row in shipped_matrix.matrix()}
+RELEASES = sorted({release for _, release in SHIPPED}, key=lambda text: [int(part) for part in text.split(".")])
+
+
+def build_of(release: str) -> Build:
+    return Build(release, f"{release}+cpu", "a1b2c3d4e5", "release", "linux-x86_64", Path("python"), "3.11.7")
+
+
+class Known:
+    """An executor that knows every verdict and runs nothing."""
+
+    def __init__(self, verdicts: Verdicts) -> None:
+        self.verdicts = verdicts
+        self.ledger = SimpleNamespace(open_batch=lambda *_: 0)
+
+    def __call__(self, *_: object, **__: object) -> Known:
+        return self
+
+    def afresh(self, request: Any) -> Any:
+        return request
+
+    def sweep(self, request: Any) -> Iterator[Cell]:
+        for build in request.builds:
+            for case in request.cases:
+                verdict: Any = self.verdicts[case.name, build.name]
+                decision = Decision(
+                    verdict,
+                    flaky=False,
+                    hits=0,
+                    runs=4,
+                    detectable_rate=None,
+                    control=Control(),
+                    detail="",
+                    signature=None,
+                )
+                yield Cell(case, build, "here", "reviewed", 0, decision, fresh=True)
+
+
+def check(store: Store, cases: Sequence[Case], verdicts: Verdicts, releases: Sequence[str]) -> Recheck:
+    """A re-check against the last of these releases."""
+    builds = [build_of(release) for release in releases]
+    with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
+        patch.setattr(rechecking, "Executor", Known(verdicts))
+        registry: Any = None
+        return recheck(store, writer, registry, cases, RecheckRequest("all", builds[-1], builds, 7.0), Silent())
+
+
+def replay(store: Store, cases: Sequence[Case], verdicts: Verdicts) -> list[tuple[str, int, str, str]]:
+    """What re-checks of each release in turn announce: release, item, backend, kind."""
+    told = []
+    for place, release in enumerate(RELEASES, 1):
+        result = check(store, cases, verdicts, RELEASES[:place])
+        told += [(release, change.number, change.backend, str(change.kind)) for change in result.news]
+    return told
+
+
+def of_matrix(store: Store, cases: Sequence[Case], verdicts: Verdicts) -> list[tuple[str, int, str, str]]:
+    """The same, read from the columns of the matrix: where an item's bug goes, comes back, or is there although fixed."""
+    with store.read() as connection:
+        items = tracked_items(connection)
+    columns: dict[tuple[str, int, str], list[Case]] = defaultdict(list)
+    for case in cases:
+        for repo, number in reported(case, items):
+            columns[repo, number, case.device].append(case)
+    told = []
+    for (repo, number, backend), own in columns.items():
+        item = items.get((repo, number))
+        last: dict[str, str] = {}
+        before, was_gone = None, set()
+        for release in RELEASES:
+            now = {case.name: verdicts[case.name, release] for case in own}
+            last |= {name: verdict for name, verdict in now.items() if verdict in ("occurs", "absent")}
+            here = {name for name, verdict in now.items() if verdict == "occurs"}
+            testable = {name for name, verdict in now.items() if verdict != "untestable"}
+            is_gone = (
+                bool(testable) and all(now[name] == "absent" for name in testable) and set(last.values()) == {"absent"}
+            )
+            back = any(name in was_gone for name in here)
+            is_same = any(
+                case.name in here and case.relations[repo, number] == "same" and case.origin == "curated"
+                for case in own
+            )
+            if here and before != "there":
+                if back:
+                    told.append((release, number, backend, "regressed"))
+                elif item and item.was_fixed and is_same:
+                    told.append((release, number, backend, "closed_but_occurs"))
+            elif is_gone and before == "there" and item and item.state in ("open", "closed"):
+                told.append((release, number, backend, "fixed" if item.state == "closed" else "open_but_absent"))
+            before = "there" if here else "gone" if is_gone else before
+            was_gone |= {
+                name for name, verdict in now.items() if verdict == "absent" and _occurred(verdicts, name, release)
+            }
+    return sorted(told)
+
+
+def _occurred(verdicts: Verdicts, name: str, release: str) -> bool:
+    return any(verdicts[name, older] == "occurs" for older in RELEASES[: RELEASES.index(release)])
+
+
+@pytest.fixture
+def store(catalog_database: Path) -> Store:
+    return Store(catalog_database)
+
+
+@pytest.fixture
+def cases(store: Store) -> list[Case]:
+    return [case for case in bank.load(store) if (case.name, RELEASES[0]) in SHIPPED]
+
+
+@pytest.mark.slow
+def test_releases_replayed_in_order_announce_what_the_matrix_says_and_nothing_else(
+    store: Store, cases: list[Case]
+) -> None:
+    told = replay(store, cases, SHIPPED)
+    assert sorted(told) == of_matrix(store, cases, SHIPPED)
+    assert len(RELEASES) == 17
+    assert len(told) > 60
+    assert rows(store.path, "SELECT count(*) FROM announcements") == [(len(told),)]
+    assert check(store, cases, SHIPPED, RELEASES).news == []
+
+
+FIXED = ["occurs"] * 5 + ["absent"] * 12
+"""The column of a case of a closed item that was fixed in the sixth release."""
+
+
+PLANTED: list[tuple[dict[int, str], list[str]]] = [
+    ({}, ["fixed"]),
+    (dict.fromkeys(range(12, 17), "occurs"), ["fixed", "regressed"]),
+    ({12: "occurs", 13: "occurs"}, ["fixed", "regressed", "fixed"]),
+    (dict.fromkeys(range(12, 17), "occurs") | {13: "untestable"}, ["fixed", "regressed"]),
+    (dict.fromkeys([9, 11, 13], "untestable"), ["fixed"]),
+    (dict.fromkeys([9, 11, 13], "inconclusive"), ["fixed"]),
+    (dict.fromkeys([9, 11, 13], "changed"), ["fixed"]),
+    (dict.fromkeys([2, 4], "control_failed"), ["fixed"]),
+    (dict.fromkeys([7, 9, 11, 13], "occurs"), ["fixed", "regressed", "fixed", "flapping"]),
+]
+"""What is planted into the column, by place, and what is announced of it beside the bug of the first release."""
+
+
+@pytest.mark.slow
+def test_a_planted_change_is_announced_once_and_a_gap_never(store: Store, cases: list[Case]) -> None:
+    planted = list(zip(fixed_cases(store, cases), PLANTED, strict=False))
+    assert len(planted) == len(PLANTED)
+    verdicts = {
+        (case.name, release): changed.get(place, FIXED[place])
+        for (case, _), (changed, _) in planted
+        for place, release in enumerate(RELEASES)
+    }
+    told = replay(store, [case for (case, _), _ in planted], verdicts)
+    assert len(set(told)) == len(told)
+    for (_, number), (_, kinds) in planted:
+        own = [kind for _, found, _, kind in told if found == number and kind != "closed_but_occurs"]
+        assert own == kinds
+
+
+def fixed_cases(store: Store, cases: list[Case]) -> Iterator[tuple[Case, int]]:
+    """Cases of one issue that was closed as fixed, no two of one issue."""
+    with store.read() as connection:
+        items = tracked_items(connection)
+    seen = set()
+    for case in cases:
+        key = case.issues[0] if len(case.issues) == 1 else None
+        if key in items and items[key].was_fixed and key not in seen:
+            seen.add(key)
+            yield case, key[1]
+
+
+@pytest.mark.slow
+def test_neither_a_build_that_vanishes_nor_a_clock_set_back_repeats_an_announcement(
+    store: Store, cases: list[Case]
+) -> None:
+    case, _ = next(fixed_cases(store, cases))
+    column = [*FIXED[:8], *["occurs"] * 9]
+    verdicts = {(case.name, release): verdict for release, verdict in zip(RELEASES, column, strict=True)}
+
+    def kinds(releases: Sequence[str]) -> list[str | None]:
+        return [change.kind for change in check(store, [case], verdicts, releases).news]
+
+    assert kinds(RELEASES[:8]) == ["fixed"]
+    with store.writer("test") as writer, writer.transaction() as connection:  # the clock was a year ahead
+        connection.execute(
+            "UPDATE status_history SET decided_at = decided_at + INTERVAL 1 YEAR WHERE provenance = 'own'"
+        )
+        connection.execute("UPDATE announcements SET announced_at = announced_at + INTERVAL 1 YEAR")
+    assert kinds(RELEASES[:9]) == ["regressed"]
+    assert kinds(RELEASES[:9]) == []
+    assert kinds([*RELEASES[:5], *RELEASES[8:10]]) == [], "the builds on which it was gone are gone"
+    assert kinds(RELEASES[:10]) == []
+
+
+# ---- flapping ------------------------------------------------------------------------------------------------------
+
+
+def announced(statuses: Sequence[Any], days: float = 1.0, limits: Flapping = LIMITS) -> list[str | None]:
+    """What re-checks announce, one every so many days."""
+    history = History()
+    kinds: list[str | None] = []
+    for place, status in enumerate(statuses):
+        moment = NOW + timedelta(days=place * days)
+        kind = kind_of(history, status, moment, limits)
+        kinds.append(kind)
+        if status != history.status:
+            history.statuses.append((moment, status))
+        if kind:
+            history.announced.append((moment, kind))
+    return kinds
+
+
+def test_what_changes_back_and_forth_is_announced_once_as_flapping_until_it_has_settled() -> None:
+    kinds = announced(["fixed", "regressed"] * 10 + ["fixed"] * 40)
+    assert [kind for kind in kinds[:20] if kind] == ["fixed", "regressed", "fixed", "regressed", "flapping"]
+    assert [kind for kind in kinds[20:] if kind] == ["fixed"]
+    assert kinds.index("fixed", 20) == 51, "30 days after the last turn, on day 20"
+
+
+def test_after_it_has_settled_a_turn_is_announced_as_ever() -> None:
+    kinds = announced(["fixed", "regressed"] * 4 + ["open_and_occurs"] * 40 + ["fixed"] * 3)
+    assert kinds.count("flapping") == 1
+    assert kinds[-3:] == ["fixed", None, None]
+
+
+def test_changes_that_lie_far_apart_are_all_announced() -> None:
+    assert announced(["fixed", "regressed"] * 5, days=40) == ["fixed", "regressed"] * 5
+
+
+@given(st.lists(st.sampled_from(STATUSES), max_size=40))
+def test_gaps_change_nothing_and_nothing_is_announced_twice_in_a_row(statuses: list[str]) -> None:
+    kinds = announced(statuses, days=0.01)
+    decided = [status for status in statuses if status in GONE | THERE]
+    told = [kind for kind in kinds if kind]
+    assert told == [kind for kind in announced(decided, days=0.01) if kind]
+    assert all(kind is None or kind in ("flapping", status) for kind, status in zip(kinds, statuses, strict=True))
+    assert told.count("flapping") <= 1
+    assert sum(kind in GONE or kind == "regressed" for kind in told) <= len(decided)
+
+
+def test_the_thresholds_are_those_of_the_data_file() -> None:
+    assert (rules().flapping.turns, rules().flapping.days) == (LIMITS.turns, LIMITS.days)
