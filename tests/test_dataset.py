@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from support import run_embers
 from torch_embers import __version__, cli, escaping
-from torch_embers.dataset import collect, counted, definitions, encode, folder, metadata, publish
+from torch_embers.dataset import card, collect, counted, definitions, encode, folder, metadata, publish
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.link import relations
 from torch_embers.repro import shipped_matrix
@@ -399,6 +399,28 @@ def test_croissant_describes_every_column_of_every_parquet_file(made: Path) -> N
         assert lists == {field.name for field in schema if pa.types.is_list(field.type)}
         others = [field["references"]["field"]["@id"] for field in records["field"] if "references" in field]
         assert {*others, *(key["@id"] for key in records.get("key", ()))} <= ids
+
+
+def test_the_hub_reads_the_readme_as_a_card_with_a_configuration_for_each_table_that_has_rows(made: Path) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    read = hub.DatasetCard.load(made / "README.md")
+    assert read.text.startswith(f"\n# {metadata.TITLE}\n")
+    data = read.data.to_dict()
+    assert data["pretty_name"] == metadata.TITLE
+    assert data["license"] == "apache-2.0"
+    assert {config["config_name"]: config["data_files"] for config in data["configs"]} == {
+        name: [{"split": "train", "path": f"data/{name}.parquet"}]
+        for name in names()
+        if pq.read_metadata(made / "data" / f"{name}.parquet").num_rows
+    }
+    assert [config["config_name"] for config in data["configs"] if config.get("default")] == ["items"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "size"), [(0, "n<1K"), (999, "n<1K"), (1_000, "1K<n<10K"), (9_999_999, "1M<n<10M"), (10**7, "n>10M")]
+)
+def test_a_card_names_the_size_as_the_hub_does(rows: int, size: str) -> None:
+    assert card.size_of(rows) == size
 
 
 def test_the_licence_lies_beside_the_data(made: Path) -> None:

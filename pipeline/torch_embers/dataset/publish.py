@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers import resources
 from torch_embers.console import plain, size_text, stdout, table
-from torch_embers.dataset import counted, croissant, definitions, encode, folder, identity, metadata
+from torch_embers.dataset import card, counted, croissant, definitions, encode, folder, identity, metadata
 from torch_embers.dataset.collect import Content, collect
 from torch_embers.dataset.identity import Identity
 
@@ -103,6 +103,7 @@ def _identity(content: Content, files: Mapping[str, bytes]) -> Identity:
 def _texts(content: Content, known: Identity) -> dict[str, str]:
     words = {
         **counted.facts(content),
+        "card": card.front_matter(metadata.TITLE, content.tables, content.rows),
         "title": metadata.TITLE,
         "study": metadata.STUDY,
         "version": known.version,
