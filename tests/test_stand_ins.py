@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
+import struct
 import sys
 import time
 from datetime import timedelta
@@ -594,6 +596,25 @@ def test_graphql_faults_strike_once_at_the_chosen_request(graphql: GraphQLStandI
         _headers, answer = requester.graphql_query(PULLS, variables)
         assert len(answer["data"]["repository"]["pullRequests"]["nodes"]) == 5
     assert graphql.counters()["faults"] == len(cases)
+
+
+def gone_client(server: GraphQLStandIn, sent: bytes) -> None:
+    """A client that is killed: its connection is reset once it has sent so much."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.sendall(sent)
+
+
+def test_graphql_stays_when_clients_are_killed_at_any_moment(graphql: GraphQLStandIn) -> None:
+    body = json.dumps({"query": PULLS, "variables": {**REPO, "first": 5}}).encode()
+    head = "POST /graphql HTTP/1.1\r\nHost: stand-in\r\nAuthorization: bearer token-one\r\n"
+    request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    graphql.faults(*({"kind": kind, "times": 20} for kind in ("drop", "short_body")))
+    for length in (len(head), len(request) - len(body), len(request) - 1, len(request)):
+        for _ in range(5):
+            gone_client(graphql, request[:length])
+    graphql.faults()
+    assert ask(graphql, PULLS, first=5)["data"]["repository"]["pullRequests"]["nodes"]
 
 
 def test_graphql_partial_answer_has_one_null_node_and_an_error(graphql: GraphQLStandIn) -> None:

@@ -334,20 +334,32 @@ async function route(request, text) {
 }
 
 function send(response, result) {
-  if (result.drop) return void response.socket.destroy();
+  if (response.destroyed) return; // the client went away meanwhile
+  if (result.drop) return void response.destroy();
   const length = result.announced ?? Buffer.byteLength(result.body);
   response.writeHead(result.status, { "content-type": "application/json; charset=utf-8", ...result.headers, "content-length": length });
   if (result.announced === undefined) return void response.end(result.body);
-  return void response.write(result.body, () => response.socket.destroy());
+  return void response.write(result.body, () => response.destroy());
+}
+
+// The text of a request, undefined where its client ended in the middle of it: an error that nobody handles ends Node.
+async function received(request) {
+  const chunks = [];
+  try {
+    for await (const chunk of request) chunks.push(chunk);
+  } catch {
+    return undefined;
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }
 
 http
   .createServer(async (request, response) => {
-    const chunks = [];
-    for await (const chunk of request) chunks.push(chunk);
+    const text = await received(request);
+    if (text === undefined) return;
     let result;
     try {
-      result = await route(request, Buffer.concat(chunks).toString("utf8"));
+      result = await route(request, text);
     } catch (error) {
       console.error(error);
       result = answer(500, { message: `stand-in: ${error.message}` });
