@@ -1,4 +1,8 @@
-"""Random fault schedules against the stand-in servers: ``python bench/schedules.py [COUNT]`` writes bench/schedules.json."""
+"""Random fault schedules against the stand-in servers.
+
+``python bench/schedules.py [COUNT [FIRST SEED]]`` writes bench/schedules.json; with ``--kills`` before the numbers the
+mines under faults are killed at random moments, and bench/schedule_kills.json is written.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,15 @@ from schedules import Attack
 FILE = Path(__file__).with_suffix(".json")
 
 
-def main(count: int, first: int = 1) -> int:
+KILLS = FILE.with_name("schedule_kills.json")
+
+
+def main(count: int = 200, first: int = 1, *, kills: bool = False) -> int:
     """Run the schedules and write what came of them; the exit code is 1 where something was lost without a word."""
     began, load = time.monotonic(), os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder, Attack(Path(folder)) as attack:
         for seed in range(first, first + count):
-            attack.run(seed)
+            (attack.run_with_kills if kills else attack.run)(seed)
             if seed % 10 == 0:
                 print(seed, asdict(attack.result) | {"seconds": round(time.monotonic() - began)}, flush=True)
     result = asdict(attack.result) | {
@@ -29,10 +36,11 @@ def main(count: int, first: int = 1) -> int:
         "seconds": round(time.monotonic() - began),
         "load": [round(load, 1), round(os.getloadavg()[0], 1)],
     }
-    FILE.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    (KILLS if kills else FILE).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=1))
     return 1 if result["silent"] or result["unequal"] else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*(int(word) for word in sys.argv[1:] or ["200"])))
+    words = sys.argv[1:]
+    sys.exit(main(*(int(word) for word in words if word != "--kills"), kills="--kills" in words))

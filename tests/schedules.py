@@ -6,6 +6,9 @@ lost Link headers, empty pages, limits of pages, 5xx. Then:
 1. a mine under the faults. It ends equal to a mine without faults, or says that something lacks (an error, or items
    that wait); anything else is a silent loss. After an error a mine without faults must end equal;
 2. the tracker changes, other faults are drawn, and the same holds for the changed tracker.
+
+With kills, the mine under faults is a process of its own that is killed with signal 9 at random moments, up to three
+times in a row. Whatever it had stored by then, a mine without faults must end equal.
 """
 
 from __future__ import annotations
@@ -13,9 +16,17 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+
+if __name__ == "__main__":  # the process that is killed
+    sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from servers import stand_ins, tracker
 from support import client, snapshot
@@ -29,7 +40,6 @@ from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 PATIENCE = Patience(retries=3, max_wait=5, timeout=5, pause=0, backoff=0.005, secondary_wait=0.01)
 ALWAYS = 10_000
@@ -48,6 +58,9 @@ MESSAGES: tuple[dict[str, Any], ...] = (
     {"message": "Something went wrong while executing your query. This may be the result of a timeout."},
     {"silent": True},
 )
+BEGINS = "mining begins\n"
+LONGEST = 3.0
+"""Seconds after which a process is killed at the latest: most mines take less on an idle machine."""
 NULL = {"data": None, "errors": [{"message": "Something went wrong while executing your query."}]}
 
 
@@ -68,7 +81,9 @@ class Result:
     silent: list[str] = field(default_factory=list)
     """Mines that ended well and not equal: silent losses."""
     unequal: list[str] = field(default_factory=list)
-    """Mines after an error, without faults, that did not end equal."""
+    """Mines after an error or a kill, without faults, that did not end equal."""
+    kills: int = 0
+    """Mines under faults that were killed before they ended."""
 
 
 def _graphql_fault(chance: random.Random) -> dict[str, Any]:
@@ -135,6 +150,25 @@ REST_PLACES: tuple[tuple[str, dict[str, str | None]], ...] = (
 )
 
 
+def _source(kind: str, url: str) -> GraphqlSource | RestSource:
+    labels = (LABEL,) if kind.endswith("label") else ()
+    if kind.startswith("graphql"):
+        made = client(url, "token-one", patience=PATIENCE)
+        return GraphqlSource(made, Scope(REPO, labels=labels), issue_page=8, pull_page=4)
+    tokens = [] if kind == "rest_anonymous" else ["a-token"]
+    return RestSource(client(url, *tokens, patience=PATIENCE), Scope(REST_REPO, labels=labels), page_size=10)
+
+
+def mined(database: Path, kind: str, url: str, *, link: bool = False) -> str:
+    """Mine once; what the mine said that lacks, empty where it ended well."""
+    try:
+        report = runner.mine(Store(database), _source(kind, url), link=link, sleep=lambda _: None)
+    except EmbersError as error:
+        return str(error) or "an error without words"
+    limits = [note for note in report.notes if LIMIT in note]
+    return f"{len(report.waiting)} items wait" if report.waiting else "".join(limits)
+
+
 class Attack:
     """Both stand-ins with the states of their trackers, before and after a change."""
 
@@ -184,25 +218,13 @@ class Attack:
                 repository.touch(9, milestone={"title": "2.0"}, user=None)
             repository.label(12, LABEL)
 
-    def _source(self, kind: str) -> GraphqlSource | RestSource:
-        labels = (LABEL,) if kind.endswith("label") else ()
-        if kind.startswith("graphql"):
-            made = client(self.graphql.url, "token-one", patience=PATIENCE)
-            return GraphqlSource(made, Scope(REPO, labels=labels), issue_page=8, pull_page=4)
-        tokens = [] if kind == "rest_anonymous" else ["a-token"]
-        return RestSource(
-            client(self.rest.url, *tokens, patience=PATIENCE), Scope(REST_REPO, labels=labels), page_size=10
-        )
+    def _url(self, kind: str) -> str:
+        return self.graphql.url if kind.startswith("graphql") else self.rest.url
 
     def _mine(self, database: Path, kind: str) -> str:
         """Mine once; what the mine said that lacks, empty where it ended well."""
         self.result.mines += 1
-        try:
-            report = runner.mine(Store(database), self._source(kind), link=False, sleep=lambda _: None)
-        except EmbersError as error:
-            return str(error) or "an error without words"
-        limits = [note for note in report.notes if LIMIT in note]
-        return f"{len(report.waiting)} items wait" if report.waiting else "".join(limits)
+        return mined(database, kind, self._url(kind))
 
     def _whole(self, kind: str, state: int) -> Snapshot:
         """What a mine without faults stores: first of the first state, then also of the changed one."""
@@ -262,6 +284,53 @@ class Attack:
         self.result.schedules += 1
         database.unlink()
 
+    def run_with_kills(self, seed: int) -> None:
+        """One schedule whose mines under faults are killed at random moments."""
+        chance = random.Random(seed)
+        kind = chance.choice(KINDS)
+        database = shutil.copy(self.empty, self.folder / f"{seed}.duckdb")
+        for state in (0, 1):
+            wanted = self._whole(kind, state)
+            self._set_state(kind, state)
+            where = f"seed {seed}, {kind}, state {state}, {self._arm(kind, chance)}"
+            said = [self._killed(database, kind, chance) for _ in range(chance.randint(1, 3))]
+            self.result.met += self.graphql.counters()["faults"] if kind.startswith("graphql") else self.rest.met
+            self.rest.met = 0
+            self._set_state(kind, state)
+            again = self._mine(database, kind)
+            found = snapshot(database, TABLES)
+            if found == wanted and not again:
+                self.result.equal += 1
+            elif LIMIT in "".join([again, *said]) and _but_events(found) == _but_events(wanted):
+                self.result.limited += 1
+            else:
+                self.result.unequal.append(f"{where}: after {said!r}: {again or 'ended well, not equal'}")
+        self.result.schedules += 1
+        database.unlink()
+
+    def _killed(self, database: Path, kind: str, chance: random.Random) -> str:
+        """Mine in a process that is killed at a random moment; what it said, where it ended before that."""
+        self.result.mines += 1
+        command = [sys.executable, __file__, str(database), kind, self._url(kind)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == BEGINS
+            time.sleep(chance.uniform(0, LONGEST))
+            child.send_signal(signal.SIGKILL)
+            said = child.stdout.read()
+        if child.returncode == -signal.SIGKILL:
+            self.result.kills += 1
+            return f"killed {said}"
+        self.result.told += bool(said)
+        assert child.returncode == 0, said
+        return said or "ended well"
+
 
 def _but_events(found: Snapshot) -> Snapshot:
     return {table: rows for table, rows in found.items() if table != "events"}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(BEGINS)
+    sys.stdout.flush()
+    sys.stdout.write(mined(Path(sys.argv[1]), *sys.argv[2:], link=True))

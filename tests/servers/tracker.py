@@ -156,6 +156,13 @@ def refused(_answered: Answered) -> Answered:
     return Answered({"message": PAGE_LIMIT, "status": "422"}, 422)
 
 
+class _QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_arguments: object) -> None:
+        """Say nothing of clients that were killed."""
+
+
 class Tracker:
     """The server; ``with Tracker() as tracker`` starts and stops it."""
 
@@ -335,8 +342,7 @@ class Tracker:
             def log_message(self, *_arguments: object) -> None:
                 """Say nothing."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _QuietServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
         return self
