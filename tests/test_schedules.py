@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.servers, pytest.mark.slow]
 SEEDS = range(1, 13)
 """A few here; bench/schedules.py runs 200."""
+KILLED = (1, 5)
+"""One schedule by GraphQL and one by REST whose mines are killed; bench/schedules.py --kills runs 40."""
 
 
 @pytest.mark.timeout(600)
@@ -24,9 +26,11 @@ def test_no_schedule_of_faults_ends_in_silent_loss(tmp_path: Path) -> None:
     with Attack(tmp_path) as attack:
         for seed in SEEDS:
             attack.run(seed)
+        for seed in KILLED:
+            attack.run_with_kills(seed)
     result = attack.result
     assert result.silent == []
     assert result.unequal == []
-    assert result.schedules == len(SEEDS)
+    assert result.schedules == len(SEEDS) + len(KILLED)
     assert result.met > 0
     assert result.told > 0

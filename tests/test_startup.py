@@ -65,6 +65,24 @@ def test_a_mine_with_nothing_new_does_without_pandas_and_without_the_client_of_g
     assert ended(code=code).returncode == 0
 
 
+def test_a_mine_of_something_new_does_without_pandas(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text('{"number": 1, "title": "wrong result", "state": "open"}\n')
+    words = ("mine", "--source", "jsonl", "one.jsonl", "--repo", "alice/bugs", "--database", "e.duckdb")
+    done = ended(*words, code=RECORD, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 items" in done.stdout
+    assert "pandas" not in json.loads(done.stderr.splitlines()[-1])
+
+
+def test_a_frame_can_be_made_after_pandas_was_left_out() -> None:
+    code = (
+        "import sys, pyarrow as pa; from torch_embers.store import tables; tables.without_pandas(); "
+        "assert 'pandas' not in sys.modules; import pandas; "
+        "assert pa.table({'a': pa.array(['x'])}).to_pandas().equals(pandas.DataFrame({'a': ['x']}))"
+    )
+    assert ended(code=code).stderr == ""
+
+
 @pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("status",)])
 def test_light_commands_import_nothing_heavy(
     catalog_template: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, get_args, get_type_hints
 
 import pyarrow as pa
 
+from torch_embers import packages
 from torch_embers.store.records import Batch
 
 if TYPE_CHECKING:
@@ -74,6 +75,16 @@ COLUMNS: dict[str, dict[str, pa.DataType]] = {
 """Columns of each table with their types in arrow."""
 
 
+def without_pandas() -> None:
+    """Spare a process that makes no data frames the import of pandas, a quarter of a second.
+
+    pyarrow imports it with the first array that it makes of Python's values, to know a frame's column when it meets
+    one, and wherever it finds out a type by itself. Where a frame is wanted later, pyarrow imports it then.
+    """
+    with packages.left_out("pandas"):
+        pa.array([], pa.bool_())
+
+
 def to_arrow(table: str, rows: Sequence[object]) -> pa.Table:
     """Turn records of one table into an arrow table."""
     return pa.table({name: pa.array(map(attrgetter(name), rows), kind) for name, kind in COLUMNS[table].items()})
@@ -84,9 +95,9 @@ PAGE_COLUMNS = ("page_id", "repo", "source", "kind", "request", "fetched_at")
 
 def pages_to_arrow(pages: Sequence[Page], compressor: zstandard.ZstdCompressor) -> pa.Table:
     """Turn pages into an arrow table, their bodies compressed."""
-    columns: dict[str, list[Any]] = {name: [getattr(page, name) for page in pages] for name in PAGE_COLUMNS}
-    columns["size"] = [len(page.body) for page in pages]
-    columns["body"] = [compressor.compress(page.body) for page in pages]
+    columns = {name: pa.array((getattr(page, name) for page in pages), pa.string()) for name in PAGE_COLUMNS}
+    columns["size"] = pa.array((len(page.body) for page in pages), pa.int64())
+    columns["body"] = pa.array((compressor.compress(page.body) for page in pages), pa.binary())
     return pa.table(columns)
 
 
