@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import xml.etree.ElementTree as ET
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,13 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import rows
+from torch_embers.atom_output import SPACE, Announced
 from torch_embers.builds.registry import Build
+from torch_embers.errors import InputError
 from torch_embers.progress import Silent
 from torch_embers.repro import bank, shipped_matrix
+from torch_embers.run import notices, state
 from torch_embers.run import recheck as rechecking
-from torch_embers.run.events import GONE, THERE, Flapping, History, kind_of, rules
+from torch_embers.run.events import GONE, THERE, Flapping, History, Kind, kind_of, rules
 from torch_embers.run.ledger import Cell
-from torch_embers.run.recheck import Recheck, RecheckRequest, recheck
+from torch_embers.run.recheck import Change, Recheck, RecheckRequest, recheck
 from torch_embers.run.status import STATUSES, reported, tracked_items
 from torch_embers.run.verdict import Control, Decision
 from torch_embers.store.store import Store
@@ -273,3 +278,93 @@ def test_gaps_change_nothing_and_nothing_is_announced_twice_in_a_row(statuses: l
 
 def test_the_thresholds_are_those_of_the_data_file() -> None:
     assert (rules().flapping.turns, rules().flapping.days) == (LIMITS.turns, LIMITS.days)
+
+
+# ---- what other services get ---------------------------------------------------------------------------------------
+
+EVIL = "a\r\n::error::b %0A::c\x1b[31m <b> ]]> \u202e ##[add-mask]d"
+
+
+def change_of(kind: Kind, number: int = 1) -> Change:
+    return Change("o/r", number, EVIL, "cpu", "fixed", None, (EVIL,), (), kind)
+
+
+def result_of(*changes: Change) -> Recheck:
+    return Recheck(build_of("2.15.0"), "2026-11-22T00:00:00Z", (), changes, {}, 1, 0.0)
+
+
+def test_an_annotation_is_one_line_that_ends_no_command_and_begins_none() -> None:
+    lines = notices.as_annotations(result_of(change_of("regressed"), change_of("flapping")), 9)
+    heads = ["::warning title=Came back::o/r#1", "::notice title=Changes back and forth::o/r#1"]
+    assert [line[: len(head)] for line, head in zip(lines, heads, strict=True)] == heads
+    for line in lines:
+        assert "%250A" in line
+        assert "%0A" not in line
+        assert line.isprintable()
+
+
+def test_annotations_that_github_would_drop_are_counted_in_one() -> None:
+    lines = notices.as_annotations(result_of(*(change_of("fixed", number) for number in range(12))), 9)
+    assert len(lines) == 10
+    assert lines[-1] == "::notice title=More changes::and 3 more: see the summary of this run"
+    assert notices.as_annotations(result_of(), 9) == []
+
+
+def test_the_feed_is_well_formed_escaped_and_its_ids_are_stable_and_distinct() -> None:
+    moments = [NOW, NOW + timedelta(seconds=1)]
+    known = [Announced("o/r", 1, EVIL, "cpu", "fixed", "2.15.0", EVIL, moment) for moment in moments]
+    made = notices.feed(known)
+    root = ET.fromstring(made)
+    assert made == notices.feed(known)
+    ids = [entry.text for entry in root.iter(f"{{{SPACE}}}id")]
+    assert ids == [
+        "tag:embers,2026:recheck",
+        "tag:embers,2026:o--r-1/cpu/fixed/2026-11-22T00:00:00Z",
+        "tag:embers,2026:o--r-1/cpu/fixed/2026-11-22T00:00:01Z",
+    ]
+    assert len(root.findall(f"{{{SPACE}}}entry/{{{SPACE}}}author")) == 0, "the feed's own author is that of all entries"
+    assert root.findtext(f"{{{SPACE}}}updated") == "2026-11-22T00:00:00Z"
+    assert "\x1b" not in made.decode()
+    ET.fromstring(notices.feed([]))
+
+
+@pytest.mark.slow
+def test_a_state_carries_what_is_known_to_another_database_and_nothing_is_announced_twice(
+    store: Store, cases: list[Case], tmp_path: Path
+) -> None:
+    case, _ = next(fixed_cases(store, cases))
+    verdicts = {(case.name, release): verdict for release, verdict in zip(RELEASES, FIXED, strict=True)}
+    other = Store(Path(shutil.copy(store.path, tmp_path / "other.duckdb")))
+    assert [change.kind for change in check(store, [case], verdicts, RELEASES).news] == ["fixed"]
+    folder = tmp_path / "state"
+    state.save(store, folder)
+    with other.writer("test") as writer:
+        assert state.load(writer, tmp_path / "none") == 0
+        assert state.load(writer, folder) == 2
+        assert state.load(writer, folder) == 0, "what is there already is not added again"
+    assert check(other, [case], verdicts, RELEASES).news == []
+    state.save(other, folder)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
+    for name, content, said in (
+        ("announcements.parquet", b"x", "not as it was written"),
+        ("runs.parquet", None, "missing"),
+        ("state.json", b"[]", "not what embers writes"),
+        ("state.json", b'{"format": "x", "version": 1, "tables": {}}', "not what embers writes"),
+    ):
+        bad = Path(shutil.copytree(folder, tmp_path / f"bad-{len(list(tmp_path.iterdir()))}"))
+        if content is None:
+            (bad / name).unlink()
+        else:
+            (bad / name).write_bytes(content)
+        with other.writer("test") as writer, pytest.raises(InputError, match=said):
+            state.load(writer, bad)
+
+
+def test_a_folder_that_is_no_state_is_neither_read_nor_replaced(tmp_path: Path) -> None:
+    (tmp_path / "diary.txt").write_text("dear diary")
+    writer: Any = None
+    with pytest.raises(InputError, match="holds something else"):
+        state.load(writer, tmp_path)
+    with pytest.raises(InputError, match="holds something else"):
+        state.save(Store(tmp_path / "e.duckdb"), tmp_path)
+    assert (tmp_path / "diary.txt").read_text() == "dear diary"

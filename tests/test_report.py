@@ -22,6 +22,7 @@ import requests
 
 from report_data import HOSTILE, NUMBER, hostile
 from support import assert_clean_error, run_embers
+from torch_embers import atom_output
 from torch_embers.report import badges, data_files, evaluation, feed, folder, highlight, places, rules, table_data
 from torch_embers.report.facts import Facts, chosen
 from torch_embers.report.operators import operators
@@ -310,7 +311,7 @@ def test_the_sqlite_file_holds_the_tables_with_their_meaning(hostile_database: P
 def test_the_feed_is_well_formed_and_leads_to_the_site_where_its_address_is_known(
     site: Path, hostile_database: Path
 ) -> None:
-    space = {"a": feed.SPACE}
+    space = {"a": atom_output.SPACE}
     root = ET.fromstring((site / feed.FILE).read_bytes())
     entries = root.findall("a:entry", space)
     assert entries
@@ -360,8 +361,10 @@ def test_what_changed_and_what_runs_printed_is_shown(hostile_database: Path, tmp
     assert '<time datetime="2026-11-20T10:00:00Z">2026-11-20</time> <span class="status s-open_but_absent">' in text
     page = (tmp_path / "site" / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
     assert "two &lt;b&gt;" in page
-    entries = ET.parse(tmp_path / "site" / feed.FILE).findall("a:entry", {"a": feed.SPACE})
-    assert [entry.findtext("a:updated", None, {"a": feed.SPACE}) for entry in entries] == ["2026-11-20T10:00:00Z"]
+    entries = ET.parse(tmp_path / "site" / feed.FILE).findall("a:entry", {"a": atom_output.SPACE})
+    assert [entry.findtext("a:updated", None, {"a": atom_output.SPACE}) for entry in entries] == [
+        "2026-11-20T10:00:00Z"
+    ]
 
 
 def test_similar_items_are_those_of_the_nearest_vectors() -> None:

@@ -108,6 +108,21 @@ def markdown_block(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{shown}\n{fence}"
 
 
+def github_data(text: str, longest: int = 1_000) -> str:
+    """Text as the message of a workflow command of GitHub Actions: one line, which ends no command and begins none."""
+    return " ".join(visible(text).split())[:longest].replace("%", "%25")
+
+
+def github_property(text: str, longest: int = 200) -> str:
+    """Text as a property of such a command, where colon and comma mean something, too."""
+    return github_data(text, longest).replace(":", "%3A").replace(",", "%2C")
+
+
+def xml_text(text: str) -> str:
+    """Text without what XML 1.0 cannot hold, and without what nobody sees."""
+    return "".join(c for c in visible(text) if c in "\t\n" or 0x20 <= ord(c) < 0xD800 or 0xE000 <= ord(c) < 0xFFFE)
+
+
 def item_link(repo: str, number: int) -> str:
     """A link to an item that leaves no trace there: GitHub counts addresses of its redirect service as no mention."""
     return f"[{markdown(f'{repo}#{number}')}](https://redirect.github.com/{quote(repo)}/issues/{number})"

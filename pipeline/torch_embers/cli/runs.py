@@ -207,7 +207,14 @@ def recheck(
     ] = None,
     every: Annotated[float, typer.Option(min=0, help="Days after which a verdict is due again.")] = 7,
     jobs: JobsOption = 2,
-    out: Annotated[Path | None, typer.Option(help="Folder for recheck.json, recheck.md and recheck.xml.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for recheck.json, .md, .xml (JUnit) and .atom.")] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(help="Folder of Parquet files to load what is known from, and to save it to.", metavar="FOLDER"),
+    ] = None,
+    annotations: Annotated[
+        bool, typer.Option("--annotations", help="Print what changed as annotations of GitHub Actions instead.")
+    ] = False,
     release_candidate: Annotated[
         str | None,
         typer.Option(help="Compare this build with the release before it instead.", metavar="VERSION"),
@@ -222,7 +229,7 @@ def recheck(
     """
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import command, reports, show
+    from torch_embers.run import command, events, notices, reports, show
 
     wanted = settings.load(database=database)
     if release_candidate is not None:
@@ -237,10 +244,14 @@ def recheck(
             every=every,
             jobs=jobs,
             out=out,
+            state=state,
             unsandboxed=unsandboxed,
         )
     if json:
         print_json(reports.as_table(found))
+    elif annotations:
+        for line in notices.as_annotations(found, events.rules().annotations.most):
+            typer.echo(line)
     else:
         show.print_recheck(found)
     raise typer.Exit(reports.exit_code(found))

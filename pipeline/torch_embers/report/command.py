@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from torch_embers.atom_output import iso
 from torch_embers.report import data_files, folder, rules, site, study_files
 from torch_embers.report.facts import Facts, chosen
-from torch_embers.report.rendering import iso
 from torch_embers.report.similar import similar
 from torch_embers.report.source import read
 from torch_embers.report.tables import tables

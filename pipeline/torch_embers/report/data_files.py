@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pyarrow.parquet as pq
 
+from torch_embers.atom_output import iso
 from torch_embers.errors import InputError
-from torch_embers.report.rendering import iso
 from torch_embers.report.rules import columns
 from torch_embers.version import __version__
 

@@ -8,6 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from torch_embers import resources
+from torch_embers.atom_output import iso
 from torch_embers.escaping import visible
 from torch_embers.version import __version__
 
@@ -83,11 +84,6 @@ def day(moment: datetime | None) -> str:
 
 def _moment(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M UTC")
-
-
-def iso(moment: datetime) -> str:
-    """A time as Atom and HTML have it."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _number(value: int) -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.errors import InputError
 from torch_embers.repro import bank
-from torch_embers.run import matrix, reduction, reports, shipped
+from torch_embers.run import events, matrix, notices, reduction, reports, shipped
+from torch_embers.run import state as states
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.recheck import Recheck, RecheckRequest, recheck
@@ -208,9 +209,13 @@ def run_recheck(
     every: float,
     jobs: int,
     out: Path | None,
+    state: Path | None = None,
     unsandboxed: bool = False,
 ) -> Recheck:
     """Re-check what is due, and save the reports.
+
+    With ``state``, what earlier re-checks kept in this folder is loaded first, and all is saved there in the end, also
+    where the re-check fails half-way.
 
     Raises:
         InputError, BuildError, SandboxError, StoreError: as of their makers.
@@ -219,12 +224,20 @@ def run_recheck(
     targets = chosen_builds(builds, names or ["all"])
     with store.writer("recheck") as writer:
         shipped.load(writer)
-        cases = runnable_here(bank.load(store), progress)
-        warn_without_sandbox(cases, progress)
-        request = RecheckRequest(only, targets[-1], targets, every, jobs, unsandboxed)
-        result = recheck(store, writer, builds, cases, request, progress)
+        if state is not None:
+            states.load(writer, state)
+        try:
+            cases = runnable_here(bank.load(store), progress)
+            warn_without_sandbox(cases, progress)
+            request = RecheckRequest(only, targets[-1], targets, every, jobs, unsandboxed)
+            result = recheck(store, writer, builds, cases, request, progress)
+        finally:
+            if state is not None:
+                states.save(store, state)
     if out is not None:
         reports.save(out, result, matrix.entries(store))
+        known = notices.announced(store, events.rules().feed.entries)
+        reports.write(out / "recheck.atom", notices.feed(known))
     return result
 
 

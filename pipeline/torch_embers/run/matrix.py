@@ -12,7 +12,7 @@ import orjson
 from packaging.version import InvalidVersion, Version
 
 from torch_embers import resources
-from torch_embers.escaping import csv_cell, visible
+from torch_embers.escaping import csv_cell, xml_text
 from torch_embers.run.verdict import INJECTED_SHOWS
 from torch_embers.store import schema
 
@@ -162,12 +162,12 @@ def as_junit(verdicts: Sequence[Entry], name: str = "embers") -> bytes:
             errors="0",
         )
         for entry in own:
-            case = ET.SubElement(suite, "testcase", classname=_xml(entry.issue), name=_xml(entry.case))
+            case = ET.SubElement(suite, "testcase", classname=xml_text(entry.issue), name=xml_text(entry.case))
             said = f"{entry.verdict} {entry.k}/{entry.n}, control {entry.shown_control}, on {entry.place}"
             if entry in failed:
-                ET.SubElement(case, "failure", message=_xml(said)).text = _xml(entry.detail)
+                ET.SubElement(case, "failure", message=xml_text(said)).text = xml_text(entry.detail)
             elif entry in skipped:
-                ET.SubElement(case, "skipped", message=_xml(f"{said}: {entry.detail}"))
+                ET.SubElement(case, "skipped", message=xml_text(f"{said}: {entry.detail}"))
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
@@ -175,8 +175,3 @@ def as_junit(verdicts: Sequence[Entry], name: str = "embers") -> bytes:
 
 def _iso(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds") + "Z"
-
-
-def _xml(text: str) -> str:
-    """Text without what XML 1.0 cannot hold, and without what nobody sees."""
-    return "".join(c for c in visible(text) if c in "\t\n" or 0x20 <= ord(c) < 0xD800 or 0xE000 <= ord(c) < 0xFFFE)

@@ -1,0 +1,154 @@
+"""What a re-check must remember, as a folder of Parquet files: for runners without a disk of their own.
+
+Verdicts, runs, statuses and announcements of a database's own runs. A runner loads the folder of the last run into its
+database, re-checks, and saves the folder for the next one: nothing is run or announced twice. The folder is replaced as
+a whole, and a manifest seals every file in it.
+"""
+
+from __future__ import annotations
+
+import io
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from torch_embers import folders
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import duckdb
+
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
+
+MANIFEST = "state.json"
+FORMAT, VERSION = "embers re-check state", 1
+OWN = {
+    "builds": "FROM builds SEMI JOIN runs USING (build)",
+    "environments": "FROM environments SEMI JOIN runs USING (environment)",
+    "runs": "SELECT * REPLACE ('' AS stdout, '' AS stderr) FROM runs",
+    "verdicts": "FROM verdicts WHERE provenance = 'own'",
+    "status_history": "FROM status_history WHERE provenance = 'own'",
+    "announcements": "FROM announcements",
+}
+"""What is kept, by table. Outputs of runs decide nothing and are left out."""
+KEYS = {"builds": ("build",), "environments": ("environment",)}
+"""Tables whose rows have a key; of all others equal rows are the same row."""
+RUN_KEY = ("case_hash", "build", "environment", "batch", "planted", "attempt")
+
+
+def save(store: Store, folder: Path) -> None:
+    """Write the state of a database to a folder, whole or not at all.
+
+    Raises:
+        InputError: the folder is something else, or cannot be written.
+        StoreError: the database cannot be read.
+    """
+    place = _place(folder)
+    files, sealed = {}, {}
+    with store.read() as connection:
+        for name, query in OWN.items():
+            table: pa.Table = connection.sql(query).to_arrow_table()
+            files[name] = _parquet(table)
+            sealed[name] = {"rows": table.num_rows, "sha256": sha256(files[name]).hexdigest()}
+    manifest = {"format": FORMAT, "version": VERSION, "tables": sealed}
+    try:
+        with folders.replaced(place) as made:
+            for name, content in files.items():
+                (made / f"{name}.parquet").write_bytes(content)
+            (made / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+    except OSError as error:
+        raise InputError(f"--state {folder} cannot be written: {error.strerror}") from error
+
+
+def load(writer: Writer, folder: Path) -> int:
+    """Bring a saved state into a database, beside what it has; a folder that is not there or empty is a first run.
+
+    Returns:
+        How many rows were new.
+
+    Raises:
+        InputError: the folder holds something else, or a file is missing, changed or of another embers.
+        StoreError: the database cannot be written.
+    """
+    place = _place(folder)
+    try:
+        if not place.exists() or not any(place.iterdir()):
+            return 0
+        tables = _read(folder, place)
+    except OSError as error:
+        raise InputError(f"--state {folder} cannot be read: {error.strerror or error}") from error
+    with writer.transaction() as connection:
+        return sum(_merge(connection, folder, name, table) for name, table in tables.items())
+
+
+def _place(folder: Path) -> Path:
+    """Where the folder is, unless it holds something that is no state: that is neither read nor replaced."""
+    try:
+        place = folders.place_of(folder, "--state")
+        if place.exists() and any(place.iterdir()) and not (place / MANIFEST).is_file():
+            raise InputError(f"--state {folder}: this folder holds something else (no {MANIFEST}): name another one")
+    except OSError as error:
+        raise InputError(f"--state {folder} cannot be read: {error.strerror}") from error
+    return place
+
+
+def _read(folder: Path, place: Path) -> dict[str, pa.Table]:
+    """The tables of a state, every byte of them checked."""
+    tables = _manifest(folder, (place / MANIFEST).read_bytes())
+    made = {}
+    for name in OWN:
+        path = place / f"{name}.parquet"
+        content = path.read_bytes() if path.is_file() else b""
+        if sha256(content).hexdigest() != tables[name].get("sha256"):
+            raise _damaged(folder, f"{path.name} is missing or not as it was written")
+        try:
+            made[name] = pq.read_table(io.BytesIO(content))
+        except (pa.ArrowException, OSError) as error:
+            raise _damaged(folder, f"{path.name} is no Parquet file") from error
+    return made
+
+
+def _manifest(folder: Path, content: bytes) -> Mapping[str, Mapping[str, Any]]:
+    try:
+        manifest = orjson.loads(content)
+        kind, version, tables = manifest["format"], manifest["version"], manifest["tables"]
+        is_whole = all(isinstance(tables[name], dict) for name in OWN)
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(folder, f"{MANIFEST} is not what embers writes") from error
+    if kind != FORMAT or version != VERSION or not is_whole:
+        raise _damaged(folder, f"{MANIFEST} is of another program or of another version of embers")
+    return dict(tables)
+
+
+def _merge(connection: duckdb.DuckDBPyConnection, folder: Path, name: str, table: pa.Table) -> int:
+    """Add the rows of one table that are not there yet."""
+    columns = {row[0]: row[1] for row in connection.execute(f"DESCRIBE {name}").fetchall()}
+    if set(table.column_names) != set(columns):
+        raise _damaged(folder, f"{name}.parquet has other columns than this version of embers")
+    key = RUN_KEY if name == "runs" else KEYS.get(name, tuple(columns))
+    same = " AND ".join(f"{name}.{column} IS NOT DISTINCT FROM loaded.{column}" for column in key)
+    connection.register("loaded", table)
+    try:
+        added = connection.execute(
+            f"INSERT INTO {name} BY NAME FROM loaded WHERE NOT EXISTS (FROM {name} WHERE {same})"
+        ).fetchall()
+    finally:
+        connection.unregister("loaded")
+    return int(added[0][0])
+
+
+def _damaged(folder: Path, what: str) -> InputError:
+    return InputError(f"--state {folder}: {what}: restore it, or name an empty folder to begin anew")
+
+
+def _parquet(table: pa.Table) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(table, stream, compression="zstd")
+    return stream.getvalue()

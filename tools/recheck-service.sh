@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# The steps of the scheduled re-check. .github/workflows/recheck.yml only calls them, and .ci/run runs them on its own machine.
+#
+#   tools/recheck-service.sh restore   fetch the state that the last run left (gh; permission actions: read)
+#   tools/recheck-service.sh run       prove the sandbox, install builds, mine, re-check
+#   tools/recheck-service.sh issue     open or update the one tracking issue (gh; permission issues: write)
+#
+# What they take from the environment:
+#   EMBERS  the program                    BUILDS  releases to install, separated by blanks
+#   ONLY    open, closed or all            MINE    options of `embers mine`, separated by blanks
+#   OUT     folder for the report          STATE   folder for what the next run must know
+#   TITLE   of the tracking issue          WORKFLOW, ARTIFACT  where `restore` looks
+set -euo pipefail
+set -f # BUILDS and MINE are split at blanks, and never matched against files
+embers=${EMBERS:-.venv/bin/embers} out=${OUT:-recheck} state=${STATE:-recheck-state}
+export TITLE=${TITLE:-"embers: what re-checks announced"}
+LONGEST=60000 # characters; GitHub takes 65,536 for the body of an issue
+
+# Run a command whose output holds text of other people: nothing in it is obeyed as a workflow command.
+said() {
+  local code=0 token=""
+  if [ -n "${GITHUB_ACTIONS:-}" ]; then
+    token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+    echo "::stop-commands::$token"
+  fi
+  "$@" 2>&1 || code=$?
+  [ -z "$token" ] || printf '\n::%s::\n' "$token"
+  return "$code"
+}
+
+restore() {
+  local run
+  for run in $(gh run list --workflow "${WORKFLOW:-recheck.yml}" --status completed --limit 10 --json databaseId --jq '.[].databaseId'); do
+    rm -rf "$state"
+    if gh run download "$run" --name "${ARTIFACT:-recheck-state}" --dir "$state"; then
+      echo "state of run $run"
+      return
+    fi
+  done
+  rm -rf "$state"
+  echo "no earlier state: every status is announced as new"
+}
+
+builds() {
+  local version
+  for version in ${BUILDS:-}; do
+    if ! [[ $version =~ ^[A-Za-z0-9][A-Za-z0-9.+-]*$ ]]; then
+      echo "::warning::a build has a name that no release has, and is left out"
+    elif ! said "$embers" builds add "$version"; then
+      echo "::warning::torch $version cannot be installed here"
+    fi
+  done
+  said "$embers" builds list
+}
+
+recheck() { # what it prints on standard output are annotations, which embers has escaped
+  "$embers" recheck --only "${ONLY:-all}" --build all --out "$out" --state "$state" --annotations >"$out/annotations.txt"
+}
+
+run() {
+  local code=0 news=false
+  mkdir -p "$out"
+  if [ "$(uname)" = Linux ]; then said "$embers" doctor; fi
+  builds
+  # shellcheck disable=SC2086 # options are split at blanks
+  said "$embers" mine ${MINE:-}
+  said recheck || code=$?
+  case $code in
+    0) ;;
+    10) news=true ;; # something changed, which is no failure
+    *) return "$code" ;;
+  esac
+  cat "$out/annotations.txt"
+  cat "$out/recheck.md" >>"${GITHUB_STEP_SUMMARY:-/dev/stdout}"
+  echo "news=$news" >>"${GITHUB_OUTPUT:-/dev/stdout}"
+}
+
+# The report, cut at a line where GitHub would refuse it whole.
+body() {
+  awk -v longest="$LONGEST" '
+    (total += length($0) + 1) > longest { print "\nThe rest is in the artifact of the run."; exit }
+    { print }' "$out/recheck.md"
+  printf '\nWritten by the re-check: %s\n' "${RUN_URL:-a run without a page}"
+}
+
+issue() {
+  local number text
+  text=$(mktemp)
+  body >"$text"
+  # an issue of the same title that somebody else opened is not touched
+  number=$(gh issue list --state open --app github-actions --limit 100 --json number,title --jq 'map(select(.title == env.TITLE)) | .[0].number // empty')
+  if [ -n "$number" ]; then
+    gh issue edit "$number" --body-file "$text"
+    gh issue comment "$number" --body "Something changed: the report above is new. ${RUN_URL:-}"
+  else
+    gh issue create --title "$TITLE" --body-file "$text"
+  fi
+  rm -f "$text"
+}
+
+case ${1:-} in
+  restore | run | issue) "$1" ;;
+  *)
+    echo "usage: $0 restore|run|issue" >&2
+    exit 2
+    ;;
+esac
