@@ -42,6 +42,7 @@ from torch_embers.classify.learning.features import fit_features, readable, tabl
 from torch_embers.classify.learning.model import Settings
 from torch_embers.classify.questions import questions
 from torch_embers.classify.text import title_text
+from torch_embers.run.verdict import lower_bound
 from torch_embers.statistics.intervals import wilson
 from torch_embers.statistics.metrics import calibration_error
 from torch_embers.store.store import Store
@@ -84,6 +85,8 @@ def measure(bundle: Bundle, part: str) -> dict[str, Any]:
         rows = [row for row, item in enumerate(items) if item.value(scheme) is not None]
         own = [items[row] for row in rows]
         found[scheme] = scored(bundle, scheme, own, probabilities[scheme][rows])
+        if part == "development":
+            found[scheme]["classes"] = by_class(bundle, scheme, own, probabilities[scheme][rows])
     return {
         "model": bundle.version,
         "issues": len(items),
@@ -127,6 +130,27 @@ def scored(
         "given_right_interval": [round(end, 3) for end in wilson(correct, answered)] if answered else None,
         "threshold": None if math.isinf(classifier.threshold) else round(classifier.threshold, 4),
     }
+
+
+def by_class(
+    bundle: Bundle, scheme: str, items: Sequence[WildItem], probabilities: NDArray[np.float64]
+) -> list[list[Any]]:
+    """How far a threshold of its own would bring each class that is predicted.
+
+    Returns:
+        Class, items it is predicted for, how many of them rightly; then of the threshold with the highest bound the items above it,
+        how many of them rightly, and the lower 95 % bound of that share (Clopper-Pearson, Bonferroni over these classes).
+    """
+    classes, best = bundle.classifiers[scheme].classes, probabilities.argmax(axis=1)
+    right = np.array([classes[column] == item.value(scheme) for column, item in zip(best, items, strict=True)])
+    tried, found = sorted(set(best.tolist())), []
+    for column in tried:
+        own = np.flatnonzero(best == column)
+        hits = np.cumsum(right[own[np.argsort(-probabilities[own, column], kind="stable")]]).tolist()
+        bounds = [lower_bound(hit, count, 1 - 0.05 / len(tried)) for count, hit in enumerate(hits, 1)]
+        at = int(np.argmax(bounds))
+        found.append([classes[column], len(own), hits[-1], at + 1, hits[at], round(bounds[at], 3)])
+    return found
 
 
 def summary(truth: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ pytest.importorskip("sklearn")
 from labelled import OPS, embed, examples, items
 from torch_embers.classify.learning.features import View, readable, table
 from torch_embers.classify.learning.folds import grouped_folds
-from torch_embers.classify.learning.model import Classifier, Settings, threshold_for, transformed
+from torch_embers.classify.learning.model import DIGITS, Classifier, Settings, threshold_for, transformed
 from torch_embers.errors import InputError
 
 
@@ -78,6 +78,12 @@ def test_the_threshold_keeps_the_lower_bound_of_precision() -> None:
     assert threshold_for(sure, nine, 0.9) == np.inf, "nine of ten is no lower bound of 0.9"
     late = np.arange(100) < 60
     assert threshold_for(sure, late, 0.9) == pytest.approx(sure[61], abs=0.03)
+
+
+@pytest.mark.parametrize("lowest", [0.6, 0.57, 0.6180339887, 0.6000009999, 2 / 3])
+def test_the_answer_that_sets_a_threshold_reaches_it_also_when_it_was_saved(lowest: float) -> None:
+    threshold = threshold_for(np.array([0.99] * 99 + [lowest]), np.ones(100, dtype=bool), 0.9)
+    assert lowest - 2e-6 < threshold <= min(lowest, round(lowest, DIGITS))
 
 
 def test_nothing_is_said_of_empty_texts_and_broken_vectors(fitted: Classifier) -> None:

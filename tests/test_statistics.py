@@ -295,7 +295,7 @@ def test_the_shipped_matrix_counts_each_gold_item_once_for_the_classes_of_the_mo
     sizes = [sum(row) for row in found.matrix]
     assert sizes == pytest.approx([round(size) for size in sizes], abs=1e-3)
     assert sum(sizes) == pytest.approx(found.items, abs=1e-2)
-    assert found.items <= 550
+    assert found.items <= 550 + 177, "the catalog, and drawn issues of the development half"
     assert found.settings["split"] == "folds"
     bundle = json.loads((shipped_folder() / "bundle.json").read_text(encoding="utf-8"))
     assert list(found.classes) == bundle["classifiers"][scheme]["classes"]

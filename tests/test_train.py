@@ -17,7 +17,7 @@ from test_search import Words
 from torch_embers.classify import aggregation, stage, train
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import Bundle, HeldOut, TrainingRow
-from torch_embers.classify.card import training_card
+from torch_embers.classify.card import files, training_card
 from torch_embers.classify.explain import explain
 from torch_embers.classify.labels import weak_table, wild
 from torch_embers.classify.labels.labelling_file import Use
@@ -318,6 +318,19 @@ def classifier_of(name: str, classes: Sequence[str]) -> Classifier:
     texts = [f"{value} {n}" for n in range(6) for value in classes]
     made = Classifier(name).fit(table(texts, words().encode(texts)), list(classes) * 6)
     return replace(made, threshold=0.6)
+
+
+def test_the_card_that_a_training_writes_is_that_of_the_saved_classifier(made: Bundle, tmp_path: Path) -> None:
+    made.save(tmp_path / "m", files(made))
+    assert files(Bundle.load(tmp_path / "m")) == files(made)
+
+
+def test_explaining_an_item_without_words_says_that_it_has_none(store: Store, made: Bundle) -> None:
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(items=[Item(REPO, 501, title="!!", updated_at=NOON)]))
+    labelled(store, made)
+    with pytest.raises(InputError, match="#501 has no labels: its title holds no words"):
+        explain(store, made, REPO, 501)
 
 
 def test_children_follow_the_likeliest_class_of_their_parent() -> None:

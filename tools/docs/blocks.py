@@ -90,6 +90,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         # evaluation.md
         "evaluation-wild": wild.scores,
         "evaluation-wild-given": wild.given,
+        "evaluation-wild-classes": wild.by_class,
         "evaluation-wild-shares": wild.shares,
         "evaluation-wild-tried": wild.tried,
         "evaluation-gold": evaluation.gold,

@@ -152,6 +152,16 @@ def given() -> str:
     return shown + "\n\nIssues whose whole set of backends is right:\n\n" + "\n".join(backends)
 
 
+def by_class() -> str:
+    """How far a threshold of its own would bring each class, on the development half."""
+    rows = [
+        (code(scheme), code(name), str(predicted), str(right), f"{hits} of {count}", f"{bound:.2f}")
+        for scheme, found in measured(SCORES)["development"]["schemes"].items()
+        for name, predicted, right, count, hits, bound in found["classes"]
+    ]
+    return table(("scheme", "class", "predicted:", "right:", "right above the best threshold", "lower bound:"), rows)
+
+
 def shares() -> str:
     """Shares of bug types on drawn issues: as predicted, corrected by the confusion of held-out items, and true."""
     parts, found = measured(SCORES), []

@@ -19,7 +19,7 @@ from torch_embers import resources
 from torch_embers.classify.learning import kept
 from torch_embers.classify.learning.features import readable
 from torch_embers.classify.learning.kept import ModelError
-from torch_embers.classify.learning.model import Classifier, transformed
+from torch_embers.classify.learning.model import DIGITS, Classifier, transformed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,7 +144,7 @@ class Bundle:
                 for name, one in self.classifiers.items()
             },
             "held_out": {
-                name: [[h.repo, h.number, *(round(p, 6) for p in h.probabilities)] for h in rows]
+                name: [[h.repo, h.number, *(round(p, DIGITS) for p in h.probabilities)] for h in rows]
                 for name, rows in self.held_out.items()
             },
             "rows": {

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torch_embers.classify import confusions
+from torch_embers.classify.train import DRAWN, GOLD
 from torch_embers.statistics.intervals import wilson
 from torch_embers.statistics.metrics import accuracy, calibration_error, macro_f1
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch_embers.classify.bundle import Bundle
 
 README, TRAINING = "README.md", "TRAINING.md"
@@ -44,10 +47,17 @@ class Measured:
         return f"{self.right / self.answered:.3f} [{low:.3f}, {high:.3f}]"
 
 
-def measured(bundle: Bundle, question: str) -> Measured:
-    """Score a bundle's answers out of fold to a question."""
-    one, own = bundle.classifiers[question], bundle.held_out[question]
-    labels = {(row.repo, row.number): row.label for row in bundle.rows[question]}
+def measured(bundle: Bundle, question: str, *, drawn: bool) -> Measured | None:
+    """Score a bundle's answers out of fold to a question, on the items that were drawn at random or on the others.
+
+    Returns:
+        ``None`` where there are none.
+    """
+    one = bundle.classifiers[question]
+    labels = {(row.repo, row.number): row.label for row in bundle.rows[question] if (row.source == DRAWN) is drawn}
+    own = [answer for answer in bundle.held_out[question] if (answer.repo, answer.number) in labels]
+    if not own:
+        return None
     truth = [labels[answer.repo, answer.number] for answer in own]
     best, sure, given = one.answers(np.array([answer.probabilities for answer in own]))
     predicted = [one.classes[column] for column in best]
@@ -73,7 +83,8 @@ def files(bundle: Bundle) -> dict[str, bytes]:
 
 def card(bundle: Bundle) -> str:
     """The model card, as Markdown."""
-    gold = {(row.repo, row.number) for rows in bundle.rows.values() for row in rows if row.source.startswith("gold")}
+    rows = [row for rows in bundle.rows.values() for row in rows if row.source.startswith(GOLD)]
+    chosen, drawn = ({(r.repo, r.number) for r in rows if (r.source == DRAWN) is part} for part in (False, True))
     lines = [
         f"# Model card: {bundle.name}",
         "",
@@ -83,31 +94,39 @@ def card(bundle: Bundle) -> str:
         f"- **What it reads**: the text `{bundle.variant}`, vectors of {bundle.embedding}, and the votes of",
         "  labelling functions on maintainers' labels and words. Consequences that a run showed, and backends that a",
         "  label or the title names, are decided without it (`data/labelling.toml`).",
-        f"- **Made from**: gold labels of {len(gold)} items; [TRAINING.md](TRAINING.md) counts them by question,",
-        "  source and class. Labels of the kind `automated` come from programs that follow published rules.",
+        f"- **Made from**: gold labels of {len(chosen)} chosen items and of {len(drawn)} drawn at random, and",
+        "  maintainers' labels of others; [TRAINING.md](TRAINING.md) counts them by question, source and class. Labels",
+        "  of the kind `automated` come from programs that follow published rules.",
         "- **How**: scikit-learn; logistic regressions on words, pieces of words and vectors, averaged, times one on",
         "  the votes; one temperature. The threshold is the lowest confidence from which on the lower 95 % bound of",
-        "  the share of right labels reaches 0.9 on items out of fold.",
-        "- **Not good for**: prevalence (the items were chosen, not drawn), classes with a handful of examples,",
-        "  projects other than PyTorch, languages other than English.",
+        "  the share of right labels reaches 0.9, on the drawn items that the model was held out from where there are",
+        "  ten or more. Where no threshold reaches it, the question is never answered.",
+        "- **Not good for**: classes with a handful of examples, projects other than PyTorch, languages other than",
+        "  English.",
         "- **Files**: `model.skops` (features and estimators, by skops: loading runs no code), `bundle.json`",
         "  (classes, thresholds, training rows, answers out of fold), `confusion.json`; `seal.json` holds the SHA-256",
         "  of each.",
         "",
         "How good, on the items that it learned from, each by a model that saw neither it nor its group",
-        "(near-duplicates, links). The items are a collection of bugs: on reports that nobody chose it does worse",
-        "(docs/evaluation.md).",
-        "",
+        "(near-duplicates, links). docs/evaluation.md has the scores on items that it never saw.",
+    ]
+    for part, heading in ((True, "Items drawn at random:"), (False, "Items chosen as bugs (the catalog):")):
+        scores = [(name, own) for name in bundle.held_out if (own := measured(bundle, name, drawn=part)) is not None]
+        if scores:
+            lines += ["", heading, "", *_table(scores)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(scores: Sequence[tuple[str, Measured]]) -> list[str]:
+    return [
         "| question | items | macro-F1 | accuracy | ECE | labels given | right [95 %] |",
         "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
-    ]
-    for name in bundle.held_out:
-        own = measured(bundle, name)
-        lines.append(
+        *(
             f"| {name} | {own.items} | {own.macro_f1:.3f} | {own.accuracy:.3f} | {own.calibration_error:.3f} "
             f"| {own.answered} | {own.precision} |"
-        )
-    return "\n".join(lines) + "\n"
+            for name, own in scores
+        ),
+    ]
 
 
 def training_card(bundle: Bundle) -> str:
@@ -121,7 +140,7 @@ def training_card(bundle: Bundle) -> str:
         "| --- | --- | ---: |",
     ]
     for name, rows in bundle.rows.items():
-        counts = Counter(row.source if row.source.startswith("gold") else "votes, without gold" for row in rows)
+        counts = Counter(row.source if row.source.startswith(GOLD) else "votes, without gold" for row in rows)
         lines += [f"| {name} | {source} | {count} |" for source, count in sorted(counts.items())]
     lines += ["", "| question | class | items with gold |", "| --- | --- | ---: |"]
     for name, one in bundle.classifiers.items():

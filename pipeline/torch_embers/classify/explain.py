@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torch_embers.classify.embedding.nearest import similar
+from torch_embers.classify.embedding.vectors import text_hash
 from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.weak import EXECUTION
 from torch_embers.classify.labels.weak_table import read_votes
@@ -95,11 +96,13 @@ def explain(store: Store, bundle: Bundle, repo: str, number: int, count: int = 5
         votes = read_votes(connection, [(repo, number)]).get((repo, number), [])
     if not titles:
         raise InputError(f"{repo}#{number} is not in the database: mine it first (`embers mine --numbers FILE`)")
-    if not rows:
-        raise InputError(f"{repo}#{number} has no labels by {bundle.version}: run `embers classify` first")
     title, body = titles[0]
     variant: Any = bundle.variant
     text = model_text(title or "", body, [said for (said,) in comments], variant)
+    if not rows and not text_hash(text):
+        raise InputError(f"{repo}#{number} has no labels: its {variant} holds no words that the classifier reads")
+    if not rows:
+        raise InputError(f"{repo}#{number} has no labels by {bundle.version}: run `embers classify` first")
     items = table([text], _vector(store, bundle, rows[0][5])[None], [vote_names(votes)])
     said_anything = bool(readable(items).all())
     order = {scheme: place for place, scheme in enumerate(Taxonomy.load().schemes)}
@@ -145,13 +148,13 @@ def _votes(votes: Sequence[WeakLabel], scheme: str, best: str, weights: Mapping[
     return sorted(own, key=lambda vote: (vote.kind != EXECUTION, vote.value != best, -(vote.weight or 0.0)))
 
 
-def _vector(store: Store, bundle: Bundle, text_hash: str) -> NDArray[np.float32]:
+def _vector(store: Store, bundle: Bundle, key: str) -> NDArray[np.float32]:
     """The stored vector of a text, by the bundle's embedding model with whatever arithmetic."""
     with store.read() as connection:
         found = connection.execute(
             "SELECT coalesce(vector::FLOAT[], wide) FROM embeddings "
             "WHERE text_hash = ? AND split_part(model, '/', 1) = ?",
-            [text_hash, bundle.embedding],
+            [key, bundle.embedding],
         ).fetchall()
     if not found:
         raise InputError(f"the vector of this text is missing in {store.path}: run `embers classify` again")

@@ -49,7 +49,7 @@ def print_explanation(found: Explanation, repo: str, number: int) -> None:
 
 def _print_label(label: LabelReasons) -> None:
     out = stdout()
-    answer = label.value or f"no answer (most likely {label.likeliest})"
+    answer = label.value or f"no answer (suggestion: {label.likeliest})"
     how = HOW.get(label.provenance, "")
     out.print(f"{label.scheme}: {plain(answer)}, probability {label.probability:.2f}{how}")
     if label.terms:

@@ -20,7 +20,7 @@ from torch_embers.classify.labels import gold, wild
 from torch_embers.classify.labels.weak import EXECUTION, Labeller
 from torch_embers.classify.labels.weak_table import read_votes
 from torch_embers.classify.learning.features import fit_features, table
-from torch_embers.classify.learning.model import Classifier, Settings
+from torch_embers.classify.learning.model import DIGITS, Classifier, Settings
 from torch_embers.classify.questions import questions
 from torch_embers.classify.text import model_text
 from torch_embers.errors import InputError
@@ -145,10 +145,20 @@ def train(
         classifiers[place] = one
         probabilities = one.out_of_fold if one.out_of_fold is not None else np.zeros((0, 0))
         held_out[place] = tuple(
-            HeldOut(row.repo, row.number, tuple(map(float, p))) for row, p in zip(learned, probabilities, strict=True)
+            HeldOut(row.repo, row.number, tuple(round(float(p), DIGITS) for p in own))
+            for row, own in zip(learned, probabilities, strict=True)
         )
     every = {place: (*learned, *weak) for place, (learned, weak) in rows.items()}
-    bundle = Bundle(name, variant, weights_of(embedder.model_id), data.taxonomy.digest, classifiers, held_out, every)
+    bundle = Bundle(
+        name,
+        variant,
+        weights_of(embedder.model_id),
+        data.taxonomy.digest,
+        # in the order in which it is loaded, so that the card that is written now is that of the saved classifier
+        dict(sorted(classifiers.items())),
+        dict(sorted(held_out.items())),
+        dict(sorted(every.items())),
+    )
     return Trained(bundle, {name: few for name, few in rare.items() if few}, left)
 
 

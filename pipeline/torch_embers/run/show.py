@@ -300,7 +300,7 @@ def _gold_line(row: Mapping[str, Any]) -> str:
 
 
 def _prediction_line(row: Mapping[str, Any]) -> str:
-    value = row["value"] or f"{row['likeliest']} (below the confidence threshold)"
+    value = row["value"] or f"no answer (suggestion: {row['likeliest']})"
     return f"{row['scheme']}: {value}, probability {row['probability']:.2f} ({row['provenance']})"
 
 

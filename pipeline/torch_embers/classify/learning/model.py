@@ -39,6 +39,9 @@ LEAST_JUDGED = 10
 """With fewer judged items all that are held out set the temperature and the threshold."""
 LEAST_ANSWERS = 10
 """A share over fewer answers is luck and is not believed."""
+DIGITS = 6
+"""Decimal places of the probabilities that a saved classifier keeps. Thresholds are rounded down to as many, so that the
+answer that set one still reaches it."""
 
 
 @dataclass(frozen=True)
@@ -304,7 +307,8 @@ def threshold_for(confidence: Floats, right: NDArray[np.bool_], precision: float
         count = place + 1
         if count >= LEAST_ANSWERS and wilson(int(hits[place]), count, ONE_SIDED)[0] >= precision:
             found = float(confidence[order[place]])
-    return found
+    rounded = round(found, DIGITS) if math.isfinite(found) else found
+    return rounded if rounded <= found else round(rounded - 10**-DIGITS, DIGITS)
 
 
 def _per_class(coefficients: NDArray[Any]) -> NDArray[Any]:
