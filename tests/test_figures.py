@@ -21,7 +21,7 @@ from torch_embers.errors import InputError
 from torch_embers.study import samples
 from torch_embers.study.figures import definitions, display, make
 from torch_embers.study.figures import table as tables
-from torch_embers.study.figures.derive import CATALOG_ERRORS, derive
+from torch_embers.study.figures.derive import COUNTED_ERRORS, derive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -543,7 +543,7 @@ def test_predictions_are_corrected_by_the_errors_of_the_classifier(monkeypatch: 
     assert a["corrected"] + b["corrected"] == pytest.approx(100)
     assert a["corrected_low"] < a["corrected"] < a["corrected_high"]
     assert (a["n"], a["predicted"], a["labelled"], b["labelled"]) == (100, 60, 3, 4)
-    assert made.notes == (f"x: {CATALOG_ERRORS}", "y: insufficient data: 99 predictions, 100 are needed")
+    assert made.notes == (f"x: {COUNTED_ERRORS}", "y: insufficient data: 99 predictions, 100 are needed")
 
 
 def test_classes_that_cannot_be_told_apart_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -554,7 +554,7 @@ def test_classes_that_cannot_be_told_apart_are_named(monkeypatch: pytest.MonkeyP
     rows = [{"scheme": "x", "class": c, "predicted": 30, "labelled": 1} for c in "abcd"]
     made = computed("corrected", rows)
     assert [(row["class"], row["labelled"]) for row in made.rows] == [("a", 1), ("b", 1), ("rest", 2)]
-    assert made.notes == (f"x: {CATALOG_ERRORS}", "x: in `rest`: c, d")
+    assert made.notes == (f"x: {COUNTED_ERRORS}", "x: in `rest`: c, d")
 
 
 def test_a_model_that_does_not_fit_is_not_corrected_with(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,7 @@ def scores() -> str:
             code(scheme),
             str(found["items"]),
             *(_pair(found, score) for score in ("accuracy", "kappa", "macro_f1")),
-            *(_difference(found, score) for score in ("accuracy", "macro_f1")),
+            *(_difference(found, score) for score in ("accuracy", "kappa", "macro_f1")),
         )
         for part in PARTS
         if part in parts
@@ -118,6 +118,7 @@ def scores() -> str:
         "kappa",
         "macro-F1",
         "accuracy, difference",
+        "kappa, difference",
         "macro-F1, difference",
     )
     return table(columns, rows)

@@ -112,9 +112,9 @@ def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: Limits)
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
 
-CATALOG_ERRORS = (
-    "corrected by errors that were counted on the catalog; on reports drawn at random the classifier errs more often "
-    "and otherwise, so these shares hold only for items that are chosen as the catalog's were"
+COUNTED_ERRORS = (
+    "corrected by errors that were counted on the catalog and on issues drawn at random; how far the intervals hold on "
+    "other drawn issues: docs/evaluation.md"
 )
 """Measured by bench/wild.py on data/wild_labels.jsonl."""
 
@@ -139,7 +139,7 @@ def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Li
                 row |= {f"{name}_high": interval and 100 * interval.high}
             members = [share.name] if share.name in counted else [name for name, _ in done.merged]
             rows.append(row | {"labelled": sum(int(counted[name]["labelled"]) for name in members if name in counted)})
-        notes.append(f"{scheme}: {CATALOG_ERRORS}" if done.fits else f"{scheme}: not corrected: {done.misfit}")
+        notes.append(f"{scheme}: {COUNTED_ERRORS}" if done.fits else f"{scheme}: not corrected: {done.misfit}")
         if done.merged:
             notes.append(f"{scheme}: in `rest`: {', '.join(name for name, _ in done.merged)}")
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
