@@ -150,7 +150,7 @@ def test_a_second_run_labels_nothing_again(labelled: Path) -> None:
 def test_a_label_is_explained_by_terms_and_nearest_labelled_items(labelled: Path) -> None:
     done = run_embers("classify", "--explain", "67513", "--database", str(labelled))
     assert done.returncode == 0, done.stderr
-    assert "memory_type: non_contiguous" in done.stdout
+    assert "memory_type: no answer (suggestion: non_contiguous), probability" in done.stdout
     assert "trained without it, votes counted" in done.stdout
     assert "by label-correctness (module: correctness (silent))" in done.stdout
     assert "learned from: memory by gold:paper:data-path-study" in done.stdout
