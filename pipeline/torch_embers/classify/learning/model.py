@@ -40,8 +40,8 @@ LEAST_JUDGED = 10
 LEAST_ANSWERS = 10
 """A share over fewer answers is luck and is not believed."""
 DIGITS = 6
-"""Decimal places of the probabilities that a saved classifier keeps. Thresholds are rounded down to as many, so that the
-answer that set one still reaches it."""
+"""Decimal places of probabilities in a saved classifier. Thresholds are rounded down to as many: the answer that set
+one still reaches it."""
 
 
 @dataclass(frozen=True)
