@@ -36,6 +36,7 @@ PEERS = ROOT / "bench" / "peers.json"
 FULL_MINE = ROOT / "bench" / "full_mine.json"
 COMMENTS = ROOT / "bench" / "comments.json"
 SEARCHED = ROOT / "bench" / "search.json"
+REPORTED = ROOT / "bench" / "report.json"
 CLASSIFICATION = "## Classification"
 SCHEDULES = "## Fault schedules"
 """The parts from here on are written by hand."""
@@ -539,6 +540,35 @@ def search() -> str:
     return "\n".join(lines) + "\n"
 
 
+def site() -> str:
+    """The part about `embers report`, from what bench/report.py measured last; empty where it never ran."""
+    if not REPORTED.exists():
+        return ""
+    results = json.loads(REPORTED.read_text(encoding="utf-8"))
+    seconds = ", ".join(f"{seconds:.0f}" for seconds in results["build_seconds"])
+    lines = [
+        "",
+        "## Report",
+        "",
+        f"Written by `python bench/report.py` on {results['at'][:10]}, load {results['load'][0]} on {results['cores']} cores: `embers report` of {results['items']:,} items,",
+        "the catalog and made-up ones (halves of two titles of the catalog, with the classes of one of them; every third has a link, none a case). Pages of their",
+        f"own have as many as data/report.toml allows. Opened from disk in headless Chromium, a fresh one each time, medians of {results['repeats']}.",
+        "",
+        "| what | measured |",
+        "|---|---:|",
+        f"| build, seconds of each run | {seconds} |",
+        f"| build, processor seconds a run | {results['build_cpu_seconds']:.0f} |",
+        f"| build, peak memory | {results['build_peak_mb']:,} MB |",
+        f"| whole site | {results['size_mb']:,.0f} MB in {results['files']:,} files |",
+        f"| item table, first part of its data | {results['table_first_mb']:.2f} MB |",
+        f"| item table, all of its data | {results['table_mb']:.1f} MB |",
+        f"| until the first rows can be filtered | {results['ready_ms']:,} ms |",
+        f"| until all {results['items']:,} can be | {results['whole_ms']:,} ms |",
+        f"| a search for two words over all of them, until drawn | {results['search_ms']:,} ms |",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def _with_interval(row: Mapping[str, Any], name: str) -> str:
     low, high = row[f"{name}_interval"]
     return f"{row[name]:.2f} [{low:.2f}, {high:.2f}]"
@@ -553,7 +583,9 @@ def rewrite_parts() -> None:
 
 def generated() -> str:
     """What the other programs measured last."""
-    return classification() + reproduction() + study() + speed() + comments() + peers() + full_mine() + search()
+    return (
+        classification() + reproduction() + study() + speed() + comments() + peers() + full_mine() + search() + site()
+    )
 
 
 def by_hand(text: str) -> str:
