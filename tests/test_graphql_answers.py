@@ -225,6 +225,17 @@ def test_a_place_whose_cursor_is_refused_is_asked_for_from_the_top() -> None:
         asking(refused).by_place(place.replace(f'"above": "{times[2]}"', '"above": null'))
 
 
+def test_a_place_in_a_listing_has_a_name_that_a_user_can_read() -> None:
+    nothing: dict[str, Any] = {"data": {"repository": {"pullRequests": {"pageInfo": END, "nodes": [None]}}}}
+    place = graphql_answers.place_of("pulls", {"after": None, "first": 1}, nothing, "", "", None)
+    assert graphql_answers.place_name(place) == "pull request of unknown number"
+    known = {"number": 4, "updatedAt": "2024-01-01T00:07:00Z"}
+    listed = {"data": {"repository": {"issues": {"pageInfo": END, "nodes": [known, None]}}}}
+    place = graphql_answers.place_of("issues", {"after": None, "first": 2}, listed, "", "", None)
+    assert graphql_answers.place_name(place) == "issue of unknown number that changed near 2024-01-01T00:07:00Z"
+    assert graphql_answers.place_name("#20") == "#20"
+
+
 @pytest.mark.parametrize("listing", ["pulls", "issues"])
 def test_a_place_whose_cursor_is_refused_is_found_from_the_top(listing: str) -> None:
     """What stands above it is passed by; of the second of the record above it, more than one may stand there."""

@@ -27,6 +27,7 @@ from torch_embers.mine.github.numbers import RESUMED_WITHIN, NumbersSource
 from torch_embers.mine.github.presence import PresenceSource
 from torch_embers.mine.github.replies import Patience, plain_http
 from torch_embers.mine.github.rest import RestSource
+from torch_embers.mine.records.graphql_answers import place_name
 from torch_embers.mine.scope import Scope, scope
 from torch_embers.normalize import now_utc
 from torch_embers.settings import DEFAULT_REPO
@@ -239,7 +240,7 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
                 runner.link_only(store)
         raise
     yield from (*done, report)
-    fresh = [entry.place for entry in report.waiting if entry.tries <= WAITING_TRIES]
+    fresh = [place_name(entry.place) for entry in report.waiting if entry.tries <= WAITING_TRIES]
     if fresh and not report.stopped:
         named = ", ".join(fresh[:5]) + (" ..." if len(fresh) > 5 else "")
         raise IncompleteItemsError(

@@ -8,6 +8,7 @@ from rich.progress import ProgressColumn
 from rich.text import Text
 
 from torch_embers import console
+from torch_embers.mine.records.graphql_answers import place_name
 from torch_embers.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ def print_report(report: Report) -> None:
     if report.rejects:
         out.print(f"{report.rejects:,} records were set aside, see `embers export --table rejects`")
     if report.waiting:
-        places = ", ".join(entry.place for entry in report.waiting[:5]) + (" ..." if len(report.waiting) > 5 else "")
+        named = [place_name(entry.place) for entry in report.waiting[:5]]
+        places = ", ".join(named) + (" ..." if len(report.waiting) > 5 else "")
         out.print(
             f"{len(report.waiting):,} items are incomplete and are read again by the next mine: {console.plain(places)}"
         )

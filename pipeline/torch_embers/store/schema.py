@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -19,11 +21,12 @@ BASE_VERSION = 1
 _MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
 
 
-def migrations() -> dict[int, str]:
+@cache
+def migrations() -> MappingProxyType[int, str]:
     """SQL text of every migration by the version it leads to."""
     folder = resources.PACKAGE_DIR / "store" / "migrations"
     named = ((_MIGRATION.fullmatch(path.name), path) for path in folder.glob("*.sql"))
-    return {int(match[1]): path.read_text(encoding="utf-8") for match, path in named if match}
+    return MappingProxyType({int(match[1]): path.read_text(encoding="utf-8") for match, path in named if match})
 
 
 def latest_version(steps: Mapping[int, str] | None = None) -> int:

@@ -288,6 +288,16 @@ def place_of(
     return json.dumps(place | {"last": last, "at": at, "settled": settled, "above": above}, sort_keys=True)
 
 
+def place_name(place: str) -> str:
+    """What a user reads of an item that waits: its number, or the place in a listing where nothing came of it."""
+    if not place.startswith("{"):
+        return place
+    walk = json.loads(place)
+    kind = "pull request" if walk["listing"] == "pulls" else "issue"
+    times = [str(time) for time in (walk.get("last"), walk.get("above")) if time]
+    return f"{kind} of unknown number" + (f" that changed near {times[0]}" if times else "")
+
+
 def from_the_top(place: str, size: int) -> str | None:
     """What to ask for where GitHub refuses the cursor of a place: its listing from the top, down to the same records.
 
