@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+import re
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support import Recorded, case_text, example_count, fake_python
+from support import Recorded, assert_clean_error, case_text, example_count, fake_python, rows, run_embers
 from torch_embers.builds.registry import Registry
+from torch_embers.normalize import now_utc
 from torch_embers.oracles.signature import Signature
 from torch_embers.progress import Silent
+from torch_embers.repro import bank
 from torch_embers.repro.case import Case, parse
 from torch_embers.repro.minimize import MinimizeError, minimize
 from torch_embers.repro.shortcuts import called, invents, subjects
 from torch_embers.repro.shrink import PASSES, apply
+from torch_embers.run import reduction_sweep
 from torch_embers.run.reduction import is_same, reduce_case
 from torch_embers.run.verdict import Observation
+from torch_embers.store.rows import append
+from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 pytest.importorskip("pysource_minimize")
@@ -245,3 +253,123 @@ def test_what_cannot_be_minimised_is_named(registry: Registry, tmp_path: Path) -
     flaky = "import os\nif int(os.environ['EMBERS_SEED']) % 2: [][1]\nelse: raise ValueError('x')"
     with pytest.raises(MinimizeError, match="same thing twice"):
         reduce_case(extracted(flaky), flaky, None, build, registry, Silent())
+
+
+# ---- all of them ---------------------------------------------------------------------------------------------------
+
+OTHER = PROGRAM.replace("sizes", "places")
+FLAKY = "import os\nif int(os.environ['EMBERS_SEED']) % 2: [][1]\nelse: raise ValueError('x')"
+CLEAN = "x = 1"
+SCRIPTS = {"x1": PROGRAM, "x2": OTHER, "x3": FLAKY, "x4": CLEAN}
+
+
+def filled(path: Path) -> Store:
+    """A database with extracted scripts: two that shrink, one that flickers, one that does not fail, one for review."""
+    store = Store(path)
+    meta = {"signature": "IndexError: list index out of range", "oracle": "exception"}
+    cases = [
+        parse(case_text(code, issues=[f"pytorch/pytorch#{name[1:]}"], **meta), name, "extracted")
+        for name, code in SCRIPTS.items()
+    ]
+    cases.append(replace(cases[0], name="x5", review="nobody knows what is wrong"))
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        bank.save(connection, cases)
+        texts = [
+            {"name": name, "kind": "runnable", "code": code, "made_at": now_utc()} for name, code in SCRIPTS.items()
+        ]
+        append(connection, "artifacts", texts)
+    return store
+
+
+def sweep(store: Store, registry: Registry, **more: Any) -> tuple[reduction_sweep.Plan, list[reduction_sweep.Reached]]:
+    request = reduction_sweep.SweepRequest("2.5.1", **more)
+    with store.writer("test") as writer:
+        todo = reduction_sweep.plan(store, registry, request)
+        return todo, list(reduction_sweep.minimize_all(writer, registry, todo, request, Silent()))
+
+
+MINIMAL = "SELECT name, code FROM artifacts WHERE kind = 'minimal' ORDER BY name"
+
+
+@pytest.mark.slow
+def test_all_scripts_are_minimised_several_at_a_time_and_go_on_where_they_were(
+    registry: Registry, tmp_path: Path
+) -> None:
+    store = filled(tmp_path / "one.duckdb")
+    todo, reached = sweep(store, registry, most=1)
+    assert (len(todo.tasks), todo.done, todo.left_out, todo.waiting) == (1, 0, 1, 3)
+    todo, reached = sweep(store, registry, jobs=3)
+    assert (len(todo.tasks), todo.done, todo.waiting) == (3, 1, 0)
+    found = {one.task.case.name: one.detail for one in reached if one.result == "refused"}
+    assert found.keys() == {"x3", "x4"}
+    assert "same thing twice" in found["x3"]
+    assert "does not fail as declared" in found["x4"]
+    assert sweep(store, registry)[1] == [], "everything is known"
+    kept = rows(store.path, MINIMAL)
+    assert [name for name, _ in kept] == ["x1", "x2"]
+    for _, code in kept:
+        assert "helper" not in code
+        assert re.search(r"\[len\(\w+\) \+ \d+\]", code), "the failing operator keeps how its argument is made"
+    build = registry.find("2.5.1")
+    alone = reduce_case(extracted(PROGRAM), PROGRAM, None, build, registry, Silent())
+    assert kept[0] == ("x1", alone.minimized.code), "the same as by `embers minimize x1`"
+    assert rows(store.path, "SELECT count(*) FROM edits WHERE name = 'x1' AND kind = 'minimal'") == [
+        (len(alone.minimized.steps),)
+    ]
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE artifacts SET code = code || '\n# new' WHERE name = 'x4' AND kind = 'runnable'")
+    assert [one.task.case.name for one in sweep(store, registry)[1]] == ["x4"], "a changed text is tried again"
+
+
+class Faked:
+    """A build and what is made of scripts, without a sandbox."""
+
+    identity, name = "2.5.1@x", "2.5.1"
+
+    def __init__(self, fail_at: str = "") -> None:
+        self.fail_at = fail_at
+        self.tried: list[str] = []
+
+    @contextmanager
+    def using(self, build: object) -> Iterator[object]:
+        yield build
+
+    def reduce(self, case: Case, *_: object, is_over: Callable[[], bool]) -> Any:
+        assert not is_over()
+        self.tried.append(case.name)
+        if case.name == self.fail_at:
+            raise RuntimeError("the disk is gone")
+        raise MinimizeError(f"{case.name} does not fail")
+
+
+@pytest.mark.slow
+def test_a_sweep_that_ends_half_way_keeps_what_was_reached_and_goes_on_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = filled(tmp_path / "e.duckdb")
+    faked: Any = Faked("x3")
+    monkeypatch.setattr(reduction_sweep, "chosen_builds", lambda *_: [faked])
+    monkeypatch.setattr(reduction_sweep, "cannot_run_here", lambda *_: None)
+    monkeypatch.setattr("torch_embers.sandbox.doctor.prove", lambda: None)
+    monkeypatch.setattr("torch_embers.run.reduction.reduce_on", faked.reduce)
+    with pytest.raises(RuntimeError):
+        sweep(store, faked)
+    done = [name for (name,) in rows(store.path, "SELECT name FROM reductions ORDER BY name")]
+    assert set(done) <= {"x1", "x2", "x4"}
+    faked.fail_at, faked.tried = "", []
+    sweep(store, faked)
+    assert sorted(faked.tried) == sorted(SCRIPTS.keys() - set(done)), "nothing twice, nothing lost"
+    assert rows(store.path, "SELECT count(*), count(DISTINCT name) FROM reductions") == [(4, 4)]
+
+
+def test_a_reduction_stops_in_time_with_what_it_has() -> None:
+    asked = iter([False] * 20)
+    found = minimize(SCRIPT, needs("values"), is_over=lambda: next(asked, True))
+    assert found.stopped
+    assert found.tests <= 22
+    assert "values" in found.code
+
+
+def test_one_case_or_all_are_named() -> None:
+    assert_clean_error(run_embers("minimize"), 3, "name one case, or all of them with --all")
+    assert_clean_error(run_embers("minimize", "x1", "--all"), 3, "name one case, or all of them with --all")

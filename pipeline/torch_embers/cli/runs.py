@@ -18,12 +18,13 @@ from torch_embers.cli.options import (
     UnsandboxedOption,
     store_at,
 )
-from torch_embers.errors import SandboxError
+from torch_embers.errors import InputError, SandboxError
 from torch_embers.escaping import visible
 from torch_embers.json_output import as_json, print_json
 
 if TYPE_CHECKING:
     from torch_embers.run.command import RunRequest
+    from torch_embers.run.reduction_sweep import Reached, SweepRequest
     from torch_embers.search.duplicates import Hit
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
@@ -166,20 +167,56 @@ def _run_watched(
 
 
 def minimize(
-    case: Annotated[str, typer.Argument(help="An extracted case such as x99638, or the number of its item.")],
+    case: Annotated[
+        str | None, typer.Argument(help="An extracted case such as x99638, or the number of its item.")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="All extracted scripts that can be tried on this build; goes on where it was.")
+    ] = False,
     build: Annotated[str | None, typer.Option("--build", "-b", help="Where it fails.", show_default="current")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="With --all: scripts at a time.")] = 2,
+    most: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --all: scripts in this call; the rest waits.", show_default="all"),
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option(min=0.1, help="With --all: minutes for one script; it then stops with what it has.")
+    ] = 15,
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Make an extracted script small in the sandbox, keeping exactly the failure that it shows."""
+    """Make extracted scripts small in the sandbox, keeping exactly the failure that each shows."""
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import command, show
+    from torch_embers.run import command, reduction_sweep, show
 
     wanted = settings.load(database=database, repo=repo)
-    with ProgressBar("minimising") as progress:
-        made = command.minimize_case(store_at(wanted.database), wanted, case, build, progress)
-    show.print_reduction(made)
+    if every is (case is not None):
+        raise InputError("name one case, or all of them with --all")
+    if case is not None:
+        with ProgressBar("minimising") as progress:
+            made = command.minimize_case(store_at(wanted.database), wanted, case, build, progress)
+        show.print_reduction(made)
+        return
+    _minimize_all(wanted, reduction_sweep.SweepRequest(build, jobs, most, minutes))
+
+
+def _minimize_all(wanted: "Settings", request: "SweepRequest") -> None:
+    """`embers minimize --all`: print what became of each script as soon as it is kept, and a summary."""
+    from torch_embers.builds.registry import Registry
+    from torch_embers.progress_bar import ProgressBar
+    from torch_embers.run import reduction_sweep, show
+
+    store, registry = store_at(wanted.database), Registry(wanted.builds_dir)
+    reached: list[Reached] = []
+    with store.writer("minimize") as writer, ProgressBar("minimising", unit="scripts") as progress:
+        todo = reduction_sweep.plan(store, registry, request)
+        try:
+            for one in reduction_sweep.minimize_all(writer, registry, todo, request, progress):
+                reached.append(one)
+                show.print_minimized(one, len(reached), len(todo.tasks))
+        finally:  # Ctrl-C, too, leaves a summary
+            show.print_minimized_all(reached, todo)
 
 
 def matrix(

@@ -55,7 +55,7 @@ class Minimized:
     steps: tuple[Step, ...]
     tests: int
     stopped: bool
-    """Whether it ran out of tests."""
+    """Whether it ran out of tests, or of time."""
 
 
 class _OutOfTestsError(Exception):
@@ -67,6 +67,7 @@ def minimize(
     is_interesting: Callable[[str], bool],
     most_tests: int = MOST_TESTS,
     order: Sequence[str] = ORDER,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Minimized:
     """Make a script smaller while it stays interesting.
 
@@ -75,6 +76,7 @@ def minimize(
         is_interesting: the test; must not be fooled by another failure. Texts are tested once.
         most_tests: how many candidates may be tested.
         order: which passes, of ``PASSES`` and ``GENERAL``; others than the usual ones are for measuring.
+        is_over: whether to stop before the next test with what there is.
 
     Raises:
         MinimizeError: the script is not interesting, or pysource-minimize is not installed.
@@ -85,7 +87,7 @@ def minimize(
 
     def test(candidate: str) -> bool:
         if candidate not in known:
-            if len(known) >= most_tests:
+            if len(known) >= most_tests or (known and is_over()):
                 raise _OutOfTestsError
             known[candidate] = not invents(code, candidate) and is_interesting(candidate)
             if known[candidate] and len(candidate) <= len(best[0]):
@@ -105,6 +107,15 @@ def minimize(
     except _OutOfTestsError:
         return Minimized(best[0], tuple(steps), len(known), stopped=True)
     return Minimized(best[0], tuple(steps), len(known), stopped=False)
+
+
+def require_reducer() -> None:
+    """Make sure that the general reducer is installed.
+
+    Raises:
+        MinimizeError: it is not.
+    """
+    _general()
 
 
 def _general() -> Callable[[str, Callable[[str], bool]], str]:

@@ -257,7 +257,8 @@ def minimize_case(store: Store, settings: Settings, name: str, build: str | None
         with store.read() as connection:
             texts = dict(connection.execute("SELECT kind, code FROM artifacts WHERE name = ?", [case.name]).fetchall())
         made = reduction.reduce_case(case, texts["runnable"], texts.get("verbatim"), chosen, builds, progress)
-        reduction.save(writer, made)
+        with writer.transaction() as connection:
+            reduction.write(connection, made)
     return made
 
 

@@ -24,14 +24,15 @@ from torch_embers.sandbox.runner import Attempt, Runner
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    import duckdb
 
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.repro.failing import Shape
     from torch_embers.sandbox.runner import RunResult
-    from torch_embers.store.writer import Writer
 
 BASELINE_RUNS = 3
 TIMEOUT_FACTOR, LEAST_TIMEOUT, MOST_TIMEOUT = 10.0, 2.0, 300.0
@@ -46,6 +47,7 @@ class Reduction:
         before: characters of the runnable script.
         after: characters of the minimal one.
         seconds: wall time.
+        shows: what the whole script showed.
         agree: what verbatim, runnable and minimal text showed when they were run together.
     """
 
@@ -57,7 +59,14 @@ class Reduction:
     lines_before: int
     lines_after: int
     seconds: float
+    shows: str
     agree: Mapping[str, str]
+
+    @property
+    def alarm(self) -> str | None:
+        """What the text as reported showed instead, where it could run."""
+        shown = self.agree.get("verbatim")
+        return shown if shown in USABLE and shown != "reproduced" else None
 
 
 class Trial:
@@ -84,14 +93,14 @@ class Trial:
         self._failing = self._failing_call(script, result)
         self._values = self._values_of(script, result)
         self._timeout = min(max(TIMEOUT_FACTOR * result.duration, LEAST_TIMEOUT), MOST_TIMEOUT)
-        for _ in range(BASELINE_RUNS - 1):
-            again, _unused = self._told(script)
-            if not is_same(self.wanted, again):
-                raise MinimizeError(f"{case.name} does not show the same thing twice on {build.name}: {again.detail}")
         if self.wanted.outcome != "reproduced":
             raise MinimizeError(
                 f"{case.name} does not fail as declared on {build.name} ({self.wanted.detail}): try --build"
             )
+        for _ in range(BASELINE_RUNS - 1):
+            again, _unused = self._told(script)
+            if not is_same(self.wanted, again):
+                raise MinimizeError(f"{case.name} does not show the same thing twice on {build.name}: {again.detail}")
 
     def run(self, code: str) -> tuple[Observation, RunResult]:
         """Run a text and judge it."""
@@ -152,22 +161,43 @@ def reduce_case(
     Raises:
         MinimizeError: the case judges itself, does not fail here, or its texts disagree afterwards.
     """
+    with registry.using(build):
+        made = reduce_on(case, script, verbatim, build, progress)
+    if shown := made.alarm:
+        progress.said(f"alarm: the text as reported shows something else here ({shown}): look at the edits")
+    return made
+
+
+def reduce_on(
+    case: Case,
+    script: str,
+    verbatim: str | None,
+    build: Build,
+    progress: Progress | None = None,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Reduction:
+    """Do the work of ``reduce_case`` on a build that is held; touches neither registry nor database.
+
+    ``is_over`` is asked before each test, and ends the reduction with what there is.
+
+    Raises:
+        MinimizeError: as ``reduce_case``.
+    """
     if case.oracle == "self":
         raise MinimizeError(
             f"{case.name} judges itself: only scripts that are judged by their failure can be minimised"
         )
     started = time.monotonic()
-    with registry.using(build), Runner(build.python, "hostile", doctor.prove()) as runner:
+    with Runner(build.python, "hostile", doctor.prove()) as runner:
         trial = Trial(case, script, build, runner)
-        progress.said(f"{case.name} on {build.name}: {trial.wanted.detail}")
-        minimized = minimize(script, trial.is_interesting)
+        if progress is not None:
+            progress.said(f"{case.name} on {build.name}: {trial.wanted.detail}")
+        minimized = minimize(script, trial.is_interesting, is_over=is_over)
         texts = {"runnable": script, "minimal": minimized.code} | ({"verbatim": verbatim} if verbatim else {})
         agree = {name: trial.outcome(text) for name, text in texts.items()}
     if not agree["runnable"] == agree["minimal"] == "reproduced":
         outcomes = ", ".join(f"{name} {outcome}" for name, outcome in agree.items())
         raise MinimizeError(f"{case.name}: its texts disagree when run together ({outcomes}): nothing was kept")
-    if agree.get("verbatim") in USABLE and agree["verbatim"] != "reproduced":
-        progress.said(f"alarm: the text as reported shows something else here ({agree['verbatim']}): look at the edits")
     return Reduction(
         case,
         build,
@@ -177,6 +207,7 @@ def reduce_case(
         lines(script),
         lines(minimized.code),
         time.monotonic() - started,
+        trial.wanted.detail,
         agree,
     )
 
@@ -204,14 +235,13 @@ def lines(code: str) -> int:
     return sum(bool(line.strip()) for line in code.splitlines())
 
 
-def save(writer: Writer, made: Reduction) -> None:
-    """Keep the minimal text and the passes that led to it."""
+def write(connection: duckdb.DuckDBPyConnection, made: Reduction) -> None:
+    """Keep the minimal text and the passes that led to it, in a transaction of the writer."""
     name = made.case.name
-    with writer.transaction() as connection:
-        artifact = {"name": name, "kind": "minimal", "code": made.minimized.code, "made_at": now_utc()}
-        rows.replace(connection, "artifacts", ("name", "kind"), [artifact])
-        connection.execute("DELETE FROM edits WHERE name = ? AND kind = 'minimal'", [name])
-        rows.append(connection, "edits", [_edit(name, place, made) for place in range(len(made.minimized.steps))])
+    artifact = {"name": name, "kind": "minimal", "code": made.minimized.code, "made_at": now_utc()}
+    rows.replace(connection, "artifacts", ("name", "kind"), [artifact])
+    connection.execute("DELETE FROM edits WHERE name = ? AND kind = 'minimal'", [name])
+    rows.append(connection, "edits", [_edit(name, place, made) for place in range(len(made.minimized.steps))])
 
 
 def _edit(name: str, place: int, made: Reduction) -> dict[str, Any]:

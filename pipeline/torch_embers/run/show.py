@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from torch_embers.run.matrix import Entry
     from torch_embers.run.recheck import Recheck
     from torch_embers.run.reduction import Reduction
+    from torch_embers.run.reduction_sweep import Plan
+    from torch_embers.run.reduction_sweep import Reached as Minimized
     from torch_embers.run.watched import Watched
 
 STYLES = {
@@ -93,6 +95,35 @@ def print_reduction(made: Reduction) -> None:
         f"{made.lines_before} lines to {made.lines_after}, {made.before:,} characters to {made.after:,}, "
         f"{made.minimized.tests:,} tests in {made.seconds:,.1f} s on {plain(made.build.name)}; "
         f"together: {plain(agreed)}" + (" (stopped: out of tests)" if made.minimized.stopped else "")
+    )
+
+
+def print_minimized(reached: Minimized, place: int, total: int) -> None:
+    """Print what became of one script of `embers minimize --all`, with its place among those that are tried."""
+    line = Text(f"{place}/{total} ", style="dim")
+    if (made := reached.made) is None:
+        line.append(f"not minimised: {' '.join(visible(reached.detail).split())}")
+    else:
+        line.append(
+            f"{visible(made.case.name)}: {made.lines_before} lines to {made.lines_after}, "
+            f"{made.before:,} characters to {made.after:,}, {made.minimized.tests:,} tests in {made.seconds:,.1f} s"
+            + (" (stopped: out of tests or time)" if made.minimized.stopped else "")
+        )
+        if made.alarm:
+            line.append(f"; alarm: the text as reported shows something else here ({made.alarm})")
+    stdout().print(line)
+
+
+def print_minimized_all(reached: Sequence[Minimized], plan: Plan) -> None:
+    """Print a summary of `embers minimize --all`."""
+    made = [one.made for one in reached if one.made is not None]
+    before, after = sum(one.before for one in made), sum(one.after for one in made)
+    sizes = f", {before:,} characters to {after:,}" if made else ""
+    todo = plan.waiting + len(plan.tasks) - len(reached)
+    stdout().print(
+        f"on {plain(plan.build.name)}: {len(made)} minimised{sizes}, {len(reached) - len(made)} not; "
+        f"{plan.done} known before, {todo} still to do, "
+        f"{plan.left_out} left out: they cannot be tried on this build, or need review"
     )
 
 
