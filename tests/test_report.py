@@ -23,7 +23,19 @@ import requests
 from report_data import HOSTILE, NUMBER, hostile
 from support import assert_clean_error, run_embers
 from torch_embers import atom_output
-from torch_embers.report import badges, data_files, evaluation, feed, folder, highlight, places, rules, table_data
+from torch_embers.errors import InputError
+from torch_embers.report import (
+    badges,
+    data_files,
+    evaluation,
+    feed,
+    folder,
+    highlight,
+    hunt_map,
+    places,
+    rules,
+    table_data,
+)
 from torch_embers.report.facts import Facts, chosen
 from torch_embers.report.operators import operators
 from torch_embers.report.rendering import POLICY
@@ -112,17 +124,18 @@ def test_hostile_text_is_shown_as_text(site: Path) -> None:
 
 def test_every_link_within_the_site_leads_somewhere(site: Path, pages: dict[Path, _Page]) -> None:
     broken = []
+    anchors = {path: {a["id"] for _, a in page.elements if a.get("id")} for path, page in pages.items()}
     for path, page in pages.items():
-        anchors = {a["id"] for _, a in page.elements if a.get("id")}
         for _, attributes in page.elements:
             for name in ("href", "src"):
                 address, _, anchor = (attributes.get(name) or "").partition("#")
                 if address.startswith("https:") or name not in attributes:
                     continue
-                if address and not (path.parent / unquote(address)).is_file():
+                target = (path.parent / unquote(address)).resolve() if address else path
+                if not target.is_file():
                     broken.append(f"{path.relative_to(site)}: {address}")
-                if not address and anchor and anchor not in anchors:
-                    broken.append(f"{path.relative_to(site)}: #{anchor}")
+                elif anchor and target.name != "items.html" and anchor not in anchors[target]:
+                    broken.append(f"{path.relative_to(site)}: {address}#{anchor}")
     assert broken == []
 
 
@@ -356,11 +369,21 @@ def test_what_changed_and_what_runs_printed_is_shown(hostile_database: Path, tmp
             "'exit 1', 'one\ntwo <b>', '', 0.1, TIMESTAMP '2026-11-20 10:00', 0, 0, 'reviewed', 0, 0, '', 0, [] FROM verdicts SEMI JOIN "
             "(SELECT case_hash FROM cases WHERE name = 'pt84577_avg_pool3d_strided_out') USING (case_hash)"
         )
+        connection.execute(
+            "INSERT INTO bisections SELECT 's', n, 'pt84577_avg_pool3d_strided_out', 0, TIMESTAMP '2026-11-19 10:00', "
+            "TIMESTAMP '2026-11-19 11:00', 'always', 0.99, 'answer ' || n || ' <b>' FROM range(1, 3) AS r(n)"
+        )
+        connection.execute(
+            "INSERT INTO bisection_steps VALUES ('s', 2, '2.0.1', 0, 'yes', 3, 3, 1, 'off <i>', TIMESTAMP '2026-11-19 10:30')"
+        )
     assert run_embers("report", "--database", database, "--out", tmp_path / "site").returncode == 0
     text = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert '<time datetime="2026-11-20T10:00:00Z">2026-11-20</time> <span class="status s-open_but_absent">' in text
     page = (tmp_path / "site" / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
     assert "two &lt;b&gt;" in page
+    assert "answer 2 &lt;b&gt; <small>confidence 0.990" in page
+    assert "answer 1" not in page
+    assert '<td>2.0.1</td><td class="v-occurs">yes</td><td class="num">3/3</td><td>off &lt;i&gt;</td>' in page
     entries = ET.parse(tmp_path / "site" / feed.FILE).findall("a:entry", {"a": atom_output.SPACE})
     assert [entry.findtext("a:updated", None, {"a": atom_output.SPACE}) for entry in entries] == [
         "2026-11-20T10:00:00Z"
@@ -390,7 +413,14 @@ def test_labels_are_measured_only_where_the_model_did_not_see_the_item() -> None
     assert one.classes[0].recall == evaluation.Share(1, 2)
 
 
-def test_figures_of_a_study_are_taken_over(hostile_database: Path, tmp_path: Path) -> None:
+def test_a_coverage_map_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    assert hunt_map.read(tmp_path) is None
+    (tmp_path / hunt_map.FILE).write_text("no table")
+    with pytest.raises(InputError, match="embers hunt coverage"):
+        hunt_map.read(tmp_path)
+
+
+def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_database: Path, tmp_path: Path) -> None:
     study = tmp_path / "study"
     study.mkdir()
     figure = {"id": "figure_1", "heading": "<b>First</b>", "notes": ["n = 3"]}
@@ -398,8 +428,23 @@ def test_figures_of_a_study_are_taken_over(hostile_database: Path, tmp_path: Pat
     (study / "study.json").write_text(json.dumps({"as_of": "2026-11-22", "items": 3, "figures": [figure, table]}))
     (study / "figure_1.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     (study / "table_1.csv").write_text("class,items\n<i>memory</i>,3\n")
+    call = {"build": "2.15.0", "op": "<b>add", "mode": "forward", "layout": "sliced", "reason": ""}
+    call |= {"wrong": 0, "outside": 0, "died": 0, "refused": 0, "undecided": 0}
+    rows = [
+        call | {"tested": 1200},
+        call | {"tested": 30, "layout": "offset", "mode": "out", "wrong": 1, "outside": 1},
+        call | {"tested": 0, "layout": "", "mode": "", "reason": "no gradient"},
+        call | {"tested": 7, "build": "2.9.1", "op": "older"},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), study / hunt_map.FILE)
     words = ("report", "--database", hostile_database, "--out", tmp_path / "site", "--study", study)
     assert run_embers(*words).returncode == 0
+    covered = (tmp_path / "site" / "hunt_map.html").read_text(encoding="utf-8")
+    assert (
+        '<code>&lt;b&gt;add</code></td><td class="num v-absent">✓ 1,200</td><td class="num v-occurs">✗ 2 of 30</td>'
+        "<td><small>no gradient</small>"
+    ) in covered
+    assert "older" not in covered
     text = (tmp_path / "site" / "study.html").read_text(encoding="utf-8")
     assert 'src="study/figure_1.svg"' in text
     assert "&lt;b&gt;First" in text

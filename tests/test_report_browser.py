@@ -34,6 +34,7 @@ LISTS = (
     "provenance.html",
     "labels.html",
     "hunt.html",
+    "hunt_map.html",
     "study.html",
 )
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from torch_embers.atom_output import iso
-from torch_embers.report import data_files, folder, rules, site, study_files
+from torch_embers.report import data_files, folder, hunt_map, rules, site, study_files
 from torch_embers.report.facts import Facts, chosen
 from torch_embers.report.similar import similar
 from torch_embers.report.source import read
@@ -46,7 +46,7 @@ class Request:
         bodies: show the texts of issues and the scripts from them as a whole.
         address: where the site will be on the web, for the feed.
         sqlite: a SQLite file that the tables are written to as well.
-        study: folder that `embers study` wrote to.
+        study: folder that `embers study` wrote to, with the coverage map of the hunt.
     """
 
     out: Path
@@ -73,10 +73,11 @@ def report(store: Store, request: Request) -> Reported:
     facts = Facts(source, known, paged, near, is_whole=request.bodies)
     rows = tables(facts)
     study = study_files.read(request.study) if request.study else None
+    hunted = hunt_map.read(request.study) if request.study else None
     if request.sqlite:
         data_files.write_sqlite(rows, request.sqlite)
     with folder.replaced(place) as made:
-        site.write(made, facts, rows, request.address.rstrip("/"), study)
+        site.write(made, facts, rows, request.address.rstrip("/"), study, hunted)
         about = {"embers": __version__, "items": len(facts.items), "pages": len(facts.paged)}
         about |= {"newest": iso(source.newest) if source.newest else None}
         about |= {folder.ENTRIES: sorted(path.name for path in made.folder.iterdir())}

@@ -45,6 +45,9 @@ class Pages:
         self._runs: dict[str, list[Row]] = {}
         for row in source.runs:
             self._runs.setdefault(row["name"], []).append(row)
+        self._bisections: dict[str, list[Row]] = {}
+        for row in source.bisections:
+            self._bisections.setdefault(row["subject"], []).append(row)
 
     @cached_property
     def _links(self) -> list[Link]:
@@ -138,6 +141,7 @@ class Pages:
             "signature": case["signature"] or [],
             "verdicts": facts.verdicts_of.get(name, []),
             "change": facts.changes.get(name, []),
+            "bisections": self._bisections.get(name, ()),
             "code": highlight.python(shown),
             "lines": len(visible(shown).splitlines()),
             "all_lines": len(visible(code).splitlines()) if not is_whole else SHOWN_LINES,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from torch_embers.report.facts import Facts
     from torch_embers.report.folder import Site
+    from torch_embers.report.hunt_map import Map
     from torch_embers.report.source import Key
     from torch_embers.report.study_files import Study
     from torch_embers.run.matrix import Entry
@@ -72,7 +73,12 @@ def _pages(folder: str, names: Sequence[str] | Mapping[str, Any]) -> dict[str, s
 
 
 def write(
-    site: Site, facts: Facts, tables: Mapping[str, pa.Table], address: str = "", study: Study | None = None
+    site: Site,
+    facts: Facts,
+    tables: Mapping[str, pa.Table],
+    address: str = "",
+    study: Study | None = None,
+    hunted: Map | None = None,
 ) -> None:
     """Write all pages, badges, data files and what the pages load.
 
@@ -82,6 +88,7 @@ def write(
         tables: the data files.
         address: where the site will be on the web; empty where that is not known.
         study: its tables and figures.
+        hunted: the coverage map of the hunt.
     """
     writer = Writer(site, facts)
     _assets(site)
@@ -96,6 +103,7 @@ def write(
     _releases(writer)
     _groups(writer)
     _findings(writer, study)
+    writer.page("hunt_map.html", "hunt_map.html", map=hunted)
 
 
 def _assets(site: Site) -> None:
@@ -281,8 +289,8 @@ def _findings(writer: Writer, study: Study | None) -> None:
     groups = [(name, [row for row in known if row["judged"] == name]) for name in JUDGED]
     writer.page("hunt.html", "hunt.html", groups=[(name, rows) for name, rows in groups if rows])
     writer.page("study.html", "study.html", study=study)
-    for exhibit in study.exhibits if study else ():
-        for name, body in exhibit.files:
+    for figure in study.figures if study else ():
+        for name, body in figure.files:
             writer.site.write(f"study/{name}", body)
 
 

@@ -47,6 +47,7 @@ class Source:
     freshness: Sequence[Row]
     sources: Sequence[Row]
     commits: Sequence[Row]
+    bisections: Sequence[Row]
     schema_version: int
     bodies: Sequence[Row] = ()
     gold: Sequence[Row] = ()
@@ -62,6 +63,7 @@ class Source:
         times += [entry.decided_at for entry in self.verdicts]
         times += [row["decided_at"] for row in (*self.statuses, *self.history)]
         times += [row["announced_at"] for row in self.announcements] + [row["ran_at"] for row in self.runs]
+        times += [row["finished_at"] or row["started_at"] for row in self.bisections]
         return max(times, default=None)
 
 
@@ -88,7 +90,7 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
                 name: _ask(connection, name)
                 for name in (
                     *("cases", "statuses", "history", "announcements", "runs", "builds", "freshness", "sources"),
-                    "commits",
+                    *("commits", "bisections"),
                 )
             },
         )

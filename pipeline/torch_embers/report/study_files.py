@@ -23,8 +23,8 @@ LARGEST = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Exhibit:
-    """A table or figure.
+class Figure:
+    """A figure or table of the study, as data/figures.toml declares them.
 
     Attributes:
         files: name below ``study/`` and content.
@@ -47,7 +47,7 @@ class Study:
 
     as_of: str
     items: int
-    exhibits: Sequence[Exhibit]
+    figures: Sequence[Figure]
 
 
 def read(folder: Path) -> Study | None:
@@ -61,13 +61,13 @@ def read(folder: Path) -> Study | None:
         return None
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-        exhibits = [_exhibit(folder, row) for row in known["figures"]]
-        return Study(str(known["as_of"]), int(known["items"]), exhibits)
+        figures = [_figure(folder, row) for row in known["figures"]]
+        return Study(str(known["as_of"]), int(known["items"]), figures)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: cannot be read: {error!r}; `embers study` writes it anew") from error
 
 
-def _exhibit(folder: Path, row: dict[str, Any]) -> Exhibit:
+def _figure(folder: Path, row: dict[str, Any]) -> Figure:
     name = places.slug(str(row["id"]))
     files = [
         (f"{name}.{kind}", path.read_bytes())
@@ -80,4 +80,4 @@ def _exhibit(folder: Path, row: dict[str, Any]) -> Exhibit:
     if "csv" in by_kind and not picture:
         rows = list(csv.reader(io.StringIO(by_kind["csv"][1].decode("utf-8", "replace"))))
     notes = [str(note) for note in row["notes"]]
-    return Exhibit(name, str(row["heading"]), notes, files, picture, rows[: SHOWN_ROWS + 1], max(0, len(rows) - 1))
+    return Figure(name, str(row["heading"]), notes, files, picture, rows[: SHOWN_ROWS + 1], max(0, len(rows) - 1))

@@ -3,4 +3,5 @@ SELECT split_part(b.version, '+', 1) AS release, any_value(b.git_commit) AS git_
        any_value(b.python) AS python, list_sort(list(DISTINCT concat_ws(', ', e.device, e.processor, e.capability, e.system)))
        AS places, count(*) AS verdicts, max(v.decided_at) AS newest
 FROM latest_verdicts v JOIN builds b USING (build) JOIN environments e USING (environment)
-GROUP BY release ORDER BY release
+GROUP BY release
+ORDER BY list_transform(string_split(regexp_extract(release, '^[0-9.]*[0-9]'), '.'), lambda part: try_cast(part AS BIGINT)), release

@@ -1,0 +1,10 @@
+-- What did the newest search of each kind find for the build since which a bug is there or gone, and what did it ask?
+WITH newest AS (
+    FROM bisections QUALIFY row_number() OVER (PARTITION BY session ORDER BY number DESC) = 1
+), steps AS (
+    SELECT session, number, list({version: version, answer: answer, k: k, n: n, detail: detail} ORDER BY asked_at, batch, version) AS steps
+    FROM bisection_steps GROUP BY ALL
+)
+SELECT b.subject, b.kind, b.confidence, b.text, b.started_at, b.finished_at, coalesce(s.steps, []) AS steps
+FROM newest b LEFT JOIN steps s USING (session, number)
+ORDER BY b.subject, b.started_at DESC, b.session
