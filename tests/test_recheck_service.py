@@ -27,7 +27,7 @@ echo "gh $*" >>"$LOG"
 case "$1 $2" in
   "issue list") echo "$FOUND" ;;
   "issue create" | "issue edit") while [ $# -gt 0 ]; do if [ "$1" = --body-file ]; then cp "$2" "$OUT/body.md"; fi; shift; done ;;
-  "run list") echo 12; echo 11 ;;
+  "run list") [ -n "$RUNS" ] || exit 1; echo "$RUNS" ;;
   "run download") [ "$3" = 11 ] || exit 1; mkdir -p "$STATE" ;;
 esac
 """
@@ -46,7 +46,7 @@ def step(at: Path, name: str, **more: str) -> subprocess.CompletedProcess[str]:
     files = {"EMBERS": "embers", "LOG": "log", "OUT": "recheck", "STATE": "state"}
     files |= {"GITHUB_STEP_SUMMARY": "summary.md", "GITHUB_OUTPUT": "output"}
     paths = {key: str(at / value) for key, value in files.items()}
-    environment = {"PATH": f"{at}:{os.environ['PATH']}", "CODE": "0", "FOUND": "", **paths, **more}
+    environment = {"PATH": f"{at}:{os.environ['PATH']}", "CODE": "0", "FOUND": "", "RUNS": "12\n11", **paths, **more}
     return subprocess.run([SCRIPT, name], env=environment, capture_output=True, text=True, check=False, cwd=at)
 
 
@@ -102,6 +102,8 @@ def test_the_state_of_the_newest_run_that_has_one_is_fetched(at: Path) -> None:
     done = step(at, "restore")
     assert done.stdout.splitlines()[-1] == "state of run 11"
     assert (at / "state").is_dir()
+    assert step(at, "restore", RUNS="10").stdout.splitlines()[-1].startswith("no earlier state")
+    assert step(at, "restore", RUNS="").returncode == 1, "no answer is not taken for a first run"
 
 
 def test_the_workflow_calls_the_script_and_writes_nothing_unless_it_is_asked_to() -> None:

@@ -29,8 +29,10 @@ said() {
 }
 
 restore() {
-  local run
-  for run in $(gh run list --workflow "${WORKFLOW:-recheck.yml}" --status completed --limit 10 --json databaseId --jq '.[].databaseId'); do
+  local run runs
+  # an answer that does not come ends the step: without the state everything would be announced again
+  runs=$(gh run list --workflow "${WORKFLOW:-recheck.yml}" --status completed --limit 10 --json databaseId --jq '.[].databaseId')
+  for run in $runs; do
     rm -rf "$state"
     if gh run download "$run" --name "${ARTIFACT:-recheck-state}" --dir "$state"; then
       echo "state of run $run"
