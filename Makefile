@@ -121,6 +121,7 @@ lint: setup ## ruff, unused code, which package may import which, cases that loo
 	$(BIN)/vulture
 	$(BIN)/python tools/case_flags.py
 	$(BIN)/python tools/injected_faults.py
+	$(BIN)/python tools/injected_faults.py data/advisory_cases/*.py
 	$(BIN)/python tools/refusals.py
 
 types: setup-study ## mypy, strict

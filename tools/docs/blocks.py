@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from . import (
+    advisories,
     bisection,
     cases,
     catalog,
@@ -57,6 +58,10 @@ def blocks() -> dict[str, Callable[[], str]]:
         "example-chain": partial(examples.example, "chain", "172340"),
         "example-status": examples.status,
         "example-funnel": partial(examples.example, "funnel"),
+        # advisories.md
+        "advisories": advisories.overview,
+        "advisories-evidence": advisories.evidence,
+        "advisories-not-executed": advisories.not_executed,
         # hunt-coverage.md
         "hunt-modes": hunt.modes,
         "hunt-layouts": hunt.layouts,

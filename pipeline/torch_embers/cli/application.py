@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from torch_embers.cli import (
+    advisories,
     assistants,
     audit,
     bisect,
@@ -89,6 +90,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "hunt": oracles.hunt,
     "perf": oracles.perf,
     "audit": audit.audit,
+    "advisories": advisories.advisories,
     "study": study.study,
     "mcp": assistants.mcp,
     "report": report.report,

@@ -1,0 +1,105 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#149623"]
+# relation = "sibling"
+# bug_type = "memory"
+# memory_type = "segment_fault"
+# memory_subtype = "programming"
+# consequence = "crash"
+# requires = ["cpu"]
+# known_bad = []
+# signature = ["SIGSEGV", "SIGABRT", "SIGBUS"]
+# oracle = "self"
+# ///
+"""Compiles a class whose attribute is annotated as a list without saying of what. The annotation should be refused.
+Instead the element type that is not there is used."""
+
+import importlib.util
+import os
+import resource
+import signal
+import sys
+import tempfile
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+BOX = """
+from typing import List
+
+
+class Box:
+    def __init__(self):
+        self.items: %s = []
+"""
+
+
+def is_refusal(error):
+    """True where error is the refusal that is due here, by its type and its words."""
+    return isinstance(error, (RuntimeError, ValueError, IndexError, TypeError)) and any(
+        words in str(error) for words in ("contained type",)
+    )
+
+
+def in_child(action, seconds=20):
+    """Run action in a forked child; return 0 (done), 3 (refused), 6 (another exception) or minus its signal."""
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        signal.alarm(seconds)
+        try:
+            action()
+        except BaseException as error:
+            os._exit(3 if is_refusal(error) else 6)
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+
+    def compiled(annotation):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "embers_boxes.py")
+            with open(path, "w") as file:
+                file.write(BOX % annotation)
+            spec = importlib.util.spec_from_file_location("embers_boxes", path)
+            module = sys.modules["embers_boxes"] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return torch.jit.script(module.Box)
+
+    def valid():
+        compiled("List[int]")
+
+    def invalid():
+        try:
+            compiled("list")
+        finally:
+            if PLANT:
+                os.kill(os.getpid(), signal.SIGSEGV)
+
+    if in_child(valid) != 0:
+        return 125, "the workaround path fails too: a valid call does not give the known values"
+    ended = in_child(invalid)
+    if ended in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
+        return 1, "compiling an attribute that is a list of nothing said, the process died of %s" % signal.Signals(
+            -ended
+        ).name
+    if ended not in (0, 3):
+        return 125, "the child ended in an unexpected way: %d" % ended
+    return 0, "compiling an attribute that is a list of nothing said: " + (
+        "refused by an exception" if ended == 3 else "returned normally"
+    )
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
+    print(seen)
+    sys.exit(code)

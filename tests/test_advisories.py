@@ -1,0 +1,155 @@
+"""`embers advisories`: published ranges of torch's security advisories beside the releases on which their cases occur."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import ValidationError
+from typer.testing import CliRunner
+
+from torch_embers import resources
+from torch_embers.audit import advisories, osv, ranges
+from torch_embers.audit.advisories import Advisory, Executed, Published
+from torch_embers.cli import app
+from torch_embers.repro import case as cases
+from torch_embers.repro.checks.injected_faults import breaches
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ADVISORY = Advisory(
+    id="CVE-2025-0001",
+    aliases=("PYSEC-2025-1",),
+    summary="A stride of zero.",
+    issues=(1,),
+    published=Published(last_affected="2.6.0"),
+    source="https://example.org/advisory",
+    upstream="Nothing.",
+    upstream_source="https://example.org/upstream",
+    case="one",
+    relation="The call of the report.",
+)
+
+
+def row(build: str, verdict: str) -> dict[str, str]:
+    return {
+        "case": "one",
+        "build": build,
+        "verdict": verdict,
+        "k": "3",
+        "n": "3",
+        "control": "build",
+        "control_build": "2.5.1",
+        "environment": "cpu",
+        "detail": "died",
+        "decided_at": f"2026-11-22T00:00:{len(build):02}Z",
+    }
+
+
+def executed(**verdicts: str) -> Executed:
+    return advisories.compare(
+        ADVISORY, [row(name[1:].replace("_", "."), verdict) for name, verdict in verdicts.items()]
+    )
+
+
+def test_releases_outside_and_inside_the_published_range_are_told_apart() -> None:
+    done = executed(v2_10_0="absent", v2_9_1="occurs", v2_6_0="occurs", v2_5_1="not_seen", v2_4_1="control_failed")
+    assert list(done.verdicts) == ["2.4.1", "2.5.1", "2.6.0", "2.9.1", "2.10.0"]
+    assert done.occurs == ("2.6.0", "2.9.1")
+    assert (done.unexpected, done.missing, done.undecided) == (("2.9.1",), ("2.5.1",), ("2.4.1",))
+    assert ranges.deviation(done) == (
+        "occurs outside the published range: 2.9.1; not seen inside it: 2.5.1; not decided: 2.4.1"
+    )
+
+
+def test_a_range_without_verdicts_is_told_as_not_run() -> None:
+    done = executed()
+    assert ranges.deviation(done) == "not run"
+    assert osv.document(done, advisories.load())["affected"] == []
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "events"),
+    [
+        (
+            {"v2_5_1": "occurs", "v2_6_0": "occurs", "v2_9_1": "absent"},
+            [{"introduced": "2.5.1"}, {"fixed": "2.9.1"}],
+        ),
+        ({"v2_5_1": "occurs", "v2_6_0": "not_seen"}, [{"introduced": "2.5.1"}, {"last_affected": "2.5.1"}]),
+        ({"v2_5_1": "absent", "v2_10_0": "occurs"}, [{"introduced": "2.10.0"}, {"last_affected": "2.10.0"}]),
+        ({"v2_5_1": "absent"}, []),
+        (
+            {"v2_5_1": "occurs", "v2_6_0": "inconclusive", "v2_9_1": "occurs", "v2_10_0": "absent"},
+            [{"introduced": "2.5.1"}, {"last_affected": "2.5.1"}, {"introduced": "2.9.1"}, {"fixed": "2.10.0"}],
+        ),
+    ],
+)
+def test_an_executed_range_ends_by_fixed_only_where_absence_was_shown(
+    verdicts: dict[str, str], events: list[dict[str, str]]
+) -> None:
+    assert osv.events(executed(**verdicts)) == events
+
+
+@pytest.mark.parametrize(
+    ("published", "inside", "outside"),
+    [
+        (Published(fixed="2.10.0"), "2.9.1", "2.10.0"),
+        (Published(last_affected="2.6.0"), "2.6.0", "2.7.1"),
+        (Published(introduced="2.6.0", fixed="2.7.0"), "2.6.0", "2.5.1"),
+    ],
+)
+def test_a_published_range_holds_releases_by_version_and_not_by_text(
+    published: Published, inside: str, outside: str
+) -> None:
+    assert published.holds(inside)
+    assert not published.holds(outside)
+
+
+def test_a_published_range_has_one_end() -> None:
+    with pytest.raises(ValidationError, match="one of them"):
+        Published(fixed="2.6.0", last_affected="2.5.1")
+
+
+def test_neighbours_among_the_measured_releases_are_told_as_one_range() -> None:
+    measured = ["2.5.1", "2.6.0", "2.7.1", "2.8.0"]
+    assert ranges.spans(["2.5.1", "2.6.0", "2.8.0"], measured) == "2.5.1 to 2.6.0, 2.8.0"
+    assert ranges.spans([], measured) == "none"
+
+
+def test_every_shipped_advisory_has_a_case_whose_text_was_the_one_that_ran() -> None:
+    folder = resources.data_file(advisories.FILE).parent / advisories.CASES
+    bank = {case.name: case for case in map(cases.load, sorted(folder.glob("*.py")))}
+    done = advisories.executed()
+    assert {one.advisory.case for one in done} == set(bank)
+    for one in done:
+        assert {verdict["case_hash"] for verdict in one.verdicts.values()} == {bank[one.advisory.case].hash}
+        assert not breaches(bank[one.advisory.case].code)
+
+
+def test_documents_have_what_the_osv_schema_requires_and_are_written_as_files(tmp_path: Path) -> None:
+    printed = CliRunner().invoke(app, ["advisories", "--json", "--osv", str(tmp_path / "osv")])
+    assert printed.exit_code == 0, printed.output
+    documents = json.loads(printed.output)
+    assert len(documents) == len(advisories.load().advisory)
+    for made in documents:
+        assert {"id", "modified", "schema_version"} <= made.keys()
+        assert made["modified"].endswith("Z")
+        assert json.loads((tmp_path / "osv" / f"{made['id']}.json").read_text()) == made
+        assert {reference["type"] for reference in made["references"]} <= {"ADVISORY", "REPORT", "WEB"}
+        for affected in made["affected"]:
+            assert affected["package"]["ecosystem"] == "PyPI"
+            assert affected["package"]["name"] == "torch"
+            for span in affected["ranges"]:
+                assert span["type"] == "ECOSYSTEM"
+                assert "introduced" in span["events"][0]
+                assert all(len(event) == 1 for event in span["events"])
+
+
+def test_the_text_tells_ranges_deviations_and_the_caution() -> None:
+    printed = CliRunner().invoke(app, ["advisories"])
+    assert printed.exit_code == 0, printed.output
+    for entry in (*advisories.load().advisory, *advisories.load().not_executed):
+        assert entry.id in printed.output
+    assert "not by itself a vulnerability" in printed.output
