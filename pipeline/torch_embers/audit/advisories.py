@@ -88,7 +88,7 @@ class Advisories(toml_models.Entry):
 
     @model_validator(mode="after")
     def _once(self) -> Advisories:
-        named = [entry.id for entry in (*self.advisory, *self.not_executed)]
+        named = [entry.id for entry in self.advisory] + [entry.id for entry in self.not_executed]
         if len(named) != len(set(named)):
             raise ValueError("an advisory is listed twice")
         return self
