@@ -12,8 +12,10 @@ from support import assert_clean_error, run_embers
 from torch_embers.run import shipped
 from torch_embers.run.item_report import ItemReport
 from torch_embers.run.matrix import Entry
+from torch_embers.run.readings import Reading, readings_of
 from torch_embers.run.script import script_of
-from torch_embers.run.second_opinion import as_table, lead, limits, markdown, of_item, opinion_on
+from torch_embers.run.second_opinion import of_item, opinion_on
+from torch_embers.run.second_opinion_text import as_table, history, lead, limits, markdown
 from torch_embers.store.store import Store
 
 VERSIONS = ("2.0.1", "2.1.2", "2.2.2")
@@ -69,7 +71,7 @@ def report(histories: dict[str, str], state: str = "closed", disposition: str = 
     ("histories", "conclusion", "contradicts"),
     [
         ({"own": "YYY"}, "still occurs", True),
-        ({"own": "Ynn"}, "no longer occurs", False),
+        ({"own": "Ynn"}, "no longer seen", False),
         ({"sibling": "YYY"}, "cannot be concluded", False),
         ({"x7": "YYY"}, "cannot be concluded", False),
         ({"own": "ooo"}, "cannot be concluded", False),
@@ -81,7 +83,7 @@ def report(histories: dict[str, str], state: str = "closed", disposition: str = 
         ({"own": "Ynn", "other": "   "}, "cannot be concluded", False),
         ({"own": "Ynn", "other": "Y  "}, "cannot be concluded", False),
         ({"own": "Ynn", "other": "YYY", "sibling": "   "}, "still occurs", True),
-        ({"own": "Ynn", "sibling": "YYY"}, "no longer occurs", False),
+        ({"own": "Ynn", "sibling": "YYY"}, "no longer seen", False),
     ],
 )
 def test_only_reviewed_cases_of_the_report_itself_decide(
@@ -103,7 +105,7 @@ def test_only_an_issue_that_was_closed_as_fixed_can_be_contradicted(more: dict[s
 def test_the_last_build_with_the_bug_and_the_first_without_are_named() -> None:
     made = opinion_on(report({"own": "YYn"}))
     assert (made.cases[0].last_with, made.cases[0].first_without) == ("2.1.2", "2.2.2")
-    assert lead(made).endswith("Last seen on 2.1.2, not on 2.2.2.")
+    assert "Last seen on 2.1.2, first not seen on 2.2.2." in lead(made)
     assert opinion_on(report({"own": "YYY"})).cases[0].first_without is None
 
 
@@ -126,7 +128,9 @@ def test_the_text_to_paste_has_evidence_limits_and_notifies_nobody() -> None:
     assert "redirect.github.com/a/b/issues/8" in text
     assert any("68%" in line for line in limits(made))
     assert as_table(made)["said_to_fix"] == ["a/b#8"]
-    assert "No reviewed case" in markdown(opinion_on(report({"sibling": "YYY"}), not_extracted="no code"))
+    assert "No case may speak for this report" in markdown(
+        opinion_on(report({"sibling": "YYY"}), not_extracted="no code")
+    )
 
 
 def test_an_item_without_a_verdict_is_one_clean_line(tmp_path: Any) -> None:
@@ -162,7 +166,7 @@ def test_a_clean_build_says_whether_its_control_is_rare_or_missing() -> None:
     [said] = [line for line in limits(opinion_on(replace(whole, verdicts=rare))) if "was clean" in line]
     assert "too rarely (2/10 on 2.0.1)" in said
     assert "no build here" not in said
-    assert any("no build here shows the bug" in line for line in limits(opinion_on(report({"own": "ooo"}))))
+    assert any("no build here shows the failure" in line for line in limits(opinion_on(report({"own": "ooo"}))))
 
 
 def test_a_bisection_that_verdicts_contradict_is_left_out() -> None:
@@ -187,7 +191,7 @@ def test_the_database_says_the_newest_release_and_which_bisections_are_of_the_te
                     [number, name, began, began + timedelta(days=9 * number), text],
                 )
     made = of_item(store, "pytorch/pytorch", 83149)
-    assert (made.conclusion, made.cases[0].bisected) == ("no longer occurs", "Of now.")
+    assert (made.conclusion, made.cases[0].bisected) == ("no longer seen", "Of now.")
     with store.writer("test") as writer, writer.transaction() as connection:
         newest = "(SELECT build FROM builds WHERE version LIKE '2.15.0%')"
         connection.execute(
@@ -201,5 +205,78 @@ def test_the_database_says_the_newest_release_and_which_bisections_are_of_the_te
 def test_a_control_on_another_processor_is_named_among_the_limits() -> None:
     whole = report({"own": "Ynn"})
     verdicts = [replace(e, environment="cpu, X, AVX512, Linux") if e.build == "2.2.2" else e for e in whole.verdicts]
-    assert any("the kernel path may be" in line for line in limits(opinion_on(replace(whole, verdicts=verdicts))))
-    assert not any("the kernel path may be" in line for line in limits(opinion_on(whole)))
+    assert any("Another kernel, and no fix," in line for line in limits(opinion_on(replace(whole, verdicts=verdicts))))
+    assert not any("Another kernel, and no fix," in line for line in limits(opinion_on(whole)))
+
+
+READING = Reading(
+    "faithful", "Report and case sum ones", "", decides=True, thread_read="partly", annotator_kind="automated",
+    annotator="reader-1", read_on="2026-11-22"
+)  # fmt: skip
+
+
+def test_what_was_not_seen_any_more_is_not_called_fixed_and_stands_with_its_control() -> None:
+    made = opinion_on(report({"own": "YYn"}, disposition="unknown", closing_evidence=None))
+    text = markdown(made)
+    assert "not seen any more on PyTorch 2.2.2: 0 of 4 runs showed it; the control showed it in 10/10 on 2.0.1" in lead(
+        made
+    )
+    claims = [line for line in text.splitlines() if "fixed" in line]
+    assert claims == ["- " + line for line in limits(made) if "does not say that it was fixed" in line]
+    assert "closed; why was not read" in text
+
+
+@pytest.mark.parametrize(
+    ("letters", "said"),
+    [
+        ("YYn", "Seen on 2.0.1 to 2.1.2; not seen on 2.2.2 (3 builds run)."),
+        ("nY-", "Not seen on 2.0.1; seen on 2.1.2; undecided on 2.2.2 (3 builds run)."),
+        ("Y  ", "Seen on 2.0.1 (1 build run)."),
+        ("   ", "Not run."),
+    ],
+)
+def test_the_history_says_on_which_builds_it_was_seen(letters: str, said: str) -> None:
+    assert history(opinion_on(report({"own": letters})).cases[0]) == said
+
+
+def test_the_reading_beside_the_report_is_shown_with_its_doubt_and_the_kind_of_its_reader() -> None:
+    doubted = replace(READING, doubt="no gradient is computed")
+    made = opinion_on(report({"own": "YYn"}), readings={"own": doubted})
+    text = markdown(made)
+    assert "Report and case sum ones. Doubt: no gradient is computed. Read by an automated annotator (reader-1" in text
+    assert "A reader doubts a part of it" in lead(made)
+    assert "own, doubt of the reader: no gradient is computed" in limits(made)
+    assert as_table(made)["cases"][0]["doubt"] == "no gradient is computed"
+    assert "doubts" not in lead(opinion_on(report({"own": "YYn"}), readings={"own": READING}))
+    assert "Nobody but its author compared own with the report." in limits(opinion_on(report({"own": "YYn"})))
+
+
+def test_a_case_that_a_reader_set_aside_decides_nothing() -> None:
+    aside = replace(READING, decides=False, doubt="the device of the report was not there")
+    made = opinion_on(report({"own": "YYY"}), readings={"own": aside})
+    assert (made.conclusion, made.contradicts) == ("cannot be concluded", False)
+    assert "own says nothing of this report: the device of the report was not there" in limits(made)
+
+
+def test_a_sibling_gets_one_sentence_and_no_limits_of_its_own() -> None:
+    said = [line for line in limits(opinion_on(report({"own": "YYn", "sibling": "YYn"}))) if "sibling" in line]
+    assert said == ["sibling says nothing of this report: it is a sibling, another input or claim."]
+
+
+def test_the_reference_of_the_closing_is_named_as_the_fix_where_no_link_says_so() -> None:
+    made = opinion_on(report({"own": "YYn"}, closing_reference="#9"))
+    assert as_table(made)["said_to_fix"] == ["a/b#8", "a/b#9"]
+    assert as_table(opinion_on(report({"own": "YYn"}, closing_reference="0123abc")))["said_to_fix"] == ["a/b#8"]
+
+
+def test_the_text_says_that_a_program_made_it_and_where_a_missing_script_is_to_be_had() -> None:
+    text = markdown(opinion_on(report({"own": "YYn"})))
+    assert "Made by a program" in text
+    assert "this database does not hold it" in text
+
+
+def test_the_newest_shipped_reading_counts() -> None:
+    name = "pt115330_pin_memory_sparse_csr"
+    assert not readings_of("pytorch/pytorch", 115330)[name].decides
+    assert readings_of("pytorch/pytorch", 83149)["pt83149_bfloat16_sum_transposed"].decides
+    assert readings_of("a/b", 1) == {}

@@ -22,7 +22,7 @@ from torch_embers.audit import command as audit_command
 from torch_embers.audit import formats
 from torch_embers.errors import EmbersError
 from torch_embers.json_output import as_json
-from torch_embers.run import matrix
+from torch_embers.run import matrix, second_opinion_text
 from torch_embers.run import second_opinion as opinions
 from torch_embers.run.item_report import report_of
 from torch_embers.store.listing import ItemFilter, list_items
@@ -98,7 +98,7 @@ def server(store: Store, repo: str) -> MCPServer[Any]:
         number: Annotated[int, Field(ge=1, description="Of an issue or pull request.")],
     ) -> dict[str, Any]:
         """Does a bug still occur on the newest build? With evidence, control, and what was said when it was closed."""
-        return opinions.as_table(opinions.of_item(store, repo, number))
+        return second_opinion_text.as_table(opinions.of_item(store, repo, number))
 
     @tool
     def audit(

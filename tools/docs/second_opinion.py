@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from torch_embers.run.readings import readings_of
 from torch_embers.statistics.intervals import wilson
 
 from .markdown import cell, issue_link, table
@@ -30,8 +31,13 @@ def _fixed(kind: str) -> list[int]:
 
 
 def _state(number: int) -> str:
-    """What the own cases of an issue say together: any that occurs decides; gone needs all."""
-    seen = {verdict for _, verdict, _ in _verdicts().get(number, ())}
+    """What the own cases of an issue say together: any that occurs decides; gone needs all.
+
+    A case that a reader set aside says nothing.
+    """
+    readings = readings_of(dispositions()[number]["repo"], number)
+    aside = {case for case, reading in readings.items() if not reading.decides}
+    seen = {verdict for case, verdict, _ in _verdicts().get(number, ()) if case not in aside}
     if "occurs" in seen:
         return "contradicted"
     return "confirmed" if seen == {"absent"} else "undecided"

@@ -111,14 +111,14 @@ def second_opinion(
 ) -> None:
     """Print what a triager can paste under "does this still occur?": evidence, control, limits. It is never posted."""
     from torch_embers import settings
-    from torch_embers.run import reports, second_opinion
+    from torch_embers.run import reports, second_opinion, second_opinion_text
 
     wanted = settings.load(database=database, repo=repo)
     opinion = second_opinion.of_item(store_at(wanted.database), wanted.repo, number)
-    text = second_opinion.markdown(opinion)
+    text = second_opinion_text.markdown(opinion)
     if out is not None:
         reports.write(out, text.encode())
     if json:
-        print_json(second_opinion.as_table(opinion))
+        print_json(second_opinion_text.as_table(opinion))
     else:
         typer.echo(text)

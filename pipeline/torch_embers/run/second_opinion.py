@@ -1,7 +1,7 @@
 """A second opinion on "does this still occur?": what runs show, beside what was said when the item was closed.
 
 Pure, but for ``of_item``. Only a reviewed case that shows the reporter's own input and claim (``same``) may speak of
-the item; a sibling, or a script that nobody read, is shown and decides nothing.
+the item; a sibling, or a script that nobody read, is shown and decides nothing. The words: ``second_opinion_text.py``.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from torch_embers.errors import InputError
-from torch_embers.escaping import item_link, markdown_block
-from torch_embers.escaping import markdown as escaped
 from torch_embers.run.bisect import rules as bisect_rules
 from torch_embers.run.bisect.places import Place, known_replies
-from torch_embers.run.bisect.report import sentence
 from torch_embers.run.bisect.search import History, Reply, search
 from torch_embers.run.item_report import deciding, report_of
 from torch_embers.run.matrix import builds_of, preferred, version_key
+from torch_embers.run.readings import readings_of
 from torch_embers.run.status import OWN_REPORT
 from torch_embers.run.verdict import Rules
 
@@ -26,10 +24,11 @@ if TYPE_CHECKING:
 
     from torch_embers.run.item_report import ItemReport
     from torch_embers.run.matrix import Entry
+    from torch_embers.run.readings import Reading
     from torch_embers.run.script import Script
     from torch_embers.store.store import Store
 
-Conclusion = Literal["still occurs", "no longer occurs", "cannot be concluded"]
+Conclusion = Literal["still occurs", "no longer seen", "cannot be concluded"]
 
 _REPORTED = """
 SELECT e.status, e.reason, e.detail, a.code FROM extractions e
@@ -54,13 +53,14 @@ class CaseOpinion:
 
     Attributes:
         relation: to the item: same, sibling, or None where nobody compared them.
-        speaks: whether it may speak of the item: a reviewed case that is the report's own.
+        speaks: whether it may speak of the item: a reviewed case, the report's own, that no reader set aside.
         newest: its verdict on the newest build that it ran on, None without any; ``occurs`` where environments differ.
         reference: the build that the opinion is about; an older verdict concludes nothing.
         differing: builds on which environments differ, the newest first, with what each says.
         history: what all its verdicts say together.
         versions: builds of the history, oldest first.
         bisected: the answer of a bisection that was run here.
+        reading: what a second reader says of it beside the thread, None where nobody but its author compared them.
     """
 
     name: str
@@ -74,6 +74,7 @@ class CaseOpinion:
     versions: tuple[str, ...]
     script: Script
     bisected: str = ""
+    reading: Reading | None = None
 
     @property
     def last_with(self) -> str | None:
@@ -96,7 +97,7 @@ class CaseOpinion:
             case "occurs":
                 return "still occurs"
             case "absent":
-                return "no longer occurs"
+                return "no longer seen"
             case _:
                 return "cannot be concluded"
 
@@ -128,7 +129,7 @@ class SecondOpinion:
         said = {case.conclusion for case in self.cases if case.speaks}
         if "still occurs" in said:
             return "still occurs"
-        return "no longer occurs" if said == {"no longer occurs"} else "cannot be concluded"
+        return "no longer seen" if said == {"no longer seen"} else "cannot be concluded"
 
     @property
     def contradicts(self) -> bool:
@@ -167,9 +168,9 @@ def of_item(store: Store, repo: str, number: int) -> SecondOpinion:
         bisected = {name: (kind, text) for name, kind, text in connection.execute(_BISECTED).fetchall()}
         builds = [version_key(build) for (build,) in connection.execute(_BUILDS).fetchall()]
     status, reason, detail, code = found[0] if found else ("", "", "", None)
-    why = "" if code else f"{reason or status or 'not looked for'}{f': {detail}' if detail else ''}"
+    why = "" if code else f"{reason or status}{f': {detail}' if detail else ''}"
     release = max((build for build in builds if not build.is_prerelease), default="")
-    return opinion_on(report, code or "", why, bisected, str(release))
+    return opinion_on(report, code or "", why, bisected, str(release), readings_of(repo, number))
 
 
 def opinion_on(
@@ -178,18 +179,23 @@ def opinion_on(
     not_extracted: str = "",
     bisected: Mapping[str, tuple[str, str]] | None = None,
     release: str = "",
+    readings: Mapping[str, Reading] | None = None,
 ) -> SecondOpinion:
     """The opinion on an item.
 
     Args:
         report: all that is known of it.
         reported: the reporter's script.
-        not_extracted: why there is none.
+        not_extracted: why there is none; empty where nobody looked for it.
         bisected: by case, the kind and the text of the answer of a bisection that was run.
         release: the newest release that any case ran on; without a verdict on it nothing is concluded.
+        readings: what second readers say, by case.
     """
     reference = max([release, *builds_of(preferred(report.verdicts))], key=version_key)
-    cases = tuple(_case(report, row, (bisected or {}).get(row["name"]), reference) for row in report.cases)
+    cases = tuple(
+        _case(report, row, (bisected or {}).get(row["name"]), reference, (readings or {}).get(row["name"]))
+        for row in report.cases
+    )
     fixes = tuple(
         (link["repo"], link["number"])
         for link in report.links
@@ -198,7 +204,13 @@ def opinion_on(
     return SecondOpinion(report, cases, reported, not_extracted, fixes)
 
 
-def _case(report: ItemReport, row: dict[str, Any], bisected: tuple[str, str] | None, reference: str) -> CaseOpinion:
+def _case(
+    report: ItemReport,
+    row: dict[str, Any],
+    bisected: tuple[str, str] | None,
+    reference: str,
+    reading: Reading | None,
+) -> CaseOpinion:
     entries = preferred([entry for entry in report.verdicts if entry.case == row["name"]])
     history, versions = opinion_of(entries)
     on_build = {version: [entry for entry in entries if entry.build == version] for version in versions}
@@ -207,7 +219,7 @@ def _case(report: ItemReport, row: dict[str, Any], bisected: tuple[str, str] | N
         row["name"],
         row["origin"],
         row["relation"],
-        speaks=row["relation"] == "same" and row["origin"] in OWN_REPORT,
+        speaks=row["relation"] == "same" and row["origin"] in OWN_REPORT and (reading is None or reading.decides),
         newest=deciding(on_build[versions[-1]]) if versions else None,
         reference=reference,
         differing=tuple(filter(None, (_difference(on_build[version]) for version in reversed(versions)))),
@@ -215,6 +227,7 @@ def _case(report: ItemReport, row: dict[str, Any], bisected: tuple[str, str] | N
         versions=versions,
         script=row["script"],
         bisected=text if history.kind in (kind, "cannot tell") else "",
+        reading=reading,
     )
 
 
@@ -224,158 +237,3 @@ def _difference(entries: Sequence[Entry]) -> str:
         return ""
     said = "; ".join(f"{entry.verdict} {entry.k}/{entry.n} with {entry.machine}" for entry in entries)
     return f"{entries[0].build} ({said})"
-
-
-# ---- words ---------------------------------------------------------------------------------------------------------
-
-
-def as_table(opinion: SecondOpinion) -> dict[str, Any]:
-    """The opinion as plain data."""
-    facts = opinion.report.facts
-    return {
-        "item": f"{opinion.report.repo}#{opinion.report.number}",
-        "title": facts["title"],
-        "state": facts["state"],
-        "disposition": facts["disposition"],
-        "closing_evidence": facts["closing_evidence"],
-        "conclusion": opinion.conclusion,
-        "contradicts_closing": opinion.contradicts,
-        "cases": [
-            {
-                "case": case.name,
-                "origin": case.origin,
-                "relation": case.relation,
-                "speaks": case.speaks,
-                "conclusion": case.conclusion,
-                "last_with": case.last_with,
-                "first_without": case.first_without,
-                "history": sentence(case.history, case.versions),
-                "bisected": case.bisected or None,
-                "newest": case.newest.row() if case.newest else None,
-                "script": case.script.row(),
-            }
-            for case in opinion.cases
-        ],
-        "reported_script": opinion.reported or None,
-        "not_extracted": opinion.not_extracted or None,
-        "said_to_fix": [f"{repo}#{number}" for repo, number in opinion.fixes],
-        "cannot_conclude": limits(opinion),
-    }
-
-
-def lead(opinion: SecondOpinion) -> str:
-    """The first sentence."""
-    if not (speaking := opinion.speaking):
-        return "It cannot be concluded whether this still occurs."
-    deciding = next((case for case in speaking if case.conclusion == opinion.conclusion), speaking[0])
-    entry = deciding.newest
-    if entry is None:
-        return "It cannot be concluded whether this still occurs."
-    place = f"PyTorch {entry.build} ({entry.k} of {entry.n} runs showed it; {entry.environment})"
-    if opinion.conclusion == "still occurs":
-        return f"This still occurs on {place}."
-    if opinion.conclusion == "no longer occurs":
-        since = (
-            f" Last seen on {deciding.last_with}, not on {deciding.first_without}." if deciding.first_without else ""
-        )
-        return f"This no longer occurs on {place}.{since}"
-    return "It cannot be concluded whether this still occurs."
-
-
-def limits(opinion: SecondOpinion) -> list[str]:
-    """What cannot be concluded, in sentences."""
-    said = []
-    if not any(case.speaks for case in opinion.cases):
-        said.append(
-            "No reviewed case shows the reporter's own input and claim; the scripts below are siblings, or nobody read "
-            "them, so nothing follows for this report."
-        )
-    for case in opinion.cases:
-        entry = case.newest
-        if case.differing:
-            said.append(f"{case.name} depends on the environment, on {', '.join(case.differing)}.")
-        if entry is None:
-            said.append(f"{case.name} was not run on any build.")
-        elif entry.build != case.reference:
-            said.append(
-                f"{case.name} was not run on {case.reference}, the newest build here: {entry.verdict} on {entry.build} "
-                "says nothing of it."
-            )
-        elif entry.verdict == "untestable":
-            said.append(f"{case.name} cannot be tested here: {entry.detail}.")
-        elif entry.verdict == "not_seen":
-            too_rare = f"the control shows the bug too rarely ({entry.shown_control}) to show an absence"
-            why = too_rare if entry.control == "build" else "no build here shows the bug"
-            said.append(f"{case.name} was clean on {entry.build}, but {why}: it may be there.")
-        elif entry.verdict in ("changed", "inconclusive", "control_failed"):
-            said.append(f"{case.name} is {entry.verdict} on {entry.build}: {entry.detail}.")
-        elif entry.verdict == "absent" and entry.detectable_rate is not None:
-            rate = f"{entry.detectable_rate:.0%}"
-            said.append(f"{case.name}: a bug that fires in fewer than {rate} of runs may have passed unseen.")
-            said += _elsewhere(opinion, case, entry)
-    if opinion.conclusion == "no longer occurs":
-        said.append("Which change fixed it does not follow from versions alone; another path into the bug may remain.")
-    if opinion.conclusion == "still occurs":
-        said.append("That the failure is the one which was fixed, and not a new one alike, is for a person to decide.")
-    said.append("It holds for the environments named; another processor or device may take another kernel.")
-    return said
-
-
-def _elsewhere(opinion: SecondOpinion, case: CaseOpinion, newest: Entry) -> list[str]:
-    """That the control ran with another processor or CPU capability than the newest build, where that is so."""
-    entries = [entry for entry in preferred(opinion.report.verdicts) if entry.case == case.name]
-    control = next((entry for entry in entries if entry.build == newest.control_build), newest)
-    if control.machine == newest.machine:
-        return []
-    return [
-        f"The control of {case.name} ran on {control.build} with {control.machine}, {newest.build} with "
-        f"{newest.machine}: the kernel path may be what changed, and not the bug."
-    ]
-
-
-def markdown(opinion: SecondOpinion) -> str:
-    """The opinion in the form of PyTorch's bug report, for a person to paste; embers posts nothing."""
-    report, facts = opinion.report, opinion.report.facts
-    out = ["### Does this still occur?", "", f"**{escaped(lead(opinion), 500)}**", ""]
-    out.append(f"{item_link(report.repo, report.number)}: {escaped(facts['title'] or '')}. State: {_state(opinion)}.")
-    if opinion.fixes:
-        out.append(f"Said to fix it: {', '.join(item_link(*item) for item in opinion.fixes)}; not built and run.")
-    out += ["", "### Evidence", ""]
-    out += [
-        "| case | relation | newest build | result | runs that showed it | control | last with | first without |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for case in opinion.cases:
-        entry = case.newest
-        cells = (
-            case.name,
-            case.relation or "not compared",
-            entry.build if entry else "",
-            entry.verdict if entry else "not run",
-            f"{entry.k}/{entry.n}" if entry else "",
-            entry.shown_control if entry else "",
-            case.last_with or "none",
-            case.first_without or "none",
-        )
-        out.append("| " + " | ".join(escaped(cell) for cell in cells) + " |")
-    out.append("")
-    for case in opinion.cases:
-        out.append(f"- {escaped(case.name)}: {escaped(case.bisected or sentence(case.history, case.versions), 500)}")
-    out += ["", "### Cannot be concluded", "", *(f"- {escaped(text, 500)}" for text in limits(opinion))]
-    out += ["", "### Minimal example", ""]
-    for case in opinion.cases:
-        out += [f"{escaped(case.script.place)}", "", case.script.markdown(), ""]
-    out += ["### The reporter's script, as it stands in the report", ""]
-    none = f"None: {escaped(opinion.not_extracted)}"
-    out.append(markdown_block(opinion.reported, "python") if opinion.reported else none)
-    places = sorted({entry.place for entry in report.verdicts})
-    out += ["", "### Versions", "", *(f"- {escaped(text)}" for text in places)]
-    return "\n".join(out).rstrip() + "\n"
-
-
-def _state(opinion: SecondOpinion) -> str:
-    facts = opinion.report.facts
-    if facts["state"] != "closed":
-        return escaped(facts["state"] or "unknown")
-    evidence = f" ({escaped(facts['closing_evidence'])})" if facts["closing_evidence"] else ""
-    return f"closed, {escaped(facts['disposition'] or 'unknown')}{evidence}"

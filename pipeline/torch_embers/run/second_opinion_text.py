@@ -1,0 +1,278 @@
+"""A second opinion in words: plain data, and Markdown to paste. What was not seen any more is not called fixed."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.escaping import item_link, markdown_block
+from torch_embers.escaping import markdown as escaped
+from torch_embers.run.matrix import OWN, builds_of, preferred
+
+if TYPE_CHECKING:
+    from torch_embers.run.matrix import Entry
+    from torch_embers.run.second_opinion import CaseOpinion, SecondOpinion
+
+LONGEST = 500
+"""Characters of a sentence that holds text from outside."""
+OPEN = "It cannot be concluded whether this still occurs."
+MADE_BY = (
+    "Made by a program (embers second-opinion) from stored runs. Whoever posts it has read it, and adds a conclusion "
+    "in words of their own."
+)
+KEY = (
+    "`occurs`: the runs showed the reported failure. `absent`: every run was clean, while the control, the same script "
+    "on a build that shows the failure, showed it."
+)
+NOT_AT_HAND = (
+    "Not at hand: this database does not hold it. `embers mine --numbers FILE` fetches the thread, "
+    "`embers link-repros` takes the script out."
+)
+_NUMBER = re.compile(r"#([1-9][0-9]*)")
+
+
+def as_table(opinion: SecondOpinion) -> dict[str, Any]:
+    """The opinion as plain data."""
+    facts = opinion.report.facts
+    return {
+        "item": f"{opinion.report.repo}#{opinion.report.number}",
+        "title": facts["title"],
+        "state": facts["state"],
+        "disposition": facts["disposition"],
+        "closing_evidence": facts["closing_evidence"],
+        "conclusion": opinion.conclusion,
+        "contradicts_closing": opinion.contradicts,
+        "cases": [
+            {
+                "case": case.name,
+                "origin": case.origin,
+                "relation": case.relation,
+                "speaks": case.speaks,
+                "conclusion": case.conclusion,
+                "last_with": case.last_with,
+                "first_without": case.first_without,
+                "history": history(case),
+                "bisected": case.bisected or None,
+                "compared": case.reading.reason if case.reading else None,
+                "doubt": case.reading.doubt or None if case.reading else None,
+                "newest": case.newest.row() if case.newest else None,
+                "script": case.script.row(),
+            }
+            for case in opinion.cases
+        ],
+        "reported_script": opinion.reported or None,
+        "not_extracted": opinion.not_extracted or None,
+        "said_to_fix": [f"{repo}#{number}" for repo, number in _fixes(opinion)],
+        "cannot_conclude": limits(opinion),
+    }
+
+
+def lead(opinion: SecondOpinion) -> str:
+    """The first sentences: what was seen, with control and place, and what ran."""
+    if not (speaking := opinion.speaking) or opinion.conclusion == "cannot be concluded":
+        return OPEN
+    case = next((one for one in speaking if one.conclusion == opinion.conclusion), speaking[0])
+    if (entry := case.newest) is None:
+        return OPEN
+    runs = f"{entry.k} of {entry.n} runs showed it"
+    doubt = " A reader doubts a part of it: see the comparison." if case.reading and case.reading.doubt else ""
+    ran = f" What ran is {case.name}, a reviewed case made from the report.{doubt}"
+    if opinion.conclusion == "still occurs":
+        return f"This still occurs on PyTorch {entry.build}: {runs} ({entry.environment}).{ran}"
+    control = f"; the control showed it in {entry.shown_control}" if entry.control == "build" else ""
+    since = f" Last seen on {case.last_with}, first not seen on {case.first_without}." if case.first_without else ""
+    return f"This was not seen any more on PyTorch {entry.build}: {runs}{control} ({entry.environment}).{since}{ran}"
+
+
+def history(case: CaseOpinion) -> str:
+    """On which builds a case was seen, on which not, and on which nothing was decided; the order is that of release."""
+    words = {"yes": "seen on", "no": "not seen on", "unknown": "undecided on"}
+    answers = [
+        (case.history.replies[place].answer if place in case.history.replies else "unknown", version)
+        for place, version in enumerate(case.versions)
+    ]
+    parts = []
+    for answer, group in groupby(answers, key=lambda pair: pair[0]):
+        versions = [version for _, version in group]
+        span = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+        parts.append(f"{words[answer]} {span}")
+    said = f"{'; '.join(parts)} ({len(answers)} build{'' if len(answers) == 1 else 's'} run)." if parts else "not run."
+    return said[0].upper() + said[1:]
+
+
+def limits(opinion: SecondOpinion) -> list[str]:
+    """What cannot be concluded, in sentences."""
+    said = []
+    if not any(case.speaks for case in opinion.cases):
+        said.append("No case may speak for this report, so that nothing follows for it; why stands beside each.")
+    for case in opinion.cases:
+        said += _set_aside(case) if not case.speaks else _of_case(opinion, case)
+    if not any(case.origin == "extracted" and case.newest for case in opinion.cases):
+        said.append("The reporter's own script was not run as it stands for this text.")
+    if opinion.conclusion == "no longer seen":
+        said.append(
+            "That it is not seen any more does not say that it was fixed, nor by which change. Another way to the same "
+            "failure may remain."
+        )
+    if opinion.conclusion == "still occurs":
+        said.append(
+            "That it is the failure that was reported or fixed, and not a new one alike, is for a person to decide."
+        )
+    said.append(
+        f"Only this was run: {_machines(opinion)}. Another processor, device, system or variant of the build may "
+        "behave otherwise."
+    )
+    return said
+
+
+def _machines(opinion: SecondOpinion) -> str:
+    return "; ".join(sorted({entry.environment for entry in preferred(opinion.report.verdicts)})) or "nothing"
+
+
+def _set_aside(case: CaseOpinion) -> list[str]:
+    """Why a case says nothing of the report."""
+    if case.reading and not case.reading.decides:
+        return [f"{case.name} says nothing of this report: {case.reading.doubt or case.reading.reason}"]
+    kinds = {"sibling": "a sibling, another input or claim", "same": "a script that nobody compared with the report"}
+    kind = kinds.get(case.relation or "", "a case that nobody compared with the report")
+    return [f"{case.name} says nothing of this report: it is {kind}."]
+
+
+def _of_case(opinion: SecondOpinion, case: CaseOpinion) -> list[str]:
+    said = []
+    if case.reading and case.reading.doubt:
+        said.append(f"{case.name}, doubt of the reader: {case.reading.doubt}")
+    if case.reading is None:
+        said.append(f"Nobody but its author compared {case.name} with the report.")
+    if case.differing:
+        said.append(f"{case.name} depends on the environment, on {', '.join(case.differing)}.")
+    entry = case.newest
+    if entry is None:
+        return [*said, f"{case.name} was not run on any build."]
+    if entry.build != case.reference:
+        return [
+            *said,
+            f"{case.name} was not run on {case.reference}, the newest build here: {entry.verdict} on {entry.build} "
+            "says nothing of it.",
+        ]
+    return said + _of_verdict(opinion, case, entry)
+
+
+def _of_verdict(opinion: SecondOpinion, case: CaseOpinion, entry: Entry) -> list[str]:
+    if entry.verdict == "untestable":
+        return [f"{case.name} cannot be tested here: {entry.detail}."]
+    if entry.verdict == "not_seen":
+        too_rare = f"the control shows the failure too rarely ({entry.shown_control}) to show an absence"
+        why = too_rare if entry.control == "build" else "no build here shows the failure"
+        return [f"{case.name} was clean on {entry.build}, but {why}: it may be there."]
+    if entry.verdict in ("changed", "inconclusive", "control_failed"):
+        return [f"{case.name} is {entry.verdict} on {entry.build}: {entry.detail}."]
+    if entry.verdict == "absent" and entry.detectable_rate is not None:
+        clean = f"{entry.n} clean runs" if entry.n != 1 else "one clean run"
+        return [
+            f"{case.name}: {clean} do not exclude a failure that shows in fewer than {entry.detectable_rate:.0%} of "
+            "runs (at 99 % confidence).",
+            *_elsewhere(opinion, case, entry),
+        ]
+    return []
+
+
+def _elsewhere(opinion: SecondOpinion, case: CaseOpinion, newest: Entry) -> list[str]:
+    """That the control ran with another processor or CPU capability than the newest build, where that is so."""
+    entries = [entry for entry in preferred(opinion.report.verdicts) if entry.case == case.name]
+    control = next((entry for entry in entries if entry.build == newest.control_build), newest)
+    if control.machine == newest.machine:
+        return []
+    return [
+        f"{case.name}: the control ran on another kind of machine ({control.build}: {control.machine}; {newest.build}: "
+        f"{newest.machine}). Another kernel, and no fix, may be why it is not seen."
+    ]
+
+
+def markdown(opinion: SecondOpinion) -> str:
+    """The opinion in sections like those of PyTorch's bug report, for a person to paste; embers posts nothing."""
+    report, facts = opinion.report, opinion.report.facts
+    out = ["### Does this still occur?", "", f"**{escaped(lead(opinion), LONGEST)}**", ""]
+    out.append(f"{item_link(report.repo, report.number)}: {escaped(facts['title'] or '')}. State: {_state(opinion)}.")
+    if fixes := _fixes(opinion):
+        named = ", ".join(item_link(*item) for item in fixes)
+        out.append(f"Named as the fix: {named}. It was not built and run for this text.")
+    out += ["", MADE_BY, "", "### Evidence", "", *_evidence(opinion), "", KEY, ""]
+    for case in opinion.cases:
+        out.append(f"- {escaped(case.name)}: {escaped(history(case), LONGEST)}")
+        if case.bisected:
+            out.append(f"  Answer of a bisection: {escaped(case.bisected, LONGEST)}")
+    out += ["", "### What ran, beside the report", "", *(_compared(case) for case in opinion.cases)]
+    out += ["", "### Cannot be concluded", "", *(f"- {escaped(text, LONGEST)}" for text in limits(opinion))]
+    out += ["", "### Minimal example", ""]
+    for case in opinion.cases:
+        out += [f"{escaped(case.script.place)}", "", case.script.markdown(), ""]
+    out += ["### The reporter's script, as it stands in the report", "", _reported(opinion)]
+    out += ["", "### Versions", "", *(f"- {escaped(text, LONGEST)}" for text in _versions(opinion))]
+    return "\n".join(out).rstrip() + "\n"
+
+
+def _evidence(opinion: SecondOpinion) -> list[str]:
+    lines = [
+        "| case | relation | newest build | result | runs that showed it | control | last seen | first not seen |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for case in opinion.cases:
+        entry = case.newest
+        cells = (
+            case.name,
+            case.relation or "not compared",
+            entry.build if entry else "",
+            entry.verdict if entry else "not run",
+            f"{entry.k}/{entry.n}" if entry else "",
+            entry.shown_control if entry else "",
+            case.last_with or "none",
+            case.first_without or "none",
+        )
+        lines.append("| " + " | ".join(escaped(cell) for cell in cells) + " |")
+    return lines
+
+
+def _compared(case: CaseOpinion) -> str:
+    """What the case has of the report and what not, and who says so."""
+    if case.reading is None:
+        return f"- {escaped(case.name)}: nobody but its author compared it with the report."
+    doubt = f" Doubt: {case.reading.doubt.rstrip('.')}." if case.reading.doubt else ""
+    said = f"{case.reading.reason.rstrip('.')}.{doubt} Read by {case.reading.source}."
+    return f"- {escaped(case.name)}: {escaped(said, 2 * LONGEST)}"
+
+
+def _reported(opinion: SecondOpinion) -> str:
+    if opinion.reported:
+        return markdown_block(opinion.reported, "python")
+    return f"None: {escaped(opinion.not_extracted)}" if opinion.not_extracted else NOT_AT_HAND
+
+
+def _versions(opinion: SecondOpinion) -> list[str]:
+    """The builds by the place where they ran, as the bug report asks for them."""
+    verdicts = preferred(opinion.report.verdicts)
+    lines = []
+    for shipped, environment in sorted({(entry.provenance != OWN, entry.environment) for entry in verdicts}):
+        at = [one for one in verdicts if (one.provenance != OWN, one.environment) == (shipped, environment)]
+        source = " (verdicts shipped with torch-embers)" if shipped else ""
+        lines.append(f"PyTorch {', '.join(builds_of(at))}: {environment}{source}")
+    return lines
+
+
+def _fixes(opinion: SecondOpinion) -> list[tuple[str, int]]:
+    """What is named as the fix: by links, or as the reference of the closing."""
+    facts = opinion.report.facts
+    named = _NUMBER.fullmatch(facts.get("closing_reference") or "") if facts["disposition"] == "fixed" else None
+    closing = {(opinion.report.repo, int(named[1]))} if named else set()
+    return sorted({*opinion.fixes, *closing})
+
+
+def _state(opinion: SecondOpinion) -> str:
+    facts = opinion.report.facts
+    if facts["state"] != "closed":
+        return escaped(facts["state"] or "unknown")
+    if (disposition := facts["disposition"] or "unknown") == "unknown":
+        return "closed; why was not read"
+    evidence = f": {escaped(facts['closing_evidence'].rstrip('.'))}" if facts["closing_evidence"] else ""
+    return f"closed, read as {escaped(disposition)}{evidence}"
