@@ -74,7 +74,7 @@ def test_the_page_names_regressions_first_with_both_verdicts_and_the_script() ->
     made = compared(pt1_a=("absent", "occurs"), pt2_b=("occurs", "absent"), pt3_c=("occurs", "occurs"))
     text = markdown(made)
     assert "**1 regression against 2.14.1**, of 3 cases decided on both builds; 0 not decided on both." in text
-    assert text.index("Broke") < text.index("Fixed")
+    assert text.index("Broke") < text.index("Not seen any more")
     assert "absent 0/4" in text
     assert "occurs 3/3" in text
     assert "SHA-256" in text
@@ -114,3 +114,14 @@ def test_an_unknown_candidate_or_one_without_predecessor_is_one_clean_line(
     for version, said in (("9.9.9", "no build '9.9.9'"), ("2.15.0", "no release before 2.15.0")):
         words = ("recheck", "--release-candidate", version, "--database", store.path)
         assert_clean_error(run_embers(*words, EMBERS_BUILDS_DIR=str(tmp_path / "r")), 3, said)
+
+
+def test_cases_that_no_build_can_test_are_counted_by_reason_and_hide_nothing() -> None:
+    made = compared(
+        pt1_a=("untestable", "untestable"), pt2_b=("untestable", "untestable"), pt3_c=("inconclusive", "inconclusive")
+    )
+    text = markdown(made)
+    assert "## Undecided (3)" in text
+    assert "- 2 not testable on either build: seen" in text
+    assert "pt3\\_c" in text
+    assert "pt1\\_a" not in text

@@ -10,7 +10,7 @@ import pytest
 
 from support import assert_clean_error, run_embers
 from torch_embers.run import shipped
-from torch_embers.run.item_report import ItemReport
+from torch_embers.run.item_report import ItemReport, comment
 from torch_embers.run.matrix import Entry
 from torch_embers.run.readings import Reading, readings_of
 from torch_embers.run.script import script_of
@@ -218,7 +218,7 @@ READING = Reading(
 def test_what_was_not_seen_any_more_is_not_called_fixed_and_stands_with_its_control() -> None:
     made = opinion_on(report({"own": "YYn"}, disposition="unknown", closing_evidence=None))
     text = markdown(made)
-    assert "not seen any more on PyTorch 2.2.2: 0 of 4 runs showed it; the control showed it in 10/10 on 2.0.1" in lead(
+    assert "not seen any more on PyTorch 2.2.2: 0 of 4 runs showed it; of the control on 2.0.1 10 of 10 did" in lead(
         made
     )
     claims = [line for line in text.splitlines() if "fixed" in line]
@@ -280,3 +280,16 @@ def test_the_newest_shipped_reading_counts() -> None:
     assert not readings_of("pytorch/pytorch", 115330)[name].decides
     assert readings_of("pytorch/pytorch", 83149)["pt83149_bfloat16_sum_transposed"].decides
     assert readings_of("a/b", 1) == {}
+
+
+def test_a_comment_names_relation_reader_and_which_build_ran_where() -> None:
+    whole = report({"own": "YYn", "sibling": "YYY"})
+    moved = [replace(e, environment="cpu, X, AVX512, Linux") if e.build == "2.2.2" else e for e in whole.verdicts]
+    text = comment(replace(whole, verdicts=moved), {"own": READING})
+    assert "**own**: made from the report, its input and claim. Report and case sum ones. Read by an automated" in text
+    assert "**sibling**: a sibling of the report, another input or claim; it says nothing of the report itself." in text
+    assert "Environment of 2.0.1, 2.1.2: cpu, X, AVX2, Linux" in text
+    assert "Environment of 2.2.2: cpu, X, AVX512, Linux" in text
+    assert "whether it was fixed, and by what, runs do not say" in text
+    aside = comment(whole, {"own": replace(READING, decides=False)})
+    assert "**own**: set aside by a reader, it says nothing of the report itself." in aside

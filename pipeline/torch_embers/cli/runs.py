@@ -355,6 +355,8 @@ def comment(
     from torch_embers import settings
     from torch_embers.run.item_report import comment as written
     from torch_embers.run.item_report import report_of
+    from torch_embers.run.readings import readings_of
 
     wanted = settings.load(database=database, repo=repo)
-    typer.echo(written(report_of(store_at(wanted.database), wanted.repo, number)))
+    report = report_of(store_at(wanted.database), wanted.repo, number)
+    typer.echo(written(report, readings_of(wanted.repo, number)))

@@ -13,12 +13,16 @@ from torch_embers.run.script import script_of
 from torch_embers.store import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from torch_embers.run.readings import Reading
     from torch_embers.store.store import Store
 
 LONGEST_CELL = 160
 """Characters of what was seen that a comment shows, and of a closing comment that `embers show` prints."""
+
+LONGEST_READING = 1_000
+"""Characters of what a reader says of a case that a comment shows."""
 
 SHOWN_LINKS = 40
 """Linked items that a report lists."""
@@ -199,8 +203,12 @@ def _since(history: Sequence[Entry]) -> str:
 # ---- the comment ---------------------------------------------------------------------------------------------------
 
 
-def comment(report: ItemReport) -> str:
+def comment(report: ItemReport, readings: Mapping[str, Reading] | None = None) -> str:
     """A version table in Markdown with environment and command, to be pasted by a person; nothing is ever posted.
+
+    Args:
+        report: all that is known of the item.
+        readings: what second readers say of its cases beside the thread, by case.
 
     Raises:
         InputError: there is no verdict.
@@ -211,24 +219,55 @@ def comment(report: ItemReport) -> str:
             if report.cases
             else f"{report.repo}#{report.number} has no case: see `embers show {report.number}`"
         )
-    lines = ["Re-checked with a standalone script on released builds:", ""]
-    scripts = {case["name"]: case["script"] for case in report.cases}
+    lines = ["Runs of standalone scripts on released builds, written down by a program (embers comment):", ""]
+    cases = {case["name"]: case for case in report.cases}
     for name, provenance in sorted({(e.case, e.provenance) for e in report.verdicts}):
         own = [e for e in report.verdicts if (e.case, e.provenance) == (name, provenance)]
-        lines += [f"**{escaped(name)}**", "", "| PyTorch | result | runs that showed it | control | what was seen |"]
-        lines += ["| --- | --- | --- | --- | --- |"]
+        lines += [f"**{escaped(name)}**: {_compared(cases.get(name, {}), (readings or {}).get(name))}", ""]
+        lines += [
+            "| PyTorch | result | runs that showed it | control | what was seen |",
+            "| --- | --- | --- | --- | --- |",
+        ]
         lines += [_comment_row(entry) for entry in own]
-        environments = sorted({e.place for e in own})
-        lines += ["", *(f"Environment: {escaped(text, LONGEST_CELL)}" for text in environments), ""]
-        lines += [f"Command: {markdown_code(f'python {name}.py')} (exit code 1: the bug is there, 0: it is not)", ""]
-        if script := scripts.get(name):
+        lines += ["", *_environments(own), ""]
+        command = markdown_code(f"python {name}.py")
+        lines += [f"Command: {command} (exit code 1: the failure was seen, 0: it was not seen)", ""]
+        if script := cases.get(name, {}).get("script"):
             lines += [f"Script: {escaped(script.place)}", "", script.markdown(), ""]
-    lines.append(
-        "`absent`: a bug with the hit rate of the control would survive this many clean runs with a probability of at "
-        "most 1 %. `not_seen`: the runs were clean, but no build here shows the bug, or the control shows "
-        "it too rarely, so it may still be there."
-    )
+    lines.append(COMMENT_KEY)
     return "\n".join(lines)
+
+
+COMMENT_KEY = (
+    "`control`: the same script on a build that shows the failure. `absent`: a failure with the hit rate of the "
+    "control would survive this many clean runs with a probability of at most 1 %; whether it was fixed, and by what, "
+    "runs do not say. `not_seen`: the runs were clean, but no build here shows the failure, or the control shows it "
+    "too rarely, so it may still be there."
+)
+_RELATIONS = {
+    "same": "made from the report, its input and claim",
+    "sibling": "a sibling of the report, another input or claim; it says nothing of the report itself",
+}
+
+
+def _compared(case: Row, reading: Reading | None) -> str:
+    """What a case has to do with the report, and who says so."""
+    relation = _RELATIONS.get(case.get("relation") or "", "nobody compared it with the report")
+    if reading and not reading.decides:
+        relation = "set aside by a reader, it says nothing of the report itself"
+    return f"{relation}. {escaped(reading.text, LONGEST_READING)}" if reading else f"{relation}."
+
+
+def _environments(verdicts: Sequence[Entry]) -> list[str]:
+    """Where the builds ran; which ones, where there are several places."""
+    at: dict[str, list[Entry]] = {}
+    for entry in verdicts:
+        at.setdefault(entry.place, []).append(entry)
+    lines = []
+    for place, own in sorted(at.items()):
+        builds = f" of {', '.join(builds_of(own))}" if len(at) > 1 else ""
+        lines.append(f"Environment{builds}: {escaped(place, LONGEST_CELL)}")
+    return lines
 
 
 def _comment_row(entry: Entry) -> str:

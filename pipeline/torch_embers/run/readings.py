@@ -40,6 +40,12 @@ class Reading:
         who = "an automated annotator" if self.annotator_kind == "automated" else "a person"
         return f"{who} ({self.annotator}, {_THREADS[self.thread_read]}, {self.read_on})"
 
+    @property
+    def text(self) -> str:
+        """What was compared, what is doubted, and by whom, in sentences."""
+        doubt = f" Doubt: {self.doubt.rstrip('.')}." if self.doubt else ""
+        return f"{self.reason.rstrip('.')}.{doubt} Read by {self.source}."
+
 
 def readings_of(repo: str, number: int) -> dict[str, Reading]:
     """The newest reading of each case of an item, by the name of the case.

@@ -5,6 +5,7 @@ The first criterion for a cherry-pick is a regression against the last release. 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,7 +34,7 @@ Group = Literal["broke", "fixed", "fails otherwise", "not testable any more", "u
 HEADINGS: dict[Group, str] = {
     "broke": "Broke: absent before, occurs in the candidate",
     "fails otherwise": "Fails in another way in the candidate",
-    "fixed": "Fixed: occurred before, absent in the candidate",
+    "fixed": "Not seen any more: occurred before, absent in the candidate",
     "not testable any more": "Not testable any more",
     "undecided": "Undecided",
 }
@@ -51,6 +52,11 @@ class Compared:
     def group(self) -> Group:
         """What changed; ``not_seen``, which no control supports, is neither broken nor fixed."""
         return group_of(self.before.decision.verdict, self.after.decision.verdict)
+
+    @property
+    def untestable(self) -> bool:
+        """Whether neither build can be tested, which says nothing of the candidate."""
+        return self.before.decision.verdict == self.after.decision.verdict == "untestable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,18 +183,27 @@ def markdown(made: Comparison) -> str:
     out.append(f"{regressions}, of {cases} decided on both builds; {undecided} not decided on both.")
     for group, heading in HEADINGS.items():
         if own := made.of(group):
-            out += ["", f"## {heading} ({len(own)})", "", *(line for one in own for line in _entry(one, group))]
+            out += ["", f"## {heading} ({len(own)})", "", *_untestable(own)]
+            out += [line for one in own if not one.untestable for line in _entry(one, group)]
     places = sorted({cell.place for one in made.cases for cell in (one.before, one.after)})
     out += [
         "",
         "## What this does not say",
         "",
-        "- The cases are known bugs, most of them older: new bugs without a case are not seen.",
+        "- The cases are known bugs, most of them older: new bugs without a case are not seen, and no regression among "
+        "them does not mean that there is none.",
+        "- That a failure is not seen any more does not say that it was fixed, nor by which change.",
         "- An absence holds for bugs that fire as often as in their control, on these machines:",
         *(f"  - {escaped(place)}" for place in places),
         "- Times are not compared: `embers perf` does that.",
     ]
     return "\n".join(out) + "\n"
+
+
+def _untestable(cases: Sequence[Compared]) -> list[str]:
+    """How many cases neither build can be tested on, by reason: one line each, so that they do not hide the others."""
+    reasons = Counter(one.after.decision.detail or "no reason given" for one in cases if one.untestable)
+    return [f"- {count} not testable on either build: {escaped(reason)}" for reason, count in reasons.most_common()]
 
 
 def _entry(one: Compared, group: Group) -> list[str]:

@@ -80,7 +80,8 @@ def lead(opinion: SecondOpinion) -> str:
     ran = f" What ran is {case.name}, a reviewed case made from the report.{doubt}"
     if opinion.conclusion == "still occurs":
         return f"This still occurs on PyTorch {entry.build}: {runs} ({entry.environment}).{ran}"
-    control = f"; the control showed it in {entry.shown_control}" if entry.control == "build" else ""
+    shown = f"; of the control on {entry.control_build} {entry.control_k} of {entry.control_n} did"
+    control = shown if entry.control == "build" else ""
     since = f" Last seen on {case.last_with}, first not seen on {case.first_without}." if case.first_without else ""
     return f"This was not seen any more on PyTorch {entry.build}: {runs}{control} ({entry.environment}).{since}{ran}"
 
@@ -238,9 +239,7 @@ def _compared(case: CaseOpinion) -> str:
     """What the case has of the report and what not, and who says so."""
     if case.reading is None:
         return f"- {escaped(case.name)}: nobody but its author compared it with the report."
-    doubt = f" Doubt: {case.reading.doubt.rstrip('.')}." if case.reading.doubt else ""
-    said = f"{case.reading.reason.rstrip('.')}.{doubt} Read by {case.reading.source}."
-    return f"- {escaped(case.name)}: {escaped(said, 2 * LONGEST)}"
+    return f"- {escaped(case.name)}: {escaped(case.reading.text, 2 * LONGEST)}"
 
 
 def _reported(opinion: SecondOpinion) -> str:
