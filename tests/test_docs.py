@@ -165,6 +165,9 @@ def test_every_line_that_is_not_run_is_declared_and_every_declaration_is_needed(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(
+    1_800
+)  # the fixture labels the catalog, and forty commands follow: on a busy machine more than the usual limit
 def test_the_other_lines_end_as_the_pages_say(
     classified_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
