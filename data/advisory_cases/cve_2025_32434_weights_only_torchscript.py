@@ -6,7 +6,8 @@
 # bug_type = "logical"
 # consequence = "other"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1"]
+# fixed_in = "2.6.0"
 # signature = "mismatch"
 # oracle = "self"
 # ///
