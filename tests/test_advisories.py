@@ -71,25 +71,25 @@ def test_a_range_without_verdicts_is_told_as_not_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "events"),
+    ("verdicts", "ranges"),
     [
         (
             {"v2_5_1": "occurs", "v2_6_0": "occurs", "v2_9_1": "absent"},
-            [{"introduced": "2.5.1"}, {"fixed": "2.9.1"}],
+            [[{"introduced": "2.5.1"}, {"fixed": "2.9.1"}]],
         ),
-        ({"v2_5_1": "occurs", "v2_6_0": "not_seen"}, [{"introduced": "2.5.1"}, {"last_affected": "2.5.1"}]),
-        ({"v2_5_1": "absent", "v2_10_0": "occurs"}, [{"introduced": "2.10.0"}, {"last_affected": "2.10.0"}]),
+        ({"v2_5_1": "occurs", "v2_6_0": "not_seen"}, [[{"introduced": "2.5.1"}, {"last_affected": "2.5.1"}]]),
+        ({"v2_5_1": "absent", "v2_10_0": "occurs"}, [[{"introduced": "2.10.0"}, {"last_affected": "2.10.0"}]]),
         ({"v2_5_1": "absent"}, []),
         (
             {"v2_5_1": "occurs", "v2_6_0": "inconclusive", "v2_9_1": "occurs", "v2_10_0": "absent"},
-            [{"introduced": "2.5.1"}, {"last_affected": "2.5.1"}, {"introduced": "2.9.1"}, {"fixed": "2.10.0"}],
+            [[{"introduced": "2.5.1"}, {"last_affected": "2.5.1"}], [{"introduced": "2.9.1"}, {"fixed": "2.10.0"}]],
         ),
     ],
 )
 def test_an_executed_range_ends_by_fixed_only_where_absence_was_shown(
-    verdicts: dict[str, str], events: list[dict[str, str]]
+    verdicts: dict[str, str], ranges: list[list[dict[str, str]]]
 ) -> None:
-    assert osv.events(executed(**verdicts)) == events
+    assert osv.ranges(executed(**verdicts)) == ranges
 
 
 @pytest.mark.parametrize(

@@ -52,28 +52,26 @@ def document(done: Executed, about: Advisories) -> dict[str, Any]:
 def _affected(done: Executed) -> dict[str, Any]:
     return {
         "package": {"ecosystem": "PyPI", "name": "torch", "purl": "pkg:pypi/torch"},
-        "ranges": [{"type": "ECOSYSTEM", "events": events(done)}],
+        "ranges": [{"type": "ECOSYSTEM", "events": events} for events in ranges(done)],
         "versions": list(done.occurs),
     }
 
 
-def events(done: Executed) -> list[dict[str, str]]:
-    """Where the executed ranges begin and end: ``fixed`` only where the next release that was run was clean."""
-    made: list[dict[str, str]] = []
-    last = ""
+def ranges(done: Executed) -> list[list[dict[str, str]]]:
+    """The two events of each executed range: ``fixed`` only where the next release that was run was clean.
+
+    A range each, because OSV forbids ``fixed`` and ``last_affected`` in one.
+    """
+    made: list[list[dict[str, str]]] = []
+    first = last = ""
     for release in sorted(done.verdicts, key=Version):
         verdict = done.verdicts[release]["verdict"]
         if verdict == "occurs":
-            if not last:
-                made.append({"introduced": release})
-            last = release
-        elif last:
-            clean = verdict == "absent"
-            made.append({"fixed": release} if clean else {"last_affected": last})
-            last = ""
-    if last:
-        made.append({"last_affected": last})
-    return made
+            first, last = first or release, release
+        elif first:
+            made.append([{"introduced": first}, {"fixed": release} if verdict == "absent" else {"last_affected": last}])
+            first = ""
+    return [*made, [{"introduced": first}, {"last_affected": last}]] if first else made
 
 
 def _evidence(row: Any) -> dict[str, Any]:
