@@ -91,7 +91,7 @@ def test_a_predicate_is_bisected_by_its_exit_codes_and_an_interrupted_search_goe
         "fixed",
         [{"kind": "fixed", "before": "2.1.2", "after": "2.2.2", "untestable": []}],
     )
-    assert "fixed in 2.2.2" in (tmp_path / "r.md").read_text(encoding="utf-8")
+    assert "gone since 2.2.2" in (tmp_path / "r.md").read_text(encoding="utf-8")
     asked = log.read_text(encoding="utf-8")
     assert rows(database, "SELECT kind, count(*) FROM bisections GROUP BY kind") == [("fixed", 1)]
     assert len(rows(database, "FROM bisection_steps")) == len(made["steps"])
@@ -161,7 +161,7 @@ def test_a_script_runs_in_the_sandbox_and_a_missing_package_is_no_bug(
     made = table(home, database, "--script", script, "--runs", 3)
     answers = {build["version"]: build["answer"] for build in made["builds"]}
     assert answers == {"2.0.1": "unknown", "2.1.2": "yes", "2.2.2": "yes", "2.3.1": "no"}
-    assert made["sentence"].startswith("The bug was fixed in 2.3.1")
+    assert made["sentence"].startswith("The bug is gone since 2.3.1")
 
 
 @pytest.mark.slow
@@ -176,7 +176,7 @@ sys.exit(1 if bad else 0)
     with store.writer("test", create=True) as writer, writer.transaction() as connection:
         bank.save(connection, [case_of(code, known_bad=["2.0.1"])])
     made = bisecting.bisect(store, wanted, bisecting.BisectRequest("pt1_example"), Silent())
-    assert made.sentence == "The bug was fixed in 2.2.2 (2.1.2 is the last build with it)."
+    assert made.sentence == "The bug is gone since 2.2.2 (2.1.2 is the last build with it)."
     runs = rows(store.path, "SELECT count(*) FROM runs")
     assert bisecting.bisect(store, wanted, bisecting.BisectRequest("pt1_example"), Silent()).sentence == made.sentence
     assert rows(store.path, "SELECT count(*) FROM runs") == runs
@@ -249,7 +249,7 @@ def test_an_index_that_fails_after_the_search_leaves_the_answer_over_releases(ho
     command = predicate(["2.0.1", "2.1.2"])
     done = embers(home, database, "--predicate", command, "--runs", 1, "--index", "nowhere")
     assert done.returncode == 0, done.stderr
-    assert "fixed in 2.2.2" in done.stdout
+    assert "gone since 2.2.2" in done.stdout
     assert "no nightlies: nowhere is no folder" in done.stderr
 
 

@@ -103,9 +103,9 @@ def sentence(found: History, versions: Sequence[str]) -> str:
             )
         case "several":
             listed = ", ".join(_range(low, high, versions) for low, high in found.ranges)
-            return f"Not one range: the bug is there on {listed}. It was {', then '.join(said)}.{rest}"
+            return f"Not one range: the bug is there on {listed}. It {', then it '.join(said)}.{rest}"
         case _:
-            return f"The bug was {' and '.join(said)}.{rest}"
+            return f"The bug {' and it '.join(said)}.{rest}"
 
 
 def _undecided(found: History, versions: Sequence[str]) -> str:
@@ -126,12 +126,15 @@ def _open(place: int, found: History, versions: Sequence[str]) -> str:
 
 
 def _said(change: Change, found: History, versions: Sequence[str]) -> str:
+    """When the bug came or went; that it went does not say that somebody fixed it."""
     last, first = versions[change.before], versions[change.after]
+    came = change.kind == "broken"
     if change.skipped:
         skipped = "; ".join(_open(place, found, versions) for place in change.skipped)
-        return f"{change.kind} after {last} and no later than {first} ({skipped})"
-    side = "without" if change.kind == "broken" else "with"
-    return f"{change.kind} in {first} ({last} is the last build {side} it)"
+        return f"{'came' if came else 'went'} after {last} and no later than {first} ({skipped})"
+    if came:
+        return f"came with {first} ({last} is the last build without it)"
+    return f"is gone since {first} ({last} is the last build with it)"
 
 
 def _range(low: int, high: int, versions: Sequence[str]) -> str:
