@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
 
+from support import assert_clean_error, run_embers
 from torch_embers import resources
 from torch_embers.audit import advisories, osv, ranges
 from torch_embers.audit.advisories import Advisory, Executed, Published
@@ -70,26 +71,12 @@ def test_a_range_without_verdicts_is_told_as_not_run() -> None:
     assert osv.document(done, advisories.load())["affected"] == []
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "ranges"),
-    [
-        (
-            {"v2_5_1": "occurs", "v2_6_0": "occurs", "v2_9_1": "absent"},
-            [[{"introduced": "2.5.1"}, {"fixed": "2.9.1"}]],
-        ),
-        ({"v2_5_1": "occurs", "v2_6_0": "not_seen"}, [[{"introduced": "2.5.1"}, {"last_affected": "2.5.1"}]]),
-        ({"v2_5_1": "absent", "v2_10_0": "occurs"}, [[{"introduced": "2.10.0"}, {"last_affected": "2.10.0"}]]),
-        ({"v2_5_1": "absent"}, []),
-        (
-            {"v2_5_1": "occurs", "v2_6_0": "inconclusive", "v2_9_1": "occurs", "v2_10_0": "absent"},
-            [[{"introduced": "2.5.1"}, {"last_affected": "2.5.1"}], [{"introduced": "2.9.1"}, {"fixed": "2.10.0"}]],
-        ),
-    ],
-)
-def test_an_executed_range_ends_by_fixed_only_where_absence_was_shown(
-    verdicts: dict[str, str], ranges: list[list[dict[str, str]]]
-) -> None:
-    assert osv.ranges(executed(**verdicts)) == ranges
+def test_a_document_lists_the_releases_that_were_run_and_no_range_that_would_name_others() -> None:
+    made = osv.document(executed(v2_5_1="occurs", v2_6_0="inconclusive", v2_9_1="occurs"), advisories.load())
+    [affected] = made["affected"]
+    assert affected["versions"] == ["2.5.1", "2.9.1"]
+    assert "ranges" not in affected
+    assert made["id"].startswith("x_EMBERS-CVE-")
 
 
 @pytest.mark.parametrize(
@@ -141,10 +128,13 @@ def test_documents_have_what_the_osv_schema_requires_and_are_written_as_files(tm
         for affected in made["affected"]:
             assert affected["package"]["ecosystem"] == "PyPI"
             assert affected["package"]["name"] == "torch"
-            for span in affected["ranges"]:
-                assert span["type"] == "ECOSYSTEM"
-                assert "introduced" in span["events"][0]
-                assert all(len(event) == 1 for event in span["events"])
+            assert affected["versions"]
+
+
+def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    assert_clean_error(run_embers("advisories", "--osv", tmp_path / "file"), 3, "cannot be written")
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_the_text_tells_ranges_deviations_and_the_caution() -> None:

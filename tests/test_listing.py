@@ -14,6 +14,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from support import assert_clean_error, case_of, run_embers
+from torch_embers.audit import advisories, osv
 from torch_embers.audit import command as audit_command
 from torch_embers.audit import formats as audit_formats
 from torch_embers.builds.registry import Build
@@ -22,7 +23,7 @@ from torch_embers.mine.runner import mine_catalog
 from torch_embers.oracles.finding import Finding
 from torch_embers.report.command import Reported
 from torch_embers.repro import bank
-from torch_embers.run import release, reports, second_opinion
+from torch_embers.run import release, reports, second_opinion, second_opinion_text
 from torch_embers.run.bisect import report as bisection_report
 from torch_embers.run.hunt import Hunted
 from torch_embers.run.ledger import Cell
@@ -251,7 +252,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers run": lambda: Cell.row(MagicMock(**{"decided.return_value": Cell.decided(MagicMock())})),
     "embers run --oracle": lambda: Watched.row(MagicMock(findings=(), oracles=(), looked={})),
     "embers bisect": lambda: bisection_report.as_table(MagicMock(nightlies=None, commits=None)),
-    "embers second-opinion": lambda: second_opinion.as_table(
+    "embers second-opinion": lambda: second_opinion_text.as_table(
         second_opinion.opinion_on(MagicMock(cases=(), links=(), verdicts=()))
     ),
     "embers recheck --release-candidate": lambda: release.as_table(release.Comparison(MagicMock(), MagicMock(), ())),
@@ -263,6 +264,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers report": lambda: [field.name for field in fields(Reported)],
     "embers perf": lambda: Timed([], {}, [], 0.1).table(),
     "embers audit": lambda: audit_formats.rows(audit_command.audit([], "2.15.0")),
+    "embers advisories": lambda: osv.document(advisories.executed()[0], advisories.load())["database_specific"],
     "embers hunt": lambda: Hunted("2.15.0", "op", "float32").row(),
 }
 """What commands print that take a sandbox, builds or minutes."""

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from packaging.version import Version
-
 if TYPE_CHECKING:
     from torch_embers.audit.advisories import Advisories, Executed
 
-SCHEMA_VERSION = "1.6.7"
-PREFIX = "EMBERS-"
-"""Before the identifier: the document is about an execution, and does not replace the advisory that it names."""
+SCHEMA_VERSION = "1.7.5"
+PREFIX = "x_EMBERS-"
+"""Before the identifier: the document is about an execution, and does not replace the advisory that it names.
+
+``x_`` is for databases that are not registered, in the schema after 1.7.5.
+"""
 CAUTION = "The case is a script of one's own that runs on a CPU. That it fails is not by itself a vulnerability."
 
 
 def document(done: Executed, about: Advisories) -> dict[str, Any]:
     """The OSV document of an advisory.
 
-    Its ranges are those that were executed; the published one stands in ``database_specific``. Releases that were not
-    run, or not decided, are in no range.
+    It lists the releases on which the case occurs, and no range: a range would name releases that nobody ran. The
+    published one stands in ``database_specific``.
     """
     advisory = done.advisory
     issues = [f"https://github.com/pytorch/pytorch/issues/{number}" for number in advisory.issues]
@@ -52,26 +53,8 @@ def document(done: Executed, about: Advisories) -> dict[str, Any]:
 def _affected(done: Executed) -> dict[str, Any]:
     return {
         "package": {"ecosystem": "PyPI", "name": "torch", "purl": "pkg:pypi/torch"},
-        "ranges": [{"type": "ECOSYSTEM", "events": events} for events in ranges(done)],
         "versions": list(done.occurs),
     }
-
-
-def ranges(done: Executed) -> list[list[dict[str, str]]]:
-    """The two events of each executed range: ``fixed`` only where the next release that was run was clean.
-
-    A range each, because OSV forbids ``fixed`` and ``last_affected`` in one.
-    """
-    made: list[list[dict[str, str]]] = []
-    first = last = ""
-    for release in sorted(done.verdicts, key=Version):
-        verdict = done.verdicts[release]["verdict"]
-        if verdict == "occurs":
-            first, last = first or release, release
-        elif first:
-            made.append([{"introduced": first}, {"fixed": release} if verdict == "absent" else {"last_affected": last}])
-            first = ""
-    return [*made, [{"introduced": first}, {"last_affected": last}]] if first else made
 
 
 def _evidence(row: Any) -> dict[str, Any]:

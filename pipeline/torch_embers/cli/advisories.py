@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from torch_embers.errors import InputError
 from torch_embers.json_output import as_json, print_json
 
 
@@ -23,9 +24,12 @@ def advisories(
     about, done = shipped.load(), shipped.executed()
     documents = [document(one, about) for one in done]
     if osv:
-        osv.mkdir(parents=True, exist_ok=True)
-        for made in documents:
-            (osv / f"{made['id']}.json").write_text(as_json(made) + "\n", encoding="utf-8")
+        try:
+            osv.mkdir(parents=True, exist_ok=True)
+            for made in documents:
+                (osv / f"{made['id']}.json").write_text(as_json(made) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"--osv {osv} cannot be written: {error.strerror}: name a folder") from error
     if as_documents:
         print_json(documents)
         return

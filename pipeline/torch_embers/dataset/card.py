@@ -44,7 +44,7 @@ def front_matter(title: str, tables: Sequence[PublishedTable], rows: Mapping[str
         "pretty_name": title,
         "license": "apache-2.0",
         "language": ["en"],
-        "annotations_creators": ["expert-generated", "machine-generated"],
+        "annotations_creators": ["machine-generated", "expert-generated"],
         "task_categories": ["text-classification"],
         "size_categories": [size_of(sum(table.num_rows for table in rows.values()))],
         "tags": list(TAGS),

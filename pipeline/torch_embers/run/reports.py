@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -49,7 +50,8 @@ def write(path: Path, content: bytes) -> None:
         draft.write_bytes(content)
         draft.replace(path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # its folder may be a file
+            draft.unlink(missing_ok=True)
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
 
 

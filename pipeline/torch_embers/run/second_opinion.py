@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from torch_embers.errors import InputError
+from torch_embers.repro.link import case_name
 from torch_embers.run.bisect import rules as bisect_rules
 from torch_embers.run.bisect.places import Place, known_replies
 from torch_embers.run.bisect.search import History, Reply, search
@@ -32,7 +33,7 @@ Conclusion = Literal["still occurs", "no longer seen", "cannot be concluded"]
 
 _REPORTED = """
 SELECT e.status, e.reason, e.detail, a.code FROM extractions e
-LEFT JOIN artifacts a ON a.name IN (e.name, 'x' || e.number) AND a.kind = 'verbatim'
+LEFT JOIN artifacts a ON a.name = $name AND a.kind = 'verbatim'
 WHERE e.repo = $repo AND e.number = $number
 """
 _BISECTED = """
@@ -164,7 +165,9 @@ def of_item(store: Store, repo: str, number: int) -> SecondOpinion:
             else f"{repo}#{number} has no case: see `embers show {number}`"
         )
     with store.read() as connection:
-        found = connection.execute(_REPORTED, {"repo": repo, "number": number}).fetchall()
+        found = connection.execute(
+            _REPORTED, {"repo": repo, "number": number, "name": case_name(repo, number)}
+        ).fetchall()
         bisected = {name: (kind, text) for name, kind, text in connection.execute(_BISECTED).fetchall()}
         builds = [version_key(build) for (build,) in connection.execute(_BUILDS).fetchall()]
     status, reason, detail, code = found[0] if found else ("", "", "", None)
