@@ -88,6 +88,7 @@ TAMPERINGS: dict[str, Callable[[Path], object]] = {
     "no seal": lambda at: (at / kept.SEAL).unlink(),
     "a seal of another version": lambda at: edit(at / kept.SEAL, format=99),
     "a seal that was edited": lambda at: edit(at / kept.SEAL, files={}),
+    "a seal with a byte more": lambda at: (at / kept.SEAL).write_bytes((at / kept.SEAL).read_bytes() + b"\n"),
     "a seal that is a list": lambda at: (at / kept.SEAL).write_text("[]"),
     "a deep seal": lambda at: (at / kept.SEAL).write_text("[" * 100_000),
     "a pickle": lambda at: resealed(at, pickle.dumps({"estimator consequence": print})),

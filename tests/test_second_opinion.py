@@ -14,7 +14,7 @@ from torch_embers.run.item_report import ItemReport, comment
 from torch_embers.run.matrix import Entry
 from torch_embers.run.readings import Reading, readings_of
 from torch_embers.run.script import script_of
-from torch_embers.run.second_opinion import of_item, opinion_on
+from torch_embers.run.second_opinion import of_item, opinion_on, reported
 from torch_embers.run.second_opinion_text import as_table, history, lead, limits, markdown
 from torch_embers.store.store import Store
 
@@ -293,3 +293,18 @@ def test_a_comment_names_relation_reader_and_which_build_ran_where() -> None:
     assert "whether it was fixed, and by what, runs do not say" in text
     aside = comment(whole, {"own": replace(READING, decides=False)})
     assert "**own**: set aside by a reader, it says nothing of the report itself." in aside
+
+
+def test_the_reporters_script_is_that_of_the_items_own_repository(store: Store) -> None:
+    now = datetime(2026, 11, 22, tzinfo=UTC)
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("INSERT INTO artifacts VALUES ('x7', 'verbatim', 'print(7)', ?)", [now])
+        for repo in ("pytorch/pytorch", "pytorch/vision"):
+            connection.execute(
+                "INSERT INTO extractions (repo, number, status, reason, rules, decided_at) VALUES (?, 7, 's', 'r', '1', ?)",
+                [repo, now],
+            )
+    with store.read() as connection:
+        assert reported(connection, "pytorch/pytorch", 7) == ("s", "r", None, "print(7)")
+        assert reported(connection, "pytorch/vision", 7) == ("s", "r", None, None)
+        assert reported(connection, "pytorch/pytorch", 8) == ("", "", "", None)

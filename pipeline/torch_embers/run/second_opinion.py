@@ -23,6 +23,8 @@ from torch_embers.run.verdict import Rules
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import duckdb
+
     from torch_embers.run.item_report import ItemReport
     from torch_embers.run.matrix import Entry
     from torch_embers.run.readings import Reading
@@ -150,6 +152,13 @@ def opinion_of(entries: Sequence[Entry]) -> tuple[History, tuple[str, ...]]:
     return search(len(places), lambda _: Reply("unknown", detail="no verdict"), own, min, known=replies), versions
 
 
+def reported(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> tuple[str, str, str | None, str | None]:
+    """What became of the script in an item's report: status, reason, detail, and its text where there is one."""
+    asked = {"repo": repo, "number": number, "name": case_name(repo, number)}
+    found = connection.execute(_REPORTED, asked).fetchall()
+    return found[0] if found else ("", "", "", None)
+
+
 def of_item(store: Store, repo: str, number: int) -> SecondOpinion:
     """The opinion on an item, from what the database holds.
 
@@ -165,12 +174,9 @@ def of_item(store: Store, repo: str, number: int) -> SecondOpinion:
             else f"{repo}#{number} has no case: see `embers show {number}`"
         )
     with store.read() as connection:
-        found = connection.execute(
-            _REPORTED, {"repo": repo, "number": number, "name": case_name(repo, number)}
-        ).fetchall()
+        status, reason, detail, code = reported(connection, repo, number)
         bisected = {name: (kind, text) for name, kind, text in connection.execute(_BISECTED).fetchall()}
         builds = [version_key(build) for (build,) in connection.execute(_BUILDS).fetchall()]
-    status, reason, detail, code = found[0] if found else ("", "", "", None)
     why = "" if code else f"{reason or status}{f': {detail}' if detail else ''}"
     release = max((build for build in builds if not build.is_prerelease), default="")
     return opinion_on(report, code or "", why, bisected, str(release), readings_of(repo, number))

@@ -106,7 +106,7 @@ def seal(folder: Path) -> None:
     try:
         about: dict[str, Any] = {"format": FORMAT, "files": _hashes(folder)}
         about["seal"] = _digest(about)
-        _replace(folder / SEAL, (json.dumps(about, indent=1, sort_keys=True) + "\n").encode())
+        _replace(folder / SEAL, _written(about))
     except OSError as error:
         raise ModelError(f"cannot seal the model in {folder}: {error}") from error
 
@@ -122,7 +122,8 @@ def check_seal(folder: Path) -> str:
     """
     place = folder / SEAL
     try:
-        about = json.loads(place.read_bytes())
+        content = place.read_bytes()
+        about = json.loads(content)
         found = _hashes(folder)
     except OSError as error:
         raise ModelError(
@@ -133,7 +134,7 @@ def check_seal(folder: Path) -> str:
     version = about.get("format") if isinstance(about, dict) else None
     if version != FORMAT:
         raise ModelError(f"{place} has format version {version}, this embers reads {FORMAT}: train the model again")
-    if about.get("seal") != _digest(about) or not isinstance(about.get("files"), dict):
+    if content != _written(about) or about.get("seal") != _digest(about) or not isinstance(about.get("files"), dict):
         raise ModelError(f"{place} was changed after the model was saved: train the model again")
     for name in sorted({*found, *about["files"]}):
         if name not in found:
@@ -141,6 +142,11 @@ def check_seal(folder: Path) -> str:
         if found[name] != about["files"].get(name):
             raise ModelError(f"{folder / name} is not the file that was sealed with the model: train the model again")
     return str(about["seal"])
+
+
+def _written(about: dict[str, Any]) -> bytes:
+    """A seal as bytes."""
+    return (json.dumps(about, indent=1, sort_keys=True) + "\n").encode()
 
 
 def _hashes(folder: Path) -> dict[str, str]:
