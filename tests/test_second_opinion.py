@@ -295,9 +295,10 @@ def test_a_comment_names_relation_reader_and_which_build_ran_where() -> None:
     assert "**own**: set aside by a reader, it says nothing of the report itself." in aside
 
 
-def test_the_reporters_script_is_that_of_the_items_own_repository(store: Store) -> None:
+def test_the_reporters_script_is_that_of_the_items_own_repository(tmp_path: Any) -> None:
     now = datetime(2026, 11, 22, tzinfo=UTC)
-    with store.writer("test") as writer, writer.transaction() as connection:
+    store = Store(tmp_path / "e.duckdb")
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
         connection.execute("INSERT INTO artifacts VALUES ('x7', 'verbatim', 'print(7)', ?)", [now])
         for repo in ("pytorch/pytorch", "pytorch/vision"):
             connection.execute(
