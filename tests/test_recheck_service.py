@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -27,8 +29,8 @@ echo "gh $*" >>"$LOG"
 case "$1 $2" in
   "issue list") echo "$FOUND" ;;
   "issue create" | "issue edit") while [ $# -gt 0 ]; do if [ "$1" = --body-file ]; then cp "$2" "$OUT/body.md"; fi; shift; done ;;
-  "run list") [ -n "$RUNS" ] || exit 1; echo "$RUNS" ;;
-  "run download") [ "$3" = 11 ] || exit 1; mkdir -p "$STATE" ;;
+  "api --method") [ -f "$ARTIFACTS" ] || exit 1; jq -r "${@: -1}" "$ARTIFACTS" ;;
+  "run download") [ "$3" != 13 ] || exit 1; mkdir -p "$STATE" ;;
 esac
 """
 
@@ -43,10 +45,10 @@ def at(tmp_path: Path) -> Path:
 
 
 def step(at: Path, name: str, **more: str) -> subprocess.CompletedProcess[str]:
-    files = {"EMBERS": "embers", "LOG": "log", "OUT": "recheck", "STATE": "state"}
+    files = {"EMBERS": "embers", "LOG": "log", "OUT": "recheck", "STATE": "state", "ARTIFACTS": "artifacts.json"}
     files |= {"GITHUB_STEP_SUMMARY": "summary.md", "GITHUB_OUTPUT": "output"}
     paths = {key: str(at / value) for key, value in files.items()}
-    environment = {"PATH": f"{at}:{os.environ['PATH']}", "CODE": "0", "FOUND": "", "RUNS": "12\n11", **paths, **more}
+    environment = {"PATH": f"{at}:{os.environ['PATH']}", "CODE": "0", "FOUND": "", **paths, **more}
     return subprocess.run([SCRIPT, name], env=environment, capture_output=True, text=True, check=False, cwd=at)
 
 
@@ -98,12 +100,56 @@ def test_there_is_one_tracking_issue_which_is_opened_or_updated(at: Path, found:
     assert text.endswith("The rest is in the artifact of the run.\n\nWritten by the re-check: https://ci.example/1\n")
 
 
-def test_the_state_of_the_newest_run_that_has_one_is_fetched(at: Path) -> None:
-    done = step(at, "restore")
-    assert done.stdout.splitlines()[-1] == "state of run 11"
+def test_a_cut_inside_a_code_fence_closes_it(at: Path) -> None:
+    report = "# Report\n\n```python\nx = 1\n```\n\n  ````text\n```\n" + "long line\n" * 10_000
+    (at / "recheck" / "recheck.md").write_text(report)
+    assert step(at, "issue").returncode == 0
+    text = (at / "recheck" / "body.md").read_text()
+    assert "long line\n  ````\n\nThe rest is in the artifact" in text
+    assert text.count("```python") == text.count("\n```\n\n") == 1
+
+
+def artifact(run: int, created: str, *, expired: bool = False, fork: bool = False) -> dict[str, Any]:
+    """An artifact as GitHub tells it."""
+    source = {"id": run, "repository_id": 1, "head_repository_id": 2 if fork else 1}
+    return {"created_at": created, "expired": expired, "workflow_run": source}
+
+
+def restored(at: Path, *artifacts: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    """The step `restore` where GitHub tells of these artifacts."""
+    (at / "artifacts.json").write_text(json.dumps({"total_count": len(artifacts), "artifacts": artifacts}))
+    return step(at, "restore", ARTIFACT="recheck-state-mac")
+
+
+NEEDS_JQ = pytest.mark.skipif(shutil.which("jq") is None, reason="the stand-in of gh needs jq")
+
+
+@NEEDS_JQ
+def test_the_newest_state_of_this_runner_is_fetched(at: Path) -> None:
+    done = restored(
+        at,
+        artifact(15, "2026-11-22T00:00:00Z", fork=True),
+        artifact(14, "2026-11-21T00:00:00Z", expired=True),
+        artifact(11, "2026-11-08T00:00:00Z"),
+        artifact(12, "2026-11-15T00:00:00Z"),
+    )
+    assert done.stdout.splitlines()[-1] == "state of run 12", done.stderr
+    assert "name=recheck-state-mac" in log(at)[0], "artifacts of other runners are not looked at"
+    assert log(at)[-1] == f"gh run download 12 --name recheck-state-mac --dir {at}/state"
     assert (at / "state").is_dir()
-    assert step(at, "restore", RUNS="10").stdout.splitlines()[-1].startswith("no earlier state")
-    assert step(at, "restore", RUNS="").returncode == 1, "no answer is not taken for a first run"
+
+
+@NEEDS_JQ
+def test_only_an_empty_list_of_artifacts_is_a_first_run(at: Path) -> None:
+    (at / "state").mkdir()
+    first = restored(at)
+    assert (first.returncode, first.stdout[:16]) == (0, "no earlier state")
+    assert not (at / "state").exists()
+    failed = restored(at, artifact(12, "2026-11-15T00:00:00Z"), artifact(13, "2026-11-16T00:00:00Z"))
+    assert failed.returncode != 0, "a download that fails is no reason for an older state"
+    assert "state of run" not in failed.stdout
+    (at / "artifacts.json").unlink()
+    assert step(at, "restore").returncode != 0, "no answer is not taken for a first run"
 
 
 def test_the_workflow_calls_the_script_and_writes_nothing_unless_it_is_asked_to() -> None:
@@ -111,9 +157,11 @@ def test_the_workflow_calls_the_script_and_writes_nothing_unless_it_is_asked_to(
     assert workflow["permissions"] == {"contents": "read"}
     jobs = workflow["jobs"]
     assert jobs["recheck"]["permissions"] == {"contents": "read", "actions": "read"}
-    assert jobs["tracking-issue"]["permissions"] == {"contents": "read", "issues": "write"}
+    assert jobs["tracking-issue"]["permissions"] == {"contents": "read", "actions": "read", "issues": "write"}
     assert "vars.RECHECK_TRACKING_ISSUE == 'true'" in jobs["tracking-issue"]["if"]
     assert workflow[True]["workflow_dispatch"]["inputs"]["tracking_issue"]["default"] is False
+    uploads = {step["with"]["name"]: step["if"] for step in jobs["recheck"]["steps"] if "upload" in step.get("uses", "")}
+    assert uploads == {"recheck": "always()", "${{ env.ARTIFACT }}": "steps.run.outcome == 'success'"}
     commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     called = {found for command in commands for found in re.findall(r"tools/recheck-service\.sh (\w+)", command)}
     assert called == {"restore", "run", "issue"}

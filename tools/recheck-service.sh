@@ -9,7 +9,7 @@
 #   EMBERS  the program                    BUILDS  releases to install, separated by blanks
 #   ONLY    open, closed or all            MINE    options of `embers mine`, separated by blanks
 #   OUT     folder for the report          STATE   folder for what the next run must know
-#   TITLE   of the tracking issue          WORKFLOW, ARTIFACT  where `restore` looks
+#   TITLE   of the tracking issue          ARTIFACT  name of the artifact that `restore` fetches
 set -euo pipefail
 set -f # BUILDS and MINE are split at blanks, and never matched against files
 embers=${EMBERS:-.venv/bin/embers} out=${OUT:-recheck} state=${STATE:-recheck-state}
@@ -29,18 +29,20 @@ said() {
 }
 
 restore() {
-  local run runs
-  # an answer that does not come ends the step: without the state everything would be announced again
-  runs=$(gh run list --workflow "${WORKFLOW:-recheck.yml}" --status completed --limit 10 --json databaseId --jq '.[].databaseId')
-  for run in $runs; do
-    rm -rf "$state"
-    if gh run download "$run" --name "${ARTIFACT:-recheck-state}" --dir "$state"; then
-      echo "state of run $run"
-      return
-    fi
-  done
+  local name=${ARTIFACT:-recheck-state} found
+  # Only an empty list is a first run. An answer or a download that fails ends the step: without the state, or with an
+  # older one, what is known would be announced again. A pull request of a fork can upload an artifact of any name.
+  found=$(gh api --method GET --paginate 'repos/{owner}/{repo}/actions/artifacts' -f name="$name" -F per_page=100 --jq '
+    .artifacts[]
+    | select(.expired == false and .workflow_run.head_repository_id == .workflow_run.repository_id)
+    | "\(.created_at) \(.workflow_run.id)"' | sort | tail -n 1)
   rm -rf "$state"
-  echo "no earlier state: every status is announced as new"
+  if [ -z "$found" ]; then
+    echo "no earlier state: every status is announced as new"
+    return
+  fi
+  gh run download "${found#* }" --name "$name" --dir "$state"
+  echo "state of run ${found#* }"
 }
 
 builds() {
@@ -80,7 +82,16 @@ run() {
 # The report, cut at a line where GitHub would refuse it whole.
 body() {
   awk -v longest="$LONGEST" '
-    (total += length($0) + 1) > longest { print "\nThe rest is in the artifact of the run."; exit }
+    (total += length($0) + 1) > longest {
+      if (fence) print fence # what follows would be code
+      print "\nThe rest is in the artifact of the run."
+      exit
+    }
+    match($0, /^ *```+/) {
+      line = substr($0, 1, RLENGTH)
+      if (!fence) fence = line
+      else if ($0 ~ /^ *```+ *$/ && length(line) >= length(fence)) fence = ""
+    }
     { print }' "$out/recheck.md"
   printf '\nWritten by the re-check: %s\n' "${RUN_URL:-a run without a page}"
 }
