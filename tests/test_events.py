@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import xml.etree.ElementTree as ET
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,17 +24,19 @@ from torch_embers.builds.registry import Build
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
 from torch_embers.repro import bank, shipped_matrix
-from torch_embers.run import notices, state
+from torch_embers.run import command, notices, state
 from torch_embers.run import recheck as rechecking
 from torch_embers.run.events import GONE, THERE, Flapping, History, Kind, kind_of, rules
 from torch_embers.run.ledger import Cell
 from torch_embers.run.recheck import Change, Recheck, RecheckRequest, recheck
 from torch_embers.run.status import STATUSES, reported, tracked_items
 from torch_embers.run.verdict import Control, Decision
+from torch_embers.settings import Settings
+from torch_embers.store.rows import append
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torch_embers.repro.case import Case
 
@@ -311,7 +317,7 @@ def test_annotations_that_github_would_drop_are_counted_in_one() -> None:
 
 
 def test_the_feed_is_well_formed_escaped_and_its_ids_are_stable_and_distinct() -> None:
-    moments = [NOW, NOW + timedelta(seconds=1)]
+    moments = [NOW, NOW + timedelta(microseconds=1)]
     known = [Announced("o/r", 1, EVIL, "cpu", "fixed", "2.15.0", EVIL, moment) for moment in moments]
     made = notices.feed(known)
     root = ET.fromstring(made)
@@ -319,8 +325,8 @@ def test_the_feed_is_well_formed_escaped_and_its_ids_are_stable_and_distinct() -
     ids = [entry.text for entry in root.iter(f"{{{SPACE}}}id")]
     assert ids == [
         "tag:embers,2026:recheck",
-        "tag:embers,2026:o--r-1/cpu/fixed/2026-11-22T00:00:00Z",
-        "tag:embers,2026:o--r-1/cpu/fixed/2026-11-22T00:00:01Z",
+        "tag:embers,2026:o--r-1/cpu/fixed/2026-11-22T00:00:00.000000Z",
+        "tag:embers,2026:o--r-1/cpu/fixed/2026-11-22T00:00:00.000001Z",
     ]
     assert len(root.findall(f"{{{SPACE}}}entry/{{{SPACE}}}author")) == 0, "the feed's own author is that of all entries"
     assert root.findtext(f"{{{SPACE}}}updated") == "2026-11-22T00:00:00Z"
@@ -358,6 +364,81 @@ def test_a_state_carries_what_is_known_to_another_database_and_nothing_is_announ
             (bad / name).write_bytes(content)
         with other.writer("test") as writer, pytest.raises(InputError, match=said):
             state.load(writer, bad)
+
+
+TOLD = {
+    "repo": "o/r",
+    "number": 1,
+    "backend": "cpu",
+    "kind": "fixed",
+    "reference": "2.15.0",
+    "text": "x",
+    "announced_at": NOW.isoformat(),
+}
+
+
+def sealed(made: Path, folder: Path, name: str, change: Callable[[pa.Table], pa.Table]) -> Path:
+    """A copy of a state in which one table is changed, and its seal with it."""
+    copy = Path(shutil.copytree(made, folder))
+    path, manifest = copy / f"{name}.parquet", json.loads((copy / state.MANIFEST).read_text())
+    pq.write_table(change(pq.read_table(path)), path)
+    manifest["tables"][name]["sha256"] = sha256(path.read_bytes()).hexdigest()
+    (copy / state.MANIFEST).write_text(json.dumps(manifest))
+    return copy
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Store:
+    """A database with one announcement."""
+    store = Store(tmp_path / "known.duckdb")
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        append(connection, "announcements", [TOLD])
+    return store
+
+
+def test_a_state_without_a_column_that_may_be_empty_is_taken(known: Store, tmp_path: Path) -> None:
+    with known.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("ALTER TABLE announcements ADD COLUMN later VARCHAR")
+    state.save(known, tmp_path / "made")
+    older = sealed(tmp_path / "made", tmp_path / "older", "announcements", lambda table: table.drop_columns(["later"]))
+    with known.writer("test") as writer:
+        assert state.load(writer, older) == 0, "what is known is not added again with an empty column"
+        with writer.transaction() as connection:
+            connection.execute("DELETE FROM announcements")
+        assert state.load(writer, older) == 1
+    assert rows(known.path, "SELECT number, later FROM announcements") == [(1, None)]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda table: table.drop_columns(["kind"]), "has other columns than this version"),
+        (lambda table: table.append_column("later", pa.array(["x"])), "has other columns than this version"),
+        (lambda table: table.set_column(1, "number", pa.array(["x"])), "has rows that this version of embers cannot"),
+        (lambda table: table.set_column(1, "number", pa.array([None])), "has rows that this version of embers cannot"),
+    ],
+    ids=["column missing", "column unknown", "wrong type", "no value"],
+)
+def test_a_sealed_file_with_rows_that_do_not_fit_is_refused_and_nothing_of_it_is_kept(
+    known: Store, tmp_path: Path, change: Callable[[pa.Table], pa.Table], said: str
+) -> None:
+    state.save(known, tmp_path / "made")
+    bad = sealed(tmp_path / "made", tmp_path / "bad", "announcements", change)
+    with known.writer("test") as writer, pytest.raises(InputError, match=f"announcements.parquet {said}"):
+        state.load(writer, bad)
+    assert rows(known.path, "SELECT number FROM announcements") == [(1,)]
+
+
+def test_an_out_that_cannot_be_written_is_named_before_anything_is_checked(
+    known: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "chosen_builds", lambda *_: [build_of("2.15.0")])
+    monkeypatch.setattr(command, "recheck", lambda *_: pytest.fail("a re-check began"))
+    (tmp_path / "file").write_text("dear diary")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InputError, match=f"--out {out} cannot be written"):
+            command.run_recheck(known, Settings(), Silent(), only="all", names=(), every=7, jobs=1, out=out)
+    assert (tmp_path / "file").read_text() == "dear diary"
 
 
 def test_a_folder_that_is_no_state_is_neither_read_nor_replaced(tmp_path: Path) -> None:

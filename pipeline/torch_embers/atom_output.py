@@ -44,9 +44,10 @@ class Announced:
 
     @property
     def identity(self) -> str:
-        """Stable: the same announcement has the same id in every feed."""
+        """Stable: the same announcement has the same id in every feed, and no other announcement has it."""
         item = quote(f"{self.repo.replace('/', '--')}-{self.number}", safe="")
-        return f"{AUTHORITY}:{item}/{quote(self.backend, safe='')}/{quote(self.kind, safe='')}/{iso(self.when)}"
+        moment = self.when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return f"{AUTHORITY}:{item}/{quote(self.backend, safe='')}/{quote(self.kind, safe='')}/{moment}"
 
     @property
     def headline(self) -> str:

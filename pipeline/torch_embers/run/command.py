@@ -222,6 +222,8 @@ def run_recheck(
     """
     builds = Registry(settings.builds_dir)
     targets = chosen_builds(builds, names or ["all"])
+    if out is not None:
+        reports.prepare(out)
     with store.writer("recheck") as writer:
         shipped.load(writer)
         if state is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,20 @@ def write(path: Path, content: bytes) -> None:
         with suppress(OSError):  # its folder may be a file
             draft.unlink(missing_ok=True)
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder of a report and try to write there, before anything is announced.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"--out {folder} cannot be written: {error.strerror}") from error
 
 
 def save(folder: Path, result: Recheck, entries: Sequence[matrix.Entry]) -> None:

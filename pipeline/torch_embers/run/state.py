@@ -11,18 +11,18 @@ import io
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from torch_embers import folders
 from torch_embers.errors import InputError
+from torch_embers.store.connection import STRUCK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    import duckdb
 
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -40,6 +40,8 @@ OWN = {
 """What is kept, by table. Outputs of runs decide nothing and are left out."""
 KEYS = {"builds": ("build",), "environments": ("environment",)}
 """Tables whose rows have a key; of all others equal rows are the same row."""
+UNFIT = (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError, duckdb.NotSupportedError)
+"""What DuckDB raises where rows do not fit a table; its other errors are those of the database."""
 RUN_KEY = ("case_hash", "build", "environment", "batch", "planted", "attempt")
 
 
@@ -128,19 +130,24 @@ def _manifest(folder: Path, content: bytes) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _merge(connection: duckdb.DuckDBPyConnection, folder: Path, name: str, table: pa.Table) -> int:
-    """Add the rows of one table that are not there yet."""
-    columns = {row[0]: row[1] for row in connection.execute(f"DESCRIBE {name}").fetchall()}
-    if set(table.column_names) != set(columns):
+    """Add the rows of one table that are not there yet; a column that the version which saved them lacked is NULL."""
+    columns = {row[0]: row[2] == "YES" for row in connection.execute(f"DESCRIBE {name}").fetchall()}
+    has = set(table.column_names)
+    required = {column for column, is_nullable in columns.items() if not is_nullable}
+    if not required <= has <= columns.keys():
         raise _damaged(folder, f"{name}.parquet has other columns than this version of embers")
-    key = RUN_KEY if name == "runs" else KEYS.get(name, tuple(columns))
+    key = RUN_KEY if name == "runs" else KEYS.get(name, table.column_names)
     same = " AND ".join(f"{name}.{column} IS NOT DISTINCT FROM loaded.{column}" for column in key)
-    connection.register("loaded", table)
     try:
+        connection.register("loaded", table)
         added = connection.execute(
             f"INSERT INTO {name} BY NAME FROM loaded WHERE NOT EXISTS (FROM {name} WHERE {same})"
         ).fetchall()
-    finally:
-        connection.unregister("loaded")
+        connection.unregister("loaded")  # not after an error, which it would hide: the connection ends with it
+    except UNFIT as error:
+        if STRUCK in str(error):
+            raise
+        raise _damaged(folder, f"{name}.parquet has rows that this version of embers cannot take") from error
     return int(added[0][0])
 
 
