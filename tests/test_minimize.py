@@ -6,6 +6,8 @@ import ast
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,15 +24,16 @@ from torch_embers.repro.case import Case, parse
 from torch_embers.repro.minimize import MinimizeError, minimize
 from torch_embers.repro.shortcuts import called, invents, subjects
 from torch_embers.repro.shrink import PASSES, apply
-from torch_embers.run import reduction_sweep
+from torch_embers.run import reduction, reduction_sweep
 from torch_embers.run.reduction import is_same, reduce_case
 from torch_embers.run.verdict import Observation
 from torch_embers.store.rows import append
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torch_embers.sandbox.runner import Attempt, RunResult
 
 pytest.importorskip("pysource_minimize")
 
@@ -326,20 +329,109 @@ class Faked:
 
     identity, name = "2.5.1@x", "2.5.1"
 
-    def __init__(self, fail_at: str = "") -> None:
+    def __init__(self, fail_at: str = "", error: Exception | None = None) -> None:
         self.fail_at = fail_at
+        self.error = error or RuntimeError("the disk is gone")
         self.tried: list[str] = []
 
     @contextmanager
     def using(self, build: object) -> Iterator[object]:
         yield build
 
-    def reduce(self, case: Case, *_: object, is_over: Callable[[], bool]) -> Any:
-        assert not is_over()
+    def reduce(self, case: Case, *_: object, is_over: Callable[[float], bool]) -> Any:
+        assert not is_over(0.0)
+        assert is_over(3600.0)
         self.tried.append(case.name)
         if case.name == self.fail_at:
-            raise RuntimeError("the disk is gone")
+            raise self.error
         raise MinimizeError(f"{case.name} does not fail")
+
+    def replaces(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Put it where the sweep looks for a build and for what makes a script small."""
+        monkeypatch.setattr(reduction_sweep, "chosen_builds", lambda *_: [self])
+        monkeypatch.setattr(reduction_sweep, "cannot_run_here", lambda *_: None)
+        monkeypatch.setattr("torch_embers.sandbox.doctor.prove", lambda: None)
+        monkeypatch.setattr("torch_embers.run.reduction.reduce_on", self.reduce)
+
+
+def test_a_refusal_for_which_the_machine_is_to_blame_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = filled(tmp_path / "e.duckdb")
+    faked: Any = Faked("x3", reduction.PassingError("x3: no time was left"))
+    faked.replaces(monkeypatch)
+    _, reached = sweep(store, faked)
+    assert [one.detail for one in reached if one.result == "not_kept"] == ["not kept: x3: no time was left"]
+    faked.tried = []
+    sweep(store, faked)
+    assert faked.tried == ["x3"], "it is tried again, and no other"
+
+
+class Ran:
+    """A runner of which each run ends as told, the last one over and over."""
+
+    def __init__(self, *ends: str) -> None:
+        self.ends = list(ends)
+        self.count = 0
+
+    def __enter__(self) -> Ran:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def run(self, attempts: Sequence[Attempt]) -> list[RunResult]:
+        self.count += 1
+        ended: Any = self.ends.pop(0) if len(self.ends) > 1 else self.ends[0]
+        stderr = FAILED if ended == "exited" else ""
+        told: Any = SimpleNamespace(
+            key=attempts[0].key,
+            ended=ended,
+            exit_code=1,
+            signal=None,
+            stdout="",
+            stderr=stderr,
+            duration=1.0,
+            detail=ended,
+        )
+        return [told]
+
+
+FAILED = """Traceback (most recent call last):
+  File "x1.py", line 2, in <module>
+    [][1]
+IndexError: list index out of range
+"""
+
+
+def reduced(monkeypatch: pytest.MonkeyPatch, runner: Ran, is_over: Callable[[float], bool] = lambda _: False) -> Any:
+    build: Any = SimpleNamespace(name="2.5.1", python=Path("python"))
+    monkeypatch.setattr(reduction, "Runner", lambda *_: runner)
+    monkeypatch.setattr("torch_embers.sandbox.doctor.prove", lambda: None)
+    return reduction.reduce_on(extracted("[][1]"), "[][1]", "[][1]", build, is_over=is_over)
+
+
+@pytest.mark.parametrize("ended", ["timeout", "memory", "sandbox_error"])
+@pytest.mark.parametrize("before", [0, 1, 3])
+def test_a_script_is_not_refused_for_good_because_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch, ended: str, before: int
+) -> None:
+    with pytest.raises(reduction.PassingError):
+        reduced(monkeypatch, Ran(*["exited"] * before, ended))
+
+
+def test_texts_are_run_together_within_the_time_bound_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+
+    def is_over(reserve: float) -> bool:
+        asked.append(reserve)
+        return reserve > 0 or len([one for one in asked if not one]) > 2
+
+    runner = Ran("exited")
+    with pytest.raises(reduction.PassingError, match="no time was left"):
+        reduced(monkeypatch, runner, is_over)
+    assert asked == [9.0, 0.0, 0.0, 0.0], "the last test leaves time for three runs of three texts"
+    assert runner.count == 3 + 1 + 2, "the whole script, the test of it, and runs until the time was over"
 
 
 @pytest.mark.slow
@@ -348,10 +440,7 @@ def test_a_sweep_that_ends_half_way_keeps_what_was_reached_and_goes_on_there(
 ) -> None:
     store = filled(tmp_path / "e.duckdb")
     faked: Any = Faked("x3")
-    monkeypatch.setattr(reduction_sweep, "chosen_builds", lambda *_: [faked])
-    monkeypatch.setattr(reduction_sweep, "cannot_run_here", lambda *_: None)
-    monkeypatch.setattr("torch_embers.sandbox.doctor.prove", lambda: None)
-    monkeypatch.setattr("torch_embers.run.reduction.reduce_on", faked.reduce)
+    faked.replaces(monkeypatch)
     with pytest.raises(RuntimeError):
         sweep(store, faked)
     done = [name for (name,) in rows(store.path, "SELECT name FROM reductions ORDER BY name")]

@@ -160,7 +160,9 @@ def test_the_workflow_calls_the_script_and_writes_nothing_unless_it_is_asked_to(
     assert jobs["tracking-issue"]["permissions"] == {"contents": "read", "actions": "read", "issues": "write"}
     assert "vars.RECHECK_TRACKING_ISSUE == 'true'" in jobs["tracking-issue"]["if"]
     assert workflow[True]["workflow_dispatch"]["inputs"]["tracking_issue"]["default"] is False
-    uploads = {step["with"]["name"]: step["if"] for step in jobs["recheck"]["steps"] if "upload" in step.get("uses", "")}
+    uploads = {
+        step["with"]["name"]: step["if"] for step in jobs["recheck"]["steps"] if "upload" in step.get("uses", "")
+    }
     assert uploads == {"recheck": "always()", "${{ env.ARTIFACT }}": "steps.run.outcome == 'success'"}
     commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
     called = {found for command in commands for found in re.findall(r"tools/recheck-service\.sh (\w+)", command)}

@@ -32,11 +32,18 @@ if TYPE_CHECKING:
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.repro.failing import Shape
+    from torch_embers.run.verdict import Outcome
     from torch_embers.sandbox.runner import RunResult
 
 BASELINE_RUNS = 3
 TIMEOUT_FACTOR, LEAST_TIMEOUT, MOST_TIMEOUT = 10.0, 2.0, 300.0
 """A candidate may take ten times as long as the whole script did, within these seconds."""
+PASSING: frozenset[Outcome] = frozenset({"timeout", "out_of_memory", "sandbox_error"})
+"""Outcomes that tell of the machine at that time, not of the script."""
+
+
+class PassingError(MinimizeError):
+    """A script was refused for a reason that may be gone another time, or with more time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,8 @@ class Trial:
         runner: of that build.
 
     Raises:
-        MinimizeError: the script does not fail as declared, or not always in the same way.
+        MinimizeError: the script does not fail as declared, or not always in the same way; a PassingError where a run
+            took too long or too much memory, or could not be made.
     """
 
     def __init__(self, case: Case, script: str, build: Build, runner: Runner) -> None:
@@ -88,35 +96,51 @@ class Trial:
         self._timeout = case.timeout
         self._subjects = calls_of(script, subjects(case.summary, script))
         self._count = 0
+        self.latest: Outcome = "cannot_run"
         self.wanted, result = self._told(script)
         self._printed = last_line(result.stdout)
         self._failing = self._failing_call(script, result)
         self._values = self._values_of(script, result)
+        self.duration = result.duration
         self._timeout = min(max(TIMEOUT_FACTOR * result.duration, LEAST_TIMEOUT), MOST_TIMEOUT)
         if self.wanted.outcome != "reproduced":
-            raise MinimizeError(
+            raise self.refusal(
                 f"{case.name} does not fail as declared on {build.name} ({self.wanted.detail}): try --build"
             )
         for _ in range(BASELINE_RUNS - 1):
             again, _unused = self._told(script)
             if not is_same(self.wanted, again):
-                raise MinimizeError(f"{case.name} does not show the same thing twice on {build.name}: {again.detail}")
+                raise self.refusal(f"{case.name} does not show the same thing twice on {build.name}: {again.detail}")
 
     def run(self, code: str) -> tuple[Observation, RunResult]:
         """Run a text and judge it."""
         self._count += 1
         attempt = Attempt(str(self._count), code, f"{self._case.name}.py", seed=self._count, timeout=self._timeout)
         [result] = self._runner.run([attempt])
-        return observe(self._case, result), result
+        seen = observe(self._case, result)
+        self.latest = seen.outcome
+        return seen, result
+
+    def refusal(self, text: str) -> MinimizeError:
+        """The error that the latest run gives cause for."""
+        return PassingError(text) if self.latest in PASSING else MinimizeError(text)
 
     def _told(self, code: str) -> tuple[Observation, RunResult]:
         """Run a text below an empty line, which takes the hook that tells what variables hold."""
         return self.run(with_hook(f"\n{code}"))
 
-    def outcome(self, code: str) -> str:
-        """Outcome of several runs of a text; ``flaky`` where they differ."""
-        outcomes = {self.run(code)[0].outcome for _ in range(BASELINE_RUNS)}
-        return outcomes.pop() if len(outcomes) == 1 else "flaky"
+    def outcome(self, code: str, is_over: Callable[[float], bool]) -> str:
+        """Outcome of several runs of a text; where they differ a passing one, or ``flaky``.
+
+        Raises:
+            PassingError: the time is over before the last of them began.
+        """
+        outcomes: set[str] = set()
+        for _ in range(BASELINE_RUNS):
+            if is_over(0.0):
+                raise PassingError(f"{self._case.name}: no time was left to run its texts together: try more --minutes")
+            outcomes.add(self.run(code)[0].outcome)
+        return outcomes.pop() if len(outcomes) == 1 else min(outcomes & PASSING, default="flaky")
 
     def is_interesting(self, candidate: str) -> bool:
         """Whether a text shows the very failure of the whole script."""
@@ -174,14 +198,15 @@ def reduce_on(
     verbatim: str | None,
     build: Build,
     progress: Progress | None = None,
-    is_over: Callable[[], bool] = lambda: False,
+    is_over: Callable[[float], bool] = lambda _: False,
 ) -> Reduction:
     """Do the work of ``reduce_case`` on a build that is held; touches neither registry nor database.
 
-    ``is_over`` is asked before each test, and ends the reduction with what there is.
+    ``is_over`` is asked whether fewer than so many seconds are left: before each test, which then ends the reduction
+    with what there is, for what the runs of all texts together take; and before each of these runs.
 
     Raises:
-        MinimizeError: as ``reduce_case``.
+        MinimizeError: as ``reduce_case``; a PassingError where another call may do better.
     """
     if case.oracle == "self":
         raise MinimizeError(
@@ -192,12 +217,17 @@ def reduce_on(
         trial = Trial(case, script, build, runner)
         if progress is not None:
             progress.said(f"{case.name} on {build.name}: {trial.wanted.detail}")
-        minimized = minimize(script, trial.is_interesting, is_over=is_over)
+        together = BASELINE_RUNS * (3 if verbatim else 2) * trial.duration
+        try:
+            minimized = minimize(script, trial.is_interesting, is_over=lambda: is_over(together))
+        except MinimizeError as error:
+            raise trial.refusal(str(error)) from error
         texts = {"runnable": script, "minimal": minimized.code} | ({"verbatim": verbatim} if verbatim else {})
-        agree = {name: trial.outcome(text) for name, text in texts.items()}
+        agree = {name: trial.outcome(text, is_over) for name, text in texts.items()}
     if not agree["runnable"] == agree["minimal"] == "reproduced":
         outcomes = ", ".join(f"{name} {outcome}" for name, outcome in agree.items())
-        raise MinimizeError(f"{case.name}: its texts disagree when run together ({outcomes}): nothing was kept")
+        kind = PassingError if PASSING & {agree["runnable"], agree["minimal"]} else MinimizeError
+        raise kind(f"{case.name}: its texts disagree when run together ({outcomes}): nothing was kept")
     return Reduction(
         case,
         build,

@@ -1,7 +1,8 @@
 """`embers minimize --all`: every extracted script, several at a time, each bounded; interrupted, it goes on.
 
 What became of a script on a build is a row of ``reductions``, written together with the small text. A script that has
-one is not tried again unless its text changed. The driver is the only writer; workers only run scripts.
+one is not tried again unless its text changed. Where the machine was to blame there is no row. The driver is the only
+writer; workers only run scripts.
 """
 
 from __future__ import annotations
@@ -73,12 +74,13 @@ class Reached:
     """What became of a script.
 
     Attributes:
+        result: ``not_kept`` is a refusal that says nothing about the script; the next call tries again.
         detail: what it shows, or why it cannot be minimised here.
         made: the small script; None where it was refused.
     """
 
     task: Task
-    result: Literal["minimized", "refused"]
+    result: Literal["minimized", "refused", "not_kept"]
     detail: str
     made: Reduction | None = None
 
@@ -146,7 +148,8 @@ def minimize_all(
                 finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in sorted(finished, key=_has_failed):  # what was reached is kept before an error ends all
                     reached = future.result()
-                    _keep(writer, todo.build, reached)
+                    if reached.result != "not_kept":
+                        _keep(writer, todo.build, reached)
                     progress.advanced(1)
                     yield reached
         finally:  # also on Ctrl-C, or where one ends with an error: those in work end at their next test
@@ -162,11 +165,13 @@ def _reduced(task: Task, build: Build, request: SweepRequest, stop: threading.Ev
     """Work of one thread: no database."""
     end = time.monotonic() + 60 * request.minutes
 
-    def is_over() -> bool:
-        return stop.is_set() or time.monotonic() > end
+    def is_over(reserve: float) -> bool:
+        return stop.is_set() or time.monotonic() + reserve > end
 
     try:
         made = reduction.reduce_on(task.case, task.runnable, task.verbatim, build, is_over=is_over)
+    except reduction.PassingError as error:
+        return Reached(task, "not_kept", f"not kept: {error}")
     except MinimizeError as error:
         return Reached(task, "refused", str(error))
     return Reached(task, "minimized", made.shows, made)

@@ -119,9 +119,10 @@ def print_minimized_all(reached: Sequence[Minimized], plan: Plan) -> None:
     made = [one.made for one in reached if one.made is not None]
     before, after = sum(one.before for one in made), sum(one.after for one in made)
     sizes = f", {before:,} characters to {after:,}" if made else ""
-    todo = plan.waiting + len(plan.tasks) - len(reached)
+    refused = sum(one.result == "refused" for one in reached)
+    todo = plan.waiting + len(plan.tasks) - len(made) - refused
     stdout().print(
-        f"on {plain(plan.build.name)}: {len(made)} minimised{sizes}, {len(reached) - len(made)} not; "
+        f"on {plain(plan.build.name)}: {len(made)} minimised{sizes}, {refused} not; "
         f"{plan.done} known before, {todo} still to do, "
         f"{plan.left_out} left out: they cannot be tried on this build, or need review"
     )
