@@ -79,14 +79,14 @@ def feed(
     _add(_add(root, "author"), "name", "embers")
     for link in links:
         ET.SubElement(root, "link", link)
-    for told, page in entries:
+    for announced, page in entries:
         entry = _add(root, "entry")
-        _add(entry, "id", told.identity)
-        _add(entry, "title", told.headline)
-        _add(entry, "updated", iso(told.when))
+        _add(entry, "id", announced.identity)
+        _add(entry, "title", announced.headline)
+        _add(entry, "updated", iso(announced.when))
         if page:
             ET.SubElement(entry, "link", href=page)
-        _add(entry, "summary", f"torch {told.reference}, {told.backend}. {told.text}")
+        _add(entry, "summary", f"torch {announced.reference}, {announced.backend}. {announced.text}")
     ET.indent(root)
     made: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return made + b"\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from torch_embers.run.matrix import span
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -21,7 +23,7 @@ def spans(wanted: Iterable[str], measured: Sequence[str]) -> str:
     """Releases as ranges over those that were measured: neighbours there are told as one; "none" where empty."""
     chosen = set(wanted)
     runs = [list(group) for is_in, group in groupby(measured, key=lambda name: name in chosen) if is_in]
-    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs) or "none"
+    return ", ".join(span(run) for run in runs) or "none"
 
 
 def deviation(done: Executed) -> str:

@@ -99,7 +99,7 @@ def bisect(
     else:
         for line in report.lines(made):
             console.stdout().print(console.plain(line), soft_wrap=True)
-    raise typer.Exit(bisecting.ANSWERED if made.told else bisecting.CANNOT_TELL)
+    raise typer.Exit(bisecting.ANSWERED if made.answered else bisecting.CANNOT_TELL)
 
 
 def second_opinion(

@@ -92,6 +92,12 @@ def entries(store: Store) -> list[Entry]:
     return sorted(verdicts, key=lambda e: (e.case, version_key(e.build), e.provenance != OWN, e.environment))
 
 
+def span(builds: Sequence[str]) -> str:
+    """Neighbouring builds, one or more, in words: "2.1.2", or "2.1.2 to 2.6.0"."""
+    first, last = builds[0], builds[-1]
+    return first if len(builds) == 1 else f"{first} to {last}"
+
+
 def version_key(text: str) -> Version:
     """Order of release; what is no version comes first."""
     try:

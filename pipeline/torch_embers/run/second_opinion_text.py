@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.escaping import item_link, markdown_block
 from torch_embers.escaping import markdown as escaped
-from torch_embers.run.matrix import OWN, builds_of, preferred
+from torch_embers.run.matrix import OWN, builds_of, preferred, span
 
 if TYPE_CHECKING:
     from torch_embers.run.matrix import Entry
@@ -95,9 +95,7 @@ def history(case: CaseOpinion) -> str:
     ]
     parts = []
     for answer, group in groupby(answers, key=lambda pair: pair[0]):
-        versions = [version for _, version in group]
-        span = versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
-        parts.append(f"{words[answer]} {span}")
+        parts.append(f"{words[answer]} {span([version for _, version in group])}")
     said = f"{'; '.join(parts)} ({len(answers)} build{'' if len(answers) == 1 else 's'} run)." if parts else "not run."
     return said[0].upper() + said[1:]
 

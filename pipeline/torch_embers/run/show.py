@@ -13,7 +13,7 @@ from torch_embers.escaping import visible
 from torch_embers.oracles.finding import describe
 from torch_embers.run.events import KINDS
 from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
-from torch_embers.run.matrix import OWN, builds_of, changes
+from torch_embers.run.matrix import OWN, builds_of, changes, span
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import HEADINGS
 from torch_embers.run.sanitize import undecided
@@ -313,8 +313,10 @@ def _closing_lines(facts: Mapping[str, Any]) -> list[str]:
 
 def _verdict_line(entries: Sequence[Entry]) -> str:
     """Neighbouring builds with one verdict in one line; runs, control and what was seen are of the last of them."""
-    first, last = entries[0], entries[-1]
-    builds = first.build if first is last else f"{first.build} to {last.build} ({len(entries)} builds)"
+    last = entries[-1]
+    builds = span([entry.build for entry in entries])
+    if len(entries) > 1:
+        builds += f" ({len(entries)} builds)"
     control = f", control {last.shown_control}" if last.shown_control else ""
     seen = f": {last.detail}" if last.detail else ""
     return f"{builds} {last.verdict} {last.k}/{last.n}{control}{seen}"

@@ -353,7 +353,7 @@ def _contradiction(error: ContradictedError, version: str, expected: Mapping[int
 
 def _last_change(made: Bisection) -> tuple[Place, Place] | None:
     """The ends of the last change; None where there is no answer or no change."""
-    if not made.told or not made.history.changes:
+    if not made.answered or not made.history.changes:
         return None
     change = made.history.changes[-1]
     return made.places[change.before], made.places[change.after]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from torch_embers.builds.registry import environment_of, environment_text
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
+from torch_embers.run.matrix import span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,7 +54,7 @@ class Bisection:
     rated: bool = True
 
     @property
-    def told(self) -> bool:
+    def answered(self) -> bool:
         """Whether there is an answer."""
         return self.history.kind != "cannot tell"
 
@@ -71,7 +72,7 @@ class Bisection:
     def confidence(self) -> float | None:
         """The confidence to two digits, rounded down; None without a clean answer, a rate or an answer at all."""
         clean = any(reply.answer == "no" for reply in self.history.replies.values())
-        if not (self.told and self.rated and clean):
+        if not (self.answered and self.rated and clean):
             return None
         return min(0.99, math.floor(round(100 * self.history.confidence, 6)) / 100)
 
@@ -102,7 +103,7 @@ def sentence(found: History, versions: Sequence[str]) -> str:
                 f"The bug was not seen on any build that was tested ({tested}); nothing shows that it can be seen here."
             )
         case "several":
-            listed = ", ".join(_range(low, high, versions) for low, high in found.ranges)
+            listed = ", ".join(span(versions[low : high + 1]) for low, high in found.ranges)
             return f"Not one range: the bug is there on {listed}. It {', then it '.join(said)}.{rest}"
         case _:
             return f"The bug {' and it '.join(said)}.{rest}"
@@ -137,10 +138,6 @@ def _said(change: Change, found: History, versions: Sequence[str]) -> str:
     return f"is gone since {first} ({last} is the last build with it)"
 
 
-def _range(low: int, high: int, versions: Sequence[str]) -> str:
-    return versions[low] if low == high else f"{versions[low]} to {versions[high]}"
-
-
 def _tested(found: History, versions: Sequence[str]) -> str:
     decided = [versions[place] for place, reply in found.replies.items() if reply.answer != "unknown"]
     return f"{len(decided)} of {len(versions)}: {', '.join(decided)}"
@@ -149,7 +146,7 @@ def _tested(found: History, versions: Sequence[str]) -> str:
 def as_table(made: Bisection) -> dict[str, Any]:
     """A bisection as plain data."""
     found, versions = made.history, [place.version for place in made.places]
-    shows = made.told
+    shows = made.answered
     return {
         "subject": made.subject,
         "sibling_of": f"{made.sibling_of[0]}#{made.sibling_of[1]}" if made.sibling_of else None,
@@ -196,7 +193,7 @@ def lines(made: Bisection) -> Iterable[str]:
     related = f" (a sibling of #{made.sibling_of[1]})" if made.sibling_of else ""
     yield f"{made.subject}{related}: {made.sentence}"
     found = made.history
-    if made.told:
+    if made.answered:
         yield f"{_trust(made)}{len(made.run_places)} of {len(made.places)} builds were run"
     for place, reply in found.replies.items():
         mark = {"yes": "X", "no": ".", "unknown": "-"}[reply.answer]
@@ -249,7 +246,7 @@ def markdown(made: Bisection) -> str:
         )
         out.append("| " + " | ".join(escaped(cell, SHOWN_DETAIL) for cell in cells) + " |")
     out.append("")
-    if made.told and not made.rated:
+    if made.answered and not made.rated:
         out += ["No confidence: each build was run once and taken at its word.", ""]
     elif made.confidence is not None:
         out += [f"Confidence at least {made.confidence:.2f}: the product over all clean answers it rests on.", ""]
