@@ -27,7 +27,7 @@ from torch_embers.classify.learning.model import Classifier
 from torch_embers.classify.suspects import suspects
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
-from torch_embers.store.records import Batch, GoldLabel, Item
+from torch_embers.store.records import Batch, GoldLabel, Item, Repository
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -96,10 +96,10 @@ def using(monkeypatch: pytest.MonkeyPatch, *, combined: bool, trained: bool) -> 
     monkeypatch.setattr(labeller, "uses", {"consequence": use})
 
 
-def learned(store: Store, drawn: Sequence[WildItem] = ()) -> train.Trained:
+def learned(store: Store, drawn: Sequence[WildItem] = (), variant: Variant = VARIANT) -> train.Trained:
     with store.writer("test", create=True) as writer:
         weak_table.label_items(store, writer)
-        return train.train(store, writer, words(), VARIANT, "made", lambda _: None, drawn)
+        return train.train(store, writer, words(), variant, "made", lambda _: None, drawn)
 
 
 def labelled(store: Store, bundle: Bundle) -> stage.Labelled:
@@ -241,6 +241,62 @@ def test_nothing_is_learned_from_a_title_of_the_test_half(
         ):
             sources = [row.source for row in learned(by_maintainers, names).bundle.rows["consequence"]]
             assert ("weak:label-crash" in sources) is (learned_from or not names), title
+
+
+VARIANTS: tuple[Variant, ...] = ("title", "title_body")
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    ("places", "labels"),
+    [((9, 10, 11, 12), ("module: crash",)), ((1, 2), ())],
+    ids=["labelled by maintainers", "gold of the user"],
+)
+def test_an_item_of_the_test_half_teaches_nothing_also_where_it_has_a_body(
+    by_maintainers: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    variant: Variant,
+    places: tuple[int, ...],
+    labels: tuple[str, ...],
+) -> None:
+    using(monkeypatch, combined=True, trained=True)
+    body = "The kernel writes behind the end of its output."
+    own = [replace(told(10 * place, "crash"), labels=labels, body=f"{body} {place}") for place in places]
+    with by_maintainers.writer("test", create=True) as writer:
+        writer.commit(Batch(items=own))
+
+    def known(names: list[WildItem]) -> set[int]:
+        found = learned(by_maintainers, names, variant).bundle.rows["consequence"]
+        return {row.number for row in found} & {item.number for item in own}
+
+    assert len(known([])) == 2, "the most of a class"
+    # without a number, so that the title alone tells which item it is
+    assert known([drawn(2 * item.number + 1, "crash", "test", str(item.title)) for item in own]) == set()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("present", [wild.REPO, "new/home"])
+def test_an_item_of_the_test_half_is_known_by_its_number_whatever_title_or_repository_it_has_now(
+    by_maintainers: Store, monkeypatch: pytest.MonkeyPatch, variant: Variant, present: str
+) -> None:
+    using(monkeypatch, combined=True, trained=True)
+    numbers = [10**6 + place for place in (0, 2)]
+    moved = [Repository(1, wild.REPO, fetched_at=NOON)]
+    moved += [Repository(1, present, wild.REPO, fetched_at="2024-02-01T00:00:00Z")] if present != wild.REPO else []
+    with by_maintainers.writer("test", create=True) as writer:
+        gold, weak = (replace(told(number, "crash"), repo=wild.REPO) for number in numbers)
+        labelled_gold = GoldLabel(wild.REPO, gold.number, "consequence", "crash", "human", "h")
+        writer.commit(Batch(items=[gold, replace(weak, labels=("module: crash",))], gold_labels=[labelled_gold]))
+        for one in moved:
+            writer.commit(Batch(repositories=[one]))
+
+    def known(part: str) -> set[tuple[str, int]]:
+        names = [drawn(place, "crash", part, f"renamed since {place}") for place in (0, 2)]
+        rows = learned(by_maintainers, names, variant).bundle.rows["consequence"]
+        return {(row.repo, row.number) for row in rows if row.number in numbers}
+
+    assert known("development") == {(present, number) for number in numbers}
+    assert known("test") == set()
 
 
 # ---- labelling -----------------------------------------------------------------------------------------------------

@@ -22,9 +22,10 @@ from torch_embers.classify.labels.weak_table import read_votes
 from torch_embers.classify.learning.features import fit_features, table
 from torch_embers.classify.learning.model import DIGITS, Classifier, Settings
 from torch_embers.classify.questions import questions
-from torch_embers.classify.text import model_text
+from torch_embers.classify.text import model_text, title_text
 from torch_embers.errors import InputError
 from torch_embers.statistics.splits import join_groups, linked_groups, near_duplicates
+from torch_embers.store import renames
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -79,8 +80,6 @@ class TrainingData:
     answers: Mapping[Key, Gold] = field(default_factory=dict)
     drawn: frozenset[Key] = frozenset()
     """Items that are not in the database, but were drawn at random."""
-    apart: frozenset[str] = frozenset()
-    """Hashes of texts that nothing may be learned from: those of the test half."""
 
     def table(self, keys: Sequence[Key], store: Store, embedder: Embedder) -> pd.DataFrame:
         """What the classifiers read of these items."""
@@ -211,6 +210,7 @@ def read_training_data(
     with store.read() as connection:
         votes = read_votes(connection)
         links = connection.execute(LINKS).fetchall()
+        present = renames.former(connection)
     wanted = {(item.repo, item.number) for item in labelled}
     wanted |= {key for key, own in votes.items() if any(vote.scheme in schemes for vote in own)}
     texts = {
@@ -221,26 +221,58 @@ def read_training_data(
     }
     pairs = [((one_repo, one), (other_repo, other)) for one_repo, one, other_repo, other in links]
     data = TrainingData(labelled, votes, texts, labeller, taxonomy, pairs, _answers(labelled))
-    return with_drawn(data, drawn, variant)
+    return with_drawn(data, drawn, variant, present)
 
 
-def with_drawn(data: TrainingData, drawn: Sequence[WildItem], variant: Variant) -> TrainingData:
-    """The same data and the issues of the development half, by their titles, unless they have gold labels."""
-    own = [item for item in drawn if item.part == "development" and item.kind == "issue"]
-    own = [item for item in own if item.place not in data.answers]
-    texts = {item.place: model_text(item.title, None, (), variant) for item in own}
+def with_drawn(
+    data: TrainingData, drawn: Sequence[WildItem], variant: Variant, present: Mapping[str, str] | None = None
+) -> TrainingData:
+    """The data with the issues of the development half, by their titles, and without all other drawn items.
+
+    Whoever labelled an item of the test half, nothing is learned from it: an item is taken for one where repository
+    and number are the same, or the title. An issue of the development half with gold labels of its own keeps those.
+
+    Args:
+        data: what the database holds.
+        drawn: items that were drawn at random.
+        variant: the text that is read.
+        present: names that repositories have now, by former name.
+    """
+    data = _without(data, [item for item in drawn if item.part != "development"], present or {})
+    halves = {_place(item, present or {}): item for item in drawn if item.part == "development"}
+    own = {key: item for key, item in halves.items() if item.kind == "issue" and key not in data.answers}
+    texts = {key: model_text(item.title, None, (), variant) for key, item in own.items()}
     labelled = [*data.gold, *wild.gold_items(own, data.taxonomy)]
     return replace(
         data,
         gold=labelled,
-        votes={**data.votes, **{item.place: data.labeller.votes(item.title, None, None) for item in own}},
+        votes={**data.votes, **{key: data.labeller.votes(item.title, None, None) for key, item in own.items()}},
         texts={**data.texts, **{key: ItemText(*key, text, text_hash(text), "") for key, text in texts.items()}},
         answers=_answers(labelled),
         drawn=frozenset(texts),
-        apart=frozenset(
-            text_hash(model_text(item.title, None, (), "title")) for item in drawn if item.part != "development"
-        ),
     )
+
+
+def _without(data: TrainingData, apart: Sequence[WildItem], present: Mapping[str, str]) -> TrainingData:
+    """The data without the items that are to be kept apart."""
+    titles = {text_hash(title_text(item.title)) for item in apart} - {""}
+    keys = {_place(item, present) for item in apart}
+    # whatever is read of an item, its title is the first line
+    keys |= {key for key, text in data.texts.items() if text_hash(text.text.partition("\n")[0]) in titles}
+    kept = [item for item in data.gold if (item.repo, item.number) not in keys]
+    return replace(
+        data,
+        gold=kept,
+        votes={key: votes for key, votes in data.votes.items() if key not in keys},
+        texts={key: text for key, text in data.texts.items() if key not in keys},
+        answers=_answers(kept),
+    )
+
+
+def _place(item: WildItem, present: Mapping[str, str]) -> Key:
+    """Repository and number of an item under the name that the repository has now."""
+    repo, number = item.place
+    return present.get(repo, repo), number
 
 
 def _answers(labelled: Sequence[GoldItem]) -> dict[Key, Gold]:
@@ -286,7 +318,7 @@ def weak_rows(question: Question, data: TrainingData, classes: set[str]) -> list
     for key in data.votes.keys() & data.texts.keys() - data.answers.keys():
         named = {vote.function for vote in data.votes[key] if vote.function in functions}
         values = {functions[name] for name in named}
-        if len(values) == 1 and data.texts[key].text_hash not in data.apart:
+        if len(values) == 1:
             [label] = values
             rows[label].append(TrainingRow(*key, label, use.weight, f"{WEAK}:{'+'.join(sorted(named))}"))
     for own in rows.values():

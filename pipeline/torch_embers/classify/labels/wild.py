@@ -17,7 +17,7 @@ from torch_embers.errors import InputError
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
     from pathlib import Path
 
 FILE = "wild_labels.jsonl"
@@ -108,15 +108,15 @@ def load(path: Path | None = None) -> list[WildItem]:
     return list(items.values())
 
 
-def gold_items(items: Iterable[WildItem], taxonomy: Taxonomy) -> list[GoldItem]:
-    """The items as gold labels to learn from; a scheme without a value says nothing, but for those of any number."""
+def gold_items(items: Mapping[tuple[str, int], WildItem], taxonomy: Taxonomy) -> list[GoldItem]:
+    """Items by (repo, number) as gold labels; a scheme without a value says nothing, but for those of any number."""
     several = {name for name, scheme in taxonomy.schemes.items() if not scheme.exclusive}
     found = []
-    for item in items:
+    for place, item in items.items():
         answers = {
             name: frozenset(value for scheme, value in item.labels if scheme == name)
             for name in {*several, *dict(item.labels)}
         }
         single = {name: value for name, value in item.labels if name not in several}
-        found.append(GoldItem(*item.place, single, dict.fromkeys(answers, ANNOTATOR), None, answers))
+        found.append(GoldItem(*place, single, dict.fromkeys(answers, ANNOTATOR), None, answers))
     return found
