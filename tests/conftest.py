@@ -15,6 +15,8 @@ from hypothesis import settings
 
 from servers import stand_ins
 from support import run_embers
+from torch_embers.store import schema
+from torch_embers.store import writer as writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,6 +42,36 @@ def pytest_configure() -> None:
     listed = subprocess.run(["git", "ls-files", ".venv"], cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.stdout:
         raise pytest.UsageError(".venv is committed: git rm --cached .venv, and commit again")
+
+
+@pytest.fixture(scope="session")
+def new_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database as the first writer makes it: all tables, no row. Read it or copy it."""
+    path = tmp_path_factory.mktemp("new") / "new.duckdb"
+    writing.create(path)
+    return path
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _new_databases_are_copies(new_database: Path) -> Iterator[None]:
+    """A new database of this process is a copy: to make the tables takes 0.2 s, and hundreds of tests make a database.
+
+    Commands that run as a process of their own, and tests that change the schema, make the tables.
+    """
+    make, shipped = writing.create, schema.migrations()
+
+    def copy(path: Path) -> None:
+        if schema.migrations() != shipped:
+            make(path)
+            return
+        try:
+            shutil.copyfile(new_database, path)
+        except OSError:  # what the database says of such a place is tested
+            make(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writing, "create", copy)
+        yield
 
 
 def needed(*reasons: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -485,12 +486,16 @@ def test_a_parent_that_does_not_parse_counts_as_none() -> None:
     assert [test.change for test in found] == ["added"] * 3
 
 
-@pytest.fixture
-def clone(tmp_path: Path) -> Repository:
-    made = Repository(tmp_path / "clone")
+def begin(folder: Path) -> Repository:
+    made = Repository(folder)
     before = FILE.replace("test_new", "test_before")
     made.commit("Begin", **{"test__test_x_py": before, "version.txt": "2.0.0a0\n"})
     return made
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Repository:
+    return begin(tmp_path / "clone")
 
 
 def fixing(clone: Repository, number: str = "Fixes #123", **files: str) -> str:
@@ -793,13 +798,21 @@ def stored_run(store: Store, version: str, exit_code: int, failure: str = "", fr
         )
 
 
+@pytest.fixture(scope="module")
+def one_test_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with one fix test, first released in 2.0.0; to be copied."""
+    folder = tmp_path_factory.mktemp("one")
+    begun = begin(folder / "clone")
+    fixing(begun, test__test_x_py=ADDED)
+    store = Store(folder / "e.duckdb")
+    linked(begun, store)
+    return store.path
+
+
 @pytest.fixture
-def one_test(clone: Repository, tmp_path: Path) -> Store:
-    """A database with one fix test, first released in 2.0.0."""
-    fixing(clone, test__test_x_py=ADDED)
-    store = Store(tmp_path / "e.duckdb")
-    linked(clone, store)
-    return store
+def one_test(one_test_database: Path, tmp_path: Path) -> Store:
+    """A copy of that database."""
+    return Store(shutil.copy(one_test_database, tmp_path / "e.duckdb"))
 
 
 def classed(store: Store) -> tuple[object, ...]:

@@ -247,7 +247,7 @@ def _statements(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
     return sql.merge_events() if table == "events" else sql.replace_rows(table)
 
 
-def _create(path: Path) -> None:
+def create(path: Path) -> None:
     """Make a database with its tables under another name first: a kill must leave none without tables."""
     unfinished = path.with_name(f"{path.name}.new")
     for leftover in (unfinished, unfinished.with_name(f"{unfinished.name}.wal")):
@@ -266,7 +266,7 @@ def writer(path: Path, purpose: str) -> Iterator[Writer]:
     """
     with lock.writer_lock(path, purpose):
         if not path.exists():
-            _create(path)
+            create(path)
         made = Writer(path)
         with made.transaction() as connection:
             schema.upgrade(connection, now_utc(), __version__)
