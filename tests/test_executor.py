@@ -22,7 +22,7 @@ from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
-from torch_embers.run import command, executor
+from torch_embers.run import command, dispatch
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.item_report import comment, report_of
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
@@ -161,7 +161,7 @@ def test_a_run_that_a_busy_machine_hindered_is_made_again_and_not_stored(
                 hindered = replace(result, exit_code=125, stdout="the child was killed", duration=20.0, waited=15.0)
                 yield result if len(made) % 3 == 0 else hindered
 
-    monkeypatch.setattr(executor, "Runner", Busy)
+    monkeypatch.setattr(dispatch, "Runner", Busy)
     store = Store(tmp_path / "e.duckdb")
     cells = sweep(store, registry, [fixed_case(known_bad=[BAD])], [NEW])
     assert verdicts(cells) == {("pt1_example", NEW): "absent"}

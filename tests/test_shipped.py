@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from support import assert_clean_error, case_of, fake_python, rows, run_embers
-from torch_embers.builds.registry import Registry
+from torch_embers.builds.registry import Registry, placed_here
 from torch_embers.repro import bank, case, shipped_matrix
 from torch_embers.run import matrix, shipped, shipped_mark
 from torch_embers.run.ledger import Ledger
@@ -240,7 +240,7 @@ def test_a_shipped_verdict_is_neither_known_nor_a_control_here(mined: Store, reg
                 "UPDATE verdicts SET case_hash = ?, build = ?, verdict = 'occurs'", [one.hash, build.identity]
             )
         ledger = Ledger(mined, writer)
-        environments = ledger.note_builds([build])
+        environments = ledger.note_builds([placed_here(build)])
         with writer.transaction() as connection:
             connection.execute("UPDATE verdicts SET environment = ?", [environments[build.identity]])
         assert ledger.verdicts([one], [build], environments, None) == {}

@@ -376,17 +376,41 @@ def _own_torch() -> str | None:
     return f"{sys.executable} {place} {(place.parent / 'version.py').stat().st_mtime_ns}"
 
 
+def machine_here() -> tuple[str, str]:
+    """System and processor of this machine, as environments have them."""
+    return f"{platform.system()} {platform.release()}", _processor()
+
+
 def environment_of(build: Build, threads: int) -> Mapping[str, object]:
     """Where runs of a build are made, as the columns of the table ``environments`` (without its key)."""
+    system, processor = machine_here()
     return {
         "device": next((d for d in build.devices if d != "cpu"), "cpu"),
         "device_name": build.device_name or None,
         "driver": build.driver or None,
-        "system": f"{platform.system()} {platform.release()}",
-        "processor": _processor(),
+        "system": system,
+        "processor": processor,
         "capability": build.capability or None,
         "threads": threads,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A build where its runs are made.
+
+    Attributes:
+        build: as it is there; what it can use (devices, CPU capability) depends on the machine.
+        where: the environment, as the columns of the table ``environments`` without its key.
+    """
+
+    build: Build
+    where: Mapping[str, object]
+
+
+def placed_here(build: Build) -> Placed:
+    """The build on this machine."""
+    return Placed(build, environment_of(build, threads=1))
 
 
 def environment_key(columns: Iterable[tuple[str, object]]) -> str:

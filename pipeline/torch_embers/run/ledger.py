@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from torch_embers.builds.registry import Build
+    from torch_embers.builds.registry import Build, Placed
     from torch_embers.repro.case import Case
     from torch_embers.run.batch import Batch
     from torch_embers.run.verdict import Rules
@@ -55,6 +55,7 @@ class Cell:
 
     Attributes:
         fresh: whether the verdict was reached now, not looked up.
+        where: columns of the environment; None for this machine.
     """
 
     case: Case
@@ -64,6 +65,7 @@ class Cell:
     batch: int
     decision: Decision
     fresh: bool
+    where: Mapping[str, object] | None = None
 
     def row(self) -> dict[str, Any]:
         """The cell as plain data."""
@@ -80,7 +82,7 @@ class Cell:
     @property
     def place(self) -> str:
         """Device, processor, CPU capability and system on which it was reached."""
-        return environment_text(environment_of(self.build, self.case.threads))
+        return environment_text(self.where or environment_of(self.build, self.case.threads))
 
     def decided(self) -> dict[str, Any]:
         """What the verdict says, by the names of the columns of ``verdicts``."""
@@ -108,16 +110,15 @@ class Ledger:
         self._verdicts: list[dict[str, Any]] = []
         self._committed = time.monotonic()
 
-    def note_builds(self, builds: Iterable[Build]) -> dict[str, str]:
+    def note_builds(self, builds: Iterable[Placed]) -> dict[str, str]:
         """Write builds and where they run; return the environment's key by the build's identity."""
         keys, noted, where = {}, [], {}
         moment = now_utc()
-        for build in builds:
-            columns = environment_of(build, threads=1)
-            key = environment_key(columns.items())
-            keys[build.identity] = key
-            where[key] = {"environment": key, **columns, "seen_at": moment}
-            noted.append(_build_row(build, moment))
+        for placed in builds:
+            key = environment_key(placed.where.items())
+            keys[placed.build.identity] = key
+            where[key] = {"environment": key, **placed.where, "seen_at": moment}
+            noted.append(_build_row(placed.build, moment))
         with self._writer.transaction() as connection:
             rows.replace(connection, "environments", ("environment",), list(where.values()))
             rows.replace(connection, "builds", ("build",), noted)

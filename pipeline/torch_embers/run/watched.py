@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from torch_embers import resources
-from torch_embers.builds.registry import Registry, environment_of, environment_text
+from torch_embers.builds.registry import Registry, environment_of, environment_text, placed_here
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
 from torch_embers.oracles import attach, finding
@@ -186,7 +186,7 @@ def run_watched(
             shipped.load(writer)
         cases = own + (bank.load(store, names, settings.repo) if names else [])
         ledger = Ledger(store, writer)
-        environments = ledger.note_builds(builds)
+        environments = ledger.note_builds(map(placed_here, builds))
         asked = WatchRequest(oracles, cases, builds, request.jobs, request.unsandboxed)
         progress.expects(len(cases) * len(builds))
         for done in watch(asked, Registry(settings.builds_dir)):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
+from torch_embers.builds.registry import placed_here
 from torch_embers.normalize import now_utc
 from torch_embers.repro import bank
 from torch_embers.repro.case import Case, CaseError, parse
@@ -123,7 +124,7 @@ def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialR
     """
     tests = drawn(_tests(store, request.repo, request.draw), request.draw)
     ledger = Ledger(store, writer)
-    environments = ledger.note_builds(request.builds)
+    environments = ledger.note_builds(map(placed_here, request.builds))
     made = 0
     for wanted in (_around, _around, _newest, _following):
         known = _trials(store, request.repo, tests)

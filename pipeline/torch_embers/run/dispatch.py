@@ -1,0 +1,134 @@
+"""Where runs are made: a dispatcher takes batches and hands back their runs. It writes nothing; the sweep does.
+
+There are two: this machine (``LocalDispatcher``), and the nodes of a Ray cluster (``run/cluster/``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Protocol
+
+from torch_embers.builds.registry import placed_here
+from torch_embers.run.batch import memory_here
+from torch_embers.run.turns import make_turn
+from torch_embers.sandbox import doctor
+from torch_embers.sandbox.runner import Runner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch_embers.builds.registry import Build, Placed, Registry
+    from torch_embers.progress import Progress
+    from torch_embers.run.batch import Batch
+    from torch_embers.run.turns import Made
+    from torch_embers.run.verdict import Rules
+    from torch_embers.sandbox.proof import Proof
+
+
+class Dispatcher(Protocol):
+    """Makes the runs that batches want."""
+
+    side_by_side: bool
+    """Whether runs on several builds are better asked for in one call."""
+
+    def proof(self) -> Proof:
+        """Which guarantees of the sandbox hold where runs are made; says what to ask for, and lets nothing run."""
+
+    def memory(self) -> int:
+        """Bytes of memory of the largest machine."""
+
+    def survey(self, builds: Sequence[Build]) -> list[Placed]:
+        """Those of these builds that are there already, each in the environment of its runs."""
+
+    def prepare(self, build: Build) -> Placed:
+        """Bring a build there that is not.
+
+        Raises:
+            BuildError: it cannot be had there.
+        """
+
+    def run(self, batches: Sequence[Batch], rules: Rules, jobs: int) -> Iterator[tuple[Batch, Made]]:
+        """Make the runs that these batches lack; each run after its batch has taken it.
+
+        Args:
+            batches: not settled, their earlier runs recalled.
+            rules: numbers of data/verdicts.toml.
+            jobs: runs at a time on one machine.
+
+        Raises:
+            BuildError: a build is gone or has changed.
+            SandboxError: the sandbox cannot give what a profile promises.
+            ClusterError: the machines are gone.
+        """
+
+
+class LocalDispatcher:
+    """Makes runs on this machine, build by build.
+
+    Args:
+        registry: the installed builds.
+        progress: is told which runs are made again.
+        unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
+    """
+
+    side_by_side = False
+
+    def __init__(self, registry: Registry, progress: Progress, *, unsandboxed: bool = False) -> None:
+        self._registry = registry
+        self._progress = progress
+        self._unsandboxed = unsandboxed
+
+    def proof(self) -> Proof:
+        """The proof of this host."""
+        return doctor.prove()
+
+    def memory(self) -> int:
+        """Bytes of memory of this machine."""
+        return memory_here()
+
+    def survey(self, builds: Sequence[Build]) -> list[Placed]:
+        """All of them: builds are chosen from this machine's registry."""
+        return [self.prepare(build) for build in builds]
+
+    def prepare(self, build: Build) -> Placed:
+        """The build as it is."""
+        return placed_here(build)
+
+    def run(self, batches: Sequence[Batch], rules: Rules, jobs: int) -> Iterator[tuple[Batch, Made]]:
+        """Make the runs in fresh zygotes, with one runner per build, profile and set of modules."""
+        by_build: dict[str, list[Batch]] = defaultdict(list)
+        for batch in batches:
+            by_build[batch.build.identity].append(batch)
+        for own in by_build.values():
+            with ExitStack() as stack:
+                build = stack.enter_context(self._registry.using(own[0].build))
+                for (profile, preload), members in by_kind(own).items():
+                    runner = stack.enter_context(
+                        Runner(build.python, profile, doctor.prove(), preload=preload, unsandboxed=self._unsandboxed)
+                    )
+                    yield from self._turns(runner, members, rules, jobs)
+
+    def _turns(self, runner: Runner, members: Sequence[Batch], rules: Rules, jobs: int) -> Iterator[tuple[Batch, Made]]:
+        """Let one zygote after the other make its share."""
+        for turn in range(most_turns(members, rules)):
+            members = [batch for batch in members if not batch.is_settled(rules)]
+            if not members:
+                return
+            if turn:
+                runner.restart()
+            for place, made in make_turn(runner, members, turn, jobs, rules, self._progress.said):
+                yield members[place], made
+
+
+def by_kind(batches: Sequence[Batch]) -> dict[tuple[str, tuple[str, ...]], list[Batch]]:
+    """Batches by what a runner is made for: profile and modules that its zygotes import."""
+    kinds: dict[tuple[str, tuple[str, ...]], list[Batch]] = defaultdict(list)
+    for batch in batches:
+        kinds[batch.profile, batch.preload].append(batch)
+    return kinds
+
+
+def most_turns(members: Sequence[Batch], rules: Rules) -> int:
+    """Fresh zygotes that the runs of these batches may take."""
+    return max(batch.turns(rules) for batch in members)
