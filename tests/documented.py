@@ -31,6 +31,16 @@ MADE_VARIABLES = set(re.findall(r"\$\((\w+)\)", MAKEFILE))
 MENTIONED = re.compile(r"(?<![\w./\"'-])(?:\.venv/bin/)?embers +([a-z][^`\n|;&<>()#]*)")
 """Where a text names a command of embers in passing; the first word may be prose."""
 
+INLINE = re.compile(r"(?:`|<code>)(?:\.venv/bin/)?embers\s+([^`<]+?)(?:`|</code>)")
+"""A command of embers as inline code, of Markdown, of a message, or of a page of the report."""
+TEXTS = sorted(
+    path
+    for folder in ("pipeline", "data", "tools")
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in (".py", ".toml", ".html")
+)
+"""Files whose messages, templates and reasons name commands."""
+
 
 class Example(NamedTuple):
     """A command line and what the page says that it prints."""
@@ -87,6 +97,26 @@ def mentions(text: str) -> list[list[str]]:
     lines = [" ".join(span.split()) for span in spans if re.match(r"\s*(?:\.venv/bin/)?embers ", span)]
     found = [match.split() for line in [*blocks, *lines] for match in MENTIONED.findall(line.replace("\\\n", " "))]
     return [words for words in found if words[0] in COMMANDS]
+
+
+def misspelt(text: str) -> list[str]:
+    """Inline code that names a command, a command of a group, or an option that embers does not have."""
+    found = []
+    for line in INLINE.findall(text):
+        words = line.split()
+        if not re.match(r"[A-Za-z]", words[0]):
+            is_known = words[0] in {"--version", "--help", "-h"} or words[0].startswith("{")
+        elif words[0] in COMMANDS:
+            members = getattr(COMMANDS[words[0]], "commands", None)
+            is_member = (
+                members is None or not words[1:] or words[1].startswith(("-", "[", ".", "{")) or words[1] in members
+            )
+            is_known = is_member and not unknown_options(words)
+        else:
+            is_known = words[0].isupper()  # a placeholder
+        if not is_known:
+            found.append(" ".join(words))
+    return found
 
 
 def names_of(command: str) -> set[str]:

@@ -672,7 +672,7 @@ def test_the_model_decides_what_is_asked_first_and_its_guess_is_shown_unless_bli
     _, shown = label(store, LOGICAL * 2 + "q", "bug_type")
     assert {row[0] for row in gold(store)} == {2, 3}, "the contradicted and the doubtful one"
     assert "model: memory 98%" in shown
-    assert "model: memory 41% (below the threshold)" in shown
+    assert "model: no answer (suggestion: memory) 41%" in shown
     _, blind = label(store, "q", "bug_type", annotator="ben", blind=True)
     assert "model:" not in blind
 

@@ -30,8 +30,10 @@ from documented import (
     ROOT,
     SUBCOMMANDS,
     TARGETS,
+    TEXTS,
     examples,
     mentions,
+    misspelt,
     names_of,
     not_run,
     parse,
@@ -125,6 +127,23 @@ def test_examples_use_commands_and_options_that_exist(path: Path) -> None:
 def test_commands_that_are_named_in_passing_have_their_options(path: Path) -> None:
     wrong = {" ".join(words): unknown_options(words) for words in mentions(path.read_text(encoding="utf-8"))}
     assert {line: options for line, options in wrong.items() if options} == {}
+
+
+def test_inline_code_of_pages_and_messages_names_commands_that_exist() -> None:
+    found = {path.relative_to(ROOT): misspelt(path.read_text(encoding="utf-8")) for path in (*READ, *TEXTS)}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["recheckk", "recheckk --out x", "builds addd x", "--versionn", "run --nope", "Run", "builds add --nope"]
+)
+def test_a_misspelt_command_in_inline_code_is_found(line: str) -> None:
+    assert misspelt(f"Then `embers {line}`, and <code>embers {line}</code>.") == [line, line]
+
+
+def test_a_command_with_a_placeholder_is_no_misspelt_one() -> None:
+    text = "`embers COMMAND --help`, `embers builds ...`, `embers run N`, `embers\n--version`, `embers show {number}`"
+    assert misspelt(text) == []
 
 
 def test_commands_in_passing_are_found_in_prose_and_in_blocks_of_other_languages() -> None:

@@ -52,6 +52,6 @@ def result(rule: str, level: Level, text: str, place: tuple[Path, int] | None) -
 def _uri(path: Path) -> str:
     """A file as a reference that readers resolve from the working folder; one outside of it whole."""
     here = Path.cwd()
-    if path.is_absolute() and not path.is_relative_to(here):
-        return path.as_uri()
-    return quote(str(path.relative_to(here).as_posix() if path.is_absolute() else path.as_posix()))
+    if path.is_relative_to(here):
+        path = path.relative_to(here)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from torch_embers.annotate.queue import tables
+from torch_embers.classify.show import answer
 from torch_embers.classify.text import clean
 from torch_embers.escaping import visible
 
@@ -83,8 +84,8 @@ def _guesses(rows: Iterable[tuple[str, str, float, bool]]) -> dict[str, str]:
 
 
 def _guess(value: str, probability: float, abstained: bool) -> str:
-    sure = f"{value} {probability:.0%}" if math.isfinite(probability) else value
-    return f"{sure} (below the threshold)" if abstained else sure
+    said = answer(None if abstained else value, value)
+    return f"{said} {probability:.0%}" if math.isfinite(probability) else said
 
 
 def _thread(body: str, comments: Iterable[tuple[Any, ...]], *, cleaned: bool) -> str:

@@ -47,11 +47,16 @@ def print_explanation(found: Explanation, repo: str, number: int) -> None:
         out.print(f"    {hit.score:.2f} #{hit.number} {plain(hit.title)} [{plain(given)}]", markup=False)
 
 
+def answer(value: str | None, likeliest: str) -> str:
+    """What the classifier says in a scheme: its class, or where it abstains the likeliest one as a suggestion."""
+    return value or f"no answer (suggestion: {likeliest})"
+
+
 def _print_label(label: LabelReasons) -> None:
     out = stdout()
-    answer = label.value or f"no answer (suggestion: {label.likeliest})"
+    said = answer(label.value, label.likeliest)
     how = HOW.get(label.provenance, "")
-    out.print(f"{label.scheme}: {plain(answer)}, probability {label.probability:.2f}{how}")
+    out.print(f"{label.scheme}: {plain(said)}, probability {label.probability:.2f}{how}")
     if label.terms:
         out.print(f"    terms: {plain(', '.join(f'{term} {weight:+.2f}' for term, weight in label.terms))}")
     for vote in label.votes:

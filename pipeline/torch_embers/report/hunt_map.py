@@ -104,7 +104,7 @@ def _map(rows: Sequence[Mapping[str, Any]]) -> Map:
         build,
         [*(mode for mode in MODES if mode in seen), *sorted(seen - set(MODES))],
         dict(sorted(operators.items())),
-        sorted(layouts, key=lambda row: -row[1].tested),
+        layouts,
         {op: sorted(reasons) for op, reasons in left_out.items()},
     )
 

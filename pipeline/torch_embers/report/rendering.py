@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from torch_embers import resources
 from torch_embers.atom_output import iso
+from torch_embers.classify.show import answer
 from torch_embers.escaping import visible
 from torch_embers.version import __version__
 
@@ -63,6 +64,7 @@ def environment(newest: datetime | None) -> Environment:
     )
     made.filters |= {"day": day, "moment": _moment, "iso": iso, "number": _number, "words": words}
     made.globals |= {
+        "answer": answer,
         "marks": MARKS,
         "navigation": NAVIGATION,
         "newest": newest,

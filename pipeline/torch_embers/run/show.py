@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from torch_embers.classify.show import answer
 from torch_embers.console import age, plain, size_text, stdout, table
 from torch_embers.escaping import visible
 from torch_embers.oracles.finding import describe
@@ -334,8 +335,8 @@ def _gold_line(row: Mapping[str, Any]) -> str:
 
 
 def _prediction_line(row: Mapping[str, Any]) -> str:
-    value = row["value"] or f"no answer (suggestion: {row['likeliest']})"
-    return f"{row['scheme']}: {value}, probability {row['probability']:.2f} ({row['provenance']})"
+    said = answer(row["value"], row["likeliest"])
+    return f"{row['scheme']}: {said}, probability {row['probability']:.2f} ({row['provenance']})"
 
 
 def _link_line(row: Mapping[str, Any]) -> str:

@@ -1,4 +1,5 @@
--- What did the newest search of each kind find for the build since which a bug is there or gone, and what did it ask?
+-- Since which build is a bug there or gone, and what was asked? The newest search of each session, which is a hash of what is searched:
+-- script, builds, ends and environment.
 WITH newest AS (
     FROM bisections QUALIFY row_number() OVER (PARTITION BY session ORDER BY number DESC) = 1
 ), steps AS (
