@@ -146,6 +146,17 @@ def test_a_click_on_a_heading_sorts_and_a_second_one_turns_the_order(watched: Wa
         assert numbers(page) == sorted(numbers(page), reverse=reverse)
 
 
+@pytest.mark.parametrize("down", [False, True])
+def test_titles_sort_without_regard_to_case_and_classes_with_the_empty_ones_last(watched: Watched, down: bool) -> None:
+    page = watched.open(f"items.html#sort=title{'' if down else '&dir=asc'}")
+    titles = [text.lower() for text in page.locator("#rows bdi").all_text_contents()]
+    assert len(titles) > 20
+    assert titles == sorted(titles, reverse=down)
+    page = watched.open(f"items.html#sort=class{'' if down else '&dir=asc'}")
+    empty = [not text for text in page.locator("#rows td:nth-child(6)").all_text_contents()]
+    assert empty == sorted(empty)
+
+
 def test_clear_takes_all_filters_away(watched: Watched) -> None:
     page = watched.open("items.html#q=nothing-has-this&verdict=occurs")
     assert numbers(page) == []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from torch_embers.atom_output import iso
-from torch_embers.report import data_files, folder, hunt_map, rules, site, study_files
+from torch_embers.report import data_files, folder, hunt_map, rules, since, site, study_files
 from torch_embers.report.facts import Facts, chosen
 from torch_embers.report.similar import similar
 from torch_embers.report.source import read
@@ -16,6 +16,7 @@ from torch_embers.report.tables import tables
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from torch_embers.store.store import Store
@@ -28,6 +29,8 @@ class Reported:
     Attributes:
         pages: items that have a page of their own.
         size: bytes of all files.
+        changes: since the earlier report in the folder, by kind; empty where none was compared.
+        compared: why nothing was compared: ``first``, or what is wrong with the earlier report; empty where it was.
     """
 
     folder: Path
@@ -35,6 +38,8 @@ class Reported:
     pages: int
     files: int
     size: int
+    changes: Mapping[str, int]
+    compared: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +77,17 @@ def report(store: Store, request: Request) -> Reported:
     near = similar(source.vectors, paged, limits.similar, limits.similar_from) if source.vectors else {}
     facts = Facts(source, known, paged, near, is_whole=request.bodies)
     rows = tables(facts)
+    compared = since.compare(place, rows, source.newest)
+    rows[since.NAME] = compared.rows
     study = study_files.read(request.study) if request.study else None
     hunted = hunt_map.read(request.study) if request.study else None
     if request.sqlite:
         data_files.write_sqlite(rows, request.sqlite)
     with folder.replaced(place) as made:
-        site.write(made, facts, rows, request.address.rstrip("/"), study, hunted)
+        site.write(made, facts, rows, compared, request.address.rstrip("/"), study, hunted)
         about = {"embers": __version__, "items": len(facts.items), "pages": len(facts.paged)}
-        about |= {"newest": iso(source.newest) if source.newest else None}
+        about |= {"newest": iso(source.newest) if source.newest else None, since.ENTRY: compared.entry()}
         about |= {folder.ENTRIES: sorted(path.name for path in made.folder.iterdir())}
         made.write(folder.MARK, orjson.dumps(about, option=orjson.OPT_INDENT_2) + b"\n")
-    return Reported(request.out, len(facts.items), len(facts.paged), made.files, made.size)
+    counts = {kind: len(changed) for kind, changed in compared.by_kind().items()}
+    return Reported(request.out, len(facts.items), len(facts.paged), made.files, made.size, counts, compared.reason)

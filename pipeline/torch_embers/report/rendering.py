@@ -42,6 +42,7 @@ NAVIGATION = (
     ("components.html", "Components"),
     ("study.html", "Study"),
     ("hunt.html", "Hunt"),
+    ("hunt_map.html", "Hunt map"),
     ("labels.html", "Labels"),
     ("provenance.html", "Provenance"),
 )

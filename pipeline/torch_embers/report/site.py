@@ -19,6 +19,7 @@ from torch_embers.report import (
     picture,
     places,
     rendering,
+    since,
     table_data,
 )
 from torch_embers.report.facts import ORDER, counted
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from torch_embers.report.facts import Facts
     from torch_embers.report.folder import Site
     from torch_embers.report.hunt_map import Map
+    from torch_embers.report.since import Comparison
     from torch_embers.report.source import Key
     from torch_embers.report.study_files import Study
     from torch_embers.run.matrix import Entry
@@ -76,6 +78,7 @@ def write(
     site: Site,
     facts: Facts,
     tables: Mapping[str, pa.Table],
+    compared: Comparison,
     address: str = "",
     study: Study | None = None,
     hunted: Map | None = None,
@@ -86,6 +89,7 @@ def write(
         site: where to.
         facts: of the database.
         tables: the data files.
+        compared: what changed since the earlier report.
         address: where the site will be on the web; empty where that is not known.
         study: its tables and figures.
         hunted: the coverage map of the hunt.
@@ -97,7 +101,7 @@ def write(
         site.write(name, content)
     rows = [(f"data/{name}.{form}", len(table)) for name, table in tables.items() for form in ("json", "parquet")]
     writer.page("provenance.html", "provenance.html", data_files=rows)
-    _overview(writer)
+    _overview(writer, compared)
     _table(writer)
     _items(writer)
     _releases(writer)
@@ -116,7 +120,7 @@ def _assets(site: Site) -> None:
 # ---- overview ------------------------------------------------------------------------------------------------------
 
 
-def _overview(writer: Writer) -> None:
+def _overview(writer: Writer, compared: Comparison) -> None:
     facts, limits = writer.facts, writer.facts.rules.limits
 
     def keys(*statuses: str) -> list[Key]:
@@ -141,6 +145,11 @@ def _overview(writer: Writer) -> None:
         "overview.html",
         tiles=tiles,
         groups=groups,
+        compared=compared,
+        changes=compared.by_kind(),
+        counted=since.counted,
+        first=since.FIRST,
+        longest=limits.news,
         news=facts.source.announcements[: limits.news],
         history=facts.source.history[: limits.news],
         picture=picture.releases(_counts(facts)),

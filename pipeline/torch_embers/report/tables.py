@@ -25,8 +25,14 @@ TYPES: Mapping[str, Any] = {
 """Kinds of columns as data/report_tables.toml names them."""
 
 
+def schema(name: str) -> pa.Schema:
+    """The columns of a table of data/report_tables.toml."""
+    (fields,) = (table.column for table in columns().table if table.name == name)
+    return pa.schema([(column.name, TYPES[column.kind]) for column in fields])
+
+
 def tables(facts: Facts) -> dict[str, pa.Table]:
-    """All tables by name, with the columns of data/report_tables.toml."""
+    """The tables that follow from the database, by name: all but ``changes``."""
     makers = {
         "items": _items,
         "cases": _cases,
@@ -36,11 +42,7 @@ def tables(facts: Facts) -> dict[str, pa.Table]:
         "announcements": _announcements,
         "links": _links,
     }
-    made = {}
-    for table in columns().table:
-        fields = [(column.name, TYPES[column.kind]) for column in table.column]
-        made[table.name] = pa.Table.from_pylist(list(makers[table.name](facts)), schema=pa.schema(fields))
-    return made
+    return {name: pa.Table.from_pylist(list(rows(facts)), schema=schema(name)) for name, rows in makers.items()}
 
 
 def _items(facts: Facts) -> Iterator[Mapping[str, Any]]:

@@ -30,7 +30,8 @@ window.embersItems = (text) => {
   const words = (places) => places.map(word);
   for (let i = 0; i < part.number.length; i++) {
     const row = {
-      repo: word(part.repo[i]), number: part.number[i], title: part.title[i], state: word(part.state[i]),
+      at: rows.length, repo: word(part.repo[i]), number: part.number[i], title: part.title[i],
+      titlePlace: part.title_place[i], state: word(part.state[i]),
       created: part.created[i], page: part.page[i], labels: words(part.labels[i]), classes: words(part.classes[i]),
       operators: words(part.operators[i]), components: words(part.components[i]), backends: words(part.backends[i]),
       status: words(part.status[i]), verdict: word(part.verdict[i]), release: word(part.release[i]), text: "",
@@ -64,6 +65,7 @@ function whole() {
   update();
   document.documentElement.dataset.loaded = "whole";
   performance.mark("embers-whole");
+  prepare(["number", "title", ...Object.keys(TEXTS), "created"]);
 }
 
 // ---- filters and the address -----------------------------------------------------------------------------------------
@@ -136,24 +138,66 @@ function filter() {
   });
 }
 
-const KEYS = {
-  number: (row) => row.number, created: (row) => row.created, title: (row) => row.title.toLowerCase(),
+// Every column is sorted by whole numbers: the place of a row's value among all values, 0 for an empty one. Counting puts 100,000 of
+// them into order in milliseconds; comparing the texts takes most of a second. An order of all rows is kept until more are loaded.
+const NUMBERS = { number: (row) => row.number, created: (row) => row.created, title: (row) => row.titlePlace };
+const TEXTS = {
   state: (row) => row.state, status: (row) => row.status.join(" "), verdict: (row) => row.verdict,
   class: (row) => row.classes.join(" "),
 };
+const DIGIT = 16; // bits that one pass of counting looks at
+let orders = { size: 0 };
+
+function placesOf(column) {
+  if (Object.hasOwn(NUMBERS, column)) return new Uint32Array(rows.map(NUMBERS[column]));
+  const texts = rows.map(TEXTS[column]);
+  const place = new Map([...new Set(texts)].filter(Boolean).sort().map((text, i) => [text, i + 1]));
+  return new Uint32Array(texts.map((text) => place.get(text) || 0));
+}
+
+// Indexes of rows in the order of their places; what is empty comes last in both directions, equal rows stay in the order of `start`.
+function counted(start, place, down) {
+  const most = place.reduce((one, other) => Math.max(one, other), 0);
+  const keys = place.map((value) => (value === 0 ? most : down ? most - value : value - 1));
+  let from = start;
+  for (let shift = 0; shift < 32 && most >>> shift; shift += DIGIT) {
+    const next = new Uint32Array((1 << DIGIT) + 1);
+    for (const key of keys) next[((key >>> shift) & 0xffff) + 1]++;
+    for (let i = 0; i < 1 << DIGIT; i++) next[i + 1] += next[i];
+    const to = new Uint32Array(from.length);
+    for (const at of from) to[next[(keys[at] >>> shift) & 0xffff]++] = at;
+    from = to;
+  }
+  return from;
+}
+
+function orderOf(column, down) {
+  if (orders.size !== rows.length) orders = { size: rows.length };
+  const name = `${column} ${down}`;
+  const loaded = Uint32Array.from(rows.keys());
+  orders[name] ??= counted(column === "number" ? loaded : orderOf("number", true), placesOf(column), down);
+  return orders[name];
+}
+
+// Makes the orders that a first click on a heading asks for, one each time that the browser has nothing else to do.
+function prepare(headings) {
+  if (!headings.length) return;
+  const idle = window.requestIdleCallback || ((done) => setTimeout(done, 50));
+  idle(() => {
+    orderOf(headings[0], isDownFirst(headings[0]));
+    prepare(headings.slice(1));
+  });
+}
+
+const isDownFirst = (column) => column === "number" || column === "created";
 
 function sorted(found) {
-  const key = Object.hasOwn(KEYS, order.column) ? KEYS[order.column] : null;
-  if (!key) return found;
-  const sign = order.down ? -1 : 1;
-  return found
-    .map((row) => [key(row), row])
-    .sort(([a, one], [b, other]) => {
-      if (a === b) return other.number - one.number;
-      if (a === "" || b === "") return a === "" ? 1 : -1; // what is empty comes last in both directions
-      return a < b ? -sign : sign;
-    })
-    .map(([, row]) => row);
+  if (!Object.hasOwn(NUMBERS, order.column) && !Object.hasOwn(TEXTS, order.column)) return found;
+  const isFound = new Uint8Array(rows.length);
+  for (const row of found) isFound[row.at] = 1;
+  const made = [];
+  for (const at of orderOf(order.column, order.down)) if (isFound[at]) made.push(rows[at]);
+  return made;
 }
 
 function update() {
@@ -278,7 +322,7 @@ window.addEventListener("hashchange", () => { readAddress(); offerChoices(); vie
 for (const head of document.querySelectorAll("th[data-sort]")) {
   head.querySelector("button").addEventListener("click", () => {
     const column = head.dataset.sort;
-    order = { column, down: order.column === column ? !order.down : column === "number" || column === "created" };
+    order = { column, down: order.column === column ? !order.down : isDownFirst(column) };
     viewport.scrollTop = 0;
     update();
     writeAddress();

@@ -1,0 +1,229 @@
+"""What a report says has changed since the one that stood in its folder, and that no earlier report is an error."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from report_data import HOSTILE, NUMBER, hostile
+from support import run_embers
+from torch_embers.errors import InputError
+from torch_embers.report import command, folder, since
+from torch_embers.report.tables import schema
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+REPO = "pytorch/pytorch"
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
+    """A small database with hostile texts."""
+    return hostile(catalog_template, tmp_path_factory.mktemp("changes") / "e.duckdb")
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory, database: Path) -> Path:
+    """A first report of it."""
+    out = tmp_path_factory.mktemp("first") / "site"
+    done = command.report(Store(database), command.Request(out))
+    assert (done.compared, done.changes) == (since.FIRST, {})
+    return out
+
+
+def overview(out: Path) -> str:
+    return (out / "index.html").read_text(encoding="utf-8")
+
+
+def contents(out: Path) -> dict[Path, bytes]:
+    return {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def test_a_first_report_says_that_there_is_nothing_to_compare_with(first: Path) -> None:
+    assert "This is the first report in its folder" in overview(first)
+    assert json.loads((first / "data" / "changes.json").read_text()) == []
+
+
+def test_changed_new_and_gone_items_are_counted_and_listed(first: Path, database: Path, tmp_path: Path) -> None:
+    out, later = tmp_path / "site", shutil.copy(database, tmp_path / "e.duckdb")
+    shutil.copytree(first, out)
+    with duckdb.connect(later) as connection:
+        gone, closed = (
+            connection.execute(
+                "SELECT number FROM items WHERE number <> ? ORDER BY state, number LIMIT 1", [NUMBER]
+            ).fetchall()
+            + connection.execute(
+                "SELECT number FROM items WHERE state = 'open' AND number <> ? ORDER BY number DESC LIMIT 1", [NUMBER]
+            ).fetchall()
+        )
+        connection.execute("UPDATE items SET number = 999999, title = ? WHERE number = ?", [HOSTILE[0], gone[0]])
+        connection.execute("UPDATE items SET state = 'closed' WHERE number = ?", closed)
+        status = connection.execute(
+            "SELECT status FROM statuses WHERE number = ? AND backend = 'cpu'", [NUMBER]
+        ).fetchall()
+        connection.execute(
+            "INSERT INTO status_history BY NAME SELECT * REPLACE ('regressed' AS status, now()::TIMESTAMP AS decided_at) "
+            "FROM status_history WHERE number = ? AND backend = 'cpu' ORDER BY decided_at DESC LIMIT 1",
+            [NUMBER],
+        )
+    done = run_embers("report", "--database", later, "--out", out)
+    assert done.returncode == 0, done.stderr
+    said = "1 status changed, 1 state or reason of closing changed, 1 new item, 1 item gone"
+    assert f"since the report that was there: {said}\n" in done.stdout
+    rows = {row["what"]: row for row in json.loads((out / "data" / "changes.json").read_text(encoding="utf-8"))}
+    assert (rows["status"]["number"], rows["status"]["before"], rows["status"]["after"]) == (
+        NUMBER,
+        status[0][0],
+        "regressed",
+    )
+    assert (rows["disposition"]["number"], rows["disposition"]["before"]) == (closed[0], "open")
+    assert (rows["gone"]["number"], rows["new"]["number"]) == (gone[0], 999999)
+    text = overview(out)
+    assert '<a href="#since-status">1 status changed</a>' in text
+    assert text.count('<details id="since-') == 4
+    assert "&lt;script&gt;globalThis.hit" in text
+    assert "<script>globalThis" not in text
+
+
+def test_another_verdict_is_a_change_and_another_release_alone_is_none() -> None:
+    row = {"repo": REPO, "number": 1, "title": "t", "state": "open", "disposition": None, "release": "2.14.0"}
+    was = table("items", [row | {"verdict": "occurs"}, row | {"number": 2, "verdict": "occurs"}])
+    now = table(
+        "items",
+        [
+            row | {"verdict": "absent", "release": "2.15.0"},
+            row | {"number": 2, "verdict": "occurs", "release": "2.15.0"},
+        ],
+    )
+    empty = schema("statuses").empty_table()
+    found = list(since._changes({"items": was, "statuses": empty}, {"items": now, "statuses": empty}))
+    assert [(row["number"], row["what"], row["before"], row["after"]) for row in found] == [
+        (1, "verdict", "occurs on 2.14.0", "absent on 2.15.0")
+    ]
+
+
+def table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    """A data file's rows; columns that are not named are null."""
+    fields = schema(name)
+    return pa.Table.from_pylist([dict.fromkeys(fields.names) | row for row in rows], schema=fields)
+
+
+def test_a_report_of_the_same_data_changes_no_byte(first: Path, database: Path, tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    shutil.copytree(first, out)
+    command.report(Store(database), command.Request(out))
+    assert contents(out) == contents(first)
+
+
+def test_a_report_of_the_same_data_keeps_what_had_changed(first: Path, database: Path, tmp_path: Path) -> None:
+    out, later = tmp_path / "site", shutil.copy(database, tmp_path / "e.duckdb")
+    shutil.copytree(first, out)
+    with duckdb.connect(later) as connection:
+        connection.execute("UPDATE items SET number = 999999 WHERE number = ?", [NUMBER])
+    done = command.report(Store(later), command.Request(out))
+    assert done.changes == {"new": 1, "gone": 1}
+    before = contents(out)
+    assert command.report(Store(later), command.Request(out)).changes == done.changes
+    assert contents(out) == before
+
+
+def other_items(out: Path, rows: pa.Table) -> None:
+    pq.write_table(rows, out / "data" / "items.parquet")
+
+
+def truncated(out: Path) -> None:
+    path = out / "data" / "items.parquet"
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no data": (lambda out: shutil.rmtree(out / "data"), "it has no data/items.parquet"),
+    "a folder": (
+        lambda out: ((out / "data" / "items.parquet").unlink(), (out / "data" / "items.parquet").mkdir()),
+        "it has no data/items.parquet",
+    ),
+    "truncated": (truncated, "its data/items.parquet cannot be read"),
+    "empty file": (
+        lambda out: (out / "data" / "statuses.parquet").write_bytes(b""),
+        "its data/statuses.parquet cannot be read",
+    ),
+    "no column": (
+        lambda out: other_items(out, pa.table({"repo": ["a/b"], "number": [1]})),
+        "its data/items.parquet has no column title",
+    ),
+    "other type": (
+        lambda out: other_items(out, pa.table({name: ["x"] for name in since.COMPARED["items"]})),
+        "its data/items.parquet cannot be read",
+    ),
+    "no number": (
+        lambda out: other_items(
+            out, pa.table({name: pa.array([None], pa.string()) for name in since.COMPARED["items"]})
+        ),
+        "its data/items.parquet has rows without an item",
+    ),
+    "nothing kept": (
+        lambda out: (out / "data" / "changes.parquet").unlink(),
+        "it has no data/changes.parquet",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_an_earlier_report_that_cannot_be_read_is_no_error_but_named(first: Path, tmp_path: Path, what: str) -> None:
+    out = tmp_path / "site"
+    shutil.copytree(first, out)
+    tables = {name: pq.read_table(out / "data" / f"{name}.parquet") for name in since.COMPARED}
+    newest = datetime.fromisoformat(json.loads((out / folder.MARK).read_text())["newest"])
+    breaking, reason = BROKEN[what]
+    breaking(out)
+    found = since.compare(out, tables, newest)
+    assert (found.reason, found.by_kind()) == (reason, {})
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"newest": "<b>", "embers": ["<i>"]}, ""),
+        (
+            {"comparison": {"reason": "<script>alert(1)</script>", "since": 3, "version": {}}},
+            "<script>alert(1)</script>",
+        ),
+    ],
+)
+def test_what_an_earlier_report_says_of_itself_is_text(
+    first: Path, database: Path, tmp_path: Path, changed: dict[str, Any], reason: str
+) -> None:
+    out = tmp_path / "site"
+    shutil.copytree(first, out)
+    about = json.loads((out / folder.MARK).read_text())
+    (out / folder.MARK).write_text(json.dumps(about | changed))
+    assert command.report(Store(database), command.Request(out)).compared == reason
+    text = overview(out)
+    assert "<script>alert" not in text
+    assert "<b>" not in text
+    assert "<i>" not in text
+
+
+def test_a_failure_after_the_comparison_leaves_the_earlier_report(
+    first: Path, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "site"
+    shutil.copytree(first, out)
+
+    def fails(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folder.Site, "write", fails)
+    with pytest.raises(InputError, match="nothing was changed"):
+        command.report(Store(database), command.Request(out))
+    assert contents(out) == contents(first)
