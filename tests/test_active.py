@@ -551,6 +551,7 @@ def test_undo_takes_the_label_out_of_the_table_and_asks_again(store: Store) -> N
     assert gold(store) == [(4, "bug_type", "logical", "ann")]
 
 
+@pytest.mark.slow
 def test_back_shows_the_answer_and_another_one_replaces_it(store: Store) -> None:
     _, shown = label(store, MEMORY + NON_CONTIGUOUS + "bb" + LOGICAL + "q", "memory_type")
     assert "your answer: memory" in shown
@@ -559,6 +560,7 @@ def test_back_shows_the_answer_and_another_one_replaces_it(store: Store) -> None
     assert gold(store) == [(4, "bug_type", "logical", "ann")]
 
 
+@pytest.mark.slow
 def test_a_skipped_item_comes_again_in_the_next_session(store: Store) -> None:
     summary, _ = label(store, "s" + MEMORY * 3, "bug_type")
     assert (summary.skipped, summary.labelled, summary.left) == (1, 3, 1)
@@ -593,6 +595,7 @@ def test_unknown_keys_change_nothing(store: Store) -> None:
     assert gold(store) == []
 
 
+@pytest.mark.slow
 def test_the_name_is_asked_once_and_refused_while_it_is_none(store: Store) -> None:
     summary, shown = label(store, "\n  Ann  Lee\n" + MEMORY + "q", "bug_type", annotator=None)
     assert summary.annotator == "Ann Lee"
@@ -610,6 +613,7 @@ def test_impossible_names_are_refused(store: Store, name: str) -> None:
         label(store, MEMORY, annotator=name)
 
 
+@pytest.mark.slow
 def test_a_person_cannot_take_the_name_of_a_machine_nor_replace_its_labels(store: Store) -> None:
     robot = GoldLabel(REPO, 4, "bug_type", "memory", "automated", "guide-1", labelled_at=NOON, source="catalog")
     with store.writer("test", create=True) as writer:
@@ -622,6 +626,7 @@ def test_a_person_cannot_take_the_name_of_a_machine_nor_replace_its_labels(store
     assert found == [("memory",)]
 
 
+@pytest.mark.slow
 def test_a_lost_database_loses_no_label(store: Store, filled_database: Path) -> None:
     label(store, MEMORY + "nwhy\n" + NON_CONTIGUOUS + "0" + CRASH + CPU + "\n" + LOGICAL)
     before = gold(store)
@@ -637,6 +642,7 @@ def test_a_lost_database_loses_no_label(store: Store, filled_database: Path) -> 
     assert summary.left == 3
 
 
+@pytest.mark.slow
 def test_while_somebody_else_writes_answers_wait_in_the_journal(store: Store) -> None:
     with lock.writer_lock(store.path, "a mine"):
         summary, shown = label(store, MEMORY + LOGICAL + "q", "bug_type")
@@ -657,6 +663,7 @@ def test_a_crash_in_the_middle_keeps_every_answer_given(store: Store) -> None:
     assert gold(store) == [(4, "bug_type", "memory", "ann")]
 
 
+@pytest.mark.slow
 def test_the_model_decides_what_is_asked_first_and_its_guess_is_shown_unless_blind(store: Store) -> None:
     for number, value, sure in [(1, "memory", 0.99), (2, "memory", 0.41), (3, "memory", 0.98), (4, "memory", 0.97)]:
         execute(
@@ -694,6 +701,7 @@ def test_foreign_text_cannot_steer_the_terminal(store: Store) -> None:
     assert ":bug:" in shown
 
 
+@pytest.mark.slow
 def test_a_huge_text_scrolls_and_is_bounded(store: Store) -> None:
     body = "\n".join(f"line {n} of a story with words that go on" for n in range(20_000))
     execute(store, "UPDATE items SET body = ? WHERE number = 4", [body])
@@ -719,6 +727,7 @@ def test_without_items_or_database_it_says_so(store: Store, tmp_path: Path) -> N
     assert "Nothing is left" in label(store, MEMORY)[1]
 
 
+@pytest.mark.slow
 def test_pull_requests_are_asked_about_only_where_they_are_labelled_already(store: Store) -> None:
     assert label(store, MEMORY * 9, "bug_type")[0].labelled == 4
     mark = GoldLabel(REPO, 5, "bug_type", "memory", "automated", "guide-1", labelled_at=NOON, source="catalog")
@@ -727,6 +736,7 @@ def test_pull_requests_are_asked_about_only_where_they_are_labelled_already(stor
     assert label(store, MEMORY * 9, "bug_type")[0].labelled == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=example_count(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet="123459agbsnu?r0 -\n\x1b\x7f%", max_size=30))
 def test_whatever_is_typed_table_and_journal_agree(filled_database: Path, tmp_path: Path, keys: str) -> None:

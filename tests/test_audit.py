@@ -128,6 +128,7 @@ def test_an_argument_is_given_refused_or_unknown(call: str, given: bool | None) 
     assert use.gives("mode", "circular") is given
 
 
+@pytest.mark.slow
 def test_a_release_has_the_bugs_of_the_matrix_and_says_which_later_one_is_free_of_them() -> None:
     here = known.known_on("2.6.0+cu124")
     assert here.exact
@@ -167,6 +168,7 @@ def nearness(done: command.Audited) -> dict[str, str]:
     return {finding.bug.case.name: finding.nearness for finding in done.findings}
 
 
+@pytest.mark.slow
 def test_a_bug_is_found_at_the_line_that_can_meet_it(tmp_path: Path) -> None:
     done = audited(tmp_path, "import torch\nx = torch.ones(1, 4, 4)\ny = torch.nn.functional.pixel_shuffle(x, 2)\n")
     finding = next(one for one in done.findings if one.bug.case.name == "pt171838_pixel_shuffle_square")
@@ -209,6 +211,7 @@ def test_a_folder_without_python_is_refused(tmp_path: Path) -> None:
         command.audit([str(tmp_path)], "2.6.0")
 
 
+@pytest.mark.slow
 def test_each_format_names_the_bug_and_the_exit_code_follows_the_threshold(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text("import torch\ntorch.logsumexp(torch.ones(1, 4, 4), 2)\n", encoding="utf-8")
@@ -230,6 +233,7 @@ def test_a_bug_that_only_unusual_inputs_meet_fails_nothing(tmp_path: Path) -> No
     assert not command.reaches(audited(tmp_path, code), "low")
 
 
+@pytest.mark.slow
 def test_the_whole_release_is_told_without_code() -> None:
     done = command.audit([], "2.15.0")
     assert {finding.nearness for finding in done.findings} == {"not narrowed"}
@@ -237,6 +241,7 @@ def test_the_whole_release_is_told_without_code() -> None:
     assert done.intended == len(command.audit([], "2.15.0", intended=True).findings) - len(done.findings)
 
 
+@pytest.mark.slow
 def test_the_github_action_writes_sarif_and_fails_by_its_threshold(tmp_path: Path) -> None:
     action = (Path(__file__).parents[1] / "action.yml").read_text(encoding="utf-8")
     assert all(re.search(r"@[0-9a-f]{40} #", line) for line in action.splitlines() if "uses:" in line)
@@ -328,6 +333,7 @@ def test_an_audit_that_could_read_nothing_is_refused(tmp_path: Path) -> None:
         command.audit([str(tmp_path)], "2.6.0")
 
 
+@pytest.mark.slow
 def test_sarif_has_addresses_and_loses_no_finding(tmp_path: Path) -> None:
     path = tmp_path / "a dir" / "x#1.py"
     path.parent.mkdir()

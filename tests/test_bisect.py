@@ -109,6 +109,7 @@ def test_a_predicate_is_bisected_by_its_exit_codes_and_an_interrupted_search_goe
     assert not any(build["asked_on"] for build in finished["builds"]), "a finished search of a command is not reused"
 
 
+@pytest.mark.slow
 def test_builds_that_a_predicate_skips_widen_the_range(home: Path, database: Path) -> None:
     made = table(home, database, "--predicate", predicate(["2.0.1"], skip=["2.1.2", "2.2.2"]), "--runs", 1)
     [change] = made["changes"]

@@ -162,6 +162,7 @@ def test_a_damaged_entry_does_not_hide_the_others(registry: Registry, python: Pa
     assert named(registry.installed()) == ["2.5.1"]
 
 
+@pytest.mark.slow
 def test_the_torch_of_this_environment_is_a_build_from_the_start(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     registry = Registry(tmp_path / "builds")

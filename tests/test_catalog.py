@@ -363,6 +363,7 @@ def test_an_unchanged_catalog_is_not_read_twice(store: Store) -> None:
     assert list(CatalogSource(REPO).batches({}))
 
 
+@pytest.mark.slow
 def test_catalog_facts_do_not_overwrite_what_a_live_source_said(tmp_path: Any) -> None:
     from torch_embers.store.records import Item
 
@@ -375,6 +376,7 @@ def test_catalog_facts_do_not_overwrite_what_a_live_source_said(tmp_path: Any) -
     assert (title, state, names) == ("live", "open", ["x"])
 
 
+@pytest.mark.slow
 def test_a_replay_gives_the_same_tables(catalog_database: Path) -> None:
     store = Store(catalog_database)
     tables = ("items", "catalog", "gold_labels", "stated_links", "pull_files", "links", "components")

@@ -452,6 +452,7 @@ def run(*arguments: str) -> int:
     return int(stop.value.code or 0)
 
 
+@pytest.mark.slow
 def test_the_command_prints_every_claim_and_writes_the_same_files_twice(
     catalog: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

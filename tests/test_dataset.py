@@ -704,6 +704,7 @@ def test_an_export_to_nowhere_shows_the_usage(hostile: Store, capsys: pytest.Cap
     assert "--dataset" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_dataset_is_made_without_packages_of_the_extras() -> None:
     blocked = "sys.modules.update(dict.fromkeys(['scipy', 'sklearn', 'matplotlib', 'torch', 'onnxruntime']))"
     code = f"import sys; {blocked}; import torch_embers.dataset.publish, torch_embers.study.command, torch_embers.run.command"

@@ -104,6 +104,7 @@ def test_every_block_that_is_made_stands_on_a_page() -> None:
     assert set(docs.blocks.blocks()) == found
 
 
+@pytest.mark.slow
 def test_the_tool_runs_as_a_folder() -> None:
     ended = subprocess.run([sys.executable, ROOT / "tools" / "docs", "--help"], capture_output=True, text=True)
     assert "--check" in ended.stdout, ended.stderr

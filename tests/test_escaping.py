@@ -258,6 +258,7 @@ def cells(folder: Path) -> Iterator[str]:
             yield from (cell for row in csv.reader(stream) for cell in row)
 
 
+@pytest.mark.slow
 def test_no_exported_cell_is_a_formula_and_programs_get_the_text_as_it_came(store: Store, tmp_path: Path) -> None:
     evil = EVIL.translate(NOT_STORED)
     for form in ("csv", "jsonl", "parquet"):

@@ -406,6 +406,7 @@ def test_a_query_that_fails_is_named() -> None:
         tables.query(mini_study.empty(), FIGURES["table_1"])
 
 
+@pytest.mark.slow
 def test_all_figures_of_the_database_at_once_say_how_many_and_how_selected() -> None:
     with mini_study.small_facts():
         study = make.make(mini_study.database(), samples.load(mini_study.AS_OF))

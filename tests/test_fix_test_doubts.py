@@ -158,6 +158,7 @@ def test_readers_decide_which_failures_before_a_fix_are_its_bug(
     assert shows_bug(kind, reason, answer) is counts
 
 
+@pytest.mark.slow
 def test_a_changed_test_that_fails_in_front_of_the_change_decides_no_status(clone: Repository, tmp_path: Path) -> None:
     clone.commit("Add", test__test_x_py=ADDED)
     changed = ADDED.replace("self.assertEqual(1, 1)", "self.assertEqual(1, 1)\n        self.assertEqual(2, 2)")

@@ -538,6 +538,7 @@ def test_a_fix_with_a_test_becomes_a_case_with_its_texts_and_edits(clone: Reposi
     assert ("runner",) in rows(store.path, "SELECT action FROM edits")
 
 
+@pytest.mark.slow
 def test_a_second_run_reads_only_what_is_new(clone: Repository, tmp_path: Path) -> None:
     store = Store(tmp_path / "e.duckdb")
     fixing(clone, test__test_x_py=ADDED)
@@ -560,6 +561,7 @@ def as_fresh(clone: Repository, store: Store, tmp_path: Path) -> bool:
     return same
 
 
+@pytest.mark.slow
 def test_a_second_run_says_what_a_fresh_one_says_when_the_clone_says_more(clone: Repository, tmp_path: Path) -> None:
     store = Store(tmp_path / "e.duckdb")
     sha = fixing(clone, test__test_x_py=ADDED)
@@ -582,6 +584,7 @@ def test_a_second_run_says_what_a_fresh_one_says_when_the_clone_says_more(clone:
     assert rows(store.path, "SELECT count(*) FROM fix_test_classes") == [(0,)]
 
 
+@pytest.mark.slow
 def test_commits_without_a_test_that_can_be_used_keep_a_reason(clone: Repository, tmp_path: Path) -> None:
     fixing(clone, "Fixes #1", torch__nn_py="x = 1")
     fixing(clone, "Fixes #2", test__test_x_py=FILE.replace("x + SIZE", "SIZE + x").replace("test_new", "test_before"))
@@ -594,6 +597,7 @@ def test_commits_without_a_test_that_can_be_used_keep_a_reason(clone: Repository
     assert found == [("4", "reverted"), ("30", "many_issues"), ("2", "no_test_changed"), ("1", "no_test_file")]
 
 
+@pytest.mark.slow
 def test_a_commit_that_changes_a_dozen_tests_and_more_makes_no_script(clone: Repository, tmp_path: Path) -> None:
     many = "".join(f"    def test_{n}(self):\n        self.assertEqual({n}, {n})\n\n" for n in range(13))
     fixing(
@@ -607,6 +611,7 @@ def test_a_commit_that_changes_a_dozen_tests_and_more_makes_no_script(clone: Rep
     ]
 
 
+@pytest.mark.slow
 def test_what_became_of_a_test_later_is_noted_and_it_stays(clone: Repository, tmp_path: Path) -> None:
     fixing(clone, test__test_x_py=ADDED)
     store = Store(tmp_path / "e.duckdb")
@@ -618,6 +623,7 @@ def test_what_became_of_a_test_later_is_noted_and_it_stays(clone: Repository, tm
     assert found == [("script", later) for later in ("same", "changed", "gone", "gone")]
 
 
+@pytest.mark.slow
 def test_mining_a_clone_makes_scripts_of_its_fix_tests_when_asked(clone: Repository, tmp_path: Path) -> None:
     fixing(clone, test__test_x_py=ADDED)
     database = tmp_path / "e.duckdb"
@@ -627,6 +633,7 @@ def test_mining_a_clone_makes_scripts_of_its_fix_tests_when_asked(clone: Reposit
     assert_clean_error(run_embers("mine", "--fix-tests", "--database", database), 3, "--source git CLONE")
 
 
+@pytest.mark.slow
 def test_a_test_of_a_renamed_file_is_compared_with_the_old_file(clone: Repository, tmp_path: Path) -> None:
     clone("mv", "test/test_x.py", "test/test_y.py")
     fixing(clone, test__test_y_py=ADDED)
@@ -635,6 +642,7 @@ def test_a_test_of_a_renamed_file_is_compared_with_the_old_file(clone: Repositor
     assert [row[1:3] for row in table(store)] == [("test/test_y.py", "test_more")]
 
 
+@pytest.mark.slow
 def test_a_clone_without_the_contents_gives_a_reason_per_file(clone: Repository, tmp_path: Path) -> None:
     fixing(clone, test__test_x_py=ADDED)
     blob = clone("rev-parse", "HEAD:test/test_x.py")
@@ -867,6 +875,7 @@ def test_a_test_that_is_not_validated_is_run_only_where_it_is_named(one_test: St
     assert bank.load(one_test, [case.name]) == [case]
 
 
+@pytest.mark.slow
 def test_a_test_that_fails_after_its_fix_counts_only_where_a_reader_saw_the_bug_again(
     one_test: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -935,6 +944,7 @@ def test_a_failure_of_the_harness_says_nothing(
     assert classed(one_test)[:2] == ("unusable", reason)
 
 
+@pytest.mark.slow
 def test_the_yield_counts_commits_and_gives_the_share_with_its_interval(one_test: Store) -> None:
     assert "no share can be given" in yield_of(one_test, REPO).sentence()
     assert yield_of(one_test, REPO).decided() == "No test was run yet."

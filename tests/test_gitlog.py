@@ -176,6 +176,7 @@ def test_a_second_run_reads_only_what_is_new(repository: Repository) -> None:
     assert {size.tag for size in more.code_sizes} == {"v1.0.1"}
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_from_its_last_page(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gitlog, "COMMITS_PER_PAGE", 2)
     repository.commit("0")

@@ -83,6 +83,7 @@ ghstack dependencies: #55998, #55999
 """A stack is landed with no number in its subjects; a change that was submitted twice names both, the landed one last."""
 
 
+@pytest.mark.slow
 def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_path: Path) -> None:
     batch = read(line(message=GHSTACK))
     assert [commit.pull_number for commit in batch.commits] == [56001]
@@ -108,6 +109,7 @@ def test_a_commit_that_is_none_is_a_reject(values: dict[str, Any]) -> None:
     assert len(batch.rejects) == 1
 
 
+@pytest.mark.slow
 def test_a_file_of_commits_is_mined_and_replayed_to_the_same_tables(tmp_path: Path) -> None:
     path = tmp_path / "commits.jsonl.gz"
     with gzip.open(path, "wb") as stream:
@@ -156,6 +158,7 @@ EVENT = Item(REPO, 5, "pull", state="open", updated_at="2020-12-01T00:00:00Z", s
 API = Item(REPO, 5, "pull", "Title", "Body", state="closed", updated_at="2021-01-03T00:00:00Z", source="graphql")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statements", "wanted"),
     [
@@ -198,6 +201,7 @@ def test_the_files_of_a_tracker_take_the_place_of_those_of_a_history_in_any_orde
 # --- links -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_numbers_in_a_commit_of_another_repository_are_no_links(tmp_path: Path) -> None:
     message = "Their change (#5)\n\nFixes #6. See https://github.com/pytorch/pytorch/issues/77"
     foreign = Commit(REPO, SHA, subject="Their change (#5)", message=message, line="foreign")
@@ -227,6 +231,7 @@ def revert(subject: str, body: str = "", **values: Any) -> Commit:
     return Commit(REPO, SHA, committed_at="2021-01-03T00:00:00Z", subject=subject, message=message, **values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "body", "rule"),
     [
@@ -243,6 +248,7 @@ def test_a_revert_without_number_or_hash_of_this_repository_is_resolved(
     assert [(number, sha) for _, _, number, sha in found] == [(51000, OTHER_SHA)]
 
 
+@pytest.mark.slow
 def test_a_reland_that_repeats_the_first_message_is_not_what_was_taken_out(tmp_path: Path) -> None:
     own = "fbshipit-source-id: f58a2a964ddf259af3909b0e961d0b0dfd0e35e2"
     again = replace(LANDED, sha="e" * 40, message=f"{LANDED.message}\n{own}", committed_at="2021-01-04T00:00:00Z")
@@ -255,11 +261,13 @@ def test_a_reland_that_repeats_the_first_message_is_not_what_was_taken_out(tmp_p
     assert rows(store, "SELECT target_sha FROM links WHERE rule = 'original-changeset'") == [(OTHER_SHA,)]
 
 
+@pytest.mark.slow
 def test_a_commit_says_nothing_but_landed_of_its_own_pull_request(tmp_path: Path) -> None:
     closing = revert("Add x (#51003)", "Closes https://github.com/pytorch/pytorch/pull/51003", pull_number=51003)
     assert [row[:3] for row in linked(tmp_path / "e.duckdb", closing)] == [("lands", "title-number", 51003)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "later", [{"line": "foreign"}, {"pull_number": 51003}, {"committed_at": "2020-01-01T00:00:00Z"}]
 )
@@ -273,6 +281,7 @@ def test_a_commit_whose_place_is_another_one_now_is_linked_anew(tmp_path: Path, 
     assert rows(store, query) == fresh
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -293,6 +302,7 @@ def test_a_link_by_hash_follows_its_commit_to_another_pull_request(tmp_path: Pat
         assert rows(store, query) == [(number,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [10, 40])
 def test_a_link_to_what_was_the_item_s_own_commit_comes_back_with_the_commit_s_place(
     tmp_path: Path, length: int

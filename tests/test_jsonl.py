@@ -138,6 +138,7 @@ def test_damaged_text_is_repaired_and_the_record_kept(line: bytes, title: str) -
     assert_storable(batch)
 
 
+@pytest.mark.slow
 def test_a_body_of_ten_megabytes_is_kept() -> None:
     body = "x\u0000é" * 4_000_000
     [found] = read(json.dumps({"number": 5, "body": body}).encode()).items
@@ -329,6 +330,7 @@ def test_a_cut_gz_keeps_what_came_before_and_says_so(
     assert batch.rejects == []
 
 
+@pytest.mark.slow
 def test_a_cut_gz_that_was_replaced_is_read_whole(tmp_path: Path) -> None:
     lines = [record(n, body=os.urandom(200).hex()) for n in range(1, 101)]
     path = write(tmp_path / "f.jsonl.gz", *lines)
@@ -367,6 +369,7 @@ def test_a_file_that_cannot_be_read_is_a_clear_error(tmp_path: Path, name: str, 
     assert "\n" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["cut.jsonl.gz", "cut.json", "no.csv.gz", "gone.jsonl"])
 def test_a_broken_file_is_named_at_the_end_and_the_others_are_read(tmp_path: Path, broken: str) -> None:
     first, last = tmp_path / broken, write(tmp_path / "good.jsonl", record(2))
@@ -383,6 +386,7 @@ def test_a_broken_file_is_named_at_the_end_and_the_others_are_read(tmp_path: Pat
         assert (2,) in connection.execute("SELECT number FROM items").fetchall()
 
 
+@pytest.mark.slow
 def test_a_broken_file_before_a_good_one_is_an_error_line_and_exit_code_three(tmp_path: Path) -> None:
     broken, good = tmp_path / "broken.gz.jsonl.gz", write(tmp_path / "good.jsonl", record(2, body="Fixes #1"))
     broken.write_bytes(b"this is no gzip")

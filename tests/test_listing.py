@@ -287,6 +287,7 @@ def test_json_is_ascii_and_escapes_what_could_steer_a_terminal(store: Store) -> 
     assert json.loads(done.stdout)[3]["title"] == EVIL
 
 
+@pytest.mark.slow
 def test_verbose_logs_on_standard_error_and_nothing_is_logged_without(catalog_database: Path) -> None:
     assert run_embers("link", "--database", catalog_database).stderr == ""
     ended = subprocess.run(

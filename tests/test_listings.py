@@ -55,6 +55,7 @@ def everything(repository: Repository) -> tuple[int, int, int]:
     return len(repository.items), len(repository.comments), len(repository.events)
 
 
+@pytest.mark.slow
 def test_comments_on_lines_come_from_one_listing(tracker: Tracker, database: Path) -> None:
     repository = tracker.repository(REPO)
     pull = repository.add(7, kind="pull")["number"]
@@ -73,6 +74,7 @@ def test_comments_on_lines_come_from_one_listing(tracker: Tracker, database: Pat
 # ---- a lost Link, an empty page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listing", LISTINGS)
 @pytest.mark.parametrize("page", [None, *slow("2", "3")])
 def test_a_full_page_without_its_link_is_no_end(
@@ -84,6 +86,7 @@ def test_a_full_page_without_its_link_is_no_end(
     assert counts(database) == everything(repository)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listing", LISTINGS)
 @pytest.mark.parametrize("page", ["2", *slow(None)])
 @pytest.mark.parametrize("times", [2, *slow(1)])
@@ -96,6 +99,7 @@ def test_an_empty_page_is_asked_for_again(
     assert counts(database) == everything(repository)
 
 
+@pytest.mark.slow
 def test_no_comments_at_all_is_an_error_where_items_have_some(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 12, 13)
     tracker.fault(empty, "/issues/comments", times=6)
@@ -106,6 +110,7 @@ def test_no_comments_at_all_is_an_error_where_items_have_some(tracker: Tracker, 
     assert counts(database) == everything(repository)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listing", LISTINGS)
 def test_a_later_page_that_stays_empty_is_an_error_and_the_next_run_completes(
     tracker: Tracker, database: Path, listing: str
@@ -126,6 +131,7 @@ def test_a_later_page_that_stays_empty_is_an_error_and_the_next_run_completes(
     assert counts(database) == everything(repository)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["4", *slow(None, "2", "9")])
 @pytest.mark.parametrize("change", [without_link, empty])
 def test_without_a_token_neither_a_lost_link_nor_an_empty_page_loses_items(
@@ -139,6 +145,7 @@ def test_without_a_token_neither_a_lost_link_nor_an_empty_page_loses_items(
     mined(tracker, database)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [(), ("t",)])
 def test_a_listing_that_ends_with_a_full_page_is_confirmed_by_the_page_behind_it(
     tracker: Tracker, database: Path, tokens: tuple[str, ...]
@@ -148,6 +155,7 @@ def test_a_listing_that_ends_with_a_full_page_is_confirmed_by_the_page_behind_it
     assert counts(database)[0] == len(repository.items)
 
 
+@pytest.mark.slow
 def test_a_linked_page_that_was_emptied_by_deletions_is_an_end(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 11)
     tracker.before(lambda: repository.delete(1), "/issues", page="2")
@@ -155,6 +163,7 @@ def test_a_linked_page_that_was_emptied_by_deletions_is_an_end(tracker: Tracker,
     assert counts(database)[0] >= 10
 
 
+@pytest.mark.slow
 def test_missing_pull_requests_are_noticed_without_a_token(tracker: Tracker, database: Path) -> None:
     filled(tracker, 20, 60)
     # a server that has lost everything behind page 3, consistently
@@ -168,6 +177,7 @@ def test_missing_pull_requests_are_noticed_without_a_token(tracker: Tracker, dat
 # ---- a limit of pages
 
 
+@pytest.mark.slow
 def test_a_limit_of_pages_ends_the_events_and_is_told(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 200)
     tracker.deepest_page["/issues/events"] = 4
@@ -180,6 +190,7 @@ def test_a_limit_of_pages_ends_the_events_and_is_told(tracker: Tracker, database
     assert len(tracker.requests("/issues/events")) <= 12
 
 
+@pytest.mark.slow
 def test_after_a_limit_of_pages_only_new_events_are_read(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 200)
     tracker.deepest_page["/issues/events"] = 4
@@ -192,6 +203,7 @@ def test_after_a_limit_of_pages_only_new_events_are_read(tracker: Tracker, datab
     assert any("--numbers" in note for note in report.notes)
 
 
+@pytest.mark.slow
 def test_a_gap_that_a_limit_of_pages_leaves_is_told(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 20)
     mined(tracker, database, "t")
@@ -204,6 +216,7 @@ def test_a_gap_that_a_limit_of_pages_leaves_is_told(tracker: Tracker, database: 
     assert counts(database)[2] == 10 + 2 * SIZE
 
 
+@pytest.mark.slow
 def test_items_whose_pages_are_limited_end_in_a_clear_error_and_not_in_a_loop(tracker: Tracker, database: Path) -> None:
     filled(tracker, 95)
     tracker.fault(refused, "/issues", times=10_000, page="3")
@@ -215,6 +228,7 @@ def test_items_whose_pages_are_limited_end_in_a_clear_error_and_not_in_a_loop(tr
 # ---- filters
 
 
+@pytest.mark.slow
 def test_a_filter_that_the_newest_item_left_is_no_error(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 25)
     for number in (3, 9, 21):
@@ -228,6 +242,7 @@ def test_a_filter_that_the_newest_item_left_is_no_error(tracker: Tracker, databa
     assert {n for (n,) in rows(database, "SELECT number FROM items")} == {3, 4, 9, 21}
 
 
+@pytest.mark.slow
 def test_a_state_that_the_newest_item_left_is_no_error(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 5)
     mined(tracker, database, "t", state="open")
@@ -240,6 +255,7 @@ def test_a_state_that_the_newest_item_left_is_no_error(tracker: Tracker, databas
     assert counts(database)[0] == 5
 
 
+@pytest.mark.slow
 def test_a_filtered_listing_that_hides_items_is_still_an_error(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 25)
     for number in (3, 9, 21):
@@ -250,6 +266,7 @@ def test_a_filtered_listing_that_hides_items_is_still_an_error(tracker: Tracker,
         mined(tracker, database, "t", labels=("hot",))
 
 
+@pytest.mark.slow
 def test_a_newest_item_that_was_deleted_is_no_error(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 5)
     repository.comment(2)
@@ -258,6 +275,7 @@ def test_a_newest_item_that_was_deleted_is_no_error(tracker: Tracker, database: 
     mined(tracker, database, "t")
 
 
+@pytest.mark.slow
 def test_a_label_reads_comments_and_events_of_its_items_only(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 200)
     for number in (3, 6, 7):
@@ -277,6 +295,7 @@ def test_a_label_reads_comments_and_events_of_its_items_only(tracker: Tracker, d
     assert len(tracker.asked) < 10
 
 
+@pytest.mark.slow
 def test_since_ends_the_events_where_it_begins(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 200)
     bound = str(repository.events[-5]["created_at"])
@@ -293,6 +312,7 @@ def test_since_ends_the_events_where_it_begins(tracker: Tracker, database: Path)
 # ---- items that move while they are listed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["5", *slow("2", "8", "12")])
 def test_an_item_that_moves_to_the_top_while_it_is_listed_is_read_in_this_run(
     tracker: Tracker, database: Path, page: str
@@ -305,6 +325,7 @@ def test_an_item_that_moves_to_the_top_while_it_is_listed_is_read_in_this_run(
     assert counts(database)[0] == 95
 
 
+@pytest.mark.slow
 def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 95)
     tracker.before(lambda: [repository.touch(n, title="Moved") for n in range(1, 41)], "/issues", page="6")
@@ -313,6 +334,7 @@ def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker
     assert counts(database)[0] == 95
 
 
+@pytest.mark.slow
 def test_comments_that_come_with_old_times_are_read_by_their_item_once(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 6)
     shown_later = repository.comment(2)
@@ -333,6 +355,7 @@ def test_comments_that_come_with_old_times_are_read_by_their_item_once(tracker: 
     assert len(tracker.requests("/timeline")) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("counted", [True, False])
 def test_comments_that_are_gone_go_when_their_item_is_read_by_number(
     tracker: Tracker, database: Path, monkeypatch: pytest.MonkeyPatch, counted: bool
@@ -359,6 +382,7 @@ def test_comments_that_are_gone_go_when_their_item_is_read_by_number(
 # ---- what is there and empty
 
 
+@pytest.mark.slow
 def test_a_milestone_an_author_and_who_closed_it_that_went_are_gone_in_the_tables(
     tracker: Tracker, database: Path
 ) -> None:
@@ -382,6 +406,7 @@ def reviewers(database: Path) -> list[tuple[Any, ...]]:
     return rows(database, "SELECT number, login FROM item_people WHERE role = 'reviewer' ORDER BY ALL")
 
 
+@pytest.mark.slow
 def test_reviewers_and_head_commits_come_from_one_listing_and_not_from_a_request_an_item(
     tracker: Tracker, database: Path
 ) -> None:
@@ -401,6 +426,7 @@ def test_reviewers_and_head_commits_come_from_one_listing_and_not_from_a_request
     assert len(tracker.requests("/pulls")) == before + 1
 
 
+@pytest.mark.slow
 def test_no_pull_request_lacks_its_head_commit_when_others_leave_the_list(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 0, pulls=4 * SIZE)
 
@@ -415,6 +441,7 @@ def test_no_pull_request_lacks_its_head_commit_when_others_leave_the_list(tracke
     assert [number for (number,) in lacking if repository.items[number]["state"] == "open"] == []
 
 
+@pytest.mark.slow
 def test_a_label_costs_no_list_of_pull_requests(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 2, pulls=4)
     repository.label(5, "hot")
@@ -426,6 +453,7 @@ def test_a_label_costs_no_list_of_pull_requests(tracker: Tracker, database: Path
 # ---- a count confirms the end of a narrowed mine, too
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [("t",), ()])
 def test_a_narrowed_mine_that_lacks_items_is_noticed_by_the_count(
     tracker: Tracker, database: Path, tokens: tuple[str, ...]
@@ -442,6 +470,7 @@ def test_a_narrowed_mine_that_lacks_items_is_noticed_by_the_count(
         mined(tracker, database, *tokens, labels=("hot",))
 
 
+@pytest.mark.slow
 def test_a_narrowed_mine_counts_only_what_its_bounds_hold(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 12, pulls=4)
     repository.touch(3, state="closed")
@@ -460,6 +489,7 @@ def test_a_mine_with_an_upper_bound_is_not_counted(tracker: Tracker, database: P
     assert not tracker.requests("/search/issues")
 
 
+@pytest.mark.slow
 def test_items_that_two_pages_share_are_counted_once(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 5 * SIZE, pulls=SIZE)
     for tokens in ((), ("t",)):
@@ -476,6 +506,7 @@ def gone(_answered: Answered) -> Answered:
     return Answered({"message": "Not Found", "status": "404"}, 404)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listing", ["/issues/comments", "/issues/events", "/pulls"])
 def test_a_list_that_vanishes_while_it_is_read_is_an_error_and_the_next_run_completes(
     tracker: Tracker, database: Path, listing: str
@@ -492,6 +523,7 @@ def test_a_list_that_vanishes_while_it_is_read_is_an_error_and_the_next_run_comp
     assert rows(database, "SELECT count(head_sha) FROM items") == [(30,)]
 
 
+@pytest.mark.slow
 def test_a_search_that_ran_out_of_time_confirms_no_end(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 40)
     mined(tracker, database)
@@ -509,6 +541,7 @@ def test_a_search_that_ran_out_of_time_confirms_no_end(tracker: Tracker, databas
         mined(tracker, database, "t")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listing", ["/issues/events", "/pulls"])
 def test_a_short_page_without_its_link_is_no_end_of_a_list_of_many_pages(
     tracker: Tracker, database: Path, listing: str
@@ -525,6 +558,7 @@ def test_a_short_page_without_its_link_is_no_end_of_a_list_of_many_pages(
     assert rows(database, "SELECT count(head_sha) FROM items") == [(40,)]
 
 
+@pytest.mark.slow
 def test_a_page_that_stays_cut_loses_nothing_and_leads_in_no_loop(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 20, pulls=40)
 

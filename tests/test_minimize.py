@@ -245,6 +245,7 @@ def test_a_text_as_reported_that_shows_something_else_is_an_alarm(registry: Regi
     assert any(line.startswith("alarm") for line in progress.lines)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_minimised_is_named(registry: Registry, tmp_path: Path) -> None:
     build = registry.find("2.5.1")
     del tmp_path
@@ -354,6 +355,7 @@ class Faked:
         monkeypatch.setattr("torch_embers.run.reduction.reduce_on", self.reduce)
 
 
+@pytest.mark.slow
 def test_a_refusal_for_which_the_machine_is_to_blame_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

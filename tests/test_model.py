@@ -38,6 +38,7 @@ def test_probabilities_sum_to_one_and_are_the_same_every_time(fitted: Classifier
     assert (first == fitted.predict_proba(items(texts))).all()
 
 
+@pytest.mark.slow
 def test_out_of_fold_probabilities_come_from_models_that_saw_neither_text_nor_group() -> None:
     texts, labels = examples(8)
     # One group repeats one odd word, and has a class of its own: held out, nothing can point to that class.
@@ -196,6 +197,7 @@ def test_few_groups_make_few_folds() -> None:
     assert len(grouped_folds(["a", "b", "c"], range(3), 5)) >= 2
 
 
+@pytest.mark.slow
 def test_the_judged_items_alone_set_threshold_and_temperature() -> None:
     texts, labels = examples(20)
     noise = np.random.default_rng(0).permutation(labels).tolist()

@@ -121,6 +121,7 @@ def test_there_is_no_baseline_that_nobody_compares() -> None:
     assert {path.stem for path in BASELINES.glob("*.png")} == {*FIGURES, "many_backends", "many_first_fixed_release"}
 
 
+@pytest.mark.slow
 def test_a_changed_count_is_seen(study: Study, tmp_path: Path) -> None:
     from matplotlib.image import imread
     from matplotlib.testing.compare import calculate_rms
@@ -208,6 +209,7 @@ def test_rare_classes_of_a_stack_are_one_part_that_is_named_and_none_is_lost() -
     assert figure.axes[0].get_ylim()[1] > 78
 
 
+@pytest.mark.slow
 def test_a_curve_ends_where_few_are_followed_and_counts_them_below(study: Study) -> None:
     figure = draw.draw(pictured(study, "many_first_fixed_release"), PLAN)
     axes, below = figure.axes

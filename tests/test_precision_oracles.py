@@ -51,6 +51,7 @@ def test_the_mode_finds_an_operator_that_sums_in_bf16_with_the_line():
     assert finding.difference.ulps > 8
 
 
+@pytest.mark.slow
 def test_honest_operators_are_no_findings():
     torch.manual_seed(0)
     with PrecisionOracle() as oracle:
@@ -210,6 +211,7 @@ def test_runs_are_interleaved_and_the_order_alternates():
     assert [finding.severity for finding in oracle.findings] == ["slow"]
 
 
+@pytest.mark.slow
 def test_too_few_pairs_and_failing_scripts_are_refused(tmp_path):
     with pytest.raises(ValueError, match="at least 6 pairs"):
         timing.TimingOracle("a", "b", pairs=3)

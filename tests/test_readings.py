@@ -92,6 +92,7 @@ def test_a_whole_reading_replaces_comments_files_and_closing_references(database
     assert rows(database, "SELECT target_number FROM stated_links") == [(8,)]
 
 
+@pytest.mark.slow
 def test_older_rows_of_other_sources_go_and_newer_ones_stay(database: Path) -> None:
     commit(database, reading({"old": EARLY}, EARLY, parts=(), source="rest"))
     commit(database, reading({"new": LATE}, LATE, parts=(), source="rest"))
@@ -166,6 +167,7 @@ def test_further_pages_complete_a_reading(database: Path) -> None:
     assert waiting(database) == []
 
 
+@pytest.mark.slow
 def test_an_item_waits_until_a_reading_of_all_its_parts_is_whole(database: Path) -> None:
     broken = {"sound": False, "reason": "comments: the server gave none"}
     commit(database, reading({}, EARLY, **broken), reading({}, NOON, **broken))
@@ -191,6 +193,7 @@ def test_an_item_without_a_number_waits_by_its_place(database: Path) -> None:
     assert [w[:2] for w in waiting(database)] == [('{"after": "x"}', None)]
 
 
+@pytest.mark.slow
 def test_links_of_a_deleted_comment_go_with_it(database: Path) -> None:
     store = Store(database)
     commit(database, reading({"5": EARLY, "6": EARLY}, EARLY))

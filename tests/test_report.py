@@ -166,6 +166,7 @@ def test_a_page_tells_facts_verdicts_with_control_and_the_command(site: Path) ->
     assert (site / "cases" / "pt84577_avg_pool3d_strided_out.py").read_bytes().startswith(b"# /// script")
 
 
+@pytest.mark.slow
 def test_texts_and_scripts_of_reports_are_shown_as_a_whole_only_when_asked(
     hostile_database: Path, tmp_path: Path
 ) -> None:
@@ -239,6 +240,7 @@ def test_a_failure_leaves_the_earlier_report(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [place]
 
 
+@pytest.mark.slow
 def test_a_database_without_verdicts_gives_a_report_that_says_so(tmp_path: Path, catalog_database: Path) -> None:
     with duckdb.connect(catalog_database) as connection:
         for table in ("verdicts", "status_history", "builds", "cases", "case_items", "items", "links", "components"):
@@ -312,6 +314,7 @@ def test_the_data_files_hold_the_documented_columns_and_the_same_rows(site: Path
             assert list(read_again[0]) == rows.column_names
 
 
+@pytest.mark.slow
 def test_the_sqlite_file_holds_the_tables_with_their_meaning(hostile_database: Path, tmp_path: Path) -> None:
     path = tmp_path / "out" / "embers.sqlite"
     done = run_embers("report", "--database", hostile_database, "--out", tmp_path / "site", "--sqlite", path)
@@ -360,6 +363,7 @@ def test_serving_needs_a_report(tmp_path: Path) -> None:
     assert_clean_error(run_embers("serve", tmp_path), 3, "no report there")
 
 
+@pytest.mark.slow
 def test_what_changed_and_what_runs_printed_is_shown(hostile_database: Path, tmp_path: Path) -> None:
     database = shutil.copy(hostile_database, tmp_path / "e.duckdb")
     with duckdb.connect(database) as connection:
@@ -425,6 +429,7 @@ def test_a_coverage_map_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         hunt_map.read(tmp_path)
 
 
+@pytest.mark.slow
 def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_database: Path, tmp_path: Path) -> None:
     study = tmp_path / "study"
     study.mkdir()

@@ -119,6 +119,7 @@ def test_events_of_one_second_keep_their_order_though_the_listing_has_the_newest
     assert [event.event_id for event in events] == ["LE_2", "LE_11", "LE_12"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_replay_gives_the_same_events(database: Path, turned: bool) -> None:
     old = {"id": 41, "event": "closed", "created_at": AT, "actor": {"login": "ann"}, "issue": {"number": 1}}

@@ -119,16 +119,23 @@ def test_every_table_and_column_of_a_new_file_says_what_it_means(store: Store) -
     assert silent == []
 
 
+def columns_of(store: Store) -> dict[str, set[str]]:
+    known: dict[str, set[str]] = {}
+    for table, column in rows(store, "SELECT table_name, column_name FROM duckdb_columns()"):
+        known.setdefault(table, set()).add(column)
+    return known
+
+
 def test_every_record_field_has_its_column(store: Store) -> None:
+    known = columns_of(store)
     for table, columns in tables.COLUMNS.items():
-        known = {r[0] for r in rows(store, "SELECT column_name FROM duckdb_columns() WHERE table_name = ?", [table])}
-        assert set(columns) <= known, table
+        assert set(columns) <= known[table], table
 
 
 def test_rows_from_outside_carry_where_they_came_from(store: Store) -> None:
+    known = columns_of(store)
     for table in tables.DERIVED_TABLES:
-        known = {r[0] for r in rows(store, "SELECT column_name FROM duckdb_columns() WHERE table_name = ?", [table])}
-        assert {"source", "fetched_at", "page_id"} <= known, table
+        assert {"source", "fetched_at", "page_id"} <= known[table], table
 
 
 def test_the_version_and_the_release_that_made_it_are_noted(store: Store) -> None:
@@ -261,6 +268,7 @@ def commit_in_parts(store: Store, arrived: list[Item], cuts: list[int]) -> tuple
     return whole, split
 
 
+@pytest.mark.slow
 @settings(max_examples=example_count(14), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(items(), min_size=1, max_size=8), st.lists(st.integers(0, 8), max_size=3))
 def test_per_column_the_newest_statement_wins_wherever_batches_end(
@@ -285,6 +293,7 @@ def test_a_late_statement_older_than_the_row_but_newer_than_the_column_counts(st
     assert rows(store, "SELECT title, body FROM items") == [("second", "thin")]
 
 
+@pytest.mark.slow
 @settings(max_examples=example_count(8), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(items(), min_size=1, max_size=8), st.lists(st.integers(0, 8), max_size=2), st.randoms())
 def test_an_open_item_has_no_closing_time(shared: Store, arrived: list[Item], cuts: list[int], chance: Any) -> None:
@@ -302,6 +311,7 @@ def test_a_thin_late_event_cannot_blank_a_body_and_an_old_one_cannot_undo_a_stat
     assert rows(store, "SELECT title, body, state FROM items") == [("t", "text", "closed")]
 
 
+@pytest.mark.slow
 def test_a_time_of_the_future_does_not_keep_out_what_github_shows_later(store: Store) -> None:
     def seen(day: int, updated_at: str, title: str, source: str = "rest") -> Item:
         return Item(
@@ -326,6 +336,7 @@ def test_a_time_of_the_future_does_not_keep_out_what_github_shows_later(store: S
     assert value(store, "SELECT body FROM comments") == "right"
 
 
+@pytest.mark.slow
 def test_a_replay_of_a_corrected_time_of_the_future_gives_what_the_runs_gave(store: Store) -> None:
     """A replay puts into one transaction what came in several."""
 
@@ -367,6 +378,7 @@ def test_the_content_hash_changes_with_title_or_body_and_with_nothing_else(store
     assert hashes[0] == hashes[1] == hashes[2] != hashes[3]
 
 
+@pytest.mark.slow
 @settings(max_examples=example_count(8), suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.lists(st.tuples(st.sampled_from("123"), texts), max_size=5), min_size=1, max_size=3),
@@ -466,6 +478,7 @@ def row_groups(store: Store) -> int:
     return int(value(store, "SELECT count(DISTINCT row_group_id) FROM pragma_storage_info('items')"))
 
 
+@pytest.mark.slow
 def test_small_transactions_leave_the_items_alone_and_their_row_groups_are_merged_now_and_then(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -809,6 +822,7 @@ READ_ALL = """
 """
 
 
+@pytest.mark.slow
 def test_any_damage_is_either_harmless_or_reported(filled_database: Path, tmp_path: Path) -> None:
     content = filled_database.read_bytes()
     chance = random.Random(7)
@@ -1030,6 +1044,7 @@ def test_cleaning_replaces_only_what_cannot_be_stored(text: str) -> None:
         assert after == (before if storable else REPLACEMENT)
 
 
+@pytest.mark.slow
 def test_a_body_of_ten_megabytes_round_trips(store: Store) -> None:
     body = clean_text("\ud83d\x00 not a pair, é, 🔥\n" * 600_000)
     assert len(body.encode()) > 10_000_000

@@ -658,6 +658,7 @@ def test_tables_are_written_and_printed(
     assert "Table I: Bug types of the data path" in printed
 
 
+@pytest.mark.slow
 def test_the_same_study_gives_the_same_files(study: Callable[..., int], tmp_path: Path) -> None:
     assert study("tables", "claims", out="a") == study("tables", "claims", out="b") == 0
     assert contents(tmp_path / "a") == contents(tmp_path / "b")

@@ -318,6 +318,7 @@ def test_only_items_whose_content_or_labels_changed_are_labelled_again(database:
     assert (3, "hang") not in found
 
 
+@pytest.mark.slow
 def test_the_table_holds_exactly_the_votes_and_never_touches_gold(database: Path) -> None:
     items = [item(n, f"nan and segfault {n}", "module: half", body="Segmentation fault") for n in (1, 2)]
     store = commit(database, *items)
@@ -331,6 +332,7 @@ def test_the_table_holds_exactly_the_votes_and_never_touches_gold(database: Path
     assert rows(database, "FROM gold_labels") == []
 
 
+@pytest.mark.slow
 def test_a_change_of_the_rules_labels_everything_again(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = commit(database, item(1, "Segfault in sort"), item(2, "Calm"))
     label(store)
@@ -408,6 +410,7 @@ def runs(store: Store) -> dict[int, list[tuple[str, str]]]:
     return {number: sorted((vote.function, vote.value) for vote in votes) for (_, number), votes in found.items()}
 
 
+@pytest.mark.slow
 def test_a_case_that_occurs_votes_on_each_of_its_items(database: Path) -> None:
     store = commit(database, item(1, "Wrong sum"), item(2, "Wrong sum again"))
     ran(store, "a", "SIGSEGV", 1, 2)
@@ -424,6 +427,7 @@ def test_no_other_verdict_votes(database: Path, verdict: str) -> None:
     assert runs(store) == {}
 
 
+@pytest.mark.slow
 def test_the_newest_verdict_counts_and_the_text_of_the_case_that_stands_now(database: Path) -> None:
     store = commit(database, item(1, "Wrong sum"))
     ran(store, "old", "SIGSEGV", 1, current=False)
@@ -436,6 +440,7 @@ def test_the_newest_verdict_counts_and_the_text_of_the_case_that_stands_now(data
     assert [kind for *_, kind, _ in table(database) if kind == "execution"] == []
 
 
+@pytest.mark.slow
 def test_where_a_verdict_does_not_tell_what_was_seen_a_single_declaration_does(database: Path) -> None:
     store = commit(database, item(1, "NaN"), item(2, "either"), item(3, "odd"))
     ran(store, "a", None, 1, consequence="nan_inf")
@@ -444,6 +449,7 @@ def test_where_a_verdict_does_not_tell_what_was_seen_a_single_declaration_does(d
     assert runs(store) == {1: [("run-nan", "nan_inf")]}
 
 
+@pytest.mark.slow
 def test_votes_of_runs_do_not_come_twice_and_survive_a_change_of_the_item(database: Path) -> None:
     store = commit(database, item(1, "Segfault"))
     ran(store, "a", "SIGSEGV", 1)

@@ -300,6 +300,7 @@ def test_a_sandbox_that_breaks_twice_is_told_and_the_next_run_is_good(monkeypatc
         assert one(runner, "print(1)").stdout == "1\n"
 
 
+@pytest.mark.slow
 @needs_bubblewrap
 def test_a_build_without_torch_is_told_for_each_run() -> None:
     python = Path("/usr/bin/python3")

@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -270,12 +271,17 @@ def load(path: Path, origin: Origin = "curated") -> Case:
 
 
 def shipped() -> list[Case]:
-    """All curated cases of ``data/cases``, by name.
+    """All curated cases of ``data/cases``, by name; a process reads them once.
 
     Raises:
         CaseError: one of them cannot be used.
     """
-    return [load(path) for path in sorted(_folder().glob("*.py"))]
+    return list(_loaded(_folder()))
+
+
+@cache
+def _loaded(folder: Path) -> tuple[Case, ...]:
+    return tuple(load(path) for path in sorted(folder.glob("*.py")))
 
 
 def uncovered() -> dict[tuple[str, int], str]:
