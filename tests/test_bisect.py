@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import subprocess
+import threading
 import time
 import zipfile
 from dataclasses import replace
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support import assert_clean_error, case_of, fake_python, rows, run_embers
-from torch_embers.builds.registry import Build, Registry
+from torch_embers.builds.registry import Build, BuildError, Registry
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
@@ -375,6 +376,62 @@ def test_a_search_over_nightlies_goes_on_between_the_two_releases(
         "untestable": [],
     }
     assert not [b for b in Registry(home).installed() if b.channel == "nightly"]
+
+
+# ---- builds that are installed ahead -------------------------------------------------------------------------------
+
+
+def ahead(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, evict: bool = False
+) -> tuple[bisecting._Builds, list[str], threading.Event]:
+    """Builds of five releases that can be installed; what is installed, in order; an event that lets it go on."""
+    home = tmp_path / "registry"
+    begun: list[str] = []
+    go_on = threading.Event()
+
+    def installed(_: Settings, version: str, *__: object) -> Build:
+        begun.append(version)
+        go_on.wait(60)
+        if version == "2.9.4":
+            raise BuildError("no such wheel")
+        return Registry(home).register(fake_python(tmp_path / version, version), version)
+
+    monkeypatch.setattr(bisecting.install, "add_for", installed)
+    places = [Place(f"2.9.{number}") for number in range(5)]
+    request = bisecting.BisectRequest("x", install=True, evict=evict)
+    return bisecting._Builds(Settings(builds_dir=home), places, request, "", Silent()), begun, go_on
+
+
+def test_builds_are_installed_ahead_one_at_a_time_and_what_is_no_longer_likely_is_dropped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    builds, begun, go_on = ahead(monkeypatch, tmp_path)
+    builds.prefetch([0, 1, 2])
+    builds.prefetch([0, 3])
+    go_on.set()
+    first, third = builds.of(0), builds.of(3)
+    assert first is not None
+    assert third is not None
+    assert (first.version, third.version) == ("2.9.0", "2.9.3")
+    assert begun == ["2.9.0", "2.9.3"], "1 and 2 had not begun when they became unlikely"
+    assert builds.of(0) is first
+    assert begun == ["2.9.0", "2.9.3"], "nothing is installed twice"
+    builds.evict()
+
+
+@pytest.mark.parametrize("evict", [True, False])
+def test_what_was_installed_ahead_and_never_asked_is_removed_in_any_case(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, evict: bool
+) -> None:
+    builds, begun, go_on = ahead(monkeypatch, tmp_path, evict=evict)
+    go_on.set()
+    builds.prefetch([0, 1, 4])
+    assert builds.of(0) is not None
+    assert builds.of(4) is None, "an installation ahead that failed is a build that is not there"
+    builds.evict()
+    assert begun == ["2.9.0", "2.9.1", "2.9.4"]
+    left = {build.name for build in Registry(tmp_path / "registry").installed()} & {"2.9.0", "2.9.1", "2.9.4"}
+    assert left == (set() if evict else {"2.9.0"})
 
 
 # ---- commits -------------------------------------------------------------------------------------------------------

@@ -61,6 +61,23 @@ def test_a_truthful_asker_on_a_monotone_history_gives_the_exact_change_in_log2_a
     assert len(found.steps) <= 2 + depth(count) + RULES.confirm + RULES.validation
 
 
+@given(st.integers(3, 150), st.data())
+def test_a_midpoint_was_named_before_the_place_that_led_to_it_was_asked(count: int, data: st.DataObject) -> None:
+    edge = data.draw(st.integers(1, count - 1))
+    truth = "Y" * edge + "n" * (count - edge)
+    named: list[list[int]] = []
+
+    def ask(place: int) -> Reply:
+        return Reply(ANSWERS[truth[place]], confidence=0.99 if truth[place] == "n" else 1.0)
+
+    found = search(count, ask, RULES, random.Random(0).choice, soon=lambda places: named.append(list(places)))
+    halvings = [step.place for step in found.steps if step.why in ("endpoint", "midpoint")]
+    assert [places[0] for places in named] == halvings, "the place itself is named first"
+    for places, after in zip(named[1:], halvings[2:], strict=False):
+        assert after in places[1:] or len(places) == 1
+    assert all(len(places) <= 3 for places in named)
+
+
 @given(st.integers(1, RULES.exhaustive), st.sampled_from("Yn"))
 def test_a_history_without_a_change_is_read_whole_where_it_is_short(count: int, letter: str) -> None:
     found = find(letter * count)

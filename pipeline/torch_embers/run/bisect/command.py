@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -99,7 +100,11 @@ class _Subject:
 
 
 class _Builds:
-    """The builds of a list of places: finds them, installs what is missing where that is wanted, removes it after."""
+    """The builds of a list of places: finds them, installs what is missing where that is wanted, removes it after.
+
+    What may be asked next is installed while the place before is measured. One thread does all installing, so that
+    two installations never stand in each other's way.
+    """
 
     def __init__(
         self, settings: Settings, places: Sequence[Place], request: BisectRequest, index: str, progress: Progress
@@ -108,30 +113,56 @@ class _Builds:
         self.places = list(places)
         self._settings, self._request, self._index = settings, request, index
         self._progress = progress
-        self._made: list[str] = []
+        self._made: dict[str, int] = {}
         self._failed: set[int] = set()
+        self._asked: set[int] = set()
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="install")
+        self._coming: dict[int, Future[Build]] = {}
 
     def of(self, place: int) -> Build | None:
         """The build of a place; None where there is none and none may be installed."""
+        self._asked.add(place)
         own = self.places[place]
-        if own.build is None and place not in self._failed and (self._request.install or own.address):
+        if self._missing(place):
             try:
-                self.places[place] = replace(own, build=self._installed(own))
+                self.places[place] = replace(own, build=self._begun(place).result())
             except BuildError as error:
                 self._failed.add(place)
                 self._progress.said(f"{own.version} cannot be installed: {error}")
         return self.places[place].build
 
-    def _installed(self, place: Place) -> Build:
+    def prefetch(self, places: Sequence[int]) -> None:
+        """Begin to install what may be asked soon, in this order; drop what is no longer likely and has not begun."""
+        for place, future in list(self._coming.items()):
+            if place not in places and future.cancel():
+                del self._coming[place]
+        for place in places:
+            if self._missing(place):
+                self._begun(place)
+
+    def _missing(self, place: int) -> bool:
+        own = self.places[place]
+        return own.build is None and place not in self._failed and bool(self._request.install or own.address)
+
+    def _begun(self, place: int) -> Future[Build]:
+        if place not in self._coming:
+            self._coming[place] = self._pool.submit(self._installed, place)
+        return self._coming[place]
+
+    def _installed(self, place: int) -> Build:
+        own = self.places[place]
         with suppress(BuildError):
-            return self.registry.find(place.version)
-        made = install.add_for(self._settings, place.version, place.address, self._index, self._progress)
-        self._made.append(made.name)
+            return self.registry.find(own.version)
+        made = install.add_for(self._settings, own.version, own.address, self._index, self._progress)
+        self._made[made.name] = place
         return made
 
     def evict(self) -> None:
-        """Remove what was installed here, where that is wanted."""
-        for name in self._made if self._request.evict else ():
+        """Remove what was installed here, where that is wanted, and what was installed ahead and never asked."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        for name, place in self._made.items():
+            if not self._request.evict and place in self._asked:
+                continue
             with suppress(BuildError):
                 self.registry.remove(name)
                 self._progress.said(f"removed {name}")
@@ -278,7 +309,7 @@ class _Bisector:
         try:
             found = search(
                 len(places), ask, own, _drawn(key), known=known, said_bad=bad, expected=expected,
-                own_control=case is None and self._rated,
+                own_control=case is None and self._rated, soon=builds.prefetch,
             )  # fmt: skip
         except ContradictedError as error:
             raise InputError(_contradiction(error, places[error.place].version, expected)) from error

@@ -130,6 +130,7 @@ def search(
     said_bad: Sequence[int] = (),
     expected: Mapping[int, Answer] | None = None,
     own_control: bool = False,
+    soon: Callable[[Sequence[int]], None] | None = None,
 ) -> History:
     """Find where the answer changes.
 
@@ -144,11 +145,13 @@ def search(
         expected: answers that the caller vouches for; they are verified first.
         own_control: whether the first place that shows the bug is the control of the others; clean places that were
             asked before it are then asked again.
+        soon: is told, before a place is asked, which places may be asked next, so that they can be prepared meanwhile.
 
     Raises:
         ContradictedError: a place answers otherwise than the caller says.
     """
-    return _Search(count, ask, rules, draw, dict(known or {}), said_bad, own_control=own_control).run(expected or {})
+    made = _Search(count, ask, rules, draw, dict(known or {}), said_bad, own_control=own_control, soon=soon)
+    return made.run(expected or {})
 
 
 class _Search:
@@ -162,7 +165,9 @@ class _Search:
         said_bad: Sequence[int],
         *,
         own_control: bool,
+        soon: Callable[[Sequence[int]], None] | None,
     ) -> None:
+        self._soon = soon
         self._count, self._ask, self._rules, self._draw = count, ask, rules, draw
         self._replies, self._said_bad, self._own_control = replies, said_bad, own_control
         self._steps: list[Step] = []
@@ -190,6 +195,16 @@ class _Search:
         self._replies[place] = fresh if old is None else merged(old, fresh)
         return self._replies[place]
 
+    def _next(self, low: int, high: int) -> Iterator[int]:
+        """The midpoint that is asked next where these two places differ."""
+        if any(place not in self._replies for place in range(low + 1, high)):
+            yield midpoint(low, high, self._replies)
+
+    def _tell(self, place: int, after: Sequence[int]) -> None:
+        """Say what may be asked after a place that is about to be asked."""
+        if self._soon is not None and place not in self._replies:
+            self._soon([place, *(one for one in after if one not in self._replies)])
+
     def _made(self, place: int) -> int:
         """Batches of runs on a place; a reply that was asked before this search began is one."""
         reply = self._replies.get(place)
@@ -199,6 +214,7 @@ class _Search:
         """Decide the outermost places; where one cannot be tested, its nearest neighbour that can."""
         for order in (range(self._count), reversed(range(self._count))):
             for place in order:
+                self._tell(place, [] if place == self._count - 1 else [self._count - 1])
                 reply = self._replies.get(place) or self._put(place, "endpoint")
                 if reply.answer != "unknown":
                     break
@@ -229,7 +245,9 @@ class _Search:
         """Narrow every pair of places that differ, then ask the clean side again; whether anything was asked."""
         asked = False
         while (pair := next(self._open(), None)) is not None:
-            self._put(midpoint(*pair, self._replies), "midpoint")
+            middle = midpoint(*pair, self._replies)
+            self._tell(middle, [*self._next(pair[0], middle), *self._next(middle, pair[1])])
+            self._put(middle, "midpoint")
             asked = True
         for change in self._changes():
             for place in (change.before, change.after):
