@@ -108,7 +108,7 @@ coverage: ## `make test`, and which share of each package it runs
 
 test-slow: setup-study ## what `make test` leaves out: servers, kills, sandbox, whole studies, every example of the properties
 	code=0; \
-	$(BIN)/python -m pytest -q -m "(slow or servers or hypothesis) and not serial" --hypothesis-profile=full -n $(WORKERS) --dist loadfile || code=$$?; \
+	$(BIN)/python -m pytest -q -m "(slow or servers or hypothesis) and not serial" --hypothesis-profile=full -n $(WORKERS) --dist loadfile --no-loadscope-reorder || code=$$?; \
 	$(BIN)/python -m pytest -q -m serial --hypothesis-profile=full || code=$$?; \
 	exit $$code
 

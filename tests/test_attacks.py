@@ -36,7 +36,7 @@ ORDINARY = 65534
 
 pytestmark = [
     pytest.mark.skipif(program.find() is None, reason="bubblewrap is not installed"),
-    pytest.mark.serial,
+    pytest.mark.long,
     pytest.mark.slow,  # every attack runs in a sandbox of its own, twice
 ]
 

@@ -32,6 +32,7 @@ def bundle(tmp_path: Path) -> Path:
     return shutil.copytree(shipped_folder(), tmp_path / "model")
 
 
+@pytest.mark.slow
 def test_the_shipped_classifier_is_small_and_knows_the_taxonomy() -> None:
     folder = shipped_folder()
     assert sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) < 13 * 2**20
@@ -43,12 +44,14 @@ def test_the_shipped_classifier_is_small_and_knows_the_taxonomy() -> None:
         assert all(row.source.startswith(("gold:", "weak:")) for row in shipped.rows[name])
 
 
+@pytest.mark.slow
 def test_card_counts_and_confusions_are_those_of_the_shipped_classifier() -> None:
     folder = shipped_folder()
     for name, content in files(Bundle.load(folder)).items():
         assert (folder / name).read_bytes() == content, f"{name}: run `make model`"
 
 
+@pytest.mark.slow
 def test_it_was_trained_on_the_shipped_catalog_and_taxonomy() -> None:
     shipped = Bundle.load(shipped_folder())
     assert shipped.taxonomy == Taxonomy.load().digest

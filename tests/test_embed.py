@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from support import example_count
 from torch_embers import cli
-from torch_embers.classify.embedding import embed, embedder, graph, onnx_embedder, prepare, torch_embedder, weights
+from torch_embers.classify.embedding import embed, embedder, graph, onnx_embedder, weights
 from torch_embers.errors import InputError
 from torch_embers.normalize import clean_text
 
@@ -132,23 +132,32 @@ def cosines(one: embedder.Vectors, two: embedder.Vectors) -> Any:
 # ---- the quick path ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_default_shape_takes_the_quick_path(quick: embedder.Embedder, plain: embedder.Embedder) -> None:
+    from torch_embers.classify.embedding import torch_embedder
+
     assert isinstance(quick, onnx_embedder.GraphEmbedder)
     assert isinstance(plain, torch_embedder.TorchEmbedder)
     assert quick.dim == plain.dim == 32
     assert quick.model_id != plain.model_id
 
 
+@pytest.mark.slow
 @settings(max_examples=example_count(40))
 @given(st.lists(texts, min_size=1, max_size=5))
 def test_the_quick_path_agrees_with_sentence_transformers(
     quick: embedder.Embedder, plain: embedder.Embedder, given_texts: list[str]
 ) -> None:
+    from torch_embers.classify.embedding import prepare
+
     assert cosines(quick.encode(given_texts), plain.encode(given_texts)).min() > prepare.MIN_COSINE
 
 
+@pytest.mark.slow
 def test_the_float_graph_is_the_model_itself(tiny: Path, plain: embedder.Embedder, tmp_path: Path) -> None:
     from safetensors.numpy import load_file
+
+    from torch_embers.classify.embedding import prepare
 
     bert = graph.bert_of(tiny)
     assert bert is not None
@@ -158,6 +167,7 @@ def test_the_float_graph_is_the_model_itself(tiny: Path, plain: embedder.Embedde
     assert cosines(exact.encode(prepare.PROBES), plain.encode(prepare.PROBES)).min() > 0.99999
 
 
+@pytest.mark.slow
 @settings(max_examples=example_count(30))
 @given(st.lists(texts, min_size=1, max_size=6), st.randoms())
 def test_a_vector_depends_on_its_text_alone(quick: embedder.Embedder, given_texts: list[str], random: Any) -> None:
@@ -168,6 +178,7 @@ def test_a_vector_depends_on_its_text_alone(quick: embedder.Embedder, given_text
     assert np.array_equal(quick.encode(given_texts[:1]), together[:1])
 
 
+@pytest.mark.slow
 def test_more_threads_give_the_same_bits(tiny: Path, quick: embedder.Embedder, tmp_path: Path) -> None:
     many = [f"wrong grad {'nan ' * (n % 17)}" for n in range(100)]
     assert np.array_equal(embed.load_embedder(str(tiny), threads=3, cache=tmp_path).encode(many), quick.encode(many))
@@ -188,6 +199,7 @@ def test_reading_only_the_head_of_a_long_text_gives_the_same_tokens(tiny: Path, 
     assert ids[0].tolist() == whole.encode(text).ids
 
 
+@pytest.mark.slow
 def test_a_megabyte_is_cut_quickly(quick: embedder.Embedder) -> None:
     started = time.process_time()
     vectors = quick.encode(["conv grad " * 100_000, "x" * 1_000_000, "", " \n", "\x00\ud800"])
@@ -196,6 +208,7 @@ def test_a_megabyte_is_cut_quickly(quick: embedder.Embedder) -> None:
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_no_texts_make_no_vectors_and_progress_adds_up(
     quick: embedder.Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,7 +219,10 @@ def test_no_texts_make_no_vectors_and_progress_adds_up(
     assert told == [3, 3, 2]
 
 
+@pytest.mark.slow
 def test_a_second_load_prepares_nothing(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch_embers.classify.embedding import prepare
+
     first = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
     monkeypatch.setattr(prepare, "prepare", lambda *_: pytest.fail("prepared again"))
     second = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
@@ -214,6 +230,7 @@ def test_a_second_load_prepares_nothing(tiny: Path, tmp_path: Path, monkeypatch:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["graph.onnx", "tokenizer.json", "about.json"])
 def test_a_damaged_prepared_graph_is_made_anew(tiny: Path, tmp_path: Path, name: str) -> None:
     first = embed.load_embedder(str(tiny), threads=1, cache=tmp_path).encode(["conv grad"])
@@ -224,6 +241,7 @@ def test_a_damaged_prepared_graph_is_made_anew(tiny: Path, tmp_path: Path, name:
     assert np.array_equal(again.encode(["conv grad"]), first)
 
 
+@pytest.mark.slow
 def test_changed_weights_in_a_folder_get_another_id(tiny: Path, tmp_path: Path) -> None:
     import shutil
 
@@ -239,20 +257,27 @@ def test_changed_weights_in_a_folder_get_another_id(tiny: Path, tmp_path: Path) 
     assert before.model_id != after.model_id
 
 
+@pytest.mark.slow
 def test_where_the_eight_bits_disagree_the_float_graph_is_used(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from torch_embers.classify.embedding import prepare, torch_embedder
+
     agreed = iter([0.5, 0.99, 0.5, 0.5])
     monkeypatch.setattr(prepare, "_agreement", lambda *_: next(agreed))
     assert "/float32-" in embed.load_embedder(str(tiny), threads=1, cache=tmp_path).model_id
     assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path / "2"), torch_embedder.TorchEmbedder)
 
 
+@pytest.mark.slow
 def test_a_graph_that_does_not_run_is_not_used(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch_embers.classify.embedding import prepare, torch_embedder
+
     monkeypatch.setattr(prepare, "build_graph", lambda *_, **__: b"no graph")
     assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path), torch_embedder.TorchEmbedder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "change"),
     [
@@ -287,8 +312,11 @@ def test_any_rubbish_in_a_model_folder_is_no_shape(tmp_path_factory: pytest.Temp
 # ---- batches of the plain path ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 600), max_size=80), st.integers(1, 5_000))
 def test_batches_hold_every_text_once_within_the_budget(lengths: list[int], budget: int) -> None:
+    from torch_embers.classify.embedding import torch_embedder
+
     made = list(torch_embedder.batches(lengths, budget))
     assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
     for batch in made:
@@ -303,6 +331,7 @@ def test_an_impossible_name_is_refused() -> None:
         embed.load_embedder("../no such model")
 
 
+@pytest.mark.slow
 def test_the_setting_names_another_model_and_an_argument_outranks_it(
     tiny: Path, quick: embedder.Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -414,6 +443,7 @@ def test_a_place_with_other_weights_is_passed_over(monkeypatch: pytest.MonkeyPat
         weights.model_folder()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_cache_that_cannot_be_written_is_named(tiny: Path, tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
@@ -421,6 +451,7 @@ def test_a_cache_that_cannot_be_written_is_named(tiny: Path, tmp_path: Path) -> 
         embed.load_embedder(str(tiny), cache=tmp_path / "c")
 
 
+@pytest.mark.slow
 def test_a_file_where_the_cache_should_be_is_named(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "c").write_text("")
     with pytest.raises(InputError, match="XDG_CACHE_HOME"):

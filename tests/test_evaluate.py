@@ -243,6 +243,7 @@ def test_each_question_is_measured_or_it_is_said_why_not(store: Store, monkeypat
         assert min(report.classes.values()) >= 3
 
 
+@pytest.mark.slow
 def test_by_time_nothing_is_learned_from_the_future(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     cut = datetime(2023, 1, 1, tzinfo=UTC)
     dates = {item.text: item.gold.created_at for item in items(store, "title")}
@@ -283,6 +284,7 @@ def test_two_reports_with_one_fix_stay_together() -> None:
     assert groups_of(found, related).tolist() == [0, 1, 0, 1]
 
 
+@pytest.mark.slow
 def test_votes_help_where_words_say_nothing_and_are_measured_on_the_training_half_alone() -> None:
     labels = ["crash", "hang", "performance"] * 20
     titles = {"crash": "segfault in conv2d", "hang": "deadlock in the loader", "performance": "memory leak in conv2d"}
@@ -321,6 +323,7 @@ def report() -> Report:
     return compare("a/b c", table(texts), labels, range(36), (Majority(), TfidfBaseline()))
 
 
+@pytest.mark.slow
 def test_pictures_and_the_confusion_matrix_are_written_and_repeat_themselves(report: Report, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     first, again = (plots.write(report, tmp_path / name) for name in ("one", "two"))
@@ -343,6 +346,7 @@ def test_the_table_of_confusions_has_a_line_per_class(report: Report) -> None:
     assert len({len(line) for line in lines}) == 1
 
 
+@pytest.mark.slow
 def test_a_csv_file_can_be_split_by_its_dates(tmp_path: Path) -> None:
     texts, labels = examples(10)
     rows = [

@@ -224,6 +224,7 @@ def test_code_that_is_made_to_exhaust_parsers_gets_a_reason_or_a_script(line: st
     assert found.status == "runnable" or found.reason in rules.load().reasons
 
 
+@pytest.mark.slow
 @settings(max_examples=example_count(60))
 @given(st.lists(PIECES, max_size=6), st.lists(PIECES, max_size=2), st.text(max_size=30))
 def test_any_item_is_runnable_or_has_a_listed_reason(body: list[str], comments: list[str], title: str) -> None:

@@ -330,6 +330,7 @@ def test_a_message_that_repeats_the_history_of_the_main_line_speaks_up_to_there(
 THEIRS = "alice/vision"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "link"),
     [
@@ -355,6 +356,7 @@ def test_what_an_item_says_of_another_repository_outlasts_an_edit_there(
     assert rows(store, query) == []
 
 
+@pytest.mark.slow
 def test_what_a_commit_says_outlasts_another_reading_of_it_in_a_fork(tmp_path: Path) -> None:
     ours = revert("Add flip (#51003)", f"Fixes {THEIRS}#6\nSuperseded by {THEIRS}#8", line="main")
     theirs = replace(ours, repo=THEIRS, subject="Add flip", message="Add flip")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from servers import stand_ins
 
-pytestmark = [pytest.mark.slow, pytest.mark.serial]
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 KILLS_REST, KILLS_GRAPHQL, KILLS_FILES = 25, 30, 25
 LINES = 12_000
 LONGEST_ROUND = 30

@@ -13,7 +13,7 @@ from servers import stand_ins
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.servers, pytest.mark.slow]
+pytestmark = [pytest.mark.servers, pytest.mark.slow, pytest.mark.long]
 SEEDS = range(1, 13)
 """A few here; bench/schedules.py runs 200."""
 KILLED = (1, 5)

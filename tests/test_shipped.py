@@ -97,6 +97,7 @@ def test_a_mined_database_holds_all_shipped_verdicts_on_the_named_machine(mined:
     assert rows(mined.path, "SELECT count(*) FROM announcements") == [(0,)]
 
 
+@pytest.mark.slow
 def test_loading_again_changes_nothing(mined: Store) -> None:
     tables = ("verdicts", "builds", "environments", "cases", "case_items", "status_history")
     before = {name: sorted(rows(mined.path, f"FROM {name}"), key=repr) for name in tables}
@@ -104,6 +105,7 @@ def test_loading_again_changes_nothing(mined: Store) -> None:
     assert {name: sorted(rows(mined.path, f"FROM {name}"), key=repr) for name in tables} == before
 
 
+@pytest.mark.slow
 def test_a_newer_matrix_replaces_shipped_verdicts_and_leaves_own_ones(
     mined: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +117,7 @@ def test_a_newer_matrix_replaces_shipped_verdicts_and_leaves_own_ones(
     assert rows(mined.path, "SELECT verdict FROM verdicts WHERE provenance = 'own'") == [("absent",)]
 
 
+@pytest.mark.slow
 def test_a_case_that_changed_since_does_not_get_its_old_verdicts(mined: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     stale = [row | ({"case_hash": "other"} if row["case"] == FIRST["case"] else {}) for row in COMMITTED]
     monkeypatch.setattr(shipped_matrix, "matrix", lambda: stale)
@@ -123,6 +126,7 @@ def test_a_case_that_changed_since_does_not_get_its_old_verdicts(mined: Store, m
     assert left == [(COUNT - sum(row["case"] == FIRST["case"] for row in COMMITTED),)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [{"k": "x"}, {"decided_at": "never"}, {"environment": "cpu"}], ids=str)
 def test_a_malformed_matrix_is_one_line_that_names_it(
     mined: Store, monkeypatch: pytest.MonkeyPatch, damage: dict[str, Any]
@@ -135,6 +139,7 @@ def test_a_malformed_matrix_is_one_line_that_names_it(
     assert rows(mined.path, f"SELECT count(*) {SHIPPED}") == [(COUNT,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -65,6 +65,7 @@ def test_a_mine_with_nothing_new_does_without_pandas_and_without_the_client_of_g
     assert ended(code=code).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_mine_of_something_new_does_without_pandas(tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text('{"number": 1, "title": "wrong result", "state": "open"}\n')
     words = ("mine", "--source", "jsonl", "one.jsonl", "--repo", "alice/bugs", "--database", "e.duckdb")
@@ -125,6 +126,7 @@ def test_the_environment_names_the_database(catalog_template: Path, monkeypatch:
     assert str(catalog_template) in ended("status").stdout.replace("\n", "")
 
 
+@pytest.mark.slow
 def test_settings_files_are_checked_by_light_commands_too(
     catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
