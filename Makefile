@@ -102,13 +102,14 @@ test: setup-study ## the quick tests
 	$(BIN)/python -m pytest -q -m "$(QUICK)" -n $(WORKERS) --dist loadfile $(TEST)
 
 FLOOR ?= 88 # percent of statements
-coverage: ## `make test`, and which share of each package it runs
+coverage: ## quick and slow tests, and which share of each package they run
 	$(MAKE) test TEST="--cov --cov-report="
+	$(MAKE) test-slow SLOW="--cov --cov-report= --cov-append"
 	$(BIN)/python tools/coverage_report.py $(FLOOR)
 
 test-slow: setup-study ## what `make test` leaves out: servers, kills, sandbox, whole studies, every example of the properties
 	code=0; \
-	$(BIN)/python -m pytest -q -m "(slow or servers or hypothesis) and not serial" --hypothesis-profile=full -n $(WORKERS) --dist loadfile --no-loadscope-reorder || code=$$?; \
+	$(BIN)/python -m pytest -q -m "(slow or servers or hypothesis) and not serial" --hypothesis-profile=full -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(SLOW) || code=$$?; \
 	$(BIN)/python -m pytest -q -m serial --hypothesis-profile=full || code=$$?; \
 	exit $$code
 
