@@ -2,7 +2,7 @@
 
 Reads data/wild_labels.jsonl (docs/wild-labels.md): issues drawn at random, by their titles, without maintainers' labels. The model
 learns from the development half, so each item of it is answered by a model that saw neither it nor its group. The test half is
-scored once per released model: a second time is refused. Results are kept by part in bench/wild.json.
+scored once per released model and its rules of voting: a second time is refused. Results are kept by part in bench/wild.json.
 
 Keyword rules: the labelling functions of data/labelling.toml that read titles. Each adds its measured weight (log-odds on the same
 gold labels that the model learns from) to its class; the heaviest class wins, and the most frequent one of the development half
@@ -10,12 +10,16 @@ where no function votes. On the development half the rules are favoured: their w
 
 `--tried DATABASE` trains the ways of `WAYS` on a database of the catalog and maintainers' labels (as `make model DATA=FOLDER` does)
 and writes what each scores out of fold.
+
+`--labels DATABASE` measures what maintainers' labels are worth for the consequence where an item has them: stripped, as votes, and
+as the answer. DATABASE holds the catalog and items with labels; only drawn issues of the development half are looked up in it.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import hashlib
 import json
 import math
 import sys
@@ -36,7 +40,8 @@ from torch_embers.classify.embedding.weights import DEFAULT_MODEL
 from torch_embers.classify.labels import wild
 from torch_embers.classify.labels.label_model import estimate
 from torch_embers.classify.labels.labelling_file import Use
-from torch_embers.classify.labels.weak import Labeller
+from torch_embers.classify.labels.weak import FILE as LABELLING
+from torch_embers.classify.labels.weak import LABEL, Labeller
 from torch_embers.classify.labels.weak_table import label_items
 from torch_embers.classify.learning.features import fit_features, readable, table
 from torch_embers.classify.learning.model import Settings
@@ -54,6 +59,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from torch_embers.classify.bundle import TrainingRow
+    from torch_embers.classify.labels.weak import WeakLabel
     from torch_embers.classify.labels.wild import WildItem
 
 SCHEMES = ("bug_type", "consequence", "memory_type")
@@ -89,11 +95,23 @@ def measure(bundle: Bundle, part: str) -> dict[str, Any]:
             found[scheme]["classes"] = by_class(bundle, scheme, own, probabilities[scheme][rows])
     return {
         "model": bundle.version,
+        "rules": rules(),
         "issues": len(items),
         "schemes": found,
         "backends": backends(bundle, items, probabilities),
         "shares": [shares(bundle, items, probabilities["bug_type"], drawn=drawn) for drawn in (False, True)],
     }
+
+
+def rules() -> str:
+    """Identifies what votes and what votes decide, whatever the reasons say: they are released with the model."""
+    file = resources.load_toml(LABELLING)
+    said = [
+        {name: value for name, value in one.items() if name != "reason"}
+        for part in ("function", "use")
+        for one in file[part]
+    ]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def answers(bundle: Bundle, items: Sequence[WildItem]) -> dict[str, NDArray[np.float64]]:
@@ -318,6 +336,62 @@ def tried(database: Path) -> list[dict[str, Any]]:
     return found
 
 
+LABEL_WAYS = ("stripped", "as votes", "deciding where they name one class")
+
+
+def by_labels(database: Path, scheme: str = "consequence") -> list[dict[str, Any]]:
+    """What maintainers' labels add, out of fold: on all items of the catalog and of the development half, and on those with labels."""
+    store, embedder, labeller = Store(database), load_embedder(DEFAULT_MODEL), Labeller.load()
+    with store.writer("bench") as writer:
+        label_items(store, writer)
+        data = train.read_training_data(store, writer, embedder, "title", wild.load())
+    with store.read() as connection:
+        known = {(repo, number): (title, own) for repo, number, title, own in connection.execute(LABELS).fetchall()}
+    by_title = dict(known.values())
+    [question] = [one for one in questions(data.taxonomy) if one.name == scheme]
+    learned, _ = train.gold_rows(question, data)
+    weak = train.weak_rows(question, data, {row.label for row in learned})
+    titles = {item.place: item.title for item in wild.load() if item.part == "development"}
+    said: dict[tuple[str, int], list[WeakLabel]] = {}
+    for row in learned:
+        key = row.repo, row.number
+        labels = known.get(key, ("", None))[1] or by_title.get(titles.get(key, ""))
+        said[key] = [vote for vote in labeller.votes(None, None, labels) if vote.scheme == scheme]
+    words = {key: [vote for vote in own if vote.kind != LABEL] for key, own in data.votes.items()}
+    weak_keys = {(row.repo, row.number): data.votes[row.repo, row.number] for row in weak}
+    made = {}
+    for way, votes in (
+        ("stripped", words),
+        ("as votes", {**words, **{key: [*words.get(key, ()), *own] for key, own in said.items()}}),
+    ):
+        rows = [*learned, *weak]
+        keys = sorted({(row.repo, row.number) for row in rows})
+        one = train.fit(
+            question, data, rows, keys, replace(data, votes={**votes, **weak_keys}).table(keys, store, embedder)
+        )
+        made[way] = [one.classes[best] for best in one.out_of_fold.argmax(axis=1)]
+    single = [
+        values.pop() if len(values := {vote.value for vote in said[row.repo, row.number]}) == 1 else None
+        for row in learned
+    ]
+    made[LABEL_WAYS[2]] = [own or answer for own, answer in zip(single, made["as votes"], strict=True)]
+    found = []
+    for part, wanted in (("drawn", True), ("catalog", False)):
+        own = [place for place, row in enumerate(learned) if (row.source == train.DRAWN) is wanted]
+        named = [place for place in own if single[place]]
+        for way in LABEL_WAYS:
+            right = sum(made[way][place] == learned[place].label for place in named)
+            scores = summary([learned[place].label for place in own], [made[way][place] for place in own])
+            found.append(
+                {"part": part, "labels": way, "items": len(own), **scores, "named": len(named), "named_right": right}
+            )
+            print(json.dumps(found[-1]), flush=True)
+    return found
+
+
+LABELS = "SELECT repo, number, title, labels FROM items WHERE len(labels) > 0"
+
+
 def _means(learned: Sequence[TrainingRow], made: Sequence[tuple[Sequence[str], Any]]) -> dict[str, Any]:
     """Scores on drawn items and on the catalog, averaged over repetitions."""
     found = {}
@@ -335,15 +409,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", default="development", choices=["development", "test", "recent"])
     parser.add_argument("--tried", type=Path, metavar="DATABASE")
+    parser.add_argument("--labels", type=Path, metavar="DATABASE")
     parser.add_argument("--model", type=Path)
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
     kept = json.loads(given.out.read_text("utf-8")) if given.out.is_file() else {}
     if given.tried:
         kept["tried"] = tried(given.tried)
+    elif given.labels:
+        kept["labels"] = by_labels(given.labels)
     else:
         bundle = Bundle.load(given.model or shipped_folder())
-        if given.part != "development" and kept.get(given.part, {}).get("model") == bundle.version:
+        before = kept.get(given.part, {})
+        if given.part != "development" and (before.get("model"), before.get("rules")) == (bundle.version, rules()):
             parser.error(
                 f"{bundle.version} was scored on the part {given.part} before; that is done once per released model"
             )

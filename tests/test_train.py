@@ -436,6 +436,51 @@ def test_backends_are_what_a_label_or_the_title_names_and_cuda_on_rocm_is_rocm()
     }
 
 
+def test_where_nothing_names_a_backend_the_model_suggests_one_and_gives_none() -> None:
+    bundle = Bundle("made", VARIANT, "words@0", "", {"backend.cpu": classifier_of("backend.cpu", ("-", "cpu"))})
+    labels = Aggregator(bundle).labels([(REPO, 1)], {"backend.cpu": np.array([[0.01, 0.99]])}, np.array([True]), {})
+    assert list(zip(labels.likeliest, labels.abstained, labels.provenance, strict=True)) == [("cpu", True, "model")]
+
+
+@pytest.mark.parametrize(
+    ("wish", "given"),
+    [(0.4, {"mps": True, "xpu": True}), (0.55, {"mps": False, "xpu": True}), (0.9, {"xpu": True})],
+    ids=["a bug", "perhaps no bug", "no bug"],
+)
+def test_words_name_no_backend_of_what_is_no_bug_and_maintainers_labels_do(wish: float, given: dict[str, bool]) -> None:
+    bundle = Bundle("made", VARIANT, "words@0", "", {"bug_type": classifier_of("bug_type", ("logical", "not_a_bug"))})
+    votes = {(REPO, 1): Labeller.load().votes("Support sort on MPS", None, ["module: xpu"])}
+    said = {"bug_type": np.array([[1 - wish, wish]])}
+    labels = Aggregator(bundle).labels([(REPO, 1)], said, np.array([True]), votes)
+    rows = zip(labels.scheme, labels.likeliest, labels.abstained, strict=True)
+    assert {value: not quiet for scheme, value, quiet in rows if scheme == "backend"} == given
+
+
+@pytest.mark.parametrize(
+    ("title", "named"),
+    [
+        ("CUDNN_STATUS_INTERNAL_ERROR in conv2d", {"cuda"}),
+        ("cudnn_convolution_add_relu fails", {"cuda"}),
+        ("wrong inverse by cuSOLVER on A100", {"cuda"}),
+        ("ProcessGroupGloo hangs", {"distributed"}),
+        ("dist.barrier never returns", {"distributed"}),
+        ("torch.distance of nothing, barracuda and rtx", set()),
+        ("wrong result of processing", set()),
+    ],
+)
+def test_libraries_error_codes_and_cards_name_their_backend(title: str, named: set[str]) -> None:
+    assert {vote.value for vote in Labeller.load().votes(title, None, None) if vote.scheme == "backend"} == named
+
+
+def test_an_item_is_labelled_again_when_the_rules_of_voting_change(
+    store: Store, made: Bundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labelled(store, made)
+    assert labelled(store, made).items == 0
+    monkeypatch.setattr(Labeller.load(), "digest", "other rules")
+    assert labelled(store, made).items == 36
+
+
 def test_of_an_unreadable_item_a_run_alone_can_speak() -> None:
     bundle = Bundle("made", VARIANT, "words@0", "", {"consequence": classifier_of("consequence", ("crash", "hang"))})
     run = WeakLabel("consequence", "hang", "run-hang", "execution", "case a")

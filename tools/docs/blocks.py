@@ -98,6 +98,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "evaluation-wild-classes": wild.by_class,
         "evaluation-wild-shares": wild.shares,
         "evaluation-wild-tried": wild.tried,
+        "evaluation-wild-labels": wild.labels,
         "evaluation-gold": evaluation.gold,
         "evaluation-others": evaluation.others,
         "evaluation-tags": evaluation.tags,

@@ -199,3 +199,19 @@ def tried() -> str:
     ]
     scores = [f"{part}: {score}:" for part in ("drawn", "catalog") for score in ("accuracy", "kappa", "macro-F1")]
     return table(("scheme", "learned from", "labelled by maintainers:", *scores), rows)
+
+
+def labels() -> str:
+    """The consequence with and without maintainers' labels, out of fold."""
+    rows = [
+        (
+            "development half" if one["part"] == "drawn" else "catalog",
+            one["labels"],
+            str(one["items"]),
+            *(f"{one[score]:.3f}" for score in ("accuracy", "kappa", "macro_f1")),
+            f"{one['named_right']} of {one['named']}",
+        )
+        for one in measured(SCORES)["labels"]
+    ]
+    columns = ("items", "maintainers' labels", "items:", "accuracy:", "kappa:", "macro-F1:", "right where they name one class")
+    return table(columns, rows)

@@ -2,8 +2,8 @@
 
 Parents are answered before their children, which are asked only under the likeliest class of their parent, and get no
 answer where their parent has none. Where a run has shown a class, that is the answer. Where data/labelling.toml says
-that votes decide (backends), the classes that they name are the answer, and the model answers for the other items. An
-item with gold labels gets the answer of a model that has not seen it.
+that votes decide (backends), the classes that they name are the answer, and the model suggests one for the other
+items. An item with gold labels gets the answer of a model that has not seen it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from torch_embers.classify.labels.weak import EXECUTION, Labeller
+from torch_embers.classify.labels.weak import EXECUTION, LABEL, Labeller
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.taxonomy import Taxonomy
 
@@ -126,6 +126,7 @@ class Aggregator:
         """
         labels = AggregatedLabels()
         decided = {name: self._decided(name, keys, votes) for name in self._deciding}
+        by_label = {name: _labelled(name, keys, votes) for name in self._deciding}
         schemes = {name: _Scheme(len(keys)) for name in self._taxonomy.schemes}
         for name, answered in schemes.items():
             self._run(name, answered, keys, votes)
@@ -134,7 +135,9 @@ class Aggregator:
             rows = self._asked(question, schemes, readable & (answered.now.how != EXECUTION))
             if question.member and question.scheme in decided:
                 named = decided[question.scheme]
-                labels.add(question.scheme, self._voted(question, rows, named))
+                voted = self._voted(question, rows, named)
+                exempt = [question.member in by_label[question.scheme].get(row, ()) for row in voted.rows.tolist()]
+                labels.add(question.scheme, self._heard(question, voted, schemes, exempt))
                 rows = np.array([row for row in rows.tolist() if row not in named], dtype=np.int64)
             if not rows.size or (not question.only and question.name not in self._classifiers):
                 continue
@@ -146,7 +149,7 @@ class Aggregator:
             if parent is not None:
                 found = replace(found, given=found.given & parent.given[rows])
             if question.member:
-                labels.add(question.scheme, found)
+                labels.add(question.scheme, self._heard(question, found, schemes))
             else:
                 answered.put(found)
         for scheme, answered in schemes.items():
@@ -202,6 +205,32 @@ class Aggregator:
         best, how = np.full(len(own), question.member, dtype=object), np.full(len(own), BY_VOTES, dtype=object)
         return SchemeAnswers(np.array(own, dtype=np.int64), best, probability, np.ones(len(own), dtype=bool), how)
 
+    def _heard(
+        self,
+        question: Question,
+        found: SchemeAnswers,
+        schemes: Mapping[str, _Scheme],
+        exempt: Sequence[bool] | None = None,
+    ) -> SchemeAnswers:
+        """The answers that are left beside those of other schemes.
+
+        Args:
+            question: what is asked.
+            found: what votes or, without ``exempt``, the model answers to it.
+            schemes: the answers so far.
+            exempt: whether a maintainers' label says so.
+        """
+        use = self._labeller.uses.get(question.scheme)
+        if use is None:
+            return found
+        given, kept = found.given & (exempt is not None or not use.suggested), np.ones(len(found.rows), dtype=bool)
+        free = np.zeros(len(found.rows), dtype=bool) if exempt is None else np.array(exempt, dtype=bool)
+        for scheme, value in use.silent_under.items():
+            other = schemes[scheme].now
+            under = (other.best[found.rows] == value) & ~free
+            given, kept = given & ~under, kept & ~(under & other.given[found.rows])
+        return SchemeAnswers(found.rows[kept], found.best[kept], found.probability[kept], given[kept], found.how[kept])
+
     def _run(
         self, scheme: str, answered: _Scheme, keys: Sequence[Key], votes: Mapping[Key, Sequence[WeakLabel]]
     ) -> None:
@@ -216,6 +245,14 @@ class Aggregator:
         probability, given = np.full(count, self._labeller.assumed[EXECUTION]), np.ones(count, dtype=bool)
         how = np.full(count, EXECUTION, dtype=object)
         answered.put(SchemeAnswers(rows, np.array(list(shown.values()), dtype=object), probability, given, how))
+
+
+def _labelled(scheme: str, keys: Sequence[Key], votes: Mapping[Key, Sequence[WeakLabel]]) -> dict[int, set[str]]:
+    """The classes that maintainers' labels name, by place of the item."""
+    return {
+        place: {vote.value for vote in votes.get(key, ()) if vote.scheme == scheme and vote.kind == LABEL}
+        for place, key in enumerate(keys)
+    }
 
 
 def _followed(question: Question, parent: SchemeAnswers, rows: Rows) -> SchemeAnswers:

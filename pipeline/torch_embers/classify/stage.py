@@ -15,7 +15,7 @@ import pyarrow as pa
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import weights_of
 from torch_embers.classify.embedding.vectors import embed_items, stored_vectors, text_batches
-from torch_embers.classify.labels.weak import EXECUTION
+from torch_embers.classify.labels.weak import EXECUTION, Labeller
 from torch_embers.classify.labels.weak_table import read_votes
 from torch_embers.classify.learning.features import readable, table
 from torch_embers.classify.reasons import Explainer
@@ -70,15 +70,15 @@ _PENDING = """
         SELECT repo, number, md5(string_agg(function || chr(31) || value, chr(30) ORDER BY function, value)) AS hash
         FROM weak_labels GROUP BY ALL
     )
-    SELECT DISTINCT t.repo, t.number, coalesce(v.hash, '') AS hash
+    SELECT DISTINCT t.repo, t.number, $rules || coalesce(v.hash, '') AS hash
     FROM model_texts t LEFT JOIN votes v ON v.repo = t.repo AND v.number = t.number
     WHERE t.variant = $variant AND t.text_hash <> '' AND NOT EXISTS (
         FROM predictions p WHERE p.repo = t.repo AND p.number = t.number AND p.text_hash = t.text_hash
-        AND p.model = $model AND p.votes_hash = coalesce(v.hash, ''))"""
+        AND p.model = $model AND p.votes_hash = $rules || coalesce(v.hash, ''))"""
 
 
 def classify(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, progress: Progress) -> Labelled:
-    """Label every item whose text, votes or model is new; commits batch by batch.
+    """Label every item whose text, votes, rules of voting or model are new; commits batch by batch.
 
     An item is one step of progress when it is embedded and one when it is labelled.
 
@@ -96,7 +96,8 @@ def classify(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, p
         expects=lambda items: progress.expects(2 * items),
     )
     with store.read() as connection:
-        rows = connection.execute(_PENDING, {"variant": variant, "model": bundle.version}).fetchall()
+        asked = {"variant": variant, "model": bundle.version, "rules": Labeller.load().digest}
+        rows = connection.execute(_PENDING, asked).fetchall()
     pending = {(repo, number): votes for repo, number, votes in rows}
     progress.expects(embedded.items + len(pending))
     aggregator, explainer = Aggregator(bundle), Explainer(store, bundle, embedder)

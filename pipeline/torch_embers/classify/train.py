@@ -17,7 +17,7 @@ import numpy as np
 from torch_embers.classify.bundle import Bundle, HeldOut, TrainingRow, weights_of
 from torch_embers.classify.embedding.vectors import ItemText, embed_items, stored_vectors, text_batches, text_hash
 from torch_embers.classify.labels import gold, wild
-from torch_embers.classify.labels.weak import EXECUTION, Labeller
+from torch_embers.classify.labels.weak import EXECUTION, LABEL, Labeller
 from torch_embers.classify.labels.weak_table import read_votes
 from torch_embers.classify.learning.features import fit_features, table
 from torch_embers.classify.learning.model import DIGITS, Classifier, Settings
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 LEAST_PER_CLASS = 3
 """A class with fewer labelled items cannot be both learned and held out: its items are left out and counted."""
-GOLD, WEAK, LABEL = "gold", "weak", "label"
+GOLD, WEAK = "gold", "weak"
 DRAWN = f"{GOLD}:{wild.ANNOTATOR}"
 """Source of the rows of items that were drawn at random."""
 

@@ -101,6 +101,10 @@ class Use(Entry):
     answers only for items without any."""
     excludes: dict[str, frozenset[Prose]] = Field(default_factory=dict)
     """Class -> classes that a deciding vote for it denies."""
+    suggested: StrictBool = False
+    """Whether the model's answers for items without a deciding vote are suggestions."""
+    silent_under: dict[str, Prose] = Field(default_factory=dict)
+    """Scheme -> its class under which words and the model name nothing; maintainers' labels still do."""
     reason: Prose
 
     @model_validator(mode="after")

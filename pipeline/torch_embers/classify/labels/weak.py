@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 FILE = "labelling.toml"
 RULES_VERSION = 1
 """Raised whenever the code of this file or ``labelling_file.py`` changes a vote: all items are then labelled again."""
-EXECUTION = "execution"
+EXECUTION, LABEL = "execution", "label"
 IMPLIED = "/"
 """Between the id of a function and the parent scheme in the name of the vote for the parent class."""
 
@@ -183,3 +183,8 @@ def _check_classes(file: LabellingFile, taxonomy: Taxonomy) -> None:
     for use in file.use:
         if use.scheme not in taxonomy.schemes:
             raise InputError(f"data/{FILE}: use of {use.scheme!r}: there is no such scheme")
+        for scheme, value in use.silent_under.items():
+            try:
+                taxonomy.scheme(scheme).find(value)
+            except TaxonomyError as error:
+                raise InputError(f"data/{FILE}: use of {use.scheme!r}: silent_under: {error}") from error
