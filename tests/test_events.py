@@ -89,7 +89,9 @@ def check(store: Store, cases: Sequence[Case], verdicts: Verdicts, releases: Seq
     with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
         patch.setattr(rechecking, "Executor", Known(verdicts))
         registry: Any = None
-        return recheck(store, writer, registry, cases, RecheckRequest("all", builds[-1], builds, 7.0), Silent())
+        result = recheck(store, writer, registry, cases, RecheckRequest("all", builds[-1], builds, 7.0), Silent())
+        rechecking.mark_told(writer)
+        return result
 
 
 def replay(store: Store, cases: Sequence[Case], verdicts: Verdicts) -> list[tuple[str, int, str, str]]:
@@ -239,12 +241,14 @@ def test_neither_a_build_that_vanishes_nor_a_clock_set_back_repeats_an_announcem
 # ---- flapping ------------------------------------------------------------------------------------------------------
 
 
-def announced(statuses: Sequence[Any], days: float = 1.0, limits: Flapping = LIMITS) -> list[str | None]:
-    """What re-checks announce, one every so many days."""
+def announced(
+    statuses: Sequence[Any], days: float = 1.0, limits: Flapping = LIMITS, clock: Sequence[float] = ()
+) -> list[str | None]:
+    """What re-checks announce, one every so many days, or at these days of a clock that may be wrong."""
     history = History()
     kinds: list[str | None] = []
     for place, status in enumerate(statuses):
-        moment = NOW + timedelta(days=place * days)
+        moment = NOW + timedelta(days=clock[place] if clock else place * days)
         kind = kind_of(history, status, moment, limits)
         kinds.append(kind)
         if status != history.status:
@@ -280,6 +284,51 @@ def test_gaps_change_nothing_and_nothing_is_announced_twice_in_a_row(statuses: l
     assert all(kind is None or kind in ("flapping", status) for kind, status in zip(kinds, statuses, strict=True))
     assert told.count("flapping") <= 1
     assert sum(kind in GONE or kind == "regressed" for kind in told) <= len(decided)
+
+
+WRONG = st.tuples(
+    st.sampled_from(["fixed", "regressed", "untestable_here"]), st.floats(-20_000, 0) | st.floats(120, 20_000)
+)
+"""A status, and the day that a clock told: right, or behind, or ahead by more than the tests below last."""
+
+
+@given(st.lists(WRONG, max_size=30), st.sampled_from(["fixed", "regressed"]))
+def test_however_wrong_a_clock_was_an_item_settles_when_it_is_right_again_and_is_announced_as_ever(
+    past: list[tuple[str, float]], last: str
+) -> None:
+    other = "regressed" if last == "fixed" else "fixed"
+    nights = [*[last] * 40, other, *[other] * 39]
+    statuses = [status for status, _ in past] + nights
+    kinds = announced(statuses, clock=[day for _, day in past] + [float(day) for day in range(80)])
+    steady, turned = kinds[len(past) :][:40], kinds[len(past) :][40:]
+    assert sum(kind == last for kind in steady) <= 1
+    assert sum(kind == "flapping" for kind in steady) <= 1
+    assert steady[35:] == [None] * 5
+    assert [kind for kind in turned if kind] == [other], "neither swallowed nor called flapping"
+
+
+@given(st.lists(WRONG, min_size=1, max_size=30), st.floats(-20_000, 20_000))
+def test_a_status_that_does_not_change_is_not_announced_again_under_any_clock(
+    past: list[tuple[str, float]], day: float
+) -> None:
+    same = past[-1][0]
+    kinds = announced([status for status, _ in past] + [same] * 5, clock=[day for _, day in past] + [day] * 5)
+    assert sum(kind is not None for kind in kinds[len(past) :]) <= 1, "at most that it has settled"
+
+
+def test_turns_that_are_dated_later_than_now_are_not_recent() -> None:
+    """As if the clock had been in 2031 for eight nights, and was set right on the ninth."""
+    ahead = [1500.0 + day for day in range(8)]
+    kinds = announced(["fixed", "regressed"] * 4 + ["regressed"] * 3 + ["fixed"], clock=[*ahead, 0.0, 1.0, 2.0, 3.0])
+    assert [kind for kind in kinds if kind] == [
+        "fixed",
+        "regressed",
+        "fixed",
+        "regressed",
+        "flapping",
+        "regressed",
+        "fixed",
+    ]
 
 
 def test_the_thresholds_are_those_of_the_data_file() -> None:

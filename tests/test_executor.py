@@ -26,7 +26,7 @@ from torch_embers.run import command, dispatch
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.item_report import comment, report_of
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
-from torch_embers.run.recheck import RecheckRequest, recheck
+from torch_embers.run.recheck import RecheckRequest, mark_told, recheck
 from torch_embers.run.reports import as_table, exit_code, markdown
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 from torch_embers.store.store import Store
@@ -366,9 +366,11 @@ def check_again(store: Store, registry: Registry, cases: Sequence[Case], referen
         target = registry.find(reference)
         chosen = [b for b in builds(registry) if b.order() <= target.order()]
         asked = {"only": "all", "every": 7.0, **more}
-        return recheck(
+        result = recheck(
             store, writer, registry, cases, RecheckRequest(reference=target, builds=chosen, **asked), Silent()
         )
+        mark_told(writer)
+        return result
 
 
 @pytest.mark.parametrize(

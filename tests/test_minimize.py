@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -323,6 +326,63 @@ def test_all_scripts_are_minimised_several_at_a_time_and_go_on_where_they_were(
     with store.writer("test") as writer, writer.transaction() as connection:
         connection.execute("UPDATE artifacts SET code = code || '\n# new' WHERE name = 'x4' AND kind = 'runnable'")
     assert [one.task.case.name for one in sweep(store, registry)[1]] == ["x4"], "a changed text is tried again"
+
+
+INTERRUPTED = """
+import os
+import signal
+import sys
+import threading
+
+sys.path[:0] = {paths!r}
+from torch_embers.cli import entry
+from torch_embers.run import reduction
+
+run = reduction.Trial.run
+count = 0
+
+
+def counted(self, code):
+    global count
+    count += 1
+    if count == {after}:
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    return run(self, code)
+
+
+reduction.Trial.run = counted
+entry.main(sys.argv[1:])
+"""
+"""`embers` that gets a Ctrl-C one second after so many runs of scripts began."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("after", "seconds"), [(1, 3_000), (7, 0)], ids=["in its first run", "while it shrinks"])
+def test_ctrl_c_ends_what_runs_and_keeps_what_was_reached(
+    registry: Registry, tmp_path: Path, after: int, seconds: int
+) -> None:
+    """A script that sleeps for longer than this test may take is not waited for."""
+    store = filled(tmp_path / "one.duckdb")
+    sweep(store, registry, most=1)
+    before = rows(store.path, MINIMAL), rows(store.path, "FROM reductions ORDER BY name")
+    slow = PROGRAM.replace("import torch", f"import torch\nimport time\ntime.sleep({seconds})", 1)
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE artifacts SET code = ? WHERE name <> 'x1'", [slow])
+        connection.execute(
+            "UPDATE cases SET code = replace(code, '# oracle', '# timeout = 3600' || chr(10) || '# oracle')"
+        )
+    paths = [str(Path(__file__).parent), str(Path(bank.__file__).parents[2])]
+    program = [sys.executable, "-c", INTERRUPTED.format(paths=paths, after=after)]
+    words = ["minimize", "--all", "--build", "2.5.1", "--jobs", "2", "--database", str(store.path)]
+    surroundings = {**os.environ, "EMBERS_BUILDS_DIR": str(registry.folder), "NO_COLOR": "1"}
+    done = subprocess.run([*program, *words], env=surroundings, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stdout + done.stderr
+    assert [line for line in done.stderr.splitlines() if line.strip()] == [
+        "interrupted: everything done so far is saved, the same command goes on from there"
+    ]
+    assert "0 minimised, 0 not; 1 known before, 3 still to do" in " ".join(done.stdout.split())
+    assert (rows(store.path, MINIMAL), rows(store.path, "FROM reductions ORDER BY name")) == before
 
 
 class Faked:

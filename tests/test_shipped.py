@@ -277,7 +277,7 @@ def test_an_own_status_goes_before_the_shipped_one(mined: Store) -> None:
     [(repo, number, backend)] = rows(mined.path, "SELECT repo, number, backend FROM statuses ORDER BY ALL LIMIT 1")
     with mined.writer("test") as writer, writer.transaction() as connection:
         connection.execute(
-            "INSERT INTO status_history VALUES (?, ?, ?, 'b', 'regressed', NULL, '', '2020-01-01', 'own')",
+            "INSERT INTO status_history VALUES (?, ?, ?, 'b', 'regressed', NULL, '', '2020-01-01', 'own', NULL)",
             [repo, number, backend],
         )
     assert shipped.refresh(mined) == 0

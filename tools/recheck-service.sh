@@ -14,7 +14,7 @@ set -euo pipefail
 set -f # BUILDS and MINE are split at blanks, and never matched against files
 embers=${EMBERS:-.venv/bin/embers} out=${OUT:-recheck} state=${STATE:-recheck-state}
 export TITLE=${TITLE:-"embers: what re-checks announced"}
-LONGEST=60000 # characters; GitHub takes 65,536 for the body of an issue
+LONGEST=60000 # bytes, never fewer than characters; GitHub takes 65,536 of these for the body of an issue
 
 # Run a command whose output holds text of other people: nothing in it is obeyed as a workflow command.
 said() {
@@ -81,7 +81,7 @@ run() {
 
 # The report, cut at a line where GitHub would refuse it whole.
 body() {
-  awk -v longest="$LONGEST" '
+  LC_ALL=C awk -v longest="$LONGEST" '
     (total += length($0) + 1) > longest {
       if (fence) print fence # what follows would be code
       print "\nThe rest is in the artifact of the run."

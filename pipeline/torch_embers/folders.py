@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -12,6 +13,10 @@ from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+SCRATCH = ".part"
+"""How folders end that are not complete."""
 
 
 def place_of(folder: Path, option: str) -> Path:
@@ -41,13 +46,30 @@ def replaced(place: Path) -> Iterator[Path]:
         OSError: the folder cannot be written, or the disk is full.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=".part", dir=place.parent))
+    scratch = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=SCRATCH, dir=place.parent))
     try:
         made = scratch / "new"
         made.mkdir()
         yield made
         _swap(made, place, scratch / "old")
     finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def mend(place: Path) -> None:
+    """Finish what processes that were killed began in ``replaced``; nobody else may be at work there.
+
+    One that was killed between its two renamings leaves nothing at ``place``: the new folder, which is complete by
+    then, is put there. All else that they left is removed.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    left = sorted(place.parent.glob(f".{glob.escape(place.name)}.*{SCRATCH}"), key=lambda path: path.stat().st_mtime)
+    for scratch in left:
+        if not place.exists() and (scratch / "old").exists():
+            ready = scratch / "new"
+            (ready if ready.exists() else scratch / "old").rename(place)
         shutil.rmtree(scratch, ignore_errors=True)
 
 

@@ -14,6 +14,11 @@ def now_utc() -> str:
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
+def naive_utc() -> datetime:
+    """The current time in UTC without its zone, as the database has times."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
 def clean_text(text: str) -> str:
     """Replace what UTF-8 or C strings downstream cannot carry (lone surrogates, NUL) by U+FFFD."""
     if text.isascii() and "\x00" not in text:

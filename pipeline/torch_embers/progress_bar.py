@@ -49,6 +49,10 @@ class ProgressBar:
 
     def __exit__(self, *_exc: object) -> None:
         """Stop drawing."""
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop drawing before the end: what follows is printed."""
         self._progress.stop()
 
     def expects(self, total: int | None) -> None:

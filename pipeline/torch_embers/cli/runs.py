@@ -1,5 +1,6 @@
 """Commands that make cases, run them in the sandbox, and print the results."""
 
+import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -24,6 +25,7 @@ from torch_embers.json_output import as_json, print_json
 
 if TYPE_CHECKING:
     from torch_embers.run.command import RunRequest
+    from torch_embers.run.recheck import Recheck
     from torch_embers.run.reduction_sweep import Reached, SweepRequest
     from torch_embers.search.duplicates import Hit
     from torch_embers.settings import Settings
@@ -271,6 +273,18 @@ def recheck(
     wanted = settings.load(database=database)
     if release_candidate is not None:
         _compare_release(wanted, release_candidate, jobs, out, unsandboxed=unsandboxed, json=json)
+
+    def tell(found: "Recheck") -> None:
+        progress.stop()
+        if json:
+            print_json(reports.as_table(found))
+        elif annotations:
+            for line in notices.as_annotations(found, events.rules().annotations.most):
+                typer.echo(line)
+        else:
+            show.print_recheck(found)
+        sys.stdout.flush()  # what waits to be written is not told
+
     with ProgressBar("re-checking") as progress:
         found = command.run_recheck(
             store_at(wanted.database),
@@ -283,14 +297,8 @@ def recheck(
             out=out,
             state=state,
             unsandboxed=unsandboxed,
+            tell=tell,
         )
-    if json:
-        print_json(reports.as_table(found))
-    elif annotations:
-        for line in notices.as_annotations(found, events.rules().annotations.most):
-            typer.echo(line)
-    else:
-        show.print_recheck(found)
     raise typer.Exit(reports.exit_code(found))
 
 

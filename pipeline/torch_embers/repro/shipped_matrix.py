@@ -79,7 +79,7 @@ def _stored(connection: duckdb.DuckDBPyConnection, verdicts: list[dict[str, Any]
     known = connection.execute("FROM verdicts WHERE provenance = ?", [PROVENANCE])
     names = [column[0] for column in known.description or ()]
     return set(known.fetchall()) == {
-        tuple(datetime.fromisoformat(row[name]) if name == "decided_at" else row[name] for name in names)
+        tuple(datetime.fromisoformat(row[name]) if name == "decided_at" else row.get(name) for name in names)
         for row in verdicts
     }
 

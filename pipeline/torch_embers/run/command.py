@@ -16,14 +16,14 @@ from torch_embers.run import events, matrix, notices, reduction, reports, shippe
 from torch_embers.run import state as states
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.executor import Executor, SweepRequest
-from torch_embers.run.recheck import Recheck, RecheckRequest, recheck
+from torch_embers.run.recheck import Recheck, RecheckRequest, mark_told, recheck
 from torch_embers.run.status import tracked_items
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
@@ -211,11 +211,13 @@ def run_recheck(
     out: Path | None,
     state: Path | None = None,
     unsandboxed: bool = False,
+    tell: Callable[[Recheck], None] = lambda _: None,
 ) -> Recheck:
-    """Re-check what is due, and save the reports.
+    """Re-check what is due, save the reports, and tell the result.
 
     With ``state``, what earlier re-checks kept in this folder is loaded first, and all is saved there in the end, also
-    where the re-check fails half-way.
+    where the re-check fails half-way. What is announced counts as told after ``tell``: where that or anything before it
+    fails, the next re-check tells it.
 
     Raises:
         InputError, BuildError, SandboxError, StoreError: as of their makers.
@@ -224,7 +226,7 @@ def run_recheck(
     targets = chosen_builds(builds, names or ["all"])
     if out is not None:
         reports.prepare(out)
-    with store.writer("recheck") as writer:
+    with states.held(state), store.writer("recheck") as writer:
         shipped.load(writer)
         if state is not None:
             states.load(writer, state)
@@ -233,14 +235,24 @@ def run_recheck(
             warn_without_sandbox(cases, progress)
             request = RecheckRequest(only, targets[-1], targets, every, jobs, unsandboxed)
             result = recheck(store, writer, builds, cases, request, progress)
+            if state is not None and result.news:
+                states.save(store, state)  # a disk that is full is found before anybody is told
+            if out is not None:
+                _save_reports(store, out, result)
+            tell(result)
+            if result.news:
+                mark_told(writer)
         finally:
             if state is not None:
                 states.save(store, state)
-    if out is not None:
-        reports.save(out, result, matrix.entries(store))
-        known = notices.announced(store, events.rules().feed.entries)
-        reports.write(out / "recheck.atom", notices.feed(known))
     return result
+
+
+def _save_reports(store: Store, out: Path, result: Recheck) -> None:
+    """Write all files of a re-check."""
+    reports.save(out, result, matrix.entries(store))
+    known = notices.announced(store, events.rules().feed.entries)
+    reports.write(out / "recheck.atom", notices.feed(known))
 
 
 def minimize_case(store: Store, settings: Settings, name: str, build: str | None, progress: Progress) -> Reduction:

@@ -72,7 +72,7 @@ def rules() -> Rules:
 
 @dataclass(slots=True)
 class History:
-    """What is known of an item on a backend, oldest first.
+    """What is known of an item on a backend, in the order in which it became known: a clock may have been wrong.
 
     Attributes:
         statuses: every change of its status, and when.
@@ -103,11 +103,15 @@ class History:
         return "regressed" in here
 
 
-def turns(statuses: Sequence[tuple[datetime, str]], since: datetime) -> int:
-    """How often a bug that was there was gone, or the other way round, from a moment on; gaps count for nothing."""
+def turns(statuses: Sequence[tuple[datetime, str]], since: datetime, now: datetime) -> int:
+    """How often a bug that was there was gone, or the other way round, between two moments; gaps count for nothing.
+
+    A turn that is dated later than now was written under a wrong clock: nobody knows how long ago that is, and it is
+    not counted.
+    """
     decided = [(moment, status in GONE) for moment, status in statuses if status in GONE or status in THERE]
     pairs = pairwise(decided)
-    return sum(before != after for (_, before), (moment, after) in pairs if moment >= since)
+    return sum(before != after for (_, before), (moment, after) in pairs if since <= moment <= now)
 
 
 def kind_of(history: History, status: Status, moment: datetime, limits: Flapping) -> Kind | None:
@@ -120,9 +124,9 @@ def kind_of(history: History, status: Status, moment: datetime, limits: Flapping
         limits: when an item flaps.
     """
     since = moment - timedelta(days=limits.days)
-    if history.flaps and turns(history.statuses, since):
+    if history.flaps and turns(history.statuses, since, moment):
         return None
-    if turns([*history.statuses, (moment, status)], since) >= limits.turns:
+    if turns([*history.statuses, (moment, status)], since, moment) >= limits.turns:
         return "flapping"
     if history.flaps:
         return _announced(status)  # it has settled

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from torch_embers.builds.registry import environment_key
+from torch_embers.normalize import naive_utc
 from torch_embers.run.batch import Batch, cannot_run_here, control_builds
 from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.ledger import Cell, Ledger
@@ -21,6 +21,7 @@ from torch_embers.run.verdict import Control, Observation, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from torch_embers.builds.registry import Build, Placed, Registry
     from torch_embers.progress import Progress
@@ -84,7 +85,7 @@ class Executor:
 
     def afresh(self, request: SweepRequest) -> SweepRequest:
         """The same request, with new batches of runs although verdicts are known."""
-        return replace(request, batch=self.ledger.last_batch() + 1, since=datetime.now(UTC).replace(tzinfo=None))
+        return replace(request, batch=self.ledger.last_batch() + 1, since=naive_utc())
 
     def sweep(self, request: SweepRequest) -> Iterator[Cell]:
         """Verdicts for every case on every build, each as soon as it is reached; those known already come first.

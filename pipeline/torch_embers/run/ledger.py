@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.builds.registry import environment_key, environment_of, environment_text
-from torch_embers.normalize import now_utc
+from torch_embers.normalize import naive_utc, now_utc
 from torch_embers.oracles.signature import Signature
 from torch_embers.run.verdict import Control, Decision, Observation
 from torch_embers.store import rows
@@ -35,11 +35,11 @@ MEASURED = ("profile", "exit_code", "signal", "ended", "duration", "cpu", "peak_
 _VERDICTS = """
 SELECT case_hash, build, environment, profile, batch, verdict, flaky, k, n, detectable_rate,
        control, control_build, control_k, control_n, detail, signature
-FROM latest_verdicts WHERE provenance = 'own' AND ($since IS NULL OR decided_at >= $since)
+FROM latest_verdicts WHERE provenance = 'own' AND ($since IS NULL OR decided_at BETWEEN $since AND $now)
 """
 _RUNS = """
 SELECT case_hash, environment, planted, outcome, signature, detail, seed FROM runs
-WHERE build = $build AND batch = $batch AND ($since IS NULL OR ran_at >= $since) ORDER BY attempt
+WHERE build = $build AND batch = $batch AND ($since IS NULL OR ran_at BETWEEN $since AND $now) ORDER BY attempt
 """
 _STARTS = """
 SELECT case_hash, build, environment, batch, count(DISTINCT CASE WHEN zygote = '' THEN seed::VARCHAR ELSE zygote END),
@@ -127,11 +127,15 @@ class Ledger:
     def verdicts(
         self, cases: Sequence[Case], builds: Sequence[Build], environments: dict[str, str], since: datetime | None
     ) -> dict[tuple[str, str], Cell]:
-        """Verdicts that are there already, by case hash and build identity; none from before ``since`` (UTC, naive)."""
+        """Verdicts that are there already, by case hash and build identity; none from before ``since`` (UTC, naive).
+
+        With ``since`` none counts that is dated later than now, either: it was written under a wrong clock, and nobody
+        knows how old it is.
+        """
         by_hash = {case.hash: case for case in cases}
         by_identity = {build.identity: build for build in builds}
         with self._store.read() as connection:
-            stored = connection.execute(_VERDICTS, {"since": since}).fetchall()
+            stored = connection.execute(_VERDICTS, {"since": since, "now": naive_utc()}).fetchall()
         cells = {}
         for row in stored:
             case, build = by_hash.get(row[0]), by_identity.get(row[1])
@@ -161,7 +165,8 @@ class Ledger:
         """Number of the batch on a build that was begun after ``since`` (UTC, naive), to go on with; else a new one."""
         with self._store.read() as connection:
             [(batch,)] = connection.execute(
-                "SELECT max(batch) FROM runs WHERE build = ? AND ran_at >= ?", [build.identity, since]
+                "SELECT max(batch) FROM runs WHERE build = ? AND ran_at BETWEEN ? AND ?",
+                [build.identity, since, naive_utc()],
             ).fetchall()
         return self.last_batch() + 1 if batch is None else int(batch)
 
@@ -185,13 +190,15 @@ class Ledger:
         return lacking
 
     def recall(self, build: Build, batches: Sequence[Batch], since: datetime | None, rules: Rules) -> None:
-        """Give the batches of one build the runs that an interrupted sweep has stored, none from before ``since``.
+        """Give the batches of one build the runs that an interrupted sweep has stored.
+
+        With ``since`` none from before that, and none that is dated later than now.
 
         Where fresh starts are counted, those that were cut short are left out.
         """
         for number in {batch.number for batch in batches}:
             with self._store.read() as connection:
-                parameters = {"build": build.identity, "batch": number, "since": since}
+                parameters = {"build": build.identity, "batch": number, "since": since, "now": naive_utc()}
                 runs = connection.execute(_RUNS, parameters).fetchall()
             stored: dict[tuple[str, str, bool], list[tuple[int, Observation]]] = defaultdict(list)
             for case_hash, environment, is_injected, outcome, seen, detail, seed in runs:
@@ -248,7 +255,7 @@ class Ledger:
         if self._runs or self._verdicts:
             with self._writer.transaction() as connection:
                 rows.append(connection, "runs", self._runs)
-                rows.append(connection, "verdicts", self._verdicts)
+                rows.append_numbered(connection, "verdicts", self._verdicts)
             self._runs, self._verdicts = [], []
         self._committed = time.monotonic()
 

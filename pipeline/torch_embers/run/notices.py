@@ -22,7 +22,7 @@ _ANNOUNCED = """
 SELECT a.repo, a.number, coalesce(i.title, ''), a.backend, a.kind,
        split_part(split_part(a.reference, '@', 1), '+', 1), a.text, a.announced_at
 FROM announcements a LEFT JOIN items i USING (repo, number)
-ORDER BY a.announced_at DESC, a.repo, a.number, a.backend, a.kind LIMIT ?
+ORDER BY a.written DESC NULLS LAST, a.announced_at DESC, a.repo, a.number, a.backend, a.kind LIMIT ?
 """
 
 

@@ -1,17 +1,19 @@
 """The periodic re-check: run what is due, derive each item's status, announce what changed since last time.
 
 History is only added to. A status and its announcement are written in one transaction, so that a change is announced
-once, however often the re-check is interrupted. What is announced: ``run/events.py``.
+once, however often the re-check is interrupted. Until all that a re-check writes and prints is done the announcement is
+marked as not told; a re-check that ends before that leaves it to the next one. What is announced: ``run/events.py``.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
+from torch_embers.normalize import naive_utc
 from torch_embers.run import events
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.script import Script, script_of
@@ -21,6 +23,7 @@ from torch_embers.store import rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
     import duckdb
 
@@ -34,6 +37,23 @@ if TYPE_CHECKING:
     from torch_embers.store.writer import Writer
 
 ONLY = ("all", "open", "closed")
+_AHEAD = """
+SELECT count(*) FILTER (kind = 'verdict'), count(*) FILTER (kind = 'status'), max(moment)
+FROM (
+    SELECT 'verdict' AS kind, decided_at AS moment FROM verdicts WHERE provenance = 'own' AND decided_at > $now
+    UNION ALL
+    SELECT 'status', decided_at FROM status_history WHERE provenance = 'own' AND decided_at > $now
+)
+"""
+_UNTOLD = """
+SELECT a.repo, a.number, coalesce(i.title, ''), a.backend, h.status, h.previous, a.text, a.kind, a.announced_at
+FROM announcements a
+LEFT JOIN items i ON i.repo = a.repo AND i.number = a.number
+LEFT JOIN status_history h ON h.provenance = 'own' AND h.repo = a.repo AND h.number = a.number
+    AND h.backend = a.backend AND h.decided_at = a.announced_at
+WHERE NOT a.is_told ORDER BY a.written, a.repo, a.number, a.backend
+"""
+"""Announcements that nobody was told, with the change of status that was written beside each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +85,7 @@ class Change:
         evidence: one line per case: verdict, k/n, control, detectable rate, processor and its capability.
         scripts: what ran, of each of these cases.
         kind: what is announced of it; None for nothing.
+        found_at: when an earlier re-check found it that ended before it could tell; None where this one did.
     """
 
     repo: str
@@ -76,6 +97,31 @@ class Change:
     evidence: tuple[str, ...]
     scripts: tuple[Script, ...] = ()
     kind: Kind | None = None
+    found_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What the database holds that is dated later than now: a clock was wrong then, or is now.
+
+    Attributes:
+        verdicts: own verdicts with such a time: they count as old.
+        statuses: changes of statuses with such a time: nobody knows how long ago they were.
+        newest: the latest of these times; None where there is none.
+    """
+
+    verdicts: int = 0
+    statuses: int = 0
+    newest: datetime | None = None
+
+    def __str__(self) -> str:
+        """Both counts, and what follows, in one line; empty where there is nothing."""
+        if self.newest is None:
+            return ""
+        return (
+            f"{self.verdicts} verdicts and {self.statuses} changes of statuses are dated later than now, up to "
+            f"{self.newest:%Y-%m-%d %H:%M} UTC: the clock was wrong then, or is now; they do not count as new"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +132,7 @@ class Recheck:
         counts: items by status, all of them.
         fresh: verdicts that were reached now.
         false_expected: false claims of an absence to expect among the announced ones.
+        ahead: what was dated later than now before this re-check.
     """
 
     reference: Build
@@ -95,6 +142,7 @@ class Recheck:
     counts: Mapping[str, int]
     fresh: int
     false_expected: float
+    ahead: Ahead = Ahead()
 
     @property
     def news(self) -> list[Change]:
@@ -121,6 +169,9 @@ def recheck(
     rules = Rules.load()
     with store.read() as connection:
         items = tracked_items(connection)
+    ahead = dated_ahead(store)
+    if str(ahead):
+        progress.said(str(ahead))
     chosen = [c for c in cases if any(_is_wanted(items.get(key), request.only) for key in c.issues)]
     executor = Executor(store, writer, registry, progress, rules, unsandboxed=request.unsandboxed)
     cells = _sweep(executor, chosen, request)
@@ -128,11 +179,12 @@ def recheck(
     known = histories(store)
     statuses = _confirmed(executor, chosen, items, cells, statuses, known, request)
     statuses = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
-    moment = _moment(known.values())
+    moment = naive_utc()
     changes = _changes(known, statuses, items, cells, request.reference, moment)
     made_at = moment.isoformat() + "Z"
+    changes = _untold(store, statuses, known) + changes
     with writer.transaction() as connection:
-        _write(connection, changes, request.reference, made_at)
+        _write(connection, [change for change in changes if change.found_at is None], request.reference, made_at)
     claims = sum(change.kind in CONFIRMED for change in changes)
     return Recheck(
         request.reference,
@@ -142,6 +194,7 @@ def recheck(
         dict(Counter(statuses.values())),
         sum(cell.fresh for cell in cells),
         expected_false(claims, rules.miss),
+        ahead,
     )
 
 
@@ -156,7 +209,7 @@ def _sweep(executor: Executor, cases: Sequence[Case], request: RecheckRequest) -
     """
     older = [b for b in request.builds if b.identity != request.reference.identity]
     cells = list(executor.sweep(SweepRequest(cases, older, request.builds, request.jobs))) if older else []
-    due = datetime.now(UTC).replace(tzinfo=None) - timedelta(days=request.every)
+    due = naive_utc() - timedelta(days=request.every)
     batch = executor.ledger.open_batch(request.reference, due)
     newest = SweepRequest(cases, [request.reference], request.builds, request.jobs, batch=batch, since=due)
     return cells + list(executor.sweep(newest))
@@ -267,15 +320,16 @@ def evidence_line(cell: Cell) -> str:
 
 
 def histories(store: Store) -> defaultdict[BackendKey, History]:
-    """What re-checks of this database found and announced, by item and backend."""
+    """What re-checks of this database found and announced, by item and backend, in the order of writing."""
     known: defaultdict[BackendKey, History] = defaultdict(events.History)
     with store.read() as connection:
         found = connection.execute(
             "SELECT repo, number, backend, decided_at, status FROM status_history WHERE provenance = 'own' "
-            "ORDER BY decided_at"
+            "ORDER BY written NULLS FIRST, decided_at"
         ).fetchall()
         told = connection.execute(
-            "SELECT repo, number, backend, announced_at, kind FROM announcements ORDER BY announced_at"
+            "SELECT repo, number, backend, announced_at, kind FROM announcements "
+            "ORDER BY written NULLS FIRST, announced_at"
         ).fetchall()
     for repo, number, backend, moment, status in found:
         known[repo, number, backend].statuses.append((moment, status))
@@ -284,10 +338,33 @@ def histories(store: Store) -> defaultdict[BackendKey, History]:
     return known
 
 
-def _moment(known: Iterable[History]) -> datetime:
-    """Now (UTC, naive), but later than all that is known: a clock that was set back must not reorder history."""
-    newest = [history.statuses[-1][0] + timedelta(microseconds=1) for history in known if history.statuses]
-    return max([datetime.now(UTC).replace(tzinfo=None), *newest])
+def dated_ahead(store: Store) -> Ahead:
+    """What this database holds that is dated later than now."""
+    with store.read() as connection:
+        [row] = connection.execute(_AHEAD, {"now": naive_utc()}).fetchall()
+    return Ahead(*row)
+
+
+def mark_told(writer: Writer) -> None:
+    """Note that everybody who is to know has been told of all announcements.
+
+    Raises:
+        StoreError: the database cannot be written.
+    """
+    with writer.transaction() as connection:
+        connection.execute("UPDATE announcements SET is_told = true WHERE NOT is_told")
+
+
+def _untold(store: Store, statuses: Mapping[BackendKey, Status], known: Mapping[BackendKey, History]) -> list[Change]:
+    """What earlier re-checks found and could not tell any more, oldest first."""
+    with store.read() as connection:
+        rest: list[Any] = connection.execute(_UNTOLD).fetchall()
+    made = []
+    for repo, number, title, backend, status, previous, text, kind, moment in rest:
+        key = repo, number, backend
+        now: Any = status or statuses.get(key) or known[key].status  # an item that has settled changed no status
+        made.append(Change(*key[:2], title, backend, now, previous, tuple(text.splitlines()), (), kind, moment))
+    return made
 
 
 def _write(connection: duckdb.DuckDBPyConnection, changes: Sequence[Change], reference: Build, moment: str) -> None:
@@ -304,9 +381,10 @@ def _write(connection: duckdb.DuckDBPyConnection, changes: Sequence[Change], ref
             "kind": c.kind,
             "text": "\n".join(c.evidence),
             "announced_at": moment,
+            "is_told": False,
             "provenance": "own",
         }
         for c in changes
     ]
-    rows.append(connection, "status_history", [row for row in common if row["status"] != row["previous"]])
-    rows.append(connection, "announcements", [row for row in common if row["kind"]])
+    rows.append_numbered(connection, "status_history", [row for row in common if row["status"] != row["previous"]])
+    rows.append_numbered(connection, "announcements", [row for row in common if row["kind"]])

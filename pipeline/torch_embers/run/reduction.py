@@ -24,6 +24,7 @@ from torch_embers.sandbox.runner import Attempt, Runner
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Mapping
 
     import duckdb
@@ -199,21 +200,24 @@ def reduce_on(
     build: Build,
     progress: Progress | None = None,
     is_over: Callable[[float], bool] = lambda _: False,
+    stop: threading.Event | None = None,
 ) -> Reduction:
     """Do the work of ``reduce_case`` on a build that is held; touches neither registry nor database.
 
     ``is_over`` is asked whether fewer than so many seconds are left: before each test, which then ends the reduction
-    with what there is, for what the runs of all texts together take; and before each of these runs.
+    with what there is, for what the runs of all texts together take; and before each of these runs. ``stop`` ends the
+    run that is under way.
 
     Raises:
         MinimizeError: as ``reduce_case``; a PassingError where another call may do better.
+        RunsStoppedError: ``stop`` was set.
     """
     if case.oracle == "self":
         raise MinimizeError(
             f"{case.name} judges itself: only scripts that are judged by their failure can be minimised"
         )
     started = time.monotonic()
-    with Runner(build.python, "hostile", doctor.prove()) as runner:
+    with Runner(build.python, "hostile", doctor.prove(), stop=stop) as runner:
         trial = Trial(case, script, build, runner)
         if progress is not None:
             progress.said(f"{case.name} on {build.name}: {trial.wanted.detail}")

@@ -21,6 +21,7 @@ from torch_embers.run import reduction
 from torch_embers.run.batch import cannot_run_here
 from torch_embers.run.command import chosen_builds
 from torch_embers.sandbox import doctor
+from torch_embers.sandbox.runner import RunsStoppedError
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def minimize_all(
                         _keep(writer, todo.build, reached)
                     progress.advanced(1)
                     yield reached
-        finally:  # also on Ctrl-C, or where one ends with an error: those in work end at their next test
+        finally:  # also on Ctrl-C, or where one ends with an error: what runs for those in work is ended
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -166,11 +167,11 @@ def _reduced(task: Task, build: Build, request: SweepRequest, stop: threading.Ev
     end = time.monotonic() + 60 * request.minutes
 
     def is_over(reserve: float) -> bool:
-        return stop.is_set() or time.monotonic() + reserve > end
+        return time.monotonic() + reserve > end
 
     try:
-        made = reduction.reduce_on(task.case, task.runnable, task.verbatim, build, is_over=is_over)
-    except reduction.PassingError as error:
+        made = reduction.reduce_on(task.case, task.runnable, task.verbatim, build, is_over=is_over, stop=stop)
+    except (reduction.PassingError, RunsStoppedError) as error:
         return Reached(task, "not_kept", f"not kept: {error}")
     except MinimizeError as error:
         return Reached(task, "refused", str(error))

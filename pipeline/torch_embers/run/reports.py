@@ -30,6 +30,7 @@ HEADINGS = {
     "fixed": "Fixed",
     "flapping": "Changes back and forth",
 }
+FOUND_BEFORE = "found by a re-check that ended before it could tell, on"
 NOTHING_NEW, NEWS = 0, 10
 """Exit codes of `embers recheck`: nothing to tell, or something came back, is still there, or is gone."""
 
@@ -59,6 +60,8 @@ def write(path: Path, content: bytes) -> None:
 def prepare(folder: Path) -> None:
     """Make the folder of a report and try to write there, before anything is announced.
 
+    Drafts of a process that was killed while it wrote there are removed.
+
     Raises:
         InputError: it cannot be written.
     """
@@ -66,8 +69,21 @@ def prepare(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
+        for draft in folder.glob(".recheck.*"):
+            if not _is_alive(draft.suffix[1:]):
+                draft.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"--out {folder} cannot be written: {error.strerror}") from error
+
+
+def _is_alive(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
 
 
 def save(folder: Path, result: Recheck, entries: Sequence[matrix.Entry]) -> None:
@@ -91,6 +107,7 @@ def as_table(result: Recheck) -> dict[str, Any]:
         "counts": dict(sorted(result.counts.items())),
         "verdicts_reached": result.fresh,
         "false_absences_expected_at_most": result.false_expected,
+        "dated_later_than_now": {"verdicts": result.ahead.verdicts, "statuses": result.ahead.statuses},
         "changes": [
             {
                 "issue": f"{c.repo}#{c.number}",
@@ -100,6 +117,7 @@ def as_table(result: Recheck) -> dict[str, Any]:
                 "previous": c.previous,
                 "told": c.kind is not None,
                 "kind": c.kind,
+                "found_at": f"{c.found_at.isoformat()}Z" if c.found_at else None,
                 "evidence": list(c.evidence),
                 "scripts": [{"case": script.name} | script.row() for script in c.scripts],
             }
@@ -124,6 +142,8 @@ def markdown(result: Recheck) -> str:
         lines += ["", "Nothing changed since the last re-check."]
     if any(change.kind in CONFIRMED for change in result.news):
         lines += ["", f"False claims of an absence to expect among these: at most {result.false_expected:.4f}."]
+    if str(result.ahead):
+        lines += ["", f"{result.ahead}."]
     lines += ["", "| status | items |", "| --- | --- |"]
     lines += [f"| {status} | {count} |" for status, count in sorted(result.counts.items())]
     return "\n".join(lines) + "\n"
@@ -136,6 +156,7 @@ def _place(result: Recheck) -> str:
 
 def _entry(change: Change) -> list[str]:
     was = f" (was {change.previous})" if change.previous else ""
+    was += f", {FOUND_BEFORE} {change.found_at:%Y-%m-%d}" if change.found_at else ""
     head = f"- {item_link(change.repo, change.number)} on {change.backend}{was}: {escaped(change.title)}"
     lines = [head, *(f"  - {escaped(line)}" for line in change.evidence)]
     for script in change.scripts:

@@ -16,7 +16,7 @@ from torch_embers.run.events import KINDS
 from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
 from torch_embers.run.matrix import OWN, builds_of, changes, span
 from torch_embers.run.recheck import evidence_line
-from torch_embers.run.reports import HEADINGS
+from torch_embers.run.reports import FOUND_BEFORE, HEADINGS
 from torch_embers.run.sanitize import undecided
 
 if TYPE_CHECKING:
@@ -212,6 +212,7 @@ def print_recheck(result: Recheck) -> None:
             out.print(f"\n[bold]{HEADINGS[kind]}[/] ({len(own)})")
         for change in own:
             was = f", was {change.previous}" if change.previous else ""
+            was += f", {FOUND_BEFORE} {change.found_at:%Y-%m-%d}" if change.found_at else ""
             out.print(f"  {plain(change.repo)}#{change.number} ({change.backend}{was}) {plain(change.title)}")
             for line in change.evidence:
                 out.print(f"      {plain(line)}")
@@ -221,6 +222,8 @@ def print_recheck(result: Recheck) -> None:
     out.print(f"\nitems: {counted or 'none with a verdict'}")
     if result.false_expected:
         out.print(f"false claims of an absence to expect among these: at most {result.false_expected:.4f}")
+    if str(result.ahead):
+        out.print(str(result.ahead))
 
 
 def print_item(report: ItemReport) -> None:

@@ -2,12 +2,14 @@
 
 Verdicts, runs, statuses and announcements of a database's own runs. A runner loads the folder of the last run into its
 database, re-checks, and saves the folder for the next one: nothing is run or announced twice. The folder is replaced as
-a whole, and a manifest seals every file in it.
+a whole, a manifest seals every file in it, and one re-check at a time holds it: of two that load the same folder, the
+second would save its own over what the first has announced.
 """
 
 from __future__ import annotations
 
 import io
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +20,11 @@ import pyarrow.parquet as pq
 
 from torch_embers import folders
 from torch_embers.errors import InputError
+from torch_embers.store import lock
 from torch_embers.store.connection import STRUCK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from torch_embers.store.store import Store
@@ -38,11 +41,43 @@ OWN = {
     "announcements": "FROM announcements",
 }
 """What is kept, by table. Outputs of runs decide nothing and are left out."""
-KEYS = {"builds": ("build",), "environments": ("environment",)}
-"""Tables whose rows have a key; of all others equal rows are the same row."""
+KEYS = {
+    "builds": ("build",),
+    "environments": ("environment",),
+    "runs": ("case_hash", "build", "environment", "batch", "planted", "attempt"),
+    "announcements": ("repo", "number", "backend", "kind", "announced_at"),
+}
+"""Tables whose rows have a key, that of an announcement is its id in the feed; of all others equal rows are the same
+row."""
+NUMBER = "written"
+"""A column that makes no difference between rows."""
 UNFIT = (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError, duckdb.NotSupportedError)
 """What DuckDB raises where rows do not fit a table; its other errors are those of the database."""
-RUN_KEY = ("case_hash", "build", "environment", "batch", "planted", "attempt")
+_TOLD = """
+UPDATE announcements SET is_told = true FROM loaded
+WHERE NOT announcements.is_told AND loaded.is_told AND {same}
+"""
+
+
+@contextmanager
+def held(folder: Path | None) -> Iterator[None]:
+    """Keep other re-checks from this folder while the block runs, and mend what a killed one left; None for no folder.
+
+    Raises:
+        InputError: the folder is something else, or cannot be looked at.
+        StoreBusyError: another re-check holds it; the message names it.
+        StoreError: nothing can be written beside it.
+    """
+    if folder is None:
+        yield
+        return
+    place = _place(folder)
+    with lock.writer_lock(place, "recheck --state"):
+        try:
+            folders.mend(place)
+        except OSError as error:
+            raise InputError(f"--state {folder} cannot be written: {error.strerror}") from error
+        yield
 
 
 def save(store: Store, folder: Path) -> None:
@@ -136,13 +171,15 @@ def _merge(connection: duckdb.DuckDBPyConnection, folder: Path, name: str, table
     required = {column for column, is_nullable in columns.items() if not is_nullable}
     if not required <= has <= columns.keys():
         raise _damaged(folder, f"{name}.parquet has other columns than this version of embers")
-    key = RUN_KEY if name == "runs" else KEYS.get(name, table.column_names)
+    key = KEYS.get(name, [column for column in table.column_names if column != NUMBER])
     same = " AND ".join(f"{name}.{column} IS NOT DISTINCT FROM loaded.{column}" for column in key)
     try:
         connection.register("loaded", table)
         added = connection.execute(
             f"INSERT INTO {name} BY NAME FROM loaded WHERE NOT EXISTS (FROM {name} WHERE {same})"
         ).fetchall()
+        if name == "announcements" and "is_told" in has:  # a database that is older than the state
+            connection.execute(_TOLD.format(same=same))
         connection.unregister("loaded")  # not after an error, which it would hide: the connection ends with it
     except UNFIT as error:
         if STRUCK in str(error):

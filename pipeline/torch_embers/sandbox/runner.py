@@ -14,6 +14,7 @@ import os
 import secrets
 import select
 import sys
+import threading
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
     from torch_embers.sandbox.proof import Proof
 
 PRELOAD = ("numpy", "torch")
+STOP_PAUSE = 0.25
+"""Seconds between two looks at whether runs are to stop."""
+
+
+class RunsStoppedError(SandboxError):
+    """Whoever asked for runs wants no more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +311,7 @@ class Runner:
         unsandboxed: let reviewed scripts run with this user's rights where no sandbox can be had; nothing is then
             stored as held.
         start: seconds of wall time in which a zygote must be ready; for modules that take longer than torch.
+        stop: once it is set, what runs is ended at once: for runs in a thread, which Ctrl-C does not reach.
 
     Raises:
         InputError: no such profile.
@@ -322,6 +330,7 @@ class Runner:
         preload: Sequence[str] = PRELOAD,
         unsandboxed: bool = False,
         start: float | None = None,
+        stop: threading.Event | None = None,
     ) -> None:
         if profile not in policy.PROFILES:
             raise InputError(f"no profile {profile!r}: use hostile or reviewed")
@@ -348,6 +357,7 @@ class Runner:
         self.allowance = int(limits.preload if preload else limits.interpreter)
         """Bytes that a fresh process may hold beyond an attempt's memory: what a fork of the zygote begins with."""
         self._workers: list[_Worker] = []
+        self._stop = stop or threading.Event()
 
     def __enter__(self) -> Self:
         """Ready at once; zygotes start with the first run that needs them."""
@@ -362,13 +372,17 @@ class Runner:
         return replace(self._policy, preload=(), zygote=False) if fresh else self._policy
 
     def run(self, attempts: Iterable[Attempt], jobs: int = 1) -> Iterator[RunResult]:
-        """Yield each attempt's result as it comes, ``jobs`` at a time; never raises for what a script does."""
+        """Yield each attempt's result as it comes, ``jobs`` at a time; never raises for what a script does.
+
+        Raises:
+            RunsStoppedError: ``stop`` was set.
+        """
         while len(self._workers) < max(1, jobs):
             self._workers.append(_Worker(self))
         workers = self._workers[: max(1, jobs)]
         source = iter(attempts)
         try:
-            yield from _drive(workers, source)
+            yield from _drive(workers, source, self._stop)
         finally:
             for worker in workers:
                 if worker.attempt is not None:  # the caller stopped early: what still runs ends with its zygote
@@ -393,10 +407,12 @@ class Runner:
             worker.close()
 
 
-def _drive(workers: Sequence[_Worker], source: Iterator[Attempt]) -> Iterator[RunResult]:
-    """Keep every worker busy until the source is dry and the last result is out."""
+def _drive(workers: Sequence[_Worker], source: Iterator[Attempt], stop: threading.Event) -> Iterator[RunResult]:
+    """Keep every worker busy until the source is dry and the last result is out, or until it is told to stop."""
     dry = False
     while True:
+        if stop.is_set():
+            raise RunsStoppedError("the runs were stopped")
         for worker in workers:
             while worker.attempt is None and not dry:
                 attempt = next(source, None)
@@ -411,7 +427,7 @@ def _drive(workers: Sequence[_Worker], source: Iterator[Attempt]) -> Iterator[Ru
         poll = select.poll()
         for worker in busy:
             poll.register(worker.descriptor(), select.POLLIN)
-        spoke = {number for number, _ in poll.poll(left * 1000 + 1)}
+        spoke = {number for number, _ in poll.poll(min(left, STOP_PAUSE) * 1000 + 1)}
         for worker in busy:
             if worker.descriptor() in spoke or time.monotonic() > worker.deadline:
                 result = worker.advance()

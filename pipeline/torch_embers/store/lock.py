@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_embers.errors import StoreBusyError, StoreError
+from torch_embers.errors import StoreBusyError, StoreError, StoreFullError
 from torch_embers.normalize import now_utc
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ def writer_lock(database: Path, purpose: str) -> Iterator[None]:
 
     Raises:
         StoreBusyError: somebody else holds it; the message names the holder.
-        StoreError: the folder cannot be written.
+        StoreError: the folder cannot be written, or the disk is full.
     """
     path = lock_path(database)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise StoreError(f"cannot write beside the database: {path}: {error.strerror}") from error
+        raise StoreError(f"cannot write beside {database}: {path}: {error.strerror}") from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,11 +86,18 @@ def writer_lock(database: Path, purpose: str) -> Iterator[None]:
                 f"{database} is being written by {holder(database)}: wait until it is done, or stop it"
             ) from None
         note = {"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose, "since": now_utc()[:19]}
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(note).encode(), 0)
+        _write(path, descriptor, json.dumps(note).encode())
         yield
     finally:
         os.close(descriptor)
+
+
+def _write(path: Path, descriptor: int, note: bytes) -> None:
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, note, 0)
+    except OSError as error:
+        raise StoreFullError(f"no room for {path}: free some disk ({error.strerror})") from error
 
 
 @contextmanager

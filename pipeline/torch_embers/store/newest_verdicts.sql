@@ -5,5 +5,5 @@ JOIN cases c ON c.case_hash = v.case_hash AND c.current
 JOIN builds b ON b.build = v.build
 QUALIFY row_number() OVER (
     PARTITION BY c.case_hash
-    ORDER BY [coalesce(try_cast(part AS INTEGER), 0) FOR part IN string_split(release, '.')] DESC, v.decided_at DESC
+    ORDER BY [coalesce(try_cast(part AS INTEGER), 0) FOR part IN string_split(release, '.')] DESC, v.written DESC NULLS LAST, v.decided_at DESC
 ) = 1

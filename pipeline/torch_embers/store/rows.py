@@ -41,6 +41,16 @@ def append(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Map
         connection.unregister("added")
 
 
+def append_numbered(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows with their numbers in the order of writing, in the column ``written``.
+
+    Raises:
+        duckdb.Error: a value does not fit its column.
+    """
+    [(last,)] = connection.execute(f"SELECT coalesce(max(written), 0) FROM {table}").fetchall()
+    append(connection, table, [dict(row, written=number) for number, row in enumerate(rows, start=last + 1)])
+
+
 def replace(
     connection: duckdb.DuckDBPyConnection, table: str, key: Sequence[str], rows: Sequence[Mapping[str, Any]]
 ) -> None:
