@@ -280,3 +280,53 @@ def test_a_re_check_that_is_killed_at_any_step_loses_nothing_and_tells_nothing_t
     assert killed.returncode == 10
     assert step > 10
     assert len(twice) <= 3, twice
+
+
+# ---- builds that go ------------------------------------------------------------------------------------------------
+
+BREAKS = """
+import shutil
+from torch_embers.sandbox.runner import Runner
+
+torch = Path({torch!r})
+
+
+def broken():
+    if {how!r} == "gone":
+        shutil.rmtree(torch.parents[4], ignore_errors=True)
+    else:
+        torch.write_text("raise ImportError('libtorch.so: cannot open shared object file')")
+
+
+if {when!r} == "before":
+    broken()
+else:
+    restart = Runner.restart
+    Runner.restart = lambda self: (broken(), restart(self))[1]
+"""
+"""The newest build breaks before a re-check, or between two zygotes of one."""
+
+
+@pytest.mark.parametrize("how", ["gone", "cannot import"])
+@pytest.mark.parametrize("when", ["before", "while it runs"])
+def test_a_build_that_goes_is_no_news_and_nothing_is_lost(home: Path, at: Path, how: str, when: str) -> None:
+    registry = Registry(at / "registry")
+    for version in (BAD, GOOD):
+        registry.register(home / version / "bin" / "python")
+    python = fake_python(at / "new", NEW)
+    registry.register(python)
+    [torch] = (at / "new" / "lib").glob("python*/site-packages/torch/__init__.py")
+    right = torch.read_text()
+    with Store(at / "e.duckdb").writer("test") as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM verdicts WHERE build LIKE '2.2.2%'")
+        connection.execute("DELETE FROM runs WHERE build LIKE '2.2.2%'")
+    more = BREAKS.format(torch=str(torch), how=how, when=when)
+    broken = recheck(at, at, "--state", at / "state", more=more)
+    assert "Traceback" not in broken.stderr
+    assert told(broken) == []
+    if broken.returncode:
+        assert_clean_error(broken, 3, NEW)
+    if how == "gone":
+        fake_python(at / "new", NEW)
+    torch.write_text(right)
+    assert told(recheck(at, at, "--state", at / "state", "--every", "0")) == ONCE

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.errors import InputError
 from torch_embers.repro import bank
-from torch_embers.run import events, matrix, notices, reduction, reports, shipped
+from torch_embers.run import events, matrix, notices, reduction, reports, shipped, shipped_mark
 from torch_embers.run import state as states
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.executor import Executor, SweepRequest
@@ -227,7 +227,10 @@ def run_recheck(
     if out is not None:
         reports.prepare(out)
     with states.held(state), store.writer("recheck") as writer:
-        shipped.load(writer)
+        with store.read() as connection:
+            has_shipped = shipped_mark.is_noted(connection)
+        if not has_shipped:
+            shipped.load(writer)
         if state is not None:
             states.load(writer, state)
         try:

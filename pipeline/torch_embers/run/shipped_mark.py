@@ -64,9 +64,14 @@ def is_current(store: Store) -> bool:
     with store.read() as connection:
         if not connection.execute("FROM items WHERE repo = ? LIMIT 1", [DEFAULT_REPO]).fetchall():
             return True
-        query = "SELECT cursor FROM sync_state WHERE repo = ? AND source = ? AND stream = ?"
-        known = connection.execute(query, [DEFAULT_REPO, SOURCE, STREAM]).fetchall()
-        return bool(known) and known == [(f'{{"mark": "{_now(connection)}"}}',)]
+        return is_noted(connection)
+
+
+def is_noted(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the database was brought up to date, and nothing has changed since."""
+    query = "SELECT cursor FROM sync_state WHERE repo = ? AND source = ? AND stream = ?"
+    known = connection.execute(query, [DEFAULT_REPO, SOURCE, STREAM]).fetchall()
+    return bool(known) and known == [(f'{{"mark": "{_now(connection)}"}}',)]
 
 
 def note(connection: duckdb.DuckDBPyConnection) -> None:

@@ -21,6 +21,9 @@ _ARROW: Mapping[str, pa.DataType] = {
     "VARCHAR[]": pa.list_(pa.string()),
 }
 """How a column type is staged; times come as ISO texts and get their type in the database."""
+FEW = 20
+"""Rows up to which plain statements do. To stage the first row of a process takes half a second of processor time
+where pandas is installed, which pyarrow then imports."""
 
 
 def append(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -32,6 +35,11 @@ def append(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Map
     if not rows:
         return
     columns = _columns(connection, table)
+    if len(rows) <= FEW:
+        values = ", ".join(f"?::{kind}" for kind in columns.values())
+        added = [[row.get(name) for name in columns] for row in rows]
+        connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})", added)
+        return
     arrays = [pa.array([row.get(name) for row in rows], _ARROW[kind]) for name, kind in columns.items()]
     connection.register("added", pa.table(arrays, names=list(columns)))
     values = ", ".join(f"{name}::TIMESTAMP" if kind == "TIMESTAMP" else name for name, kind in columns.items())
@@ -62,6 +70,11 @@ def replace(
     if not rows:
         return
     columns = _columns(connection, table)
+    if len(rows) <= FEW:
+        same = " AND ".join(f"{name} IS NOT DISTINCT FROM ?::{columns[name]}" for name in key)
+        connection.executemany(f"DELETE FROM {table} WHERE {same}", [[row[name] for name in key] for row in rows])
+        append(connection, table, rows)
+        return
     keys = pa.table([pa.array([row[name] for row in rows], _ARROW[columns[name]]) for name in key], names=list(key))
     connection.register("replaced", keys)
     same = " AND ".join(f"{table}.{name} IS NOT DISTINCT FROM replaced.{name}" for name in key)
