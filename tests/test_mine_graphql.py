@@ -116,6 +116,26 @@ def test_changes_between_two_mines_arrive(server: stand_ins.GraphQLStandIn, data
     assert got == {issue: "a new title", pull: "another title"}
 
 
+def test_the_type_of_an_issue_is_stored(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+    first, *_ = dataset_items(server, "issue")
+    server.update(REPO, first, issueType="Bug")
+    runner.mine(Store(database), graphql(server.url, REPO), link=False)
+    types = dict(rows(database, "SELECT number, issue_type FROM items"))
+    assert types == {n: None if i["kind"] == "pull" else "" for n, i in dataset_items(server).items()} | {first: "Bug"}
+
+
+def test_a_server_without_types_of_issues_is_asked_without_them(
+    server: stand_ins.GraphQLStandIn, database: Path
+) -> None:
+    server.older()
+    source = graphql(server.url, REPO)
+    runner.mine(Store(database), source, link=False)
+    assert len(rows(database, "FROM items")) == len(dataset_items(server))
+    assert rows(database, "SELECT DISTINCT issue_type FROM items") == [(None,)], "nothing is known of it"
+    assert [note for note in source.notes if "issueType" in note] == source.notes
+    assert server.counters()["refused"] == 1, "one query is refused, and no later one names the field"
+
+
 def test_replay_rebuilds_equal_tables_offline(server: stand_ins.GraphQLStandIn, database: Path) -> None:
     runner.mine(Store(database), graphql(server.url, REPO))
     before = snapshot(database)

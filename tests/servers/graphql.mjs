@@ -11,7 +11,7 @@ import { rootValue, World } from "./resolvers.mjs";
 import { githubSchema } from "./schema.mjs";
 
 const [port, file] = process.argv.slice(2);
-const schema = githubSchema();
+let schema = githubSchema();
 const HOUR = 3600;
 const now = () => Math.floor(Date.now() / 1000);
 const buckets = new Map();
@@ -26,6 +26,7 @@ function resetCounters() {
 }
 
 function restore() {
+  schema = githubSchema();
   const settings = JSON.parse(readFileSync(file, "utf8"));
   world = new World(settings);
   tokens = new Set(settings.tokens);
@@ -68,9 +69,12 @@ function tokenOf(request) {
 
 // ---- GraphQL
 
+const NO_FIELD = /^Cannot query field "(\w+)" on type "(\w+)"\..*$/s; // GitHub has other words for it
+
 function formatted(error) {
   const type = error.extensions?.githubType;
-  const plain = { path: error.path, locations: error.locations, message: error.message };
+  const message = error.message.replace(NO_FIELD, "Field '$1' doesn't exist on type '$2'");
+  const plain = { path: error.path, locations: error.locations, message };
   return type === undefined ? plain : { type, ...plain };
 }
 
@@ -301,6 +305,10 @@ const orders = {
   tokens: (order) => {
     tokens.clear();
     order.tokens.forEach((token) => tokens.add(token));
+  },
+  // The schema of an older GitHub Enterprise Server.
+  older: () => {
+    schema = githubSchema({ older: true });
   },
   faults: (order) => {
     faults = order.faults;

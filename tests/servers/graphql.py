@@ -90,6 +90,10 @@ class GraphQLStandIn(Server):
         """Give every token a fresh quota of ``limit`` points that refills after ``reset_in`` seconds."""
         self._order("limit", limit=limit, reset_in=reset_in, resource=resource)
 
+    def older(self) -> None:
+        """Have the schema of an older GitHub Enterprise Server, which lacks the types of issues."""
+        self._order("older")
+
     def tokens(self, *tokens: str) -> None:
         """Accept these tokens only, as when one expires."""
         self._order("tokens", tokens=tokens)

@@ -178,6 +178,7 @@ export class World {
       // Without enableDuplicate GitHub keeps the older vocabulary.
       stateReason: ({ enableDuplicate }) =>
         item.stateReason === "DUPLICATE" && !enableDuplicate ? "NOT_PLANNED" : item.stateReason,
+      issueType: item.issueType ? { name: item.issueType } : null,
       parent: () => (repo.items.has(item.parent) ? this.item(repo, repo.items.get(item.parent)) : null),
       subIssues: (args) =>
         connection(listed(item.subIssues.filter((n) => repo.items.has(n)), (n) => this.item(repo, repo.items.get(n))), args),

@@ -33,8 +33,17 @@ from torch_embers.mine.github.replies import (
     NotFoundError,
     Patience,
     UnansweredError,
+    UnknownFieldError,
 )
-from torch_embers.mine.github.retry import Action, Decision, decide, decide_graphql, growing_pause, number_of
+from torch_embers.mine.github.retry import (
+    Action,
+    Decision,
+    decide,
+    decide_graphql,
+    growing_pause,
+    number_of,
+    unknown_field,
+)
 from torch_embers.mine.records.answers import shaped
 from torch_embers.mine.records.rest_records import whole
 from torch_embers.version import __version__
@@ -420,6 +429,8 @@ def _token_advice(authenticated: bool, reason: str) -> str:
 
 
 def _final_error(action: Action, what: str, reason: str) -> SourceError:
+    if action is Action.UNKNOWN_FIELD:
+        return UnknownFieldError(f"{what}: {reason}", unknown_field(reason))
     kinds: dict[Action, type[SourceError]] = {
         Action.NOT_FOUND: NotFoundError,
         Action.GONE: GoneError,

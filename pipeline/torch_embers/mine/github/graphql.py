@@ -20,7 +20,12 @@ from torch_embers.mine.github.cursor import (
     time_of,
 )
 from torch_embers.mine.github.live import LiveSource, Totals, finish, until_passed
-from torch_embers.mine.github.replies import CursorRefusedError, NotFoundError, UnansweredError
+from torch_embers.mine.github.replies import (
+    CursorRefusedError,
+    NotFoundError,
+    UnansweredError,
+    UnknownFieldError,
+)
 from torch_embers.mine.github.sweep import sweep
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.records import graphql_answers, graphql_fields, graphql_records
@@ -31,6 +36,7 @@ from torch_embers.store.records import Batch, SyncState
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from torch_embers.mine.github.client import Check
     from torch_embers.mine.github.replies import Answer
     from torch_embers.store.records import Page
 
@@ -80,6 +86,8 @@ class GraphqlSource(LiveSource):
     pull_page: int = PULL_PAGE
     sizes: dict[str, int] = field(default_factory=dict)
     """Page sizes that the server answers now, where they are smaller than asked for at first."""
+    lacking: set[str] = field(default_factory=set)
+    """Fields that the server does not have; queries go without them from then on."""
     failed: int = 0
     """How many parts of items in a row were not answered."""
     _read: set[tuple[object, str]] = field(default_factory=set)
@@ -196,14 +204,29 @@ class GraphqlSource(LiveSource):
         common = self._names() | {"comments": COMMENTS, "events": EVENTS}
 
         def ask(size: int, last: bool) -> Answer:
-            return self.client.graphql(
-                graphql_records.query(listing),
+            return self._ask(
+                listing,
                 common | variables | {"first": size},
                 check=graphql_answers.defect(*LISTINGS[listing], partial=last, followed=self.walks[listing].followed),
                 retries=None if last else HASTE,
             )
 
         return self._shrinking(listing, most, ask)
+
+    def _ask(self, name: str, variables: dict[str, Any], *, check: Check, retries: int | None = None) -> Answer:
+        """Send a query for items; without those of the young fields that the server turns out not to have."""
+        while True:
+            query = graphql_records.query(name, self.lacking)
+            try:
+                return self.client.graphql(query, variables, check=check, retries=retries)
+            except UnknownFieldError as error:
+                if error.field not in graphql_records.YOUNG - self.lacking:
+                    raise
+                self.lacking.add(error.field)
+                self.notes.append(
+                    f"{self.client.api_url} does not know the field {error.field} (an older GitHub Enterprise "
+                    "Server?): what is stored of it stays as it is"
+                )
 
     def _shrinking(self, name: str, most: int, ask: Callable[[int, bool], Answer]) -> Answer:
         """Ask for a page, and for smaller ones while the server fails; the size grows back with what is answered."""
@@ -353,7 +376,7 @@ class GraphqlSource(LiveSource):
         place = ("repository", "issueOrPullRequest")
         variables = self._names() | {"number": number, "comments": COMMENTS, "events": EVENTS}
         try:
-            answer = self.client.graphql(graphql_records.query("item"), variables, check=graphql_answers.absent(*place))
+            answer = self._ask("item", variables, check=graphql_answers.absent(*place))
         except NotFoundError as error:  # it is the repository that was not found, which says nothing about the item
             raise UnansweredError(f"{self.repo} cannot be found now: {error}") from error
         node, repo = (graphql_answers.at(answer.data, at) for at in (place, ("repository", "nameWithOwner")))

@@ -27,6 +27,14 @@ class CursorRefusedError(SourceError):
     """A place in a GraphQL listing is no longer accepted."""
 
 
+class UnknownFieldError(SourceError):
+    """The server's schema lacks a field of the query: an older GitHub Enterprise Server."""
+
+    def __init__(self, message: str, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
 class GoneError(SourceError):
     """The thing existed and is gone, or its feature is switched off (410)."""
 

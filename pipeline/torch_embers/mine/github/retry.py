@@ -7,12 +7,17 @@ the REST API"): Retry-After first, then X-RateLimit-Reset, else at least a minut
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+_NO_FIELD = re.compile(r"Field '(\w+)' doesn't exist on type '\w+'")
+"""How GitHub refuses a query that names a field its schema lacks."""
 
 
 class Action(Enum):
@@ -29,6 +34,7 @@ class Action(Enum):
     GONE = "gone"
     DEEP_PAGE = "page too deep"
     BAD_CURSOR = "cursor refused"
+    UNKNOWN_FIELD = "unknown field"
     FATAL = "refused"
 
 
@@ -58,6 +64,12 @@ def number_of(headers: Mapping[str, Any], name: str) -> float | None:
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
     return value if math.isfinite(value) and value >= 0 else None
+
+
+def unknown_field(reason: str) -> str:
+    """The field of an ``UNKNOWN_FIELD``; empty where the reason names none."""
+    match = _NO_FIELD.fullmatch(reason)
+    return match[1] if match else ""
 
 
 def until_reset(headers: Mapping[str, Any], now: float) -> float | None:
@@ -135,6 +147,8 @@ def decide_graphql(data: object, headers: Mapping[str, Any], now: float) -> Deci
         return Decision(Action.BAD_TOKEN, first)
     if data.get("data") is None:
         text = first.lower()
+        if _NO_FIELD.fullmatch(first):
+            return Decision(Action.UNKNOWN_FIELD, first)
         if errors and any(word in text for word in ("parse error", "doesn't exist", "cannot query", "argument")):
             return Decision(Action.FATAL, first)
         return Decision(Action.RETRY, first or "no data in the answer")

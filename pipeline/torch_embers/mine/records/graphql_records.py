@@ -18,7 +18,7 @@ from torch_embers.store.readings import ITEM
 from torch_embers.store.records import Batch, Comment, Event, Item, PullFile, Reading, StatedLink
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from torch_embers.mine.records.graphql_answers import Place, Problem
     from torch_embers.store.records import Page
@@ -26,14 +26,21 @@ if TYPE_CHECKING:
 _CAMEL = re.compile(r"(?<!^)(?=[A-Z])")
 OVERFLOWING = ("comments", "timelineItems", "files", "closingIssuesReferences", "closedByPullRequestsReferences")
 """Connections of an item that can be longer than one page; each has a query more_<name>.graphql."""
+YOUNG = frozenset({"issueType"})
+"""Fields that an older GitHub Enterprise Server does not have; a query goes without them there."""
 _FURTHER = re.compile(r"(?P<name>\w+) of #(?P<number>\d+) ")
 """How the request of such a query begins; it ends with the page that began the reading."""
 _ALONE = re.compile(r"item (?P<number>\d+)")
 """The request of the query of one item."""
 
 
-def query(name: str) -> str:
-    """Text of a query together with the fragments it uses (GraphQL refuses unused ones)."""
+def query(name: str, without: Collection[str] = ()) -> str:
+    """Text of a query together with the fragments it uses (GraphQL refuses unused ones).
+
+    Args:
+        name: of its file.
+        without: fields of ``YOUNG`` that the server does not have.
+    """
     body = resources.package_file("mine", "records", "queries", f"{name}.graphql").read_text(encoding="utf-8")
     fragments = resources.package_file("mine", "records", "queries", "fragments.graphql").read_text(encoding="utf-8")
     known = {part.split()[1]: part for part in re.split(r"(?m)^(?=fragment )", fragments)[1:]}
@@ -44,7 +51,10 @@ def query(name: str) -> str:
             if fragment in known and fragment not in wanted:
                 wanted.append(fragment)
                 todo.append(known[fragment])
-    return body + "\n" + "\n".join(known[w] for w in sorted(wanted))
+    whole = body + "\n" + "\n".join(known[w] for w in sorted(wanted))
+    for young in without:
+        whole = re.sub(rf"(?m)^ *{young} \{{[^{{}}]*\}}\n", "", whole)
+    return whole
 
 
 def nodes_of(connection: object) -> list[Any]:
@@ -123,6 +133,7 @@ def item(node: dict[str, Any], repo: str, page: Page) -> Item:
         milestone_due_at=iso_utc(milestone.get("dueOn")),
         locked=flag(node.get("locked")),
         lock_reason=word(node.get("activeLockReason")),
+        issue_type=stated(node, "issueType", text((node.get("issueType") or {}).get("name"))),
         merged_by=account(node.get("mergedBy")),
         head_sha=text(node.get("headRefOid")),
         check_state=stated(node, "statusCheckRollup", _lower(rollup.get("state"))),
