@@ -57,12 +57,14 @@ def ended(*arguments: str, code: str | None = None, cwd: Path | None = None) -> 
     return subprocess.run([sys.executable, *start, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
 
 
-def test_a_mine_with_nothing_new_does_without_pandas_and_without_the_client_of_github() -> None:
-    unwanted = {"pandas", "github", "requests"}
-    code = (
-        f"import sys, torch_embers.mine.plan, torch_embers.run.shipped; sys.exit(bool({unwanted} & {{*sys.modules}}))"
-    )
-    assert ended(code=code).returncode == 0
+def test_a_mine_with_nothing_new_does_without_arrow_and_without_the_client_of_github(tmp_path: Path) -> None:
+    (tmp_path / "one.jsonl").write_text('{"number": 1, "title": "wrong result", "state": "open"}\n')
+    words = ("mine", "--source", "jsonl", "one.jsonl", "--repo", "alice/bugs", "--database", "e.duckdb")
+    assert ended(*words, cwd=tmp_path).returncode == 0
+    again = ended(*words, code=RECORD, cwd=tmp_path)
+    assert "nothing new" in again.stdout, again.stderr
+    unwanted = {"pandas", "numpy", "pyarrow", "github", "requests"}
+    assert unwanted & set(json.loads(again.stderr.splitlines()[-1])) == set()
 
 
 @pytest.mark.slow

@@ -213,5 +213,13 @@ def labels() -> str:
         )
         for one in measured(SCORES)["labels"]
     ]
-    columns = ("items", "maintainers' labels", "items:", "accuracy:", "kappa:", "macro-F1:", "right where they name one class")
+    columns = (
+        "items",
+        "maintainers' labels",
+        "items:",
+        "accuracy:",
+        "kappa:",
+        "macro-F1:",
+        "right where they name one class",
+    )
     return table(columns, rows)

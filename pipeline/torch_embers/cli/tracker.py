@@ -48,10 +48,8 @@ def mine(
     from torch_embers.mine import plan
     from torch_embers.mine import show as mine_show
     from torch_embers.run import shipped_mark
-    from torch_embers.store import tables
     from torch_embers.store.store import Store
 
-    tables.without_pandas()
     if fix_tests and (source != "git" or len(paths or ()) != 1):
         raise InputError("--fix-tests reads a clone: give it as `embers mine --source git CLONE --fix-tests`")
     wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)

@@ -15,14 +15,12 @@ from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from torch_embers import resources
 from torch_embers.link import components, relations
 from torch_embers.link.components import Component, Components
 from torch_embers.link.messages import own_part
 from torch_embers.link.references import Parsed, Reference, read
-from torch_embers.store import renames
+from torch_embers.store import renames, tables
 from torch_embers.store import rows as table_rows
 from torch_embers.store.records import RAW_KEPT
 
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     import duckdb
+    import pyarrow as pa
 
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -102,7 +101,7 @@ def link_changed(
     open_writer: AbstractContextManager[Writer] = nullcontext(writer) if writer else store.writer("link")
     done = dict.fromkeys(_READERS, 0)
     with open_writer as active:
-        mark = _unlinked(store)
+        mark, totals = _unlinked(store)
         if mark:
             scans = _changed(store)
             _LOG.info("%d changed texts to link", scans.num_rows)
@@ -112,11 +111,10 @@ def link_changed(
                 if progress:
                     progress(min(start + BATCH, scans.num_rows), scans.num_rows)
             _link_tables(store, active, mark)
+            with store.read() as connection:
+                totals = _totals(connection)
         else:
             _LOG.info("0 changed texts to link")
-    with store.read() as connection:
-        query = "SELECT (SELECT count(*) FROM links), (SELECT count(*) FROM components)"
-        [totals] = connection.execute(query).fetchall()
     return LinkCounts(done["item"], done["comment"], done["commit"], *totals)
 
 
@@ -138,12 +136,20 @@ def _rules_hash() -> str:
     return blake2b(b"".join(file.read_bytes() for file in files), digest_size=16).hexdigest()
 
 
-def _unlinked(store: Store) -> str:
-    """The state of all tables that the stage reads; empty where it was linked already."""
+def _unlinked(store: Store) -> tuple[str, tuple[int, int]]:
+    """The state of all tables that the stage reads, empty where it was linked already; and the rows there are."""
     with store.read() as connection:
         mark = _fingerprint(connection)
         known = connection.execute("SELECT content_hash FROM link_scans WHERE origin = 'tables'").fetchall()
-    return "" if known == [(mark,)] else mark
+        totals = _totals(connection)
+    return ("" if known == [(mark,)] else mark), totals
+
+
+def _totals(connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+    """Rows of links and of components."""
+    query = "SELECT (SELECT count(*) FROM links), (SELECT count(*) FROM components)"
+    [(links, parts)] = connection.execute(query).fetchall()
+    return links, parts
 
 
 def _changed(store: Store) -> pa.Table:
@@ -318,6 +324,9 @@ def _link_tables(store: Store, writer: Writer, mark: str) -> None:
 
 def _named_parts(names: Sequence[str], part_of: Callable[[str], Component | None]) -> pa.Table:
     """The component of each name that has one."""
+    tables.without_pandas()
+    import pyarrow as pa  # brings numpy, and where nothing is new nothing is linked
+
     text = pa.string()
     schema = pa.schema({"name": text, "component": text, "subcomponent": text, "strict": pa.bool_()})
     rows = [{"name": name} | part._asdict() for name in names if (part := part_of(name))]

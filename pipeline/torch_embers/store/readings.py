@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from torch_embers.store.tables import KEYS
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     import duckdb
+    import pyarrow as pa
 
     from torch_embers.store.records import Reading
 
@@ -82,23 +82,28 @@ PARTS: dict[str, Part] = {
 }
 """Parts of an item by name; a new child table needs one line here and a ``Reading`` of its reader."""
 
-_SCHEMA = pa.schema(
-    {
-        "repo": pa.string(),
-        "place": pa.string(),
-        "number": pa.int64(),
-        "part": pa.string(),
-        "whole": pa.bool_(),
-        "replaces": pa.bool_(),
-        "reason": pa.string(),
-        "began": pa.string(),
-        "fetched_at": pa.string(),
-        "source": pa.string(),
-        "page_id": pa.string(),
-        "pages": pa.list_(pa.string()),
-        "later": pa.list_(pa.string()),
-    }
-)
+
+@cache
+def _schema() -> pa.Schema:
+    import pyarrow as pa  # brings numpy, and a mine with nothing new does without
+
+    return pa.schema(
+        {
+            "repo": pa.string(),
+            "place": pa.string(),
+            "number": pa.int64(),
+            "part": pa.string(),
+            "whole": pa.bool_(),
+            "replaces": pa.bool_(),
+            "reason": pa.string(),
+            "began": pa.string(),
+            "fetched_at": pa.string(),
+            "source": pa.string(),
+            "page_id": pa.string(),
+            "pages": pa.list_(pa.string()),
+            "later": pa.list_(pa.string()),
+        }
+    )
 
 
 def rounds(readings: Iterable[Reading]) -> list[list[dict[str, Any]]]:
@@ -216,7 +221,9 @@ def _act(
     connection: duckdb.DuckDBPyConnection, rows: Sequence[Mapping[str, Any]], staged: Mapping[str, pa.Table]
 ) -> None:
     """Act on one reading of each part."""
-    connection.register("latest", pa.Table.from_pylist(rows, _SCHEMA))
+    import pyarrow as pa
+
+    connection.register("latest", pa.Table.from_pylist(rows, _schema()))
     for name in _with_candidates(connection, {row["part"] for row in rows if row["replaces"]}):
         table = PARTS[name].table
         if table in staged:

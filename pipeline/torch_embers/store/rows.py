@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+from torch_embers.store import tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import duckdb
+    import pyarrow as pa
 
-_ARROW: Mapping[str, pa.DataType] = {
-    "VARCHAR": pa.string(),
-    "INTEGER": pa.int32(),
-    "BIGINT": pa.int64(),
-    "DOUBLE": pa.float64(),
-    "BOOLEAN": pa.bool_(),
-    "TIMESTAMP": pa.string(),
-    "VARCHAR[]": pa.list_(pa.string()),
-}
-"""How a column type is staged; times come as ISO texts and get their type in the database."""
+
 FEW = 20
-"""Rows up to which plain statements do. To stage the first row of a process takes half a second of processor time
-where pandas is installed, which pyarrow then imports."""
+"""Rows up to which plain statements do: to stage the first row of a process imports pyarrow and numpy."""
+
+
+@cache
+def _arrow_types() -> Mapping[str, pa.DataType]:
+    """How a column type is staged; times come as ISO texts and get their type in the database."""
+    tables.without_pandas()
+    import pyarrow as pa
+
+    return {
+        "VARCHAR": pa.string(),
+        "INTEGER": pa.int32(),
+        "BIGINT": pa.int64(),
+        "DOUBLE": pa.float64(),
+        "BOOLEAN": pa.bool_(),
+        "TIMESTAMP": pa.string(),
+        "VARCHAR[]": pa.list_(pa.string()),
+    }
+
+
+def _staged(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    import pyarrow as pa  # brings numpy, and a mine with nothing new does without
+
+    types = _arrow_types()
+    arrays = [pa.array([row.get(name) for row in rows], types[kind]) for name, kind in columns.items()]
+    return pa.table(arrays, names=list(columns))
 
 
 def append(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -40,8 +57,7 @@ def append(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Map
         added = [[row.get(name) for name in columns] for row in rows]
         connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})", added)
         return
-    arrays = [pa.array([row.get(name) for row in rows], _ARROW[kind]) for name, kind in columns.items()]
-    connection.register("added", pa.table(arrays, names=list(columns)))
+    connection.register("added", _staged(columns, rows))
     values = ", ".join(f"{name}::TIMESTAMP" if kind == "TIMESTAMP" else name for name, kind in columns.items())
     try:
         connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM added")
@@ -75,8 +91,7 @@ def replace(
         connection.executemany(f"DELETE FROM {table} WHERE {same}", [[row[name] for name in key] for row in rows])
         append(connection, table, rows)
         return
-    keys = pa.table([pa.array([row[name] for row in rows], _ARROW[columns[name]]) for name in key], names=list(key))
-    connection.register("replaced", keys)
+    connection.register("replaced", _staged({name: columns[name] for name in key}, rows))
     same = " AND ".join(f"{table}.{name} IS NOT DISTINCT FROM replaced.{name}" for name in key)
     try:
         connection.execute(f"DELETE FROM {table} USING replaced WHERE {same}")

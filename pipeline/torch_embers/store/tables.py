@@ -1,12 +1,14 @@
-"""How record classes become rows: one table, its key and its rule for an existing row."""
+"""How record classes become rows: one table, its key and its rule for an existing row.
+
+pyarrow, which brings numpy, is imported where rows are made: a mine with nothing new makes none.
+"""
 
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, get_args, get_type_hints
-
-import pyarrow as pa
 
 from torch_embers import packages
 from torch_embers.store.records import Batch
@@ -14,6 +16,7 @@ from torch_embers.store.records import Batch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
     import zstandard
 
     from torch_embers.store.records import Page
@@ -56,23 +59,30 @@ TABLES = {
 DERIVED_TABLES = tuple(table for table in TABLES.values() if table != "sync_state")
 """Tables that a replay empties and rebuilds from the raw pages."""
 
-_ARROW_TYPES: dict[str, pa.DataType] = {
-    "str": pa.string(),
-    "int": pa.int64(),
-    "float": pa.float64(),
-    "bool": pa.bool_(),
-    "tuple[str, ...]": pa.list_(pa.string()),
-}
+
+def _columns(record: type) -> dict[str, str]:
+    return {f.name: str(f.type).removesuffix(" | None") for f in fields(record)}
 
 
-def _columns(record: type) -> dict[str, pa.DataType]:
-    return {f.name: _ARROW_TYPES[str(f.type).removesuffix(" | None")] for f in fields(record)}
-
-
-COLUMNS: dict[str, dict[str, pa.DataType]] = {
+COLUMNS: dict[str, dict[str, str]] = {
     TABLES[name]: _columns(get_args(kind)[0]) for name, kind in get_type_hints(Batch).items() if name in TABLES
 }
-"""Columns of each table with their types in arrow."""
+"""Columns of each table with their types as records declare them."""
+
+
+@cache
+def _arrow_types() -> dict[str, pa.DataType]:
+    """Type in arrow of each type that records declare."""
+    without_pandas()
+    import pyarrow as pa
+
+    return {
+        "str": pa.string(),
+        "int": pa.int64(),
+        "float": pa.float64(),
+        "bool": pa.bool_(),
+        "tuple[str, ...]": pa.list_(pa.string()),
+    }
 
 
 def without_pandas() -> None:
@@ -81,13 +91,19 @@ def without_pandas() -> None:
     pyarrow imports it with the first array that it makes of Python's values, to know a frame's column when it meets
     one, and wherever it finds out a type by itself. Where a frame is wanted later, pyarrow imports it then.
     """
+    import pyarrow as pa
+
     with packages.left_out("pandas"):
         pa.array([], pa.bool_())
 
 
 def to_arrow(table: str, rows: Sequence[object]) -> pa.Table:
     """Turn records of one table into an arrow table."""
-    return pa.table({name: pa.array(map(attrgetter(name), rows), kind) for name, kind in COLUMNS[table].items()})
+    types = _arrow_types()
+    import pyarrow as pa
+
+    columns = COLUMNS[table].items()
+    return pa.table({name: pa.array(map(attrgetter(name), rows), types[kind]) for name, kind in columns})
 
 
 PAGE_COLUMNS = ("page_id", "repo", "source", "kind", "request", "fetched_at")
@@ -95,13 +111,24 @@ PAGE_COLUMNS = ("page_id", "repo", "source", "kind", "request", "fetched_at")
 
 def pages_to_arrow(pages: Sequence[Page], compressor: zstandard.ZstdCompressor) -> pa.Table:
     """Turn pages into an arrow table, their bodies compressed."""
+    import pyarrow as pa
+
     columns = {name: pa.array((getattr(page, name) for page in pages), pa.string()) for name in PAGE_COLUMNS}
     columns["size"] = pa.array((len(page.body) for page in pages), pa.int64())
     columns["body"] = pa.array((compressor.compress(page.body) for page in pages), pa.binary())
     return pa.table(columns)
 
 
+def joined(parts: Sequence[pa.Table]) -> pa.Table:
+    """One table of several."""
+    import pyarrow as pa
+
+    return pa.concat_tables(parts)
+
+
 def numbered(parts: Sequence[pa.Table]) -> pa.Table:
     """One table of several; column ``position`` holds the order of arrival."""
-    whole = pa.concat_tables(parts)
+    import pyarrow as pa
+
+    whole = joined(parts)
     return whole.append_column("position", pa.array(range(whole.num_rows), pa.int64()))
