@@ -64,8 +64,10 @@ def _new_databases_are_copies(new_database: Path) -> Iterator[None]:
         if schema.migrations() != shipped:
             make(path)
             return
+        unfinished = path.with_name(f"{path.name}.new")
         try:
-            shutil.copyfile(new_database, path)
+            shutil.copyfile(new_database, unfinished)
+            unfinished.replace(path)
         except OSError:  # what the database says of such a place is tested
             make(path)
 
