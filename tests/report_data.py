@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import duckdb
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 HOSTILE = (
@@ -45,3 +48,28 @@ def hostile(template: Path, path: Path) -> Path:
             ):
                 connection.execute(change, values)
     return path
+
+
+class Page(HTMLParser):
+    """Elements and attributes of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+
+def inline(pages: dict[Path, Page]) -> Iterator[str]:
+    """What could run or style something although it stands in a page."""
+    for path, page in pages.items():
+        for tag, attributes in page.elements:
+            if tag == "style" or (tag == "script" and "src" not in attributes):
+                yield f"{path.name}: <{tag}>"
+            yield from (f"{path.name}: {name}" for name in attributes if name.startswith("on") or name == "style")
+            for name in ("href", "src", "action"):
+                value = (attributes.get(name) or "").strip().lower()
+                if re.match(r"[a-z]+:", value) and not value.startswith("https://github.com/"):
+                    yield f"{path.name}: {name}={value}"

@@ -8,9 +8,7 @@ import shutil
 import sqlite3
 import threading
 import xml.etree.ElementTree as ET
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import duckdb
@@ -20,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 import requests
 
-from report_data import HOSTILE, NUMBER, hostile
+from report_data import HOSTILE, NUMBER, Page, hostile, inline
 from support import assert_clean_error, run_embers
 from torch_embers import atom_output
 from torch_embers.errors import InputError
@@ -45,9 +43,6 @@ from torch_embers.report.source import read
 from torch_embers.report.tables import TYPES
 from torch_embers.store.store import Store
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 @pytest.fixture(scope="session")
 def hostile_database(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
@@ -64,22 +59,10 @@ def site(tmp_path_factory: pytest.TempPathFactory, hostile_database: Path) -> Pa
     return out
 
 
-class _Page(HTMLParser):
-    """Elements and attributes of a page."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-
 @pytest.fixture(scope="session")
-def pages(site: Path) -> dict[Path, _Page]:
+def pages(site: Path) -> dict[Path, Page]:
     """All pages, parsed."""
-    return {path: _Page(path) for path in sorted(site.rglob("*.html"))}
+    return {path: Page(path) for path in sorted(site.rglob("*.html"))}
 
 
 def facts_of(database: Path) -> Facts:
@@ -87,24 +70,11 @@ def facts_of(database: Path) -> Facts:
     return Facts(read(Store(database), lambda source: [], 100), rules.load(), frozenset())
 
 
-def inline(pages: dict[Path, _Page]) -> Iterator[str]:
-    """What could run or style something although it stands in a page."""
-    for path, page in pages.items():
-        for tag, attributes in page.elements:
-            if tag == "style" or (tag == "script" and "src" not in attributes):
-                yield f"{path.name}: <{tag}>"
-            yield from (f"{path.name}: {name}" for name in attributes if name.startswith("on") or name == "style")
-            for name in ("href", "src", "action"):
-                value = (attributes.get(name) or "").strip().lower()
-                if re.match(r"[a-z]+:", value) and not value.startswith("https://github.com/"):
-                    yield f"{path.name}: {name}={value}"
-
-
-def test_nothing_of_an_item_runs_styles_or_leads_elsewhere(pages: dict[Path, _Page]) -> None:
+def test_nothing_of_an_item_runs_styles_or_leads_elsewhere(pages: dict[Path, Page]) -> None:
     assert list(inline(pages)) == []
 
 
-def test_every_page_has_the_policy_before_anything_is_loaded(pages: dict[Path, _Page]) -> None:
+def test_every_page_has_the_policy_before_anything_is_loaded(pages: dict[Path, Page]) -> None:
     for path, page in pages.items():
         loaded = [tag for tag, _ in page.elements if tag in ("link", "script", "img")]
         metas = [a for tag, a in page.elements if tag == "meta"]
@@ -122,7 +92,7 @@ def test_hostile_text_is_shown_as_text(site: Path) -> None:
     assert "\u202e" not in text
 
 
-def test_every_link_within_the_site_leads_somewhere(site: Path, pages: dict[Path, _Page]) -> None:
+def test_every_link_within_the_site_leads_somewhere(site: Path, pages: dict[Path, Page]) -> None:
     broken = []
     anchors = {path: {a["id"] for _, a in page.elements if a.get("id")} for path, page in pages.items()}
     for path, page in pages.items():

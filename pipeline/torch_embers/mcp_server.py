@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ToolAnnotations
-from pydantic import Field
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import Field, ValidationError
 
 from torch_embers import packages
 from torch_embers.audit import command as audit_command
 from torch_embers.audit import formats
-from torch_embers.errors import EmbersError
+from torch_embers.errors import EmbersError, InputError
 from torch_embers.json_output import as_json
 from torch_embers.run import matrix, second_opinion_text
 from torch_embers.run import second_opinion as opinions
@@ -30,6 +30,8 @@ from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from mcp.server.mcpserver import Context
 
     from torch_embers.store.store import Store
 
@@ -42,6 +44,24 @@ LARGEST_CODE = 200_000
 MOST_HITS = 50
 
 
+class _Server(MCPServer[Any]):
+    """Tells which argument is wrong in one line; the SDK's own text has four, with an address of its validator."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(f"{name}: {_wrong(error.__cause__)}") from error
+            raise
+
+
+def _wrong(error: ValidationError) -> str:
+    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False))
+
+
 def server(store: Store, repo: str) -> MCPServer[Any]:
     """The server, not yet running.
 
@@ -49,9 +69,7 @@ def server(store: Store, repo: str) -> MCPServer[Any]:
         store: the database; it is only read.
         repo: the repository that numbers belong to.
     """
-    made: MCPServer[Any] = MCPServer(
-        "embers", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING", subscriptions=False
-    )
+    made = _Server("embers", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING", subscriptions=False)
 
     def tool(function: Callable[Arguments, Any]) -> Callable[Arguments, dict[str, Any]]:
         """Register a function as a tool; an error of ours reaches the assistant as its one line."""
@@ -91,7 +109,10 @@ def server(store: Store, repo: str) -> MCPServer[Any]:
         case: Annotated[str, Field(description="Name of a case; `show` and `search` name them.", max_length=200)],
     ) -> list[dict[str, Any]]:
         """On which releases a case's bug occurs: k of n runs, control, environment, what was seen."""
-        return [entry.row() for entry in matrix.entries(store) if entry.case == case]
+        found = [entry.row() for entry in matrix.entries(store) if entry.case == case]
+        if not found:
+            raise InputError(f"no verdict of a case {case!r}: `show` and `search` name the cases of an item")
+        return found
 
     @tool
     def second_opinion(

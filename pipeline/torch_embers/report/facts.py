@@ -21,11 +21,16 @@ ORDER = ("occurs", "changed", "inconclusive", "control_failed", "not_seen", "abs
 """Of several cases of an item the first of these verdicts decides."""
 
 
+def rank(verdict: str) -> int:
+    """The place of a verdict in ``ORDER``; one that this release does not know comes last."""
+    return ORDER.index(verdict) if verdict in ORDER else len(ORDER)
+
+
 def chosen(source: Source, most: int) -> list[Key]:
     """The items that get a page, first those with a case, then labelled by annotators, likely bugs, and linked ones."""
     with_case = {(row["repo"], row["number"]) for case in source.cases for row in case["items"]}
 
-    def rank(row: Row) -> int | None:
+    def place_of(row: Row) -> int | None:
         if (row["repo"], row["number"]) in with_case:
             return 0
         if row["has_gold"] or row["summary"]:
@@ -35,7 +40,7 @@ def chosen(source: Source, most: int) -> list[Key]:
             return 2
         return 3 if row["has_links"] else None
 
-    ranked = [(place, -row["number"], row["repo"]) for row in source.items if (place := rank(row)) is not None]
+    ranked = [(place, -row["number"], row["repo"]) for row in source.items if (place := place_of(row)) is not None]
     return [(repo, -number) for _, number, repo in sorted(ranked)[:most]]
 
 
@@ -132,7 +137,7 @@ class Facts:
         found: dict[str, Entry] = {}
         for name, seen in self.verdicts_of.items():
             last = [entry for entry in seen if entry.build == seen[-1].build]
-            found[name] = min(last, key=lambda e: ORDER.index(e.verdict))
+            found[name] = min(last, key=lambda e: rank(e.verdict))
         return found
 
     @cached_property
@@ -143,7 +148,7 @@ class Facts:
     def verdict(self, key: Key) -> Entry | None:
         """What the cases of an item say together on the newest release; None without a verdict."""
         seen = [self.newest[case["name"]] for case, _ in self.cases_of.get(key, ()) if case["name"] in self.newest]
-        return min(seen, key=lambda e: ORDER.index(e.verdict), default=None)
+        return min(seen, key=lambda e: rank(e.verdict), default=None)
 
     @cached_property
     def statuses(self) -> dict[Key, list[Row]]:
@@ -238,8 +243,9 @@ def _grouped(pairs: Iterable[tuple[str, Key]]) -> dict[str, list[Key]]:
 
 
 def counted(entries: Iterable[Any]) -> dict[str, int]:
-    """Verdicts by kind, in the order of ``ORDER``."""
+    """Verdicts by kind, in the order of ``ORDER``; others are left out."""
     found = dict.fromkeys(ORDER, 0)
     for entry in entries:
-        found[entry.verdict] += 1
+        if entry.verdict in found:
+            found[entry.verdict] += 1
     return found

@@ -66,7 +66,7 @@ def _written(place: Path) -> set[str]:
     try:
         about = json.loads((place / MARK).read_bytes())
         return {MARK, *about[ENTRIES]}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {MARK}
 
 

@@ -22,6 +22,8 @@ FILE = "hunt_coverage.parquet"
 BAD = ("wrong", "outside", "died")
 COUNTS = ("tested", *BAD, "refused", "undecided")
 COLUMNS = ("build", "op", "mode", "layout", "reason", *COUNTS)
+SCHEMA = pa.schema([(name, pa.int64() if name in COUNTS else pa.string()) for name in COLUMNS])
+ANEW = "`embers hunt coverage` writes it anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,18 @@ def read(folder: Path) -> Map | None:
     if not path.is_file():
         return None
     try:
-        rows = pq.read_table(path, columns=list(COLUMNS)).to_pylist()
-        return _map(rows) if rows else None
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {error}; `embers hunt coverage` writes it anew") from error
+        with path.open("rb") as opened:
+            file = pq.ParquetFile(opened)
+            if missing := [name for name in COLUMNS if name not in file.schema_arrow.names]:
+                raise InputError(f"{path}: no column {missing[0]}; {ANEW}")
+            rows = file.read(columns=list(COLUMNS)).select(list(COLUMNS)).cast(SCHEMA)
+            rows.validate(full=True)
+    except (OSError, pa.ArrowException, ValueError, TypeError) as error:
+        told = next(iter(str(error).splitlines()), type(error).__name__)  # Arrow tells some errors in several lines
+        raise InputError(f"{path}: cannot be read: {told}; {ANEW}") from error
+    if empty := [name for name in COLUMNS if rows[name].null_count]:
+        raise InputError(f"{path}: rows without a {empty[0]}; {ANEW}")
+    return _map(rows.to_pylist()) if rows.num_rows else None
 
 
 def _map(rows: Sequence[Mapping[str, Any]]) -> Map:

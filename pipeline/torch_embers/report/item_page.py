@@ -207,10 +207,9 @@ def _why(explanation: str | None) -> str:
     if not explanation:
         return ""
     try:
-        known = json.loads(explanation)
-    except ValueError:
+        return _cut(_told(json.loads(explanation)), LONGEST_CELL * 2)
+    except (ValueError, RecursionError):
         return ""
-    return _cut(_told(known), LONGEST_CELL * 2)
 
 
 def _told(known: Any) -> str:

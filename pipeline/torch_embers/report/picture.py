@@ -8,78 +8,64 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 760, 260, 40, 46, 10
 STACK = (
-    ("occurs", ("occurs",)),
-    ("absent", ("absent", "not_seen")),
-    ("other", ("changed", "inconclusive", "control_failed")),
+    ("occurs", ("occurs",), "occur"),
+    ("absent", ("absent", "not_seen"), "absent or not seen"),
+    ("other", ("changed", "inconclusive", "control_failed"), "changed or inconclusive"),
 )
-"""Parts of a bar from below: a name, and the verdicts that it counts. Untestable cases are left out."""
+"""Parts of a bar from the left: a name, the verdicts that it counts, and words. Untestable cases are left out."""
+NARROWEST = 9.0
+"""Percent of the width from which on a part has room for its number, also on a phone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a bar."""
+    """A part of a bar; places are percent of the widest bar, so that it fits every window.
+
+    Attributes:
+        label: the number where it has room, else empty.
+    """
 
     kind: str
     x: float
-    y: float
     width: float
-    height: float
-    count: int
+    middle: float
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One release."""
+    """One release, and its numbers in words."""
 
     release: str
-    middle: float
     parts: Sequence[Part]
+    words: str
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """Bars, and the lines of the scale with their numbers."""
-
-    bars: Sequence[Bar]
-    scale: Sequence[tuple[float, int]]
-    width: int = WIDTH
-    height: int = HEIGHT
-    left: int = LEFT
-    base: int = HEIGHT - BOTTOM
-
-
-def releases(counts: Mapping[str, Mapping[str, int]]) -> Picture | None:
-    """Draw the verdicts by release.
+def releases(counts: Mapping[str, Mapping[str, int]]) -> Sequence[Bar]:
+    """Draw the verdicts by release; empty without any.
 
     Args:
         counts: by release, oldest first, the number of cases by verdict.
+
+    Returns:
+        Bars, the newest release first.
     """
-    totals = [sum(by[v] for _, verdicts in STACK for v in verdicts) for by in counts.values()]
-    if not totals or not max(totals):
-        return None
-    step = _step(max(totals))
-    top = -(-max(totals) // step) * step
-    room = HEIGHT - BOTTOM - TOP
-    each = (WIDTH - LEFT) / len(counts)
-    bars = []
-    for place, (release, by) in enumerate(counts.items()):
-        x, y, parts = LEFT + each * (place + 0.15), float(HEIGHT - BOTTOM), []
-        for kind, verdicts in STACK:
-            count = sum(by[v] for v in verdicts)
-            height = room * count / top
-            y -= height
-            if count:
-                parts.append(Part(kind, round(x, 1), round(y, 1), round(each * 0.7, 1), round(height, 1), count))
-        bars.append(Bar(release, round(x + each * 0.35, 1), parts))
-    scale = [(round(HEIGHT - BOTTOM - room * n / top, 1), n) for n in range(0, top + 1, step)]
-    return Picture(bars, scale)
+    most = max((sum(_parts(by)) for by in counts.values()), default=0)
+    return [_bar(release, by, most) for release, by in reversed(counts.items())] if most else []
 
 
-def _step(most: int) -> int:
-    """A round distance of about five lines."""
-    for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000):
-        if most / step <= 6:
-            return step
-    return most
+def _bar(release: str, by: Mapping[str, int], most: int) -> Bar:
+    x, parts = 0.0, []
+    for (kind, _, _), count in zip(STACK, _parts(by), strict=True):
+        width = 100 * count / most
+        if count:
+            label = str(count) if width >= NARROWEST else ""
+            parts.append(Part(kind, round(x, 2), round(width, 2), round(x + width / 2, 2), label))
+        x += width
+    told = ", ".join(f"{count} {words}" for (_, _, words), count in zip(STACK, _parts(by), strict=True) if count)
+    return Bar(release, parts, told or "none could be told")
+
+
+def _parts(by: Mapping[str, int]) -> list[int]:
+    return [sum(by[verdict] for verdict in verdicts) for _, verdicts, _ in STACK]

@@ -22,7 +22,7 @@ from torch_embers.report import (
     since,
     table_data,
 )
-from torch_embers.report.facts import ORDER, counted
+from torch_embers.report.facts import ORDER, counted, rank
 from torch_embers.run import hunt
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _by_release(facts: Facts) -> dict[str, list[Entry]]:
     best: dict[tuple[str, str], Entry] = {}
     for entry in facts.verdicts:
         place = (entry.build, entry.case)
-        if place not in best or ORDER.index(entry.verdict) < ORDER.index(best[place].verdict):
+        if place not in best or rank(entry.verdict) < rank(best[place].verdict):
             best[place] = entry
     found: dict[str, list[Entry]] = {release: [] for release in facts.releases}
     for (release, _), entry in sorted(best.items()):
@@ -277,7 +277,7 @@ def _rows(writer: Writer, kind: str, groups: Mapping[str, Sequence[Key]]) -> lis
 
 def _rank(facts: Facts, key: Key) -> int:
     entry = facts.verdict(key)
-    return ORDER.index(entry.verdict) if entry else len(ORDER)
+    return rank(entry.verdict) if entry else len(ORDER)
 
 
 def table_query(kind: str, name: str) -> str:

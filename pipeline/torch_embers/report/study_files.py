@@ -63,7 +63,7 @@ def read(folder: Path) -> Study | None:
         known = json.loads(path.read_text(encoding="utf-8"))
         figures = [_figure(folder, row) for row in known["figures"]]
         return Study(str(known["as_of"]), int(known["items"]), figures)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, ArithmeticError, LookupError, TypeError, RecursionError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read: {error!r}; `embers study` writes it anew") from error
 
 

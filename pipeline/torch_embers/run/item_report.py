@@ -167,8 +167,8 @@ _WORDS = {
 
 def deciding(verdicts: Sequence[Entry]) -> Entry:
     """The verdict that speaks for several on one build, of cases or environments: ``occurs`` wins over all others."""
-    order = list(_WORDS)
-    return min(verdicts, key=lambda entry: order.index(entry.verdict))
+    order = {verdict: place for place, verdict in enumerate(_WORDS)}
+    return min(verdicts, key=lambda entry: order.get(entry.verdict, len(order)))
 
 
 def headline(report: ItemReport) -> str:
@@ -178,7 +178,8 @@ def headline(report: ItemReport) -> str:
     verdicts = preferred(report.verdicts)
     newest = builds_of(verdicts)[-1]
     entry = deciding([e for e in verdicts if e.build == newest])
-    line = f"{_WORDS[entry.verdict]} on torch {newest} ({entry.k}/{entry.n} runs of {entry.case} on {entry.machine})"
+    said = _WORDS.get(entry.verdict, _WORDS["inconclusive"])
+    line = f"{said} on torch {newest} ({entry.k}/{entry.n} runs of {entry.case} on {entry.machine})"
     if entry.provenance != OWN:  # old builds use a lower capability, so one machine has two environments
         history = [e for e in report.verdicts if e.case == entry.case and e.provenance == entry.provenance]
         return f"{line}{_since(history)}; {entry.provenance} verdict"
