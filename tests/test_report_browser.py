@@ -37,7 +37,7 @@ LISTS = (
     "hunt_map.html",
     "study.html",
 )
-SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
+SIZES = {"desktop": (1280, 900), "phone": (390, 844), "narrow phone": (360, 780)}
 
 
 def missing(what: str) -> None:
@@ -196,7 +196,7 @@ def test_every_kind_of_page_loads_nothing_from_elsewhere_and_has_no_error(watche
 @pytest.mark.parametrize("size", SIZES)
 def test_no_page_is_wider_than_the_window(browser: Any, site: Path, size: str) -> None:
     width, height = SIZES[size]
-    context = browser.new_context(viewport={"width": width, "height": height}, has_touch=size == "phone")
+    context = browser.new_context(viewport={"width": width, "height": height}, has_touch=size != "desktop")
     watched = Watched(context, site)
     for name in (*MAIN, *LISTS):
         page = watched.open(name)

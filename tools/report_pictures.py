@@ -26,8 +26,8 @@ DESKTOP = {
     "hunt": ("hunt_map.html", ""),
 }
 """Page, and the part of it that is scrolled to."""
-PHONE = {"overview": ("index.html", ""), "items": DESKTOP["items"], "item": (ITEM, "")}
-SIZES = {"desktop": (1280, 800, "light", DESKTOP), "phone": (390, 800, "dark", PHONE)}
+PHONE = DESKTOP | {"item": (ITEM, "")}
+SIZES = {"desktop": (1280, 800, "light", DESKTOP), "phone": (360, 800, "dark", PHONE)}
 COLOURS = 256
 """Of a picture: text stays sharp, and the file is smaller."""
 DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"

@@ -52,7 +52,7 @@ def releases(counts: Mapping[str, Mapping[str, int]]) -> Sequence[Bar]:
         Bars, the newest release first.
     """
     most = max((sum(_parts(by)) for by in counts.values()), default=0)
-    return [_bar(release, by, most) for release, by in reversed(counts.items())] if most else []
+    return [_bar(release, by, most) for release, by in reversed(list(counts.items()))] if most else []
 
 
 def _bar(release: str, by: Mapping[str, int], most: int) -> Bar:
