@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,8 @@ import pytest
 
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
-from torch_embers.run import perf, perf_command
+from torch_embers.repro.checks import injected_faults
+from torch_embers.run import perf, perf_cases, perf_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +62,7 @@ def test_builds_take_turns_and_one_that_fails_is_left_out_with_its_reason() -> N
         order.append(build.name)
         yield "call", ("no such operator" if build.name == "2.0.1" and len(order) > 4 else 1.0)
 
-    made = perf._turns(BUILDS, 6, 0.1, run, Silent())
+    made = perf.take_turns(BUILDS, 6, 0.1, run, Silent())
     assert all(sorted(order[place : place + 4]) == sorted({b.name for b in BUILDS}) for place in range(0, 24, 4))
     assert order[:4] != order[4:8]
     assert made.failed == [("call", "2.0.1", "no such operator")]
@@ -87,7 +89,7 @@ def test_an_unknown_call_and_a_single_build_are_refused(monkeypatch: pytest.Monk
     monkeypatch.setattr(perf_command, "chosen_builds", lambda *_: BUILDS)
     with pytest.raises(InputError, match="no script"):
         perf_command.run(tmp_path / "none.py", (), (), (), None)
-    with pytest.raises(InputError, match="leave out the script"):
+    with pytest.raises(InputError, match="give one of a script"):
         perf_command.run(tmp_path / "none.py", (), (), ("add",), None)
 
 
@@ -115,7 +117,7 @@ def test_a_process_that_dies_midway_costs_its_build_those_calls_alone() -> None:
         else:
             yield "second", 1.0
 
-    made = perf._turns(BUILDS, 6, 0.1, run, Silent())
+    made = perf.take_turns(BUILDS, 6, 0.1, run, Silent())
     assert set(made.times["first"]) == {build.name for build in BUILDS}
     assert set(made.times["second"]) == {"2.0.1", "2.2.2", "2.3.1"}
     assert made.failed == [("all calls", "2.1.2", "killed")]
@@ -131,3 +133,103 @@ def test_a_script_finds_the_modules_beside_it(tmp_path: Path) -> None:
     from torch_embers.oracles import timing
 
     assert timing.seconds(sys.executable, str(tmp_path / "main.py"), (), 120) >= 0
+
+
+# ---- cases beside their workarounds ------------------------------------------------------------------------------
+
+
+def timed_cases(**by_build: tuple[float, float]) -> perf_cases.TimedCases:
+    """Pairs of seconds of one case with the noise of a machine, shared by both ways."""
+    draw = random.Random(2)
+    names = [build.name for build in BUILDS]
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    for name, (slow, fast) in zip(names, by_build.values(), strict=True):
+        load = [draw.uniform(1, 3) for _ in range(8)]
+        pairs[name] = [(slow * by * draw.lognormvariate(0, 0.02), fast * by) for by in load]
+    return perf_cases.TimedCases(names, {"pt1_case": pairs}, [], LIMITS.margin)
+
+
+def test_a_case_is_slow_beside_its_workaround_whatever_the_load_and_the_change_is_found() -> None:
+    made = timed_cases(a=(1.0, 1.0), b=(6.0, 1.0), c=(6.0, 1.0), d=(12.0, 2.0))
+    rows = {row["build"]: row for row in made.rows()}
+    assert {build: row["verdict"] for build, row in rows.items()} == {
+        "2.0.1": "no difference shown",
+        "2.1.2": "slower",
+        "2.2.2": "slower",
+        "2.3.1": "slower",
+    }
+    assert rows["2.3.1"]["ratio"] == pytest.approx(6, rel=0.05)
+    assert rows["2.3.1"]["low"] > 5
+    assert [(step.report.verdict, step.since, step.before) for step in made.steps()] == [("slower", "2.1.2", "2.0.1")]
+    assert perf_command.exit_code(made) == 10
+    first, second, _ = perf_command.lines(made)
+    assert first.startswith("pt1_case: since 2.1.2, against 2.0.1: slower")
+    assert second.startswith("pt1_case on 2.3.1, beside its workaround: slower")
+
+
+@pytest.mark.parametrize(
+    ("status", "output", "answer"),
+    [
+        (1, "times: 0.002 s affected, 1e-05 s otherwise\nseen", (0.002, 1e-05)),
+        (0, "times: 1 s affected, 2 s otherwise\nseen", (1.0, 2.0)),
+        (125, "times: 1 s affected, 2 s otherwise\nno CUDA device here", "no CUDA device here"),
+        (1, "seen", "exit status 1, no times: seen"),
+        (139, "times: 1 s affected, 2 s otherwise\nseen", "exit status 139, no times: seen"),
+        (0, "", "exit status 0, no times: no output"),
+    ],
+)
+def test_a_case_is_believed_where_it_ends_well_and_tells_both_times(status: int, output: str, answer: Any) -> None:
+    assert perf_cases.read(status, output) == answer
+
+
+def test_cases_about_time_are_chosen_by_name_or_number_and_no_other() -> None:
+    repo = "pytorch/pytorch"
+    assert [case.name for case in perf_cases.chosen("122191", repo)] == ["pt122191_std_mean_together"]
+    assert len(perf_cases.chosen("73328", repo)) == 2
+    with pytest.raises(InputError, match="no script and no case about time '83149'"):
+        perf_cases.chosen("83149", repo)
+    with pytest.raises(InputError, match="no script and no case about time 'frobnicate'"):
+        perf_cases.chosen("frobnicate", repo)
+
+
+def test_all_cases_of_a_build_run_in_one_process_and_a_dead_one_costs_only_what_comes_after(tmp_path: Path) -> None:
+    import sys
+
+    def case(name: str, code: str) -> Any:
+        return SimpleNamespace(name=name, code=code)
+
+    told = "print('times: 2 s affected, 1 s otherwise')"
+    cases = [
+        case("a", told),
+        case("b", "import sys\nprint('not here')\nsys.exit(125)"),
+        case("c", "import os; os._exit(3)"),
+    ]
+    answers = perf_cases._answers(sys.executable, [*cases, case("d", told)], 60)
+    assert answers == {"a": (2.0, 1.0), "b": "not here", "": "exit status 3"}
+    build: Any = SimpleNamespace(name="2.0.1", python=sys.executable)
+    timed = perf_cases.time_cases([build], [*cases, case("d", told)], LIMITS, 6, Silent())
+    assert timed.pairs == {"a": {"2.0.1": [(2.0, 1.0)] * 6}}
+    assert timed.failed == [
+        ("b", "2.0.1", "not here"),
+        ("c", "2.0.1", "exit status 3"),
+        ("d", "2.0.1", "exit status 3"),
+    ]
+
+
+def test_a_picture_of_cases_and_a_table_are_written(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    perf_command.save(timed_cases(a=(1, 1), b=(6, 1), c=(6, 1), d=(6, 1)), tmp_path / "c.csv", tmp_path / "c.svg")
+    head, *rest = (tmp_path / "c.csv").read_text(encoding="utf-8").splitlines()
+    assert head == "case,build,affected,otherwise,ratio,low,high,verdict,visible"
+    assert len(rest) == 4
+    assert "pt1_case" in (tmp_path / "c.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("case", perf_cases.all_timed(), ids=lambda case: case.name)
+def test_every_timing_case_prints_the_times_that_it_judges_by(case: Any) -> None:
+    ast.parse(case.code, feature_version=(3, 8))
+    assert "torch_embers" not in case.code
+    assert case.signature_texts == ("slow",)
+    assert not injected_faults.breaches(case.code)
+    assert case.labels["consequence"] == "performance"
+    assert 'print("times: %.3g s affected, %.3g s otherwise"' in case.code or "print(times)" in case.code

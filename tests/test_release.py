@@ -9,6 +9,8 @@ import pytest
 
 from support import assert_clean_error, case_of, fake_python, run_embers
 from torch_embers.builds.registry import Build, BuildError, Registry
+from torch_embers.progress import Silent
+from torch_embers.run import perf, release
 from torch_embers.run.ledger import Cell
 from torch_embers.run.release import Comparison, as_table, group_of, markdown, paired, predecessor_of
 from torch_embers.run.verdict import VERDICTS, Control, Decision
@@ -125,3 +127,31 @@ def test_cases_that_no_build_can_test_are_counted_by_reason_and_hide_nothing() -
     assert "- 2 not testable on either build: seen" in text
     assert "pt3\\_c" in text
     assert "pt1\\_a" not in text
+
+
+def timed(slow: float, names: tuple[str, ...]) -> perf.Timed:
+    """Times on both builds: the first call takes ``slow`` times as long on the candidate, the second changes by chance."""
+    times = {name: {OLD.name: [1.0] * 8, NEW.name: [by] * 8} for name, by in zip(names, (slow, 1.3, 0.5), strict=False)}
+    return perf.Timed([OLD.name, NEW.name], times, [], 0.1)
+
+
+def test_only_what_is_slower_in_two_measurements_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = iter([timed(1.5, ("add", "mm", "sort")), timed(1.4, ("add",))])
+    asked: list[list[str]] = []
+
+    def time_calls(builds: Any, calls: Any, *_: Any) -> perf.Timed:
+        assert [one.name for one in builds] == [OLD.name, NEW.name]
+        asked.append([call.name for call in calls])
+        return next(measured)
+
+    monkeypatch.setattr(perf, "time_calls", time_calls)
+    made = release.compare_times(compared(pt1_a=("occurs", "occurs")), Silent())
+    assert len(asked[0]) == len(perf.Rules.load().call)
+    assert asked[1] == ["add", "mm", "sort"]
+    text = markdown(made)
+    assert "## Slower (1) and faster (0) calls" in text
+    assert "- add: slower: ratio 1.400" in text
+    assert "(2 differed once)" in text
+    assert "`--times` does that" not in text
+    assert made.exit_code == 10
+    assert "`--times` does that" in markdown(compared(pt1_a=("occurs", "occurs")))

@@ -87,25 +87,30 @@ def hunt(
 
 def perf(
     script: Annotated[
-        Path | None, typer.Argument(help="Your own script.", show_default="none: the calls of data/perf.toml")
+        Path | None,
+        typer.Argument(
+            help="Your own script, or a case by name or number of its item.",
+            show_default="none: the calls of data/perf.toml",
+        ),
     ] = None,
     arguments: Annotated[list[str] | None, typer.Argument(help="Arguments of the script.")] = None,
     build: BuildOption = None,
     call: Annotated[list[str] | None, typer.Option(help="Time this call alone; repeat for more.")] = None,
+    cases: Annotated[bool, typer.Option("--cases", help="Time all cases of bugs that make something slow.")] = False,
     rounds: Annotated[
         int | None, typer.Option(min=6, help="Fresh processes per build.", show_default="that of data/perf.toml")
     ] = None,
-    csv: Annotated[Path | None, typer.Option(help="Also write a row per call and build.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Also write a row per call or case and build.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Also draw what changed, as SVG and PNG.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Time calls, or your own script, over builds in turn: what became slower or faster and stayed so.
+    """Time calls, cases, or your own script, over builds in turn: what became slower or faster and stayed so.
 
     Everything runs with your rights, not in the sandbox. Exit code 10 where something became slower.
     """
     from torch_embers.run import perf_command as command
 
-    timed = command.run(script, arguments or (), build or (), call or (), rounds)
+    timed = command.run(script, arguments or (), build or (), call or (), rounds, cases=cases)
     command.save(timed, csv, picture)
     if json:
         print_json(timed.table())

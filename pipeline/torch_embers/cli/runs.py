@@ -258,6 +258,9 @@ def recheck(
         str | None,
         typer.Option(help="Compare this build with the release before it instead.", metavar="VERSION"),
     ] = None,
+    times: Annotated[
+        bool, typer.Option("--times", help="With --release-candidate: also time common calls, with all your rights.")
+    ] = False,
     unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
@@ -272,7 +275,9 @@ def recheck(
 
     wanted = settings.load(database=database)
     if release_candidate is not None:
-        _compare_release(wanted, release_candidate, jobs, out, unsandboxed=unsandboxed, json=json)
+        _compare_release(wanted, release_candidate, jobs, out, times=times, unsandboxed=unsandboxed, json=json)
+    if times:
+        raise InputError("--times goes with --release-candidate VERSION: `embers perf` times calls over all builds")
 
     def tell(found: "Recheck") -> None:
         progress.stop()
@@ -303,15 +308,18 @@ def recheck(
 
 
 def _compare_release(
-    wanted: "Settings", version: str, jobs: int, out: Path | None, *, unsandboxed: bool, json: bool
+    wanted: "Settings", version: str, jobs: int, out: Path | None, *, times: bool, unsandboxed: bool, json: bool
 ) -> NoReturn:
-    """Print what broke and what got fixed against the release before, and end the command."""
+    """Print what broke, got fixed and became slower against the release before, and end the command."""
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import release, reports
 
     with ProgressBar("comparing") as progress:
         store = store_at(wanted.database)
         made = release.compare_release(store, wanted, progress, version, jobs=jobs, unsandboxed=unsandboxed)
+    if times:
+        with ProgressBar("timing", unit="processes") as progress:
+            made = release.compare_times(made, progress)
     text = release.markdown(made)
     if out is not None:
         reports.write(out / "release.md", text.encode())

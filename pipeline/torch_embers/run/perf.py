@@ -118,12 +118,17 @@ class Timed:
 
     def steps(self) -> list[Step]:
         """Changes that stayed, the worst slow-down first."""
-        found = [step for name in self.times for step in _steps(name, self.builds, self.times[name], self.margin)]
+        found = [step for name in self.times for step in steps_of(name, self.builds, self.times[name], self.margin)]
         return sorted(found, key=lambda step: -step.report.ratio)
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per call and build: median seconds, and the ratio to the oldest build with its interval."""
         return [row for name, rounds in self.times.items() for row in _rows(name, self.builds, rounds, self.margin)]
+
+    def confirmed(self, again: Timed) -> list[Step]:
+        """Changes that a second measurement on the same builds shows as well, with the figures of the second."""
+        first = {(step.name, step.since): step.report.verdict for step in self.steps()}
+        return [step for step in again.steps() if first.get((step.name, step.since)) == step.report.verdict]
 
     def table(self) -> dict[str, Any]:
         """Everything as plain data."""
@@ -148,7 +153,7 @@ def time_calls(
         here = [call for call in calls if Version(call.needs).release <= version]
         yield from _answers(str(build.python), _script(here, limits), limits.timeout).items()
 
-    return _turns(builds, rounds, limits.margin, run, progress)
+    return take_turns(builds, rounds, limits.margin, run, progress)
 
 
 def time_script(
@@ -173,10 +178,10 @@ def time_script(
         except timing.TimingError as error:
             yield script.name, str(error)
 
-    return _turns(builds, rounds, limits.margin, run, progress)
+    return take_turns(builds, rounds, limits.margin, run, progress)
 
 
-def _turns(
+def take_turns(
     builds: Sequence[Build],
     rounds: int,
     margin: float,
@@ -254,7 +259,7 @@ def _answers(python: str, program: str, timeout: float) -> Mapping[str, float | 
     return answers
 
 
-def _steps(name: str, builds: Sequence[str], rounds: Rounds, margin: float) -> list[Step]:
+def steps_of(name: str, builds: Sequence[str], rounds: Rounds, margin: float) -> list[Step]:
     """Builds at which the times changed for good: this one and all newer ones differ from the one before."""
     known = [build for build in builds if build in rounds]
     found = []

@@ -1,12 +1,13 @@
-"""A release candidate against its predecessor: what broke, what got fixed, for the page of a release manager.
+"""A release candidate against its predecessor: what broke, got fixed, became slower, for the page of a release manager.
 
-The first criterion for a cherry-pick is a regression against the last release. Pure, but for ``compare_release``.
+The first criterion for a cherry-pick is a regression against the last release. Pure, but for ``compare_release`` and
+``compare_times``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from packaging.version import Version
@@ -15,7 +16,7 @@ from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
 from torch_embers.repro import bank
-from torch_embers.run import shipped
+from torch_embers.run import perf, shipped
 from torch_embers.run.command import runnable_here, warn_without_sandbox
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.recheck import evidence_line
@@ -60,12 +61,40 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
+class Times:
+    """Common calls, timed on both builds.
+
+    Attributes:
+        changed: what differs in two independent measurements, with the figures of the second.
+        once: how many calls differed in the first measurement alone.
+        calls: how many were timed on both builds.
+        visible: difference that half of the comparisons could have shown, as a part of 1.
+        rounds: processes per build and measurement.
+        failed: what could not be timed: (call, build, reason).
+    """
+
+    changed: tuple[perf.Step, ...]
+    once: int
+    calls: int
+    visible: float
+    rounds: int
+    failed: tuple[tuple[str, str, str], ...] = ()
+
+    def of(self, verdict: str) -> list[perf.Step]:
+        """The changes that are ``slower`` or ``faster``, the largest first."""
+        own = [step for step in self.changed if step.report.verdict == verdict]
+        return sorted(own, key=lambda step: -abs(step.report.ratio - 1))
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """A release candidate against its predecessor."""
 
     predecessor: Build
     candidate: Build
     cases: tuple[Compared, ...]
+    times: Times | None = None
+    """None where times were not asked for."""
 
     def of(self, group: Group) -> list[Compared]:
         """The cases of a group, by name."""
@@ -78,8 +107,9 @@ class Comparison:
 
     @property
     def exit_code(self) -> int:
-        """10 where something broke or fails otherwise."""
-        return NEWS if self.of("broke") or self.of("fails otherwise") else NOTHING_NEW
+        """10 where something broke, fails otherwise, or became slower."""
+        slower = self.times is not None and self.times.of("slower")
+        return NEWS if self.of("broke") or self.of("fails otherwise") or slower else NOTHING_NEW
 
 
 def group_of(before: str, after: str) -> Group:
@@ -157,6 +187,25 @@ def compare_release(
         return paired(list(executor.sweep(request)), predecessor, candidate)
 
 
+def compare_times(made: Comparison, progress: Progress) -> Comparison:
+    """Add the times of the calls of data/perf.toml; what differs is measured a second time in processes of its own.
+
+    Many calls are compared at once, so that some differ by chance: only what differs twice is told.
+    """
+    rules, builds = perf.Rules.load(), (made.predecessor, made.candidate)
+    rounds = rules.limits.rounds
+    progress.expects(2 * rounds * len(builds))
+    first = perf.time_calls(builds, rules.call, rules.limits, rounds, progress)
+    differing = rules.chosen(sorted({step.name for step in first.steps()})) if first.steps() else ()
+    again = perf.time_calls(builds, differing, rules.limits, rounds, progress) if differing else None
+    changed = first.confirmed(again) if again is not None else []
+    both = [row for row in first.rows() if row["build"] == made.candidate.name and row["verdict"] != "baseline"]
+    seen = sorted(row["visible"] for row in both)
+    visible = seen[len(seen) // 2] if seen else 0.0
+    times = Times(tuple(changed), len(differing) - len(changed), len(both), visible, rounds, tuple(first.failed))
+    return replace(made, times=times)
+
+
 def as_table(made: Comparison) -> dict[str, Any]:
     """A comparison as plain data."""
     return {
@@ -169,6 +218,7 @@ def as_table(made: Comparison) -> dict[str, Any]:
             for group in HEADINGS
             for one in made.of(group)
         ],
+        "times": made.times,
     }
 
 
@@ -185,6 +235,7 @@ def markdown(made: Comparison) -> str:
         if own := made.of(group):
             out += ["", f"## {heading} ({len(own)})", "", *_untestable(own)]
             out += [line for one in own if not one.untestable for line in _entry(one, group)]
+    out += _times(made)
     places = sorted({cell.place for one in made.cases for cell in (one.before, one.after)})
     out += [
         "",
@@ -195,9 +246,29 @@ def markdown(made: Comparison) -> str:
         "- That a failure is not seen any more does not say that it was fixed, nor by which change.",
         "- An absence holds for bugs that fire as often as in their control, on these machines:",
         *(f"  - {escaped(place)}" for place in places),
-        "- Times are not compared: `embers perf` does that.",
+        "- Times of calls are those of small sizes on one thread of this machine; a model may fare otherwise."
+        if made.times
+        else "- Times are not compared: `--times` does that.",
     ]
     return "\n".join(out) + "\n"
+
+
+def _times(made: Comparison) -> list[str]:
+    """What became slower and faster; nothing where times were not asked for."""
+    times = made.times
+    if times is None:
+        return []
+    slower, faster = times.of("slower"), times.of("faster")
+    out = ["", f"## Slower ({len(slower)}) and faster ({len(faster)}) calls", ""]
+    margin = 100 * perf.Rules.load().limits.margin
+    out += [
+        f"{times.calls} common calls were timed on both, {times.rounds} fresh processes per build in turn. What "
+        f"differed by more than {margin:.0f} % was timed again in as many, and only what differed both times is listed "
+        f"({times.once} differed once). Half of the comparisons could have seen {100 * times.visible:.0f} % or less.",
+        "",
+    ]
+    out += [f"- {escaped(step.name)}: {escaped(step.report.text())}" for step in (*slower, *faster)]
+    return out + [f"- not timed: {escaped(name)} on {on}: {escaped(reason)}" for name, on, reason in times.failed]
 
 
 def _untestable(cases: Sequence[Compared]) -> list[str]:
