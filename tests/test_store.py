@@ -770,32 +770,6 @@ def test_reading_without_a_database_says_how_to_get_one(tmp_path: Path) -> None:
             pass
 
 
-def test_a_database_behind_a_symbolic_link_is_written(empty_database: Path, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    real = Path(shutil.copy(empty_database, tmp_path / "elsewhere" / "real.duckdb"))
-    (tmp_path / "e.duckdb").symlink_to(real)
-    with Store(tmp_path / "e.duckdb").writer("x") as writer, writer.transaction() as connection:
-        connection.execute("INSERT INTO users (repo, login) VALUES ('o/r', 'ann')")
-    with Store(real).read() as connection:
-        assert connection.execute("SELECT login FROM users").fetchall() == [("ann",)]
-
-
-def test_a_writer_reaches_no_other_file(empty_database: Path, tmp_path: Path) -> None:
-    (tmp_path / "other.txt").write_text("secret")
-    database = shutil.copy(empty_database, tmp_path / "e.duckdb")
-    with Store(Path(database)).writer("x") as writer:
-        for statement in (
-            f"FROM read_text('{tmp_path}/other.txt')",
-            f"ATTACH '{tmp_path}/new.duckdb'",
-            f"COPY items TO '{tmp_path}/items.csv'",
-            "SET enable_external_access = true",
-        ):
-            with pytest.raises(StoreError), writer.transaction() as connection:
-                connection.execute(statement)
-    assert not (tmp_path / "new.duckdb").exists()
-    assert not (tmp_path / "items.csv").exists()
-
-
 @pytest.mark.parametrize(
     "content", [b"x", b"not a database\n" * 1000, bytes(20_000), b"SQLite format 3\x00" + bytes(8000)], ids=range(4)
 )

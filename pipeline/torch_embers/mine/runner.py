@@ -46,8 +46,8 @@ COMMIT_RECORDS = 20_000
 COMMIT_BYTES = 64 << 20
 """... and up to this one, so that few records of many megabytes do not pile up in memory."""
 LINGER = 3.0
-"""Seconds for which small batches wait for more: half of the CPU time of a page of its own goes into opening the file,
-asking what of the page is new, and closing the file. A page that comes every second shares that with two others."""
+"""Seconds for which small batches wait for more: of the 80 ms of CPU for a page of its own DuckDB takes 55 to open and
+close the file. A page that comes every second shares that with two others."""
 LINGER_RECORDS = 2_000
 """A batch of this size waits for no other."""
 COUNT_TOLERANCE = 0.001

@@ -1,8 +1,7 @@
 """Opening the database file: patience while somebody else has it, the schema check, errors in our words.
 
 DuckDB lets no other process open a file that a writer has open. So a writer opens it only for the moment of each
-batch, and readers try again for a few seconds: both work while a mine runs for hours. A writer keeps the instance of
-DuckDB and attaches the file to it each time: of the 27 ms of CPU for opening and closing a file the instance takes 20.
+batch, and readers try again for a few seconds: both work while a mine runs for hours.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import os
 import re
 import time
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -21,7 +19,7 @@ from torch_embers.errors import StoreBusyError, StoreCorruptError, StoreError, S
 from torch_embers.store import lock, schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
 READ_PATIENCE = 5.0
@@ -33,9 +31,6 @@ OWN_PATIENCE = 60.0
 QUIET = 2.0
 """Seconds after which a waiting writer says for whom it waits."""
 RETRY_PAUSE = 0.02
-ROOM_SHARE, MOST_ROOM = 0.25, 0.1
-"""A writer leaves the file alone for this share of the time for which it had it open, from ``RETRY_PAUSE`` up to this
-many seconds: without it a writer that has much to write lets no reader in."""
 OPTIONS: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "512MB",
     "force_compression": "zstd",
@@ -52,16 +47,6 @@ BULK_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
 slower."""
 UNMERGED_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"max_vacuum_tasks": 0}
 """What a transaction adds stays in row groups of its own when the file is closed."""
-WRITE_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"checkpoint_threshold": "0B"}
-"""A commit writes its rows into the file itself at once, and not into a log before that: a third less to write. It
-counts from the moment at which the file's header names it, so a kill leaves the transaction before it."""
-DURABLE = "COMMIT succeeded and is durable"
-"""What DuckDB says of a transaction that is in its log and not in the file itself, because the disk is full: it is
-kept, and the next opening brings it into the file."""
-ALIAS = "embers"
-"""Name of the attached file; no view keeps it."""
-_BESIDE = ("", ".wal", ".wal.checkpoint", ".wal.recovery", ".tmp")
-"""What DuckDB reads and writes: the database and the files beside it that have its name."""
 INTERRUPTED = "Query interrupted"
 """What DuckDB makes of Ctrl-C while it runs a statement: a bare RuntimeError."""
 STRUCK = "KeyboardInterrupt"
@@ -123,14 +108,14 @@ def ctrl_c() -> Iterator[None]:
         raise (KeyboardInterrupt if str(error) == INTERRUPTED else error) from error
 
 
-def _patiently(
-    path: Path, patience: float, opening: Callable[[], duckdb.DuckDBPyConnection], *, told: bool
+def _opened(
+    path: Path, *, read_only: bool, patience: float, options: dict[str, str | bool | int | float | list[str]]
 ) -> duckdb.DuckDBPyConnection:
-    """Open a file, trying again while somebody else has it; ``told`` where nobody is to hear of the waiting."""
     started = time.monotonic()
+    told = read_only
     while True:
         try:
-            return opening()
+            return duckdb.connect(str(path), read_only=read_only, config=OPTIONS | options)
         except duckdb.Error as error:
             known = explain(error, path)
             waited = time.monotonic() - started
@@ -154,17 +139,27 @@ def _close_off(connection: duckdb.DuckDBPyConnection, folder: Path | None) -> No
     connection.execute("SET enable_external_access = false")
 
 
-def connect(path: Path, *, patience: float, folder: Path | None = None) -> duckdb.DuckDBPyConnection:
-    """Open the file for reading, trying again while somebody else has it, and check its schema version.
+def connect(
+    path: Path,
+    *,
+    read_only: bool,
+    patience: float,
+    bulk: bool = False,
+    merge: bool = True,
+    folder: Path | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """Open the file, trying again while somebody else has it, and check its schema version.
 
-    A reader lets a waiting writer go first. No statement can read or write other files, but those of ``folder``.
+    A reader lets a waiting writer go first; a writer that waits for long says for whom. No statement can read or write
+    other files, but those of ``folder``.
 
     Raises:
         StoreBusyError, StoreCorruptError, StoreVersionError
     """
-    lock.yield_to_writer(path, min(patience, lock.YIELD))
-    opening = partial(duckdb.connect, str(path), read_only=True, config=OPTIONS)
-    connection = _patiently(path, patience, opening, told=True)
+    if read_only:
+        lock.yield_to_writer(path, min(patience, lock.YIELD))
+    options = (BULK_OPTIONS if bulk else {}) | ({} if merge else UNMERGED_OPTIONS)
+    connection = _opened(path, read_only=read_only, patience=patience, options=options)
     try:
         _close_off(connection, folder)
         schema.check_version(connection, path)
@@ -174,77 +169,3 @@ def connect(path: Path, *, patience: float, folder: Path | None = None) -> duckd
             raise explain(error, path) from error
         raise
     return connection
-
-
-class Attaching:
-    """Opens one file for writing, again and again, in one instance of DuckDB that reaches no other file.
-
-    Not for two threads at once.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._real = path.resolve()  # DuckDB follows links, too, before it asks whether it may reach a file
-        self._instance: duckdb.DuckDBPyConnection | None = None
-        self._free_until = 0.0
-
-    def leave_room(self) -> None:
-        """Wait until readers had time to open the file, as far as that has not passed since it was closed."""
-        time.sleep(max(self._free_until - time.monotonic(), 0.0))
-
-    @contextmanager
-    def opened(self, patience: float, *, bulk: bool, merge: bool) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Have the file open in a transaction while the block runs; a writer that waits for long says for whom.
-
-        ``bulk`` and ``merge`` as in ``Writer.transaction``. Where the block or its commit fails, nothing of it is kept.
-
-        Raises:
-            StoreBusyError, StoreCorruptError, StoreFullError, StoreVersionError
-        """
-        settings = (BULK_OPTIONS if bulk else {}) | ({} if merge else UNMERGED_OPTIONS)
-        connection = _patiently(self.path, patience, lambda: self._attached(settings), told=False)
-        began = time.monotonic()
-        try:
-            schema.check_version(connection, self.path)
-            connection.execute("BEGIN")
-            yield connection
-            connection.execute("COMMIT")
-            connection.execute(f"USE memory; DETACH {ALIAS}")
-        except BaseException as error:
-            self.close()  # with the file: an instance that met an error may refuse every statement after it
-            if not isinstance(error, duckdb.Error):
-                raise
-            if DURABLE not in str(error):
-                raise explain(error, self.path) from error
-        finally:
-            connection.close()
-            closed = time.monotonic()
-            self._free_until = closed + min(max((closed - began) * ROOM_SHARE, RETRY_PAUSE), MOST_ROOM)
-
-    def _attached(self, settings: Mapping[str, str | bool | int | float | list[str]]) -> duckdb.DuckDBPyConnection:
-        if self._instance is None:
-            self._instance = self._made()
-        connection = self._instance.cursor()
-        for name in (*BULK_OPTIONS, *UNMERGED_OPTIONS):
-            connection.execute(f"SET GLOBAL {name} = {settings[name]}" if name in settings else f"RESET GLOBAL {name}")
-        try:
-            connection.execute(f"ATTACH {quoted(str(self._real))} AS {ALIAS} (TYPE duckdb); USE {ALIAS}")
-        except duckdb.Error:
-            connection.close()
-            self.close()
-            raise
-        return connection
-
-    def _made(self) -> duckdb.DuckDBPyConnection:
-        spill = {"temp_directory": f"{self._real}.tmp"}
-        instance = duckdb.connect(config=OPTIONS | WRITE_OPTIONS | spill)
-        files = ", ".join(quoted(f"{self._real}{suffix}") for suffix in _BESIDE)
-        instance.execute(f"SET allowed_paths = [{files}]")
-        _close_off(instance, None)
-        return instance
-
-    def close(self) -> None:
-        """Give the instance back, and the file where it is open."""
-        if self._instance is not None:
-            self._instance.close()
-            self._instance = None

@@ -43,10 +43,9 @@ def _applied(connection: duckdb.DuckDBPyConnection) -> set[int]:
     """The steps that a database has been through; none in an empty one."""
     # to ask duckdb_tables() first takes a third of the time that opening a database takes; a cursor of its own, because
     # the error would abort the caller's transaction
-    [(name,)] = connection.execute("SELECT current_database()").fetchall()
     with connection.cursor() as cursor:
         try:
-            return {v for (v,) in cursor.execute(f'SELECT version FROM "{name}".main.schema_version').fetchall()}
+            return {version for (version,) in cursor.execute("SELECT version FROM schema_version").fetchall()}
         except duckdb.CatalogException:
             return set()
 

@@ -68,7 +68,7 @@ class Store:
         """
         with ctrl_c():
             self.require()
-            connection = connect(self.path, patience=patience, folder=folder)
+            connection = connect(self.path, read_only=True, patience=patience, folder=folder)
             try:
                 yield connection
             except duckdb.Error as error:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import zstandard
 
 from torch_embers.errors import StoreBusyError, StoreFullError
 from torch_embers.normalize import now_utc
 from torch_embers.store import lock, outdated, readings, renames, schema, sql, views
-from torch_embers.store.connection import WRITE_PATIENCE, Attaching, ctrl_c
+from torch_embers.store.connection import WRITE_PATIENCE, connect, ctrl_c, explain
 from torch_embers.store.tables import (
     DERIVED_TABLES,
     KEYS,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import duckdb
     import pyarrow as pa
 
     from torch_embers.store.records import Batch, Outdated, Reading
@@ -57,7 +57,6 @@ class Writer:
         self._compressor = zstandard.ZstdCompressor(level=PAGE_LEVEL)
         self._guard = threading.Lock()
         self._unmerged = 0
-        self._file = Attaching(path)
 
     @contextmanager
     def transaction(self, *, bulk: bool = False, patience: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -68,17 +67,19 @@ class Writer:
         Raises:
             StoreError: one of its kinds; nothing of the block is kept.
         """
-        with self._guard:
+        with self._guard, lock.writers_turn(self.path), ctrl_c():
             merge = self._unmerged >= MERGE_EVERY
             seconds = WRITE_PATIENCE if patience is None else patience
-            self._file.leave_room()  # before its turn, for which readers wait
-            with (
-                lock.writers_turn(self.path),
-                ctrl_c(),
-                self._file.opened(seconds, bulk=bulk, merge=merge) as connection,
-            ):
-                self._unmerged = 0 if merge else self._unmerged + (not bulk)
+            connection = connect(self.path, read_only=False, patience=seconds, bulk=bulk, merge=merge)
+            self._unmerged = 0 if merge else self._unmerged + (not bulk)
+            try:
+                connection.execute("BEGIN")
                 yield connection
+                connection.execute("COMMIT")
+            except duckdb.Error as error:
+                raise explain(error, self.path) from error
+            finally:
+                self._close(connection)
 
     def count_unmerged(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Count the small row groups that earlier writers left."""
@@ -96,9 +97,11 @@ class Writer:
             with suppress(StoreBusyError, StoreFullError), self.transaction(patience=MERGE_PATIENCE) as connection:
                 views.refresh(connection)  # DuckDB merges nothing where nothing was written
 
-    def close(self) -> None:
-        """Give back what the writer keeps between its transactions."""
-        self._file.close()
+    def _close(self, connection: duckdb.DuckDBPyConnection) -> None:
+        try:
+            connection.close()
+        except duckdb.Error as error:
+            raise explain(error, self.path) from error
 
     def prepare(self, batch: Batch) -> Prepared:
         """Bring a batch into the form that DuckDB takes; may run in another thread than ``commit``."""
@@ -251,7 +254,7 @@ def create(path: Path) -> None:
     unfinished = path.with_name(f"{path.name}.new")
     for leftover in (unfinished, unfinished.with_name(f"{unfinished.name}.wal")):
         leftover.unlink(missing_ok=True)
-    with closing(Writer(unfinished)) as made, made.transaction() as connection:
+    with Writer(unfinished).transaction() as connection:
         schema.upgrade(connection, now_utc(), __version__)
     unfinished.replace(path)
 
@@ -266,10 +269,10 @@ def writer(path: Path, purpose: str) -> Iterator[Writer]:
     with lock.writer_lock(path, purpose):
         if not path.exists():
             create(path)
-        with closing(Writer(path)) as made:
-            with made.transaction() as connection:
-                schema.upgrade(connection, now_utc(), __version__)
-                views.refresh(connection)
-                made.count_unmerged(connection)
-            yield made
-            made.merge()
+        made = Writer(path)
+        with made.transaction() as connection:
+            schema.upgrade(connection, now_utc(), __version__)
+            views.refresh(connection)
+            made.count_unmerged(connection)
+        yield made
+        made.merge()
