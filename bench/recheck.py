@@ -1,6 +1,6 @@
-"""What a re-check takes as a whole command: `python bench/recheck.py --known PYTHON --known PYTHON --new PYTHON`.
+"""What a re-check takes as a whole command: `python bench/recheck.py --known PYTHON [--known PYTHON ...] [--new PYTHON]`.
 
-Known builds are checked first. Then one build is new to the database, and all cases run on it; then nothing is due any more. Wall time and
+Known builds are checked first. Then one build is new to the database, and all cases run on it (`--new`); then nothing is due any more. Wall time and
 load, because the machine may have other work; processor time of the command by the operating system's account, that of the scripts, which
 run in sandboxes of their own, as each run has it in the database. Written to bench/recheck.json after each part, printed as a table.
 """
@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -70,7 +71,8 @@ def main() -> None:
     """Measure, write, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--known", type=Path, action="append", required=True)
-    parser.add_argument("--new", type=Path, required=True)
+    parser.add_argument("--new", type=Path, help="without it, nothing new alone is measured")
+    parser.add_argument("--database", type=Path, help="a database with verdicts on the known builds, which is copied")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     report: dict[str, Any] = {
@@ -83,8 +85,11 @@ def main() -> None:
         home = Path(folder)
         os.environ["EMBERS_BUILDS_DIR"] = str(home / "builds")
         database = home / "e.duckdb"
-        measured(database, "mine", "--source", "catalog")
-        measured(database, "link-repros")
+        if options.database:
+            shutil.copy(options.database, database)
+        else:
+            measured(database, "mine", "--source", "catalog")
+            measured(database, "link-repros")
         names = [add(python, f"known{place}") for place, python in enumerate(options.known)]
 
         def recheck(*more: object) -> dict[str, Any]:
@@ -97,8 +102,9 @@ def main() -> None:
             print(part, json.dumps(made), flush=True)
 
         keep("known_builds", recheck() | {"builds": len(names)})
-        names.append(add(options.new, "new"))
-        keep("new_build", recheck())
+        if options.new:
+            names.append(add(options.new, "new"))
+            keep("new_build", recheck())
         for part, more in (
             ("nothing_new", ()),
             ("nothing_new_all_files", ("--out", home / "o", "--state", home / "s")),
