@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import jsonschema
 import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
@@ -17,9 +18,9 @@ from torch_embers.cli import app
 from torch_embers.repro import case as cases
 from torch_embers.repro.checks.injected_faults import breaches
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+SCHEMA = jsonschema.Draft202012Validator(
+    json.loads(Path(__file__).with_name("osv_schema.json").read_text(encoding="utf-8"))
+)
 ADVISORY = Advisory(
     id="CVE-2025-0001",
     aliases=("PYSEC-2025-1",),
@@ -121,14 +122,27 @@ def test_documents_have_what_the_osv_schema_requires_and_are_written_as_files(tm
     documents = json.loads(printed.output)
     assert len(documents) == len(advisories.load().advisory)
     for made in documents:
-        assert {"id", "modified", "schema_version"} <= made.keys()
-        assert made["modified"].endswith("Z")
+        SCHEMA.validate(made)
         assert json.loads((tmp_path / "osv" / f"{made['id']}.json").read_text()) == made
-        assert {reference["type"] for reference in made["references"]} <= {"ADVISORY", "REPORT", "WEB"}
-        for affected in made["affected"]:
-            assert affected["package"]["ecosystem"] == "PyPI"
-            assert affected["package"]["name"] == "torch"
-            assert affected["versions"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("modified", "2026-11-22"),
+        ("id", "EMBERS-CVE-2025-0001"),
+        ("references", [{"type": "PAGE", "url": "https://example.org"}]),
+        (
+            "affected",
+            [{"package": {"ecosystem": "pypi", "name": "torch", "purl": "pkg:pypi/torch"}, "versions": ["1.0"]}],
+        ),
+    ],
+)
+def test_the_schema_refuses_what_is_no_osv(key: str, value: object) -> None:
+    made = osv.document(executed(v2_5_1="occurs"), advisories.load())
+    SCHEMA.validate(made)
+    with pytest.raises(jsonschema.ValidationError):
+        SCHEMA.validate({**made, key: value})
 
 
 def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from torch_embers.audit import command, formats, known
+from torch_embers.builds import releases
 from torch_embers.cli import app
 from torch_embers.errors import InputError
 from torch_embers.repro.case import shipped
@@ -184,6 +185,72 @@ def test_a_file_that_cannot_be_read_and_names_of_run_time_leave_nothing_called_o
     assert [path.name for path in done.unread] == ["old.py"]
     assert len(done.dynamic) == 1
     assert {entry["analysis"]["state"] for entry in formats.vex(done)["vulnerabilities"]} == {"in_triage"}
+
+
+def test_odd_files_are_told_in_a_line_each_and_the_others_are_read(tmp_path: Path) -> None:
+    texts = {
+        "syntax.py": b"import torch\ndef (:\n",
+        "generated.py": b"import torch\n" + b"x = 1\n" * 900_000,
+        "latin.py": b"import torch\n# caf\xe9\n",
+        "encoding.py": b"# -*- coding: nonsense -*-\n",
+        "utf16.py": "import torch\n".encode("utf-16"),
+        "null.py": b"import torch\n\x00\n",
+        "nested.py": b"x = " + b"(" * 10_000 + b")" * 10_000,
+        "chained.py": b"x = y" + b".a" * 20_000,
+        "nested.ipynb": b"[" * 200_000,
+        "list.ipynb": b"[1, 2]",
+        "cells.ipynb": b'{"cells": [1]}',
+        "source.ipynb": b'{"cells": [{"cell_type": "code", "source": [null]}]}',
+        "cut.ipynb": b'{"cells": [',
+    }
+    for name, content in texts.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "declared.py").write_bytes(b"# -*- coding: latin-1 -*-\nimport torch # caf\xe9\n")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "itself.py").symlink_to(tmp_path / "itself.py")
+    (tmp_path / "nowhere.py").symlink_to(tmp_path / "nothing.py")
+    done = command.audit([str(tmp_path)], "2.6.0")
+    assert done.files == 1
+    assert {path.name for path in done.unread} == {*texts, "loop"}
+    assert not [why for why in done.unread.values() if not why or "\n" in why]
+
+
+def test_commands_in_a_notebook_hide_none_of_its_code(tmp_path: Path) -> None:
+    cells = [
+        "%%bash\necho import nothing",
+        "%%time\nimport torch\n",
+        "found = !ls\nfound?\nif found:\n    %timeit 1\n",
+        "torch.logsumexp(torch.ones(1, 4, 4), 2)",
+    ]
+    path = tmp_path / "train.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": text} for text in cells]}))
+    done = command.audit([str(path)], "2.6.0")
+    assert not done.unread
+    (finding,) = [one for one in done.findings if "torch.logsumexp" in one.used]
+    assert [place.line for place in finding.places] == [9]
+
+
+@pytest.mark.parametrize("version", ["2.99", "nightly", "9.9"])
+def test_a_version_is_refused_before_anything_is_read(tmp_path: Path, version: str) -> None:
+    done = CliRunner().invoke(app, ["audit", str(tmp_path / "nothing.py"), "--torch", version])
+    assert isinstance(done.exception, InputError)
+    assert "nothing.py" not in str(done.exception)
+
+
+def test_the_commit_that_a_release_was_built_of_is_told_in_every_listing() -> None:
+    done = command.audit([], "2.15.0")
+    commit = releases.commit_of("2.15.0")
+    assert commit
+    assert f"torch 2.15.0 (commit {commit[:10]})" in formats.lines(done)[0]
+    assert formats.rows(done)["commit"] == commit
+    (component,) = formats.vex(done)["components"]
+    assert component["pedigree"]["commits"][0]["uid"] == commit
+
+
+def test_every_measured_release_has_a_commit_of_its_own() -> None:
+    measured = {row["build"] for row in known.matrix()}
+    assert measured == releases.Releases.load().git_commit.keys()
+    assert len(set(releases.Releases.load().git_commit.values())) == len(measured)
 
 
 def test_folders_of_other_peoples_code_are_left_out(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,11 @@ SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 """Folders in which no code of the user's own lies; hidden ones are left out, too."""
 BUILT = frozenset({"build", "dist"})
 """Folders of what was mostly built; that they are left out is told."""
+PYTHON_MAGICS = frozenset({"time", "timeit", "capture", "prun"})
+"""Magics of a whole cell whose text is Python."""
+_CELL_MAGIC = re.compile(r"\s*%%(\w+)")
+_NOTEBOOK_COMMAND = re.compile(r"^(\s*)(?:[%!?].*|[\w.][\w., ]*=\s*[%!].*|[\w.]+\?{1,2}\s*)$")
+"""A line that IPython takes: a magic, a command of the shell, also with its output kept, or a question."""
 _ASK = "import importlib.metadata as m; print(m.version('torch'))"
 
 
@@ -95,12 +101,13 @@ def audit(targets: Sequence[str], version: str, device: str = "cpu", *, intended
     Raises:
         InputError: no such file or package, nothing to read in it, or nothing was measured on the version or device.
     """
+    known_on(version, device)  # refused before anything is read
     texts: dict[Path, str] = {}
     unread: dict[Path, str] = {}
     for path in sorted({path for target in targets for path in _files(target, unread)}):
         try:
             texts[path] = _text(path)
-        except (SyntaxError, ValueError, OSError, KeyError, AttributeError, TypeError) as error:
+        except (SyntaxError, ValueError, OSError, RecursionError, MemoryError) as error:
             unread[path] = _reason(error)
     done = audit_texts(texts if targets else None, version, device, intended=intended, unread=unread)
     if targets and not done.files:
@@ -246,9 +253,21 @@ def _text(path: Path) -> str:
     content = path.read_bytes()
     if path.suffix != ".ipynb":
         return importlib.util.decode_source(content)
-    cells = json.loads(content).get("cells", ())
-    lines = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]
-    return "\n".join("pass" if line.startswith(("%", "!")) else line for line in lines)
+    try:
+        cells = json.loads(content)["cells"]
+        codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    except (KeyError, TypeError) as error:
+        raise ValueError("no notebook of format 4: it has no list of cells with their source") from error
+    return "\n".join(line for code in codes for line in _python_of_cell(code))
+
+
+def _python_of_cell(code: str) -> list[str]:
+    """The lines of a notebook's cell; ``pass`` stands for its commands, so that lines keep their numbers."""
+    lines = code.splitlines()
+    other_language = _CELL_MAGIC.match(code)
+    if other_language and other_language[1] not in PYTHON_MAGICS:
+        return ["pass"] * len(lines)
+    return [_NOTEBOOK_COMMAND.sub(r"\1pass", line) for line in lines]
 
 
 Index = dict[str, list[tuple["Path", "Use"]]]

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 LEVELS: dict[Severity, sarif_output.Level] = {"high": "error", "medium": "warning", "low": "note"}
 SHOWN_PLACES = 5
+SHORT_COMMIT = 10
+TORCH = "https://github.com/pytorch/pytorch"
 LIMITS = (
     "Only the code given was read: a library that it calls is audited by naming it. A bug needs the input that its "
     "line names, too; a call alone is no proof of a wrong result."
@@ -30,9 +32,11 @@ def lines(done: Audited) -> list[str]:
 
 def _head(done: Audited) -> list[str]:
     known = done.known
+    built = f" (commit {known.commit[:SHORT_COMMIT]})" if known.commit else ""
     instead = "" if known.exact else f" (nothing was measured on {done.asked} itself)"
     return [
-        f"torch {known.release}{instead}: {len(known.bugs)} of {known.decided} known bugs that could be decided occur"
+        f"torch {known.release}{built}{instead}: "
+        f"{len(known.bugs)} of {known.decided} known bugs that could be decided occur"
     ]
 
 
@@ -81,6 +85,7 @@ def rows(done: Audited) -> dict[str, Any]:
     return {
         "torch": done.asked,
         "measured_on": done.known.release,
+        "commit": done.known.commit,
         "bugs": len(done.known.bugs),
         "decided": done.known.decided,
         "undecided": done.known.undecided,
@@ -158,6 +163,7 @@ def vex(done: Audited) -> dict[str, Any]:
         },
         "components": [
             {"type": "library", "name": "torch", "version": done.known.release, "purl": package, "bom-ref": package}
+            | _pedigree(done.known.commit)
         ],
         "vulnerabilities": [
             {
@@ -175,6 +181,11 @@ def vex(done: Audited) -> dict[str, Any]:
             for bug, analysis in stated
         ],
     }
+
+
+def _pedigree(commit: str | None) -> dict[str, Any]:
+    """What the release was built of, where that was read."""
+    return {"pedigree": {"commits": [{"uid": commit, "url": f"{TORCH}/commit/{commit}"}]}} if commit else {}
 
 
 def _state(finding: Finding) -> dict[str, Any]:

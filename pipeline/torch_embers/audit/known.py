@@ -11,6 +11,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import Field, model_validator
 
 from torch_embers import resources, toml_models
+from torch_embers.builds.releases import commit_of
 from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import FILE as FILE_OF_ITEMS
 from torch_embers.mine.files.dispositions import FILE as DISPOSITIONS
@@ -136,6 +137,7 @@ class Known:
 
     Attributes:
         release: the one that was measured.
+        commit: what it was built of; None where nobody read it.
         exact: whether it is the one asked for; else it is another patch of the same minor release.
         bugs: those that occur.
         decided: cases that occur or are absent.
@@ -143,6 +145,7 @@ class Known:
     """
 
     release: str
+    commit: str | None
     exact: bool
     bugs: tuple[Bug, ...]
     decided: int
@@ -189,7 +192,7 @@ def known_on(version: str, device: str = "cpu") -> Known:
             )
         )
     decided = sum(row["verdict"] in ("occurs", "absent") for row in here)
-    return Known(release, exact, tuple(bugs), decided, len(here) - decided)
+    return Known(release, commit_of(release), exact, tuple(bugs), decided, len(here) - decided)
 
 
 def _is_of(row: Mapping[str, str], case: Case | None) -> bool:

@@ -24,6 +24,7 @@ from torch_embers.report import (
 )
 from torch_embers.report.facts import ORDER, counted, rank
 from torch_embers.run import hunt
+from torch_embers.settings import DEFAULT_REPO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -202,6 +203,7 @@ def _items(writer: Writer) -> None:
 def _releases(writer: Writer) -> None:
     facts = writer.facts
     of_release = _by_release(facts)
+    commits = {row["release"]: row["git_commit"] for row in facts.source.builds}
     rows = []
     for place, release in enumerate(facts.releases):
         before = facts.releases[place - 1] if place else ""
@@ -210,6 +212,7 @@ def _releases(writer: Writer) -> None:
         new = [e for e in own if e.verdict == "occurs" and was.get(e.case) == "absent"]
         gone = [e for e in own if e.verdict == "absent" and was.get(e.case) == "occurs"]
         page = writer.paths["release"][release]
+        commit = commits.get(release)
         badge = badges.release_file(places.slug(release))
         said, image = badges.release(facts, release)
         writer.site.write(badge, image)
@@ -219,6 +222,8 @@ def _releases(writer: Writer) -> None:
             page,
             "release.html",
             release=release,
+            commit=commit,
+            commit_page=places.github_commit(DEFAULT_REPO, commit) if commit else "",
             before=before,
             new=new,
             gone=gone,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.builds.registry import environment_key
+from torch_embers.builds.releases import commit_of
 from torch_embers.errors import InputError
 from torch_embers.escaping import unguarded
 from torch_embers.store import rows
@@ -99,11 +100,12 @@ def _verdict(row: Mapping[str, str], environment: str) -> dict[str, Any]:
 
 
 def _build(release: str) -> dict[str, Any]:
-    """A release as a build: nobody noted its commit and its Python."""
+    """A release as a build: nobody noted its Python."""
     return {
         "build": release,
         "name": release,
         "version": release,
+        "git_commit": commit_of(release),
         "channel": "release",
         "platform": PLATFORM,
     }

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from torch_embers import resources
+from torch_embers.builds import releases
 from torch_embers.normalize import now_utc
 from torch_embers.run.status import tracked_items
 from torch_embers.settings import DEFAULT_REPO
@@ -43,6 +44,7 @@ def _of_files() -> bytes:
     for path in (path for folder in folders for path in sorted(folder.glob("*.py"))):
         found.update(path.name.encode() + path.read_bytes())
     found.update(resources.analysis_text("results", "matrix.csv").encode())
+    found.update(resources.data_file(releases.FILE).read_bytes())
     return found.digest()
 
 
