@@ -362,7 +362,9 @@ def test_what_changed_and_what_runs_printed_is_shown(hostile_database: Path, tmp
     assert "two &lt;b&gt;" in page
     assert "answer 2 &lt;b&gt; <small>confidence 0.990" in page
     assert "answer 1" not in page
-    assert '<td>2.0.1</td><td class="v-occurs">yes</td><td class="num">3/3</td><td>off &lt;i&gt;</td>' in page
+    assert (
+        '<td>2.0.1</td><td class="v-occurs">yes</td><td class="num">3/3</td><td class="text">off &lt;i&gt;</td>' in page
+    )
     entries = ET.parse(tmp_path / "site" / feed.FILE).findall("a:entry", {"a": atom_output.SPACE})
     assert [entry.findtext("a:updated", None, {"a": atom_output.SPACE}) for entry in entries] == [
         "2026-11-20T10:00:00Z"
@@ -422,7 +424,7 @@ def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_datab
     covered = (tmp_path / "site" / "hunt_map.html").read_text(encoding="utf-8")
     assert (
         '<code>&lt;b&gt;add</code></td><td class="num v-absent">✓ 1,200</td><td class="num v-occurs">✗ 2 of 30</td>'
-        "<td><small>no gradient</small>"
+        '<td class="text"><small>no gradient</small>'
     ) in covered
     assert "older" not in covered
     text = (tmp_path / "site" / "study.html").read_text(encoding="utf-8")
