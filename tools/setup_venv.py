@@ -22,7 +22,7 @@ CONSTRAINTS = ROOT / "constraints.txt"
 OLDEST = (3, 11)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PATIENCE_SECONDS = 4
-EXTRAS = "mcp,report,repro,site,test,lint"
+EXTRAS = "cluster,mcp,report,repro,site,test,lint"
 CONTENTS = {
     "base": "the package and its tools",
     "classify": "PyTorch for the CPU, ONNX, scikit-learn, a sentence embedder; the largest part",

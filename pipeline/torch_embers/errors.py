@@ -2,7 +2,7 @@
 
 Exit codes (documented in docs/commands.md): 0 done, 1 unexpected failure, 2 wrong usage (Typer's own),
 3 input or data refused, 4 the GitHub side failed or refused, 5 the database cannot be used now,
-6 runs refused because the sandbox is not available,
+6 runs refused because the sandbox is not available, 7 the cluster cannot be used,
 130 interrupted. A message says what happened, where, and what to do next.
 """
 
@@ -98,3 +98,9 @@ class SandboxError(EmbersError):
     """Scripts cannot be run, or not with the guarantees that their profile demands."""
 
     exit_code: ClassVar[int] = 6
+
+
+class ClusterError(EmbersError):
+    """The machines that should do the work cannot be reached, or were lost."""
+
+    exit_code: ClassVar[int] = 7

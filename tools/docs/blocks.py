@@ -11,6 +11,7 @@ from . import (
     cases,
     catalog,
     claims,
+    cluster,
     commands,
     evaluation,
     examples,
@@ -152,6 +153,9 @@ def blocks() -> dict[str, Callable[[], str]]:
         "candidate": links.candidate,
         "signals": links.signals,
         "funnel-stages": links.funnel_stages,
+        # howto/cluster.md
+        "cluster-limits": cluster.limits,
+        "cluster-cost": cluster.cost,
         # running.md, commands/builds.md
         "verdict-numbers": running.verdict_numbers,
         "verdict-runs": running.verdict_runs,

@@ -30,6 +30,18 @@ UnsandboxedOption = Annotated[
     typer.Option("--unsandboxed", help="Where no sandbox can be had: run reviewed cases with all your rights."),
 ]
 
+ExecutorOption = Annotated[
+    str, typer.Option("--executor", help="Where runs are made: local, or ray (the nodes of a cluster).")
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        help="With --executor ray: HOST:PORT of the cluster, or auto.",
+        show_default="a Ray of its own with --jobs CPUs",
+    ),
+]
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead; its keys are explained in docs/json.md.")]
 
 

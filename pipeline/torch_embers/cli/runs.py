@@ -10,8 +10,10 @@ import typer
 
 from torch_embers.cli.fix_tests import link_fix_tests
 from torch_embers.cli.options import (
+    AddressOption,
     BuildOption,
     DatabaseOption,
+    ExecutorOption,
     JobsOption,
     JsonOption,
     NumberArgument,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from torch_embers.run.command import RunRequest
     from torch_embers.run.recheck import Recheck
     from torch_embers.run.reduction_sweep import Reached, SweepRequest
+    from torch_embers.run.release import ReleaseRequest
     from torch_embers.search.duplicates import Hit
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
@@ -108,6 +111,8 @@ def run(
             help="Look for silent errors in cases, items or script files instead: layout, precision, or both."
         ),
     ] = None,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     repo: RepoOption = None,
     unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
@@ -119,10 +124,14 @@ def run(
     from torch_embers import console, settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, show
+    from torch_embers.run.where import HERE, Where
 
     wanted = settings.load(database=database, repo=repo)
-    request = command.RunRequest(cases or (), build or (), folder, jobs, force, unsandboxed)
+    where = Where(executor, address)
+    request = command.RunRequest(cases or (), build or (), folder, jobs, force, unsandboxed, where)
     if oracle is not None:
+        if where != HERE:
+            raise InputError("--oracle runs on this machine only: leave --executor and --address out")
         _run_watched(oracle, request, database, wanted, json=json)
     cells = []
     with ExitStack() as stack:
@@ -261,6 +270,8 @@ def recheck(
     times: Annotated[
         bool, typer.Option("--times", help="With --release-candidate: also time common calls, with all your rights.")
     ] = False,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
@@ -271,11 +282,14 @@ def recheck(
     """
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import command, events, notices, reports, show
+    from torch_embers.run import command, events, notices, release, reports, show
+    from torch_embers.run.where import Where
 
     wanted = settings.load(database=database)
+    where = Where(executor, address)
     if release_candidate is not None:
-        _compare_release(wanted, release_candidate, jobs, out, times=times, unsandboxed=unsandboxed, json=json)
+        request = release.ReleaseRequest(release_candidate, jobs, unsandboxed, where)
+        _compare_release(wanted, request, out, times=times, json=json)
     if times:
         raise InputError("--times goes with --release-candidate VERSION: `embers perf` times calls over all builds")
 
@@ -303,20 +317,20 @@ def recheck(
             state=state,
             unsandboxed=unsandboxed,
             tell=tell,
+            where=where,
         )
     raise typer.Exit(reports.exit_code(found))
 
 
 def _compare_release(
-    wanted: "Settings", version: str, jobs: int, out: Path | None, *, times: bool, unsandboxed: bool, json: bool
+    wanted: "Settings", request: "ReleaseRequest", out: Path | None, *, times: bool, json: bool
 ) -> NoReturn:
     """Print what broke, got fixed and became slower against the release before, and end the command."""
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import release, reports
 
     with ProgressBar("comparing") as progress:
-        store = store_at(wanted.database)
-        made = release.compare_release(store, wanted, progress, version, jobs=jobs, unsandboxed=unsandboxed)
+        made = release.compare_release(store_at(wanted.database), wanted, request, progress)
     if times:
         with ProgressBar("timing", unit="processes") as progress:
             made = release.compare_times(made, progress)

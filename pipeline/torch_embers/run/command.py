@@ -18,6 +18,7 @@ from torch_embers.run.batch import PROFILES
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.recheck import Recheck, RecheckRequest, mark_told, recheck
 from torch_embers.run.status import tracked_items
+from torch_embers.run.where import HERE, Where, opened
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.store.store import Store
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from torch_embers.repro.case import Case
     from torch_embers.run.ledger import Cell
     from torch_embers.run.reduction import Reduction
+    from torch_embers.sandbox.proof import Proof
     from torch_embers.settings import Settings
     from torch_embers.store.writer import Writer
 
@@ -44,6 +46,7 @@ class RunRequest:
         jobs: runs at a time.
         force: start new batches of runs although verdicts are known.
         unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
+        where: what makes the runs.
     """
 
     cases: Sequence[str] = ()
@@ -52,6 +55,7 @@ class RunRequest:
     jobs: int = 1
     force: bool = False
     unsandboxed: bool = False
+    where: Where = HERE
 
 
 class Reached(NamedTuple):
@@ -99,19 +103,25 @@ def chosen_builds(builds: Registry, names: Sequence[str]) -> list[Build]:
     return chosen
 
 
-def runnable_here(cases: Sequence[Case], progress: Progress) -> list[Case]:
-    """The cases that may run on this host: without a complete sandbox only those that somebody has read before."""
+def runnable_here(cases: Sequence[Case], progress: Progress, prove: Callable[[], Proof] | None = None) -> list[Case]:
+    """The cases that may run: without a complete sandbox only those that somebody has read before.
+
+    Args:
+        cases: the cases.
+        progress: is told what is left out.
+        prove: says which guarantees hold where runs are made; None: on this host.
+    """
     untrusted = [case for case in cases if PROFILES[case.origin] == HOSTILE]
-    if not untrusted or doctor.prove().complete:
+    if not untrusted or (prove or doctor.prove)().complete:
         return list(cases)
     progress.said(f"{len(untrusted)} scripts from issues are not run: the sandbox is not complete, see `embers doctor`")
     return [case for case in cases if PROFILES[case.origin] != HOSTILE]
 
 
-def warn_without_sandbox(cases: Sequence[Case], progress: Progress) -> None:
+def warn_without_sandbox(cases: Sequence[Case], progress: Progress, prove: Callable[[], Proof] | None = None) -> None:
     """Say in one line that cases run with less than the whole sandbox, where that is so."""
     open_here = [case for case in cases if PROFILES[case.origin] != HOSTILE]
-    if not open_here or (proof := doctor.prove()).complete:
+    if not open_here or (proof := (prove or doctor.prove)()).complete:
         return
     reason = next(iter(proof.missing.values()))
     how = f"without {', '.join(proof.missing)}" if proof.held else "with all your rights"
@@ -143,11 +153,14 @@ def run_cases(store: Store, settings: Settings, request: RunRequest, progress: P
     """
     builds = Registry(settings.builds_dir)
     targets = chosen_builds(builds, request.builds)
-    with store.writer("run") as writer:
+    with (
+        opened(request.where, builds, progress, jobs=request.jobs, unsandboxed=request.unsandboxed) as dispatcher,
+        store.writer("run") as writer,
+    ):
         shipped.load(writer)
-        cases, refused = _cases(store, writer, settings, request, progress)
-        warn_without_sandbox(cases, progress)
-        executor = Executor(store, writer, builds, progress, unsandboxed=request.unsandboxed)
+        cases, refused = _cases(store, writer, settings, request, progress, dispatcher.proof)
+        warn_without_sandbox(cases, progress, dispatcher.proof)
+        executor = Executor(store, writer, builds, progress, dispatcher=dispatcher)
         sweep = SweepRequest(cases, targets, builds.installed(), request.jobs)
         if request.force:
             sweep = executor.afresh(sweep)
@@ -158,13 +171,18 @@ def run_cases(store: Store, settings: Settings, request: RunRequest, progress: P
 
 
 def _cases(
-    store: Store, writer: Writer, settings: Settings, request: RunRequest, progress: Progress
+    store: Store,
+    writer: Writer,
+    settings: Settings,
+    request: RunRequest,
+    progress: Progress,
+    prove: Callable[[], Proof],
 ) -> tuple[list[Case], list[str]]:
     """The cases to run, and a line for each file that is none."""
     if request.folder is None:
         if request.cases:
             return bank.load(store, request.cases, settings.repo), []
-        return runnable_here(bank.load(store), progress), []
+        return runnable_here(bank.load(store), progress, prove), []
     cases, refused = bank.read_folder(request.folder)
     for line in refused:
         progress.said(line)
@@ -212,6 +230,7 @@ def run_recheck(
     state: Path | None = None,
     unsandboxed: bool = False,
     tell: Callable[[Recheck], None] = lambda _: None,
+    where: Where = HERE,
 ) -> Recheck:
     """Re-check what is due, save the reports, and tell the result.
 
@@ -226,7 +245,11 @@ def run_recheck(
     targets = chosen_builds(builds, names or ["all"])
     if out is not None:
         reports.prepare(out)
-    with states.held(state), store.writer("recheck") as writer:
+    with (
+        states.held(state),
+        opened(where, builds, progress, jobs=jobs, unsandboxed=unsandboxed) as dispatcher,
+        store.writer("recheck") as writer,
+    ):
         with store.read() as connection:
             has_shipped = shipped_mark.is_noted(connection)
         if not has_shipped:
@@ -234,10 +257,10 @@ def run_recheck(
         if state is not None:
             states.load(writer, state)
         try:
-            cases = runnable_here(bank.load(store), progress)
-            warn_without_sandbox(cases, progress)
+            cases = runnable_here(bank.load(store), progress, dispatcher.proof)
+            warn_without_sandbox(cases, progress, dispatcher.proof)
             request = RecheckRequest(only, targets[-1], targets, every, jobs, unsandboxed)
-            result = recheck(store, writer, builds, cases, request, progress)
+            result = recheck(store, writer, builds, cases, request, progress, dispatcher)
             if state is not None and result.news:
                 states.save(store, state)  # a disk that is full is found before anybody is told
             if out is not None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
+    from torch_embers.run.dispatch import Dispatcher
     from torch_embers.run.events import History, Kind
     from torch_embers.run.ledger import Cell
     from torch_embers.run.status import BackendKey, ItemKey, Status
@@ -157,6 +158,7 @@ def recheck(
     cases: Sequence[Case],
     request: RecheckRequest,
     progress: Progress,
+    dispatcher: Dispatcher | None = None,
 ) -> Recheck:
     """Run what is due, derive statuses, write what changed, and return it.
 
@@ -173,7 +175,9 @@ def recheck(
     if str(ahead):
         progress.said(str(ahead))
     chosen = [c for c in cases if any(_is_wanted(items.get(key), request.only) for key in c.issues)]
-    executor = Executor(store, writer, registry, progress, rules, unsandboxed=request.unsandboxed)
+    executor = Executor(
+        store, writer, registry, progress, rules, unsandboxed=request.unsandboxed, dispatcher=dispatcher
+    )
     cells = _sweep(executor, chosen, request)
     statuses = _statuses(chosen, items, cells, request.reference)
     known = histories(store)

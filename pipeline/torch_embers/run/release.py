@@ -22,6 +22,7 @@ from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import NEWS, NOTHING_NEW
 from torch_embers.run.script import script_of
+from torch_embers.run.where import HERE, Where, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -165,9 +166,24 @@ def paired(cells: Sequence[Cell], predecessor: Build, candidate: Build) -> Compa
     return Comparison(predecessor, candidate, pairs)
 
 
-def compare_release(
-    store: Store, settings: Settings, progress: Progress, version: str, *, jobs: int, unsandboxed: bool
-) -> Comparison:
+@dataclass(frozen=True, slots=True)
+class ReleaseRequest:
+    """What is asked for.
+
+    Attributes:
+        version: of the candidate, or the name of its build.
+        jobs: runs at a time.
+        unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
+        where: what makes the runs.
+    """
+
+    version: str
+    jobs: int = 1
+    unsandboxed: bool = False
+    where: Where = HERE
+
+
+def compare_release(store: Store, settings: Settings, asked: ReleaseRequest, progress: Progress) -> Comparison:
     """Run all cases on a release candidate and on the release before it.
 
     Raises:
@@ -175,15 +191,18 @@ def compare_release(
         SandboxError, StoreError: as of their makers.
     """
     registry = Registry(settings.builds_dir)
-    candidate = registry.find(version)
+    candidate = registry.find(asked.version)
     installed = registry.installed()
     predecessor = predecessor_of(installed, candidate)
-    with store.writer("recheck") as writer:
+    with (
+        opened(asked.where, registry, progress, jobs=asked.jobs, unsandboxed=asked.unsandboxed) as dispatcher,
+        store.writer("recheck") as writer,
+    ):
         shipped.load(writer)
-        cases = runnable_here(bank.load(store), progress)
-        warn_without_sandbox(cases, progress)
-        executor = Executor(store, writer, registry, progress, unsandboxed=unsandboxed)
-        request = SweepRequest(cases, [predecessor, candidate], installed, jobs)
+        cases = runnable_here(bank.load(store), progress, dispatcher.proof)
+        warn_without_sandbox(cases, progress, dispatcher.proof)
+        executor = Executor(store, writer, registry, progress, dispatcher=dispatcher)
+        request = SweepRequest(cases, [predecessor, candidate], installed, asked.jobs)
         return paired(list(executor.sweep(request)), predecessor, candidate)
 
 

@@ -1,0 +1,73 @@
+"""The connection to Ray: a cluster that is there, or a Ray of embers' own on this machine that ends with the block."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import ray
+
+from torch_embers.errors import ClusterError
+from torch_embers.run.cluster.limits import limits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DEFAULTS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+"""Ray reports its use to its makers unless it is told not to, and gives its workers the niceness 15, with which runs
+wait for a processor on a busy machine. A variable that the user has set stays."""
+MODE, TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
+
+
+@contextmanager
+def connected(address: str | None, cpus: int, builds: Path) -> Iterator[None]:
+    """Be connected while the block runs.
+
+    Args:
+        address: HOST:PORT of a cluster or ``auto``; None for a Ray of our own, which asks for a random token, because
+            it listens on all addresses of this machine.
+        cpus: of a Ray of our own.
+        builds: where the builds of a Ray of our own are kept.
+
+    Raises:
+        ClusterError: nothing answers there, or Ray cannot be started.
+    """
+    for name, value in DEFAULTS.items():
+        os.environ.setdefault(name, value)
+    own = {"EMBERS_BUILDS_DIR": str(builds.absolute())} if address is None else {}
+    if address is None:
+        own |= {TOKEN: os.environ.get(TOKEN) or secrets.token_hex(32)}  # Ray asks for it where there is one
+    kept = {name: os.environ.get(name) for name in (*own, MODE)}
+    os.environ.update(own)
+    try:
+        _connect(address, cpus)
+        yield
+    finally:
+        ray.shutdown()
+        for name, before in kept.items():
+            os.environ.pop(name, None)
+            if before is not None:
+                os.environ[name] = before
+
+
+def _connect(address: str | None, cpus: int) -> None:
+    common = {"logging_level": "ERROR", "log_to_driver": False}
+    try:
+        if address is None:
+            ray.init(
+                address="local",
+                num_cpus=cpus,
+                include_dashboard=False,
+                object_store_memory=limits().object_store,
+                **common,
+            )
+        else:
+            ray.init(address=address, **common)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        where = f"no Ray cluster at {address} can be used" if address else "Ray cannot be started here"
+        advice = "`ray start --head` starts one, see docs/howto/cluster.md"
+        raise ClusterError(f"{where}: {first[:300]} ({advice})") from error

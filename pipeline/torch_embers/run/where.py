@@ -1,0 +1,74 @@
+"""Opens what makes the runs of a command: this machine, or the nodes of a Ray cluster (`--executor`, `--address`)."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torch_embers import packages
+from torch_embers.errors import InputError
+from torch_embers.run.dispatch import LocalDispatcher
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_embers.builds.registry import Registry
+    from torch_embers.progress import Progress
+    from torch_embers.run.dispatch import Dispatcher
+
+LOCAL, RAY = "local", "ray"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where runs are made.
+
+    Attributes:
+        executor: local or ray.
+        address: with ray: HOST:PORT of the cluster, or ``auto``; None for a Ray of our own on this machine.
+
+    Raises:
+        InputError: no such executor, or an address without Ray.
+    """
+
+    executor: str = LOCAL
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        if self.executor not in (LOCAL, RAY):
+            raise InputError(f"--executor {self.executor}: use {LOCAL} or {RAY}")
+        if self.executor == LOCAL and self.address is not None:
+            raise InputError("--address is the address of a Ray cluster: give --executor ray with it")
+
+
+HERE = Where()
+
+
+@contextmanager
+def opened(
+    where: Where, registry: Registry, progress: Progress, *, jobs: int, unsandboxed: bool = False
+) -> Iterator[Dispatcher]:
+    """The dispatcher, while the block runs.
+
+    Args:
+        where: what was asked for.
+        registry: builds of this machine.
+        progress: is told of nodes and of runs that are made again.
+        jobs: CPUs of a Ray of our own.
+        unsandboxed: let reviewed cases run with the user's rights where no sandbox can be had.
+
+    Raises:
+        MissingPackageError: Ray is not installed.
+        ClusterError: the cluster cannot be used.
+    """
+    if where.executor == LOCAL:
+        yield LocalDispatcher(registry, progress, unsandboxed=unsandboxed)
+        return
+    packages.require("cluster", "--executor ray needs")
+    from torch_embers.run.cluster.connection import connected
+    from torch_embers.run.cluster.dispatcher import RayDispatcher
+
+    with connected(where.address, jobs, registry.folder):
+        yield RayDispatcher(progress, unsandboxed=unsandboxed)

@@ -1,0 +1,386 @@
+"""Runs on the nodes of a Ray cluster: who takes part, what a node refuses, equal tables, nodes and drivers that die."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support import Recorded, assert_clean_error, case_of, case_text, fake_python, rows, run_embers
+from torch_embers import packages
+from torch_embers.builds.registry import Build, Placed, Registry, environment_key, placed_here
+from torch_embers.errors import MissingPackageError, SandboxError
+from torch_embers.progress import Silent
+from torch_embers.repro import bank
+from torch_embers.repro.case import parse
+from torch_embers.run.batch import Batch
+from torch_embers.run.cluster import worker
+from torch_embers.run.cluster.limits import limits
+from torch_embers.run.cluster.nodes import Node, Share, fitting, placed_on, same_kind, shares_of
+from torch_embers.run.executor import Executor, SweepRequest
+from torch_embers.run.verdict import Control, Rules
+from torch_embers.run.where import Where, opened
+from torch_embers.sandbox.proof import GUARANTEES, Proof
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch_embers.repro.case import Case
+
+BAD, GOOD = "2.0.1", "2.1.2"
+HERE, CODE = ("Linux 6", "AMD EPYC"), "0.9 (abc)"
+WHERE = {"device": "cpu", "system": HERE[0], "processor": HERE[1], "capability": "AVX2", "threads": 1}
+BUILD = Build("2.5.1", "2.5.1+cpu", "a" * 40, "release", "linux-x86_64", Path("/b/bin/python"), "3.11.7")
+PROOF = Proof(dict.fromkeys(GUARANTEES, ""), "here")
+
+
+def node(ident: str, cpus: int = 2, machine: tuple[str, str] = HERE, code: str = CODE, *placed: Placed) -> Node:
+    facts = worker.Facts(ident, code, machine, 8 << 30, PROOF, placed)
+    return Node(ident, {"CPU": cpus, "memory": 4 << 30}, facts)
+
+
+def sized(cpus: int, gib: int) -> Node:
+    return replace(node("s"), total={"CPU": cpus, "memory": gib << 30})
+
+
+def batches(count: int, **meta: Any) -> list[Batch]:
+    cases = [case_of(f"print({number})", f"pt{number}_example", **meta) for number in range(count)]
+    return [Batch(case, BUILD, "e", 0) for case in cases]
+
+
+# ---- who takes part, and what is a task ----------------------------------------------------------------------------
+
+
+def test_a_sweep_keeps_to_the_kind_of_machine_with_most_processors() -> None:
+    many = [node("a", 2), node("b", 2), node("c", 3, ("Linux 6", "Intel Xeon"))]
+    chosen, lines = same_kind(many, ("Linux 6", "Intel Xeon"), CODE)
+    assert [one.ident for one in chosen] == ["a", "b"]
+    assert lines == [
+        "1 nodes are left out, a sweep keeps to one kind of machine: they are Linux 6, Intel Xeon, not Linux 6, AMD EPYC"
+    ]
+
+
+def test_of_equal_kinds_the_one_of_the_driver_is_chosen() -> None:
+    two = [node("a"), node("b", 2, ("Linux 6", "Intel Xeon"))]
+    for here in (HERE, ("Linux 6", "Intel Xeon")):
+        assert [one.facts.machine for one in same_kind(two, here, CODE)[0]] == [here]
+
+
+def test_a_node_with_another_embers_or_without_processors_gets_no_work() -> None:
+    chosen, lines = same_kind([node("a", code="0.8 (x)"), node("b", 0), node("c")], HERE, CODE)
+    assert [one.ident for one in chosen] == ["c"]
+    assert lines == ["node a is left out: it has embers 0.8 (x), this is 0.9 (abc)"]
+
+
+def test_a_build_is_pinned_to_the_environment_that_most_processors_have() -> None:
+    narrow, wide = (Placed(BUILD, {**WHERE, "capability": name}) for name in ("AVX2", "AVX512"))
+    nodes = [node("a", 2, HERE, CODE, narrow), node("b", 3, HERE, CODE, wide), node("c", 2, HERE, CODE, narrow)]
+    assert placed_on(nodes, BUILD.identity) == narrow
+    assert placed_on(nodes, "another") is None
+
+
+def test_every_batch_is_in_one_task_of_its_own_kind() -> None:
+    asked = [*batches(100), *batches(3, requires=["cpu", "threads>=2"]), *batches(2, requires=["cuda"])]
+    asked.append(
+        Batch(parse(case_text("pass", signature="ValueError", oracle="exception"), "x1", "extracted"), BUILD, "e", 0)
+    )
+    made = shares_of(asked, 4, limits())
+    assert sorted(id(batch) for share in made for batch in share.batches) == sorted(map(id, asked))
+    for share in made:
+        kinds = {(b.profile, b.preload, b.case.device, b.case.threads, b.build.identity) for b in share.batches}
+        assert len(kinds) == 1
+        assert len(share.batches) <= limits().most_cases
+    sizes = sorted(len(share.batches) for share in made)
+    assert sizes[:3] == [1, 2, 3]
+    assert max(sizes) - min(sizes[3:]) <= 1
+
+
+def test_a_task_asks_for_what_its_cases_need_and_never_for_more_than_there_is() -> None:
+    def asked(*nodes: Node, **meta: Any) -> tuple[int, int, dict[str, float]]:
+        return Share(batches(1, **meta)).asks(nodes or [sized(8, 64)], limits())
+
+    large = ["cpu", "threads>=4", "memory>=16GiB"]
+    assert asked() == (1, limits().memory, {})
+    assert asked(requires=large) == (4, 16 << 30, {})
+    assert asked(sized(2, 4), requires=large) == (2, 4 << 30, {})
+    assert asked(sized(8, 4), sized(2, 64), requires=large) == (2, 16 << 30, {})
+    assert asked(requires=["cuda"])[2] == {"GPU": 1.0}
+    assert asked(requires=["mps"])[2] == {"mps": 1.0}
+
+
+def test_a_node_that_refused_gets_no_more_of_that_kind_and_the_least_busy_goes_first() -> None:
+    share, nodes = Share(batches(1)), [node("a"), node("b"), node("c")]
+    nodes[0].busy = 1
+    refused = {("sandbox", "hostile"): {"b"}, ("build", BUILD.identity): {"c"}}
+    assert [one.ident for one in fitting(nodes, share, refused)] == ["b", "a"]
+
+
+# ---- what a node does ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Two builds, 2.0.1 and 2.1.2, in the registry that nodes look into, too."""
+    folder = tmp_path_factory.mktemp("builds")
+    registry = Registry(folder / "registry")
+    for version in (BAD, GOOD):
+        registry.register(fake_python(folder / version, version))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EMBERS_BUILDS_DIR", str(registry.folder))
+        yield folder
+
+
+@pytest.fixture
+def registry(home: Path) -> Registry:
+    return Registry(home / "registry")
+
+
+FIXED = """
+import os
+import sys
+import time
+import torch
+
+time.sleep({sleep})
+bad = torch.__version__ == "2.0.1" or os.environ.get("EMBERS_PLANT") == "1"
+print("off by {number}" if bad else "equal")
+sys.exit(1 if bad else 0)
+"""
+
+
+def cases(count: int = 3, sleep: float = 0.0) -> list[Case]:
+    """Cases whose bug is in 2.0.1 alone."""
+    return [
+        case_of(FIXED.format(number=number, sleep=sleep), f"pt{number}_example", known_bad=[BAD])
+        for number in range(count)
+    ]
+
+
+def hostile() -> Case:
+    code = "import torch\nif torch.__version__ == '2.0.1':\n    raise ValueError('reported')\n"
+    return parse(case_text(code, signature="ValueError: reported", oracle="exception"), "x1", "extracted")
+
+
+def task(registry: Registry, case: Case, **changed: Any) -> worker.Task:
+    build = registry.find(GOOD)
+    environment = environment_key(placed_here(build).where.items())
+    batch = Batch(case, build, environment, 0)
+    batch.plan(Control(), Rules.load())
+    return replace(worker.Task(worker.code_here(), build, environment, (batch,), 0, Rules.load()), **changed)
+
+
+@pytest.mark.slow
+def test_a_node_makes_a_turn_and_says_where(registry: Registry) -> None:
+    done = worker.make(task(registry, cases(1)[0]))
+    assert isinstance(done, worker.Done)
+    assert done.where == placed_here(registry.find(GOOD)).where
+    assert [place for place, _ in done.made] == [0] * len(done.made)
+    injected = [made.observation.outcome for _, made in done.made if made.attempt.inject]
+    clean = [made.observation.outcome for _, made in done.made if not made.attempt.inject]
+    assert (injected, set(clean)) == (["reproduced"], {"not_reproduced"})
+
+
+@pytest.mark.slow
+def test_a_node_refuses_what_it_cannot_vouch_for(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = cases(1)[0]
+    unknown = replace(registry.find(GOOD), version="2.1.9", channel="nightly")
+    for changed, what, words in (
+        ({"code": "0.1 (x)"}, "code", "install the same"),
+        ({"environment": "another"}, "environment", "its environment is cpu"),
+        ({"build": unknown}, "build", "is not installed there"),
+    ):
+        refusal = worker.make(task(registry, case, **changed))
+        assert isinstance(refusal, worker.Refusal)
+        assert refusal.what == what
+        assert words in refusal.reason
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+    refusal = worker.make(task(registry, hostile()))
+    assert isinstance(refusal, worker.Refusal)
+    assert refusal.what == "sandbox"
+    assert "scripts from issues are not run here" in refusal.reason
+    assert "bubblewrap is not installed" in refusal.reason
+
+
+# ---- a cluster of raylets on this machine --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cluster(home: Path) -> Iterator[Any]:
+    """A head without processors; tests add the nodes that work."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_worker_niceness", "0")
+        patch.setenv("RAY_AUTH_MODE", "token")  # read by Ray when it is imported
+        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        cluster_utils = pytest.importorskip("ray.cluster_utils")
+        made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        yield made
+        made.shutdown()
+
+
+@contextmanager
+def nodes_of(cluster: Any, *environments: dict[str, str]) -> Iterator[list[Any]]:
+    """Nodes with one processor each, with these variables."""
+    added = [cluster.add_node(num_cpus=1, env_vars=environment) for environment in environments]
+    try:
+        yield added
+    finally:
+        for one in added:
+            if one in cluster.worker_nodes:
+                cluster.remove_node(one, allow_graceful=False)
+
+
+TABLES = {
+    "runs": "case_hash, build, environment, batch, attempt, planted, outcome, detail, signature, stdout, stderr, "
+    "profile, exit_code, signal, ended, seed, guarantees",
+    "verdicts": "case_hash, build, environment, profile, batch, verdict, flaky, k, n, detectable_rate, control, "
+    "control_build, control_k, control_n, detail, signature, provenance",
+    "builds": "build, name, version",
+    "environments": "* EXCLUDE (seen_at)",
+}
+
+
+def tables(store: Store) -> dict[str, list[tuple[Any, ...]]]:
+    """All that a sweep writes, without times and identities of processes."""
+    return {name: rows(store.path, f"SELECT {columns} FROM {name} ORDER BY ALL") for name, columns in TABLES.items()}
+
+
+def sweep(
+    store: Store, registry: Registry, wanted: Sequence[Case], where: Where, progress: Any = None
+) -> Iterator[Any]:
+    builds = [registry.find(version) for version in (BAD, GOOD)]
+    progress = progress or Silent()
+    with opened(where, registry, progress, jobs=1) as dispatcher, store.writer("test", create=True) as writer:
+        with writer.transaction() as connection:
+            bank.save(connection, wanted)
+        executor = Executor(store, writer, registry, progress, dispatcher=dispatcher)
+        yield from executor.sweep(SweepRequest(wanted, builds, builds))
+
+
+@pytest.mark.slow
+@pytest.mark.serial
+@pytest.mark.timeout(1800)
+def test_two_nodes_write_the_same_tables_as_one_machine(tmp_path: Path, registry: Registry, cluster: Any) -> None:
+    wanted, progress = [*cases(), hostile()], Recorded()
+    local, far = Store(tmp_path / "local.duckdb"), Store(tmp_path / "far.duckdb")
+    here = {(c.case.name, c.build.name): c.row() for c in sweep(local, registry, wanted, Where())}
+    with nodes_of(cluster, {}, {}):
+        there = {
+            (c.case.name, c.build.name): c.row()
+            for c in sweep(far, registry, wanted, Where("ray", cluster.address), progress)
+        }
+    assert "2 nodes, 2 CPUs" in progress.lines
+    assert there == here
+    assert tables(far) == tables(local)
+
+
+@pytest.mark.slow
+@pytest.mark.serial
+@pytest.mark.timeout(1800)
+def test_a_node_that_dies_in_mid_run_loses_nothing(tmp_path: Path, registry: Registry, cluster: Any) -> None:
+    wanted, progress = cases(10, sleep=0.2), Recorded()
+    local, far = Store(tmp_path / "local.duckdb"), Store(tmp_path / "far.duckdb")
+    list(sweep(local, registry, wanted, Where()))
+    with nodes_of(cluster, {}, {}) as added:
+        for number, _ in enumerate(sweep(far, registry, wanted, Where("ray", cluster.address), progress)):
+            if number == 0:
+                cluster.remove_node(added[0], allow_graceful=False)
+    assert any("is gone" in line or "was lost" in line for line in progress.lines), progress.lines
+    assert tables(far) == tables(local)
+
+
+@pytest.mark.slow
+@pytest.mark.serial
+@pytest.mark.timeout(1800)
+def test_a_node_without_a_sandbox_refuses_hostile_work_and_another_does_it(
+    tmp_path: Path, registry: Registry, cluster: Any
+) -> None:
+    bare = {"PATH": str(Path(sys.executable).parent)}
+    where, wanted = Where("ray", cluster.address), [hostile()]
+    with nodes_of(cluster, bare) as [first]:
+        store = Store(tmp_path / "refused.duckdb")
+        with pytest.raises(SandboxError, match=r"scripts from issues are not run here: .*bubblewrap is not installed"):
+            list(sweep(store, registry, wanted, where))
+        assert tables(store)["runs"] == []
+        del first
+    progress = Recorded()
+    with nodes_of(cluster, bare, {}):
+        store = Store(tmp_path / "given.duckdb")
+        cells = list(sweep(store, registry, wanted, where, progress))
+    assert {(cell.build.name, cell.decision.verdict) for cell in cells} == {(BAD, "occurs"), (GOOD, "absent")}
+    assert {guarantees for (guarantees,) in rows(store.path, "SELECT len(guarantees) FROM runs")} == {len(GUARANTEES)}
+
+
+DRIVER = """
+import sys
+
+sys.path[:0] = {path!r}
+from pathlib import Path
+from test_cluster import cases, sweep
+from torch_embers.builds.registry import Registry
+from torch_embers.run import ledger
+from torch_embers.run.where import Where
+from torch_embers.store.store import Store
+
+ledger.COMMIT_SECONDS = 0.0
+for cell in sweep(Store(Path({database!r})), Registry(Path({registry!r})), cases(10, 0.1), Where("ray", {address!r})):
+    print("cell", flush=True)
+print("done")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.serial
+@pytest.mark.timeout(1800)
+def test_a_driver_that_is_killed_goes_on_where_it_was(tmp_path: Path, registry: Registry, cluster: Any) -> None:
+    local = Store(tmp_path / "local.duckdb")
+    list(sweep(local, registry, cases(10, 0.1), Where()))
+    database = tmp_path / "far.duckdb"
+    script = DRIVER.format(
+        path=[str(Path(__file__).parent), str(Path(bank.__file__).parents[2])],
+        database=str(database),
+        registry=str(registry.folder),
+        address=cluster.address,
+    )
+    with nodes_of(cluster, {}, {}):
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
+            assert driver.stdout is not None
+            assert [driver.stdout.readline() for _ in range(2)] == ["cell\n"] * 2
+            driver.kill()
+        kept = rows(database, "SELECT case_hash, build, attempt, planted, ran_at FROM runs")
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("done\n")
+    assert kept
+    assert set(kept) <= set(rows(database, "SELECT case_hash, build, attempt, planted, ran_at FROM runs"))
+    found, wanted = tables(Store(database)), tables(local)
+    assert found["verdicts"] == wanted["verdicts"]
+    key = "case_hash, build, environment, batch, planted, attempt"
+    assert rows(database, f"SELECT {key} FROM runs GROUP BY ALL HAVING count(*) > 1") == []
+
+
+# ---- the command line ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--executor", "cloud"], "use local or ray"),
+        (["--address", "h:1"], "give --executor ray with it"),
+        (["--executor", "ray", "--oracle", "layout"], "on this machine only"),
+    ],
+)
+def test_options_that_do_not_fit_are_named(tmp_path: Path, options: Sequence[str], words: str) -> None:
+    assert_clean_error(run_embers("run", *options, "--database", tmp_path / "none.duckdb"), 3, words)
+
+
+def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(packages.EXTRAS, "cluster", ("no_such_package",))
+    with pytest.raises(MissingPackageError, match=r"pip install 'torch-embers\[cluster\]'"):
+        opened(Where("ray"), Registry(tmp_path), Silent(), jobs=1).__enter__()
