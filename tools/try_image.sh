@@ -27,5 +27,5 @@ try() { echo "\$ $*"; buildah run --isolation chroot "$made" -- "$@"; }
 try embers --version
 try embers mine --source catalog
 try embers show 84577 | sed -n 2p
-# the sandbox makes namespaces, which a container forbids without further rights: what is missing is printed, and the exit code is 4
+# the sandbox makes namespaces, which a container forbids without further rights: what is missing is printed; bubblewrap is not in the image
 try embers doctor || echo "doctor: exit code $?"
