@@ -1,4 +1,4 @@
-"""docs/fix-tests.md: reasons, and what was measured, from bench/fix_tests.json."""
+"""docs/fix-tests.md: reasons, and what was measured, from bench/fix_tests.json and bench/fix_tests_earlier.json."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 REPO = "https://github.com/pytorch/pytorch"
+LATER, EARLIER = "fix_tests.json", "fix_tests_earlier.json"
+"""Facts of two parts of the history; nobody made a rule after the earlier one."""
 
 
 def reasons() -> str:
@@ -26,33 +28,33 @@ def reasons() -> str:
     )
 
 
-def _counted(*columns: str) -> list[tuple[str, ...]]:
+def _counted(facts: str, *columns: str) -> list[tuple[str, ...]]:
     counts = Counter[tuple[str, ...]]()
-    for row in measured("fix_tests.json")["yield"]:
+    for row in measured(facts)["yield"]:
         counts[tuple(str(row[column] or "") for column in columns)] += row["tests"]
     return [(*key, f"{count:,}") for key, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))]
 
 
-def by_class() -> str:
+def by_class(facts: str = LATER) -> str:
     """Tests by class and reason."""
-    return table(("class", "reason", "tests"), _counted("class", "reason"))
+    return table(("class", "reason", "tests"), _counted(facts, "class", "reason"))
 
 
-def by_year() -> str:
+def by_year(facts: str = LATER) -> str:
     """Tests by year and class."""
-    return _crossed("year")
+    return _crossed(facts, "year")
 
 
-def by_folder() -> str:
+def by_folder(facts: str = LATER) -> str:
     """Tests by folder and class; a commit without a test has no folder."""
-    return _crossed("folder")
+    return _crossed(facts, "folder")
 
 
-def _crossed(column: str) -> str:
+def _crossed(facts: str, column: str) -> str:
     """A row per value of a column and a column per class, both with their sums."""
     classes = ("validated", "doubtful", "never_seen", "fails_after", "unusable", "not_run", "no_script")
     counts = Counter[tuple[str, str]]()
-    for row in measured("fix_tests.json")["yield"]:
+    for row in measured(facts)["yield"]:
         for key in (str(row[column] or "-"), "all"):
             counts[key, row["class"]] += row["tests"]
     names = sorted({name for name, _ in counts} - {"all"})
@@ -63,7 +65,7 @@ def _crossed(column: str) -> str:
     return table((column, *(f"{kind}:" for kind in classes), "all:"), rows)
 
 
-def merged() -> str:
+def merged(facts: str = LATER) -> str:
     """All commits that fix issues by what their tests say, and the days to the first release with them."""
     rows = [
         (
@@ -75,7 +77,7 @@ def merged() -> str:
             f"{row['released']:,}",
             *("" if row[key] is None else f"{row[key]:.0f}" for key in ("median_days", "lower_days", "upper_days")),
         )
-        for row in measured("fix_tests.json")["merged"]
+        for row in measured(facts)["merged"]
     ]
     newest = ("say something on the newest:", "hold there")
     headings = (
@@ -90,9 +92,9 @@ def merged() -> str:
     return table((*headings, "upper quartile:"), rows)
 
 
-def share() -> str:
+def share(name: str = LATER) -> str:
     """The share alive in one sentence, with its population."""
-    facts = measured("fix_tests.json")
+    facts = measured(name)
     head = (
         f"Population: {facts['commits']['commits']:,} commits of {facts['commits_from']} to {facts['commits_to']} "
         f"whose messages name {facts['issues']:,} issues as fixed. "
@@ -108,15 +110,15 @@ def _drawn(facts: dict[str, Any]) -> str:
     return f"{text}." if facts["ran"] == facts["sample"] else f"{text}; {facts['sample']:,} are drawn."
 
 
-def reviewed() -> str:
+def reviewed(facts: str = LATER) -> str:
     """What readers say of failures before the fix, by what the rules say of the test, and of failures after it."""
     read = reviews.load()
     before, after = (reviews.answers(read, failure) for failure in ("before", "after"))
-    kinds = {test["name"]: test["class"] for test in measured("fix_tests.json")["tests"]}
+    kinds = {test["name"]: test["class"] for test in measured(facts)["tests"]}
     kept = [name for name, kind in kinds.items() if kind == "validated"]
     left = [name for name in before if kinds.get(name) not in (None, "validated", "fails_after")]
     again = [name for name, kind in kinds.items() if kind == "fails_after"]
-    same, several = reviews.agreement(read, "before")
+    same, several = reviews.agreement([review for review in read if review.case in kinds], "before")
     said = [
         _verdicts(before, kept, "tests that the rules leave `validated` show the bug of their issue"),
         _verdicts(before, left, "tests that the rules take out (`doubtful`, or the failure counts no more) show it"),
@@ -143,11 +145,11 @@ def _verdicts(answers: Mapping[str, str], names: Sequence[str], what: str) -> st
     return f"{text}; {unread} were not read." if unread else f"{text}."
 
 
-def readings() -> str:
+def readings(facts: str = LATER) -> str:
     """Readings of failures after the fix, and of those before it that are not right."""
     rows = []
     for review in sorted(reviews.load(), key=lambda review: review.failure):
-        for test in measured("fix_tests.json")["tests"]:
+        for test in measured(facts)["tests"]:
             if test["name"] == review.case and (review.failure == "after" or review.verdict != "right"):
                 place = (review.failure, test["class"], *_row(test)[1:4])
                 rows.append((*place, review.verdict, cell(review.why), cell(review.annotator)))
@@ -155,15 +157,15 @@ def readings() -> str:
     return table(headings, rows) if rows else "None yet."
 
 
-def failing() -> str:
+def failing(facts: str = LATER) -> str:
     """Tests that fail after their fix, and those that fail wherever they say something."""
     return table(("class", "issues", "test", "commit", "fails on", "passes on"), [*map(_row, _wrong())])
 
 
-def validated() -> str:
+def validated(facts: str = LATER) -> str:
     """Validated tests."""
     headings = ("class", "issues", "test", "commit", "fails on", "passes on")
-    return table(headings, [*map(_row, _of_class("validated"))])
+    return table(headings, [*map(_row, _of_class(facts, "validated"))])
 
 
 def speed() -> str:
@@ -185,12 +187,12 @@ def speed() -> str:
     )
 
 
-def _of_class(kind: str) -> list[dict[str, Any]]:
-    return [test for test in measured("fix_tests.json")["tests"] if test["class"] == kind]
+def _of_class(facts: str, kind: str) -> list[dict[str, Any]]:
+    return [test for test in measured(facts)["tests"] if test["class"] == kind]
 
 
-def _wrong() -> list[dict[str, Any]]:
-    tests: list[dict[str, Any]] = measured("fix_tests.json")["tests"]
+def _wrong(facts: str) -> list[dict[str, Any]]:
+    tests: list[dict[str, Any]] = measured(facts)["tests"]
     return [t for t in tests if t["class"] == "fails_after" or t["reason"] == "fails_everywhere"]
 
 
