@@ -35,6 +35,7 @@ def main() -> None:
     arguments.add_argument("--database", type=Path, required=True)
     arguments.add_argument("--seed", type=int, required=True, help="of the sample that ran")
     arguments.add_argument("--sample", type=int, required=True, help="its size")
+    arguments.add_argument("--out", default="fix_tests.json", help="file in bench/: one for each part of the history")
     given = arguments.parse_args()
     store = Store(given.database)
     with store.writer("fix-tests") as writer:
@@ -61,7 +62,7 @@ def main() -> None:
         "tests": tests,
     }
     text = json.dumps(facts, indent=1, default=str)
-    (Path(__file__).parent / "fix_tests.json").write_text(text + "\n", encoding="utf-8")
+    (Path(__file__).parent / given.out).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -122,6 +122,16 @@ def blocks() -> dict[str, Callable[[], str]]:
         "fix-tests-readings": fix_tests.readings,
         "fix-tests-failing": fix_tests.failing,
         "fix-tests-validated": fix_tests.validated,
+        # fix-tests-earlier.md
+        "fix-tests-earlier-share": partial(fix_tests.share, fix_tests.EARLIER),
+        "fix-tests-earlier-by-class": partial(fix_tests.by_class, fix_tests.EARLIER),
+        "fix-tests-earlier-by-year": partial(fix_tests.by_year, fix_tests.EARLIER),
+        "fix-tests-earlier-by-folder": partial(fix_tests.by_folder, fix_tests.EARLIER),
+        "fix-tests-earlier-merged": partial(fix_tests.merged, fix_tests.EARLIER),
+        "fix-tests-earlier-reviewed": partial(fix_tests.reviewed, fix_tests.EARLIER),
+        "fix-tests-earlier-readings": partial(fix_tests.readings, fix_tests.EARLIER),
+        "fix-tests-earlier-failing": partial(fix_tests.failing, fix_tests.EARLIER),
+        "fix-tests-earlier-validated": partial(fix_tests.validated, fix_tests.EARLIER),
         # extraction.md, commands/link-repros.md
         "extraction-reasons": extraction.reasons,
         "extraction-edits": extraction.edits,
