@@ -159,7 +159,7 @@ def readings(facts: str = LATER) -> str:
 
 def failing(facts: str = LATER) -> str:
     """Tests that fail after their fix, and those that fail wherever they say something."""
-    return table(("class", "issues", "test", "commit", "fails on", "passes on"), [*map(_row, _wrong())])
+    return table(("class", "issues", "test", "commit", "fails on", "passes on"), [*map(_row, _wrong(facts))])
 
 
 def validated(facts: str = LATER) -> str:
