@@ -21,6 +21,7 @@ from . import (
     judged,
     links,
     minimised,
+    perf,
     protocols,
     readme,
     report,
@@ -122,6 +123,8 @@ def blocks() -> dict[str, Callable[[], str]]:
         "fix-tests-readings": fix_tests.readings,
         "fix-tests-failing": fix_tests.failing,
         "fix-tests-validated": fix_tests.validated,
+        # commands/perf.md
+        "perf-cases": perf.cases,
         # fix-tests-earlier.md
         "fix-tests-earlier-share": partial(fix_tests.share, fix_tests.EARLIER),
         "fix-tests-earlier-by-class": partial(fix_tests.by_class, fix_tests.EARLIER),
