@@ -468,7 +468,7 @@ IndexError: list index out of range
 
 def reduced(monkeypatch: pytest.MonkeyPatch, runner: Ran, is_over: Callable[[float], bool] = lambda _: False) -> Any:
     build: Any = SimpleNamespace(name="2.5.1", python=Path("python"))
-    monkeypatch.setattr(reduction, "Runner", lambda *_: runner)
+    monkeypatch.setattr(reduction, "Runner", lambda *_, **__: runner)
     monkeypatch.setattr("torch_embers.sandbox.doctor.prove", lambda: None)
     return reduction.reduce_on(extracted("[][1]"), "[][1]", "[][1]", build, is_over=is_over)
 

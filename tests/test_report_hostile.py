@@ -43,8 +43,8 @@ def with_hostile_runs(connection: duckdb.DuckDBPyConnection) -> None:
             "UPDATE builds SET version = $t, name = $t, git_commit = $t, platform = $t WHERE build = $b",
             f"INSERT INTO bisections VALUES ($t, 1, $c, 0, {AT}, {AT}, $t, 0.5, $t)",
             f"INSERT INTO bisection_steps VALUES ($t, 1, $t, 0, $t, 1, 1, 0.5, $t, {AT})",
-            f"INSERT INTO announcements VALUES ($t, 1, $t, $t, $t, $t, {AT})",
-            f"INSERT INTO status_history VALUES ($t, 1, $t, $t, $t, $t, $t, {AT}, 'own')",
+            f"INSERT INTO announcements VALUES ($t, 1, $t, $t, $t, $t, {AT}, NULL, NULL)",
+            f"INSERT INTO status_history VALUES ($t, 1, $t, $t, $t, $t, $t, {AT}, 'own', NULL)",
             "UPDATE verdicts SET verdict = $t, control = $t WHERE k = 0 AND hash(case_hash) % 6 = $n",
             f"INSERT INTO commits (repo, sha, subject, message, committed_at, source, fetched_at) "
             f"VALUES ('pytorch/pytorch', $s, $t, $t, {AT}, 'git', {AT})",

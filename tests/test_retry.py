@@ -134,7 +134,7 @@ def errors(*entries: dict[str, Any], data: object = None) -> dict[str, Any]:
         ),
         (errors({"type": "FORBIDDEN", "path": ["repository"], "message": "SAML"}), Action.BAD_TOKEN),
         (errors({"type": "INSUFFICIENT_SCOPES", "message": "scopes"}), Action.BAD_TOKEN),
-        (errors({"message": "Field 'x' doesn't exist on type 'Issue'"}), Action.FATAL),
+        (errors({"message": "Field 'x' doesn't exist on type 'Issue'"}), Action.UNKNOWN_FIELD),
         (errors({"message": 'Parse error on "}"'}), Action.FATAL),
         (errors({"message": "Something went wrong while executing your query."}), Action.RETRY),
         (errors({"message": "timeout"}, data={"repository": {}}), Action.RETRY),

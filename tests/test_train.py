@@ -219,7 +219,8 @@ def test_drawn_items_of_the_development_half_are_learned_from_and_judge(
 ) -> None:
     using(monkeypatch, combined=True, trained=False)
     items = [drawn(place, value) for place, value in enumerate([*WORDS] * 5)]
-    items += [drawn(50, "hang", "test"), drawn(51, "hang", "recent")]
+    # hashes are cleaned to one word, so that these would be the titles of all labelled items about a deadlock
+    items += [drawn(50, "hang", "test", "deadlock at exit"), drawn(51, "hang", "recent", "deadlock at start")]
     bundle = learned(store, items).bundle
     own = {(row.repo, row.number): row for row in bundle.rows["consequence"]}
     assert Counter(row.source for row in own.values()) == {"gold:human:h": 24, train.DRAWN: 15}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch_embers.classify.labels.labelling_file import Function
 
 FILE = "labelling.toml"
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Raised whenever the code of this file or ``labelling_file.py`` changes a vote: all items are then labelled again."""
 EXECUTION, LABEL = "execution", "label"
 IMPLIED = "/"
