@@ -133,13 +133,13 @@ def reviewed(facts: str = LATER) -> str:
             f"Of {several} tests with two readers both answer alike on {same}; where they differ, it is unclear."
         )
     said.append(_verdicts(after, again, "tests that fail after their fix show the reported bug again"))
-    return "\n".join(f"- {text}" for text in said)
+    return "\n".join(f"- {text}" for text in said if text)
 
 
 def _verdicts(answers: Mapping[str, str], names: Sequence[str], what: str) -> str:
     verdicts = Counter(answers[name] for name in names if name in answers)
     if not (total := verdicts.total()):
-        return f"None of {len(names)} {what} as far as is known: none was read yet."
+        return f"Whether {len(names)} {what} is not known: none was read." if names else ""
     text = f"{share_of(verdicts['right'], total)} {what}; {verdicts['wrong']} do not, {verdicts['unclear']} are unclear"
     unread = len(names) - total
     return f"{text}; {unread} were not read." if unread else f"{text}."
