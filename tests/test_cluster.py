@@ -15,7 +15,7 @@ import pytest
 from support import Recorded, assert_clean_error, case_of, case_text, fake_python, rows, run_embers
 from torch_embers import packages
 from torch_embers.builds.registry import Build, Placed, Registry, environment_key, placed_here
-from torch_embers.errors import MissingPackageError, SandboxError
+from torch_embers.errors import ClusterError, MissingPackageError, SandboxError
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
@@ -384,3 +384,13 @@ def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setitem(packages.EXTRAS, "cluster", ("no_such_package",))
     with pytest.raises(MissingPackageError, match=r"pip install 'torch-embers\[cluster\]'"):
         opened(Where("ray"), Registry(tmp_path), Silent(), jobs=1).__enter__()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:99999", "no-such-host.invalid:6379"])
+def test_an_address_where_nobody_listens_ends_at_once_and_by_name(tmp_path: Path, address: str) -> None:
+    with (
+        pytest.raises(ClusterError, match=f"no Ray cluster at {address} can be used"),
+        opened(Where("ray", address), Registry(tmp_path), Silent(), jobs=1),
+    ):
+        pass

@@ -399,7 +399,7 @@ class Faked:
     def using(self, build: object) -> Iterator[object]:
         yield build
 
-    def reduce(self, case: Case, *_: object, is_over: Callable[[float], bool]) -> Any:
+    def reduce(self, case: Case, *_: object, is_over: Callable[[float], bool], stop: object) -> Any:
         assert not is_over(0.0)
         assert is_over(3600.0)
         self.tried.append(case.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,17 @@ def connected(address: str | None, cpus: int, builds: Path) -> Iterator[None]:
                 os.environ[name] = before
 
 
+def _answers(address: str) -> None:
+    """Look whether anybody listens there: Ray itself tries for many minutes.
+
+    Raises:
+        OSError: nobody does.
+    """
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdecimal() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), limits().answer_seconds).close()
+
+
 def _connect(address: str | None, cpus: int) -> None:
     common = {"logging_level": "ERROR", "log_to_driver": False}
     try:
@@ -65,8 +77,9 @@ def _connect(address: str | None, cpus: int) -> None:
                 **common,
             )
         else:
+            _answers(address)
             ray.init(address=address, **common)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+    except (ConnectionError, RuntimeError, ValueError, OverflowError, OSError) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         where = f"no Ray cluster at {address} can be used" if address else "Ray cannot be started here"
         advice = "`ray start --head` starts one, see docs/howto/cluster.md"

@@ -17,6 +17,7 @@ class Limits(Explained):
     tasks_per_cpu: float = Field(gt=0)
     memory: int = Field(gt=0)
     losses: int = Field(gt=0)
+    answer_seconds: float = Field(gt=0)
     node_seconds: float = Field(gt=0)
     empty_seconds: float = Field(ge=0)
     look_seconds: float = Field(gt=0)
