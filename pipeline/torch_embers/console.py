@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -11,9 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from torch_embers.escaping import visible
+from torch_embers.normalize import naive_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import datetime
 
 
 def plain(text: object) -> str:
@@ -40,7 +41,7 @@ def age(moment: datetime | None) -> str:
     """How long ago, in words."""
     if moment is None:
         return "never"
-    seconds = (datetime.now(UTC).replace(tzinfo=None) - moment).total_seconds()
+    seconds = (naive_utc() - moment).total_seconds()
     if seconds < 90:
         return "just now"
     for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):

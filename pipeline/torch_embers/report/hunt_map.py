@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from torch_embers.errors import InputError
 from torch_embers.oracles.cells import MODES
+from torch_embers.report import parquet
 from torch_embers.run.matrix import version_key
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ BAD = ("wrong", "outside", "died")
 COUNTS = ("tested", *BAD, "refused", "undecided")
 COLUMNS = ("build", "op", "mode", "layout", "reason", *COUNTS)
 SCHEMA = pa.schema([(name, pa.int64() if name in COUNTS else pa.string()) for name in COLUMNS])
-ANEW = "`embers hunt coverage` writes it anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +73,9 @@ def read(folder: Path) -> Map | None:
     if not path.is_file():
         return None
     try:
-        with path.open("rb") as opened:
-            file = pq.ParquetFile(opened)
-            if missing := [name for name in COLUMNS if name not in file.schema_arrow.names]:
-                raise InputError(f"{path}: no column {missing[0]}; {ANEW}")
-            rows = file.read(columns=list(COLUMNS)).select(list(COLUMNS)).cast(SCHEMA)
-            rows.validate(full=True)
-    except (OSError, pa.ArrowException, ValueError, TypeError) as error:
-        told = next(iter(str(error).splitlines()), type(error).__name__)  # Arrow tells some errors in several lines
-        raise InputError(f"{path}: cannot be read: {told}; {ANEW}") from error
-    if empty := [name for name in COLUMNS if rows[name].null_count]:
-        raise InputError(f"{path}: rows without a {empty[0]}; {ANEW}")
+        rows = parquet.read(path, SCHEMA, COLUMNS)
+    except parquet.UnfitError as error:
+        raise InputError(f"{path} {error}; `embers hunt coverage` writes it anew") from error
     return _map(rows.to_pylist()) if rows.num_rows else None
 
 

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from torch_embers.atom_output import iso
+from torch_embers.report import parquet
 from torch_embers.report.folder import MARK
 from torch_embers.report.tables import schema
 
@@ -121,18 +121,14 @@ def _table(place: Path, name: str, columns: Sequence[str]) -> pa.Table:
     """Columns of a data file, as the new report has them."""
     file = f"data/{name}.parquet"
     wanted = pa.schema([schema(name).field(column) for column in columns])
-    path = place / file
-    if not path.is_file():
+    if not (place / file).is_file():
         raise _UnreadableError(f"it has no {file}")
     try:
-        with path.open("rb") as opened:
-            read = pq.ParquetFile(opened)
-            if missing := [column for column in columns if column not in read.schema_arrow.names]:
-                raise _UnreadableError(f"its {file} has no column {missing[0]}")
-            found = read.read(columns=list(columns)).select(list(columns)).cast(wanted)
-            found.validate(full=True)
-    except (OSError, pa.ArrowException, ValueError, TypeError) as error:
-        raise _UnreadableError(f"its {file} cannot be read") from error
+        found = parquet.read(place / file, wanted, ())
+    except parquet.UnfitError as error:
+        # Arrow's own words may name the path, which must not stand on a page
+        reason = "cannot be read" if error.__cause__ else str(error)
+        raise _UnreadableError(f"its {file} {reason}") from error
     if any(found[column].null_count for column in ("repo", "number")):
         raise _UnreadableError(f"its {file} has rows without an item")
     return found
