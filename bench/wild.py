@@ -1,7 +1,8 @@
-"""How good labels are on reports that nobody chose, beside keyword rules: `python bench/wild.py [--part development|test|recent]`.
+"""How good labels are on reports that nobody chose, beside keyword rules: `python bench/wild.py [--part development|again|test|recent]`.
 
 Reads data/wild_labels.jsonl (docs/wild-labels.md): issues drawn at random, by their titles, without maintainers' labels. The model
-learns from the development half, so each item of it is answered by a model that saw neither it nor its group. The test half is
+learns from the development half and the second draw (`again`), so each item of them is answered by a model that saw neither it nor its
+group. The test half is
 scored once per released model and its rules of voting: a second time is refused. Results are kept by part in bench/wild.json.
 
 Keyword rules: the labelling functions of data/labelling.toml that read titles. Each adds its measured weight (log-odds on the same
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("bug_type", "consequence", "memory_type")
 OUT = Path(__file__).with_suffix(".json")
+LEARNED = ("development", "again")
 SAMPLES = 2_000
 SEEDS = (0,)
 NO_LABELS = {"combined": True, "trained": False}
@@ -84,14 +86,14 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def measure(bundle: Bundle, part: str) -> dict[str, Any]:
     """Scores of the model and of the rules on the issues of a part, by scheme."""
-    items = [item for item in wild.load() if item.part == part and item.kind == "issue"]
+    items = [item for item in wild.load() if item.kind == "issue" and part_of(item) == part]
     probabilities = answers(bundle, items)
     found = {}
     for scheme in SCHEMES:
         rows = [row for row, item in enumerate(items) if item.value(scheme) is not None]
         own = [items[row] for row in rows]
         found[scheme] = scored(bundle, scheme, own, probabilities[scheme][rows])
-        if part == "development":
+        if part in LEARNED:
             found[scheme]["classes"] = by_class(bundle, scheme, own, probabilities[scheme][rows])
     return {
         "model": bundle.version,
@@ -101,6 +103,11 @@ def measure(bundle: Bundle, part: str) -> dict[str, Any]:
         "backends": backends(bundle, items, probabilities),
         "shares": [shares(bundle, items, probabilities["bug_type"], drawn=drawn) for drawn in (False, True)],
     }
+
+
+def part_of(item: WildItem) -> str:
+    """The part of an item; those of the second draw, which one reader labelled by their titles, are scored apart."""
+    return "again" if item.sample.endswith("_again") else item.part
 
 
 def rules() -> str:
@@ -407,7 +414,7 @@ def _means(learned: Sequence[TrainingRow], made: Sequence[tuple[Sequence[str], A
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", default="development", choices=["development", "test", "recent"])
+    parser.add_argument("--part", default="development", choices=[*LEARNED, "test", "recent"])
     parser.add_argument("--tried", type=Path, metavar="DATABASE")
     parser.add_argument("--labels", type=Path, metavar="DATABASE")
     parser.add_argument("--model", type=Path)
@@ -421,7 +428,7 @@ def main() -> int:
     else:
         bundle = Bundle.load(given.model or shipped_folder())
         before = kept.get(given.part, {})
-        if given.part != "development" and (before.get("model"), before.get("rules")) == (bundle.version, rules()):
+        if given.part not in LEARNED and (before.get("model"), before.get("rules")) == (bundle.version, rules()):
             parser.error(
                 f"{bundle.version} was scored on the part {given.part} before; that is done once per released model"
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +22,27 @@ def lines() -> list[dict[str, Any]]:
 
 
 def test_at_least_three_hundred_issues_were_drawn_and_halved_and_a_hundred_recent_ones_stand_apart() -> None:
-    parts = Counter(item.part for item in wild.load() if item.kind == "issue")
+    parts = Counter(item.part for item in first_draw() if item.kind == "issue")
     assert parts["development"] + parts["test"] >= 300
     assert abs(parts["development"] - parts["test"]) < 60
     assert parts["recent"] >= 95
+
+
+def test_the_second_draw_is_for_development_alone_and_unlike_what_is_tested() -> None:
+    def words(title: str) -> set[str]:
+        return set(re.sub(r"\W+", " ", title.lower()).split())
+
+    again = [item for item in wild.load() if item.sample.endswith("_again")]
+    assert len(again) >= 1_000
+    assert {item.part for item in again} == {"development"}
+    tested = [words(item.title) for item in first_draw() if item.part != "development"]
+    for item in again:
+        own = words(item.title)
+        assert all(2 * len(own & other) < len(own | other) for other in tested), item.title
+
+
+def first_draw() -> list[wild.WildItem]:
+    return [item for item in wild.load() if not item.sample.endswith("_again")]
 
 
 def test_no_drawn_item_is_one_that_the_catalog_holds() -> None:

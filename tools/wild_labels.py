@@ -1,6 +1,7 @@
 """Draw items at random from public files, and put what annotators said of them into data/wild_labels.jsonl.
 
     python tools/wild_labels.py draw FOLDER items.jsonl
+    python tools/wild_labels.py again FOLDER items.jsonl
     python tools/wild_labels.py merge items.jsonl first.jsonl second.jsonl adjudicated.jsonl
 
 FOLDER holds issue_titles_2022.csv.gz, issues_and_prs_2020_02.json.gz, recent_issues_text.jsonl.gz,
@@ -25,6 +26,12 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "data" / "wild_labels.jsonl"
 SEED = "wild-2026"
 DRAWN = {"open_2022": 200, "feb_2020": 235, "recent": 50, "labelled": 50}
+DRAWN_AGAIN = {"feb_2020": 9, "labelled": 220, "open_2022": 1237}
+"""All that were left of February 2020, then as many as could be read twice."""
+AGAIN = "_again"
+"""End of the names of samples of the second draw."""
+ALIKE = 0.5
+"""Share of common words from which on two titles are much alike."""
 RECENT = "2023-07"
 """Items that maintainers labelled count as recent from this month on: few of 2024 are in the file."""
 _NOT_WORDS = re.compile(r"\W+")
@@ -65,6 +72,38 @@ def merged_pulls(folder: Path) -> set[int]:
 
 def draw(folder: Path) -> list[Row]:
     """The drawn items with title and, where a file has it, body; nothing of it but titles is kept in the project."""
+    drawn = []
+    for name, rows in lists(folder).items():
+        drawn += [{"sample": name, **row} for row in rows[: DRAWN[name]]]
+    return [{"id": number, **row} for number, row in enumerate(drawn)]
+
+
+def draw_again(folder: Path) -> list[Row]:
+    """The items that follow in each list, none of them much like one that was drawn before."""
+    before = [row for row in kept() if not row["sample"].endswith(AGAIN)]
+    keys, numbers = {(row["sample"], row["key"]) for row in before}, {row["number"] for row in before} - {None}
+    known, titles = [set(words(row["title"]).split()) for row in before], {words(row["title"]) for row in before}
+    all_rows, drawn = lists(folder), []
+    for name, wanted in DRAWN_AGAIN.items():
+        found: list[Row] = []
+        for row in all_rows[name]:
+            own = set((title := words(row["title"])).split())
+            alike = title in titles or any(len(own & other) >= ALIKE * len(own | other) for other in known)
+            if len(found) == wanted or alike or (name, row["key"]) in keys or row["number"] in numbers:
+                continue
+            titles.add(title)
+            found.append({"sample": name + AGAIN, **row})
+        drawn += found
+    return [{"id": number, **row} for number, row in enumerate(drawn)]
+
+
+def kept() -> list[Row]:
+    """The rows of the file in the project."""
+    return [json.loads(line) for line in TARGET.read_text(encoding="utf-8").splitlines()]
+
+
+def lists(folder: Path) -> dict[str, list[Row]]:
+    """The items of each list in the order of the draw, without those that the catalog holds."""
     catalog = [json.loads(line) for line in (ROOT / "data" / "catalog.jsonl").read_text(encoding="utf-8").splitlines()]
     numbers, titles = {row["number"] for row in catalog}, {words(row["title"]) for row in catalog}
     labelled = table(folder / "maintainer_labels.csv.gz")
@@ -89,12 +128,10 @@ def draw(folder: Path) -> list[Row]:
     for row in labelled:
         if row["createdAt"] >= RECENT:
             samples["labelled"].append(_row(row["number"], int(row["number"]), row["createdAt"], row["title"], ""))
-    drawn = []
-    for name, rows in samples.items():
-        fresh = [row for row in rows if row["number"] not in numbers and words(row["title"]) not in titles]
-        fresh.sort(key=lambda row: place(row["key"]))
-        drawn += [{"sample": name, **row} for row in fresh[: DRAWN[name]]]
-    return [{"id": number, **row} for number, row in enumerate(drawn)]
+    for rows in samples.values():
+        rows[:] = [row for row in rows if row["number"] not in numbers and words(row["title"]) not in titles]
+        rows.sort(key=lambda row: place(row["key"]))
+    return samples
 
 
 def _row(key: object, number: int | None, created: str, title: str, body: str | None) -> Row:
@@ -109,7 +146,8 @@ def merge(items: Path, first: Path, second: Path, adjudicated: Path) -> list[Row
         number = item["id"]
         final = third.get(number, one[number])
         apart = item["sample"] in ("recent", "labelled")
-        half = "development" if int(place(f"half:{item['key']}")[:2], 16) % 2 else "test"
+        again = item["sample"].endswith(AGAIN)
+        half = "development" if again or int(place(f"half:{item['key']}")[:2], 16) % 2 else "test"
         rows.append(
             {
                 "sample": item["sample"],
@@ -145,14 +183,16 @@ def _labels(answer: Row) -> list[list[str]]:
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["draw", "merge"])
+    parser.add_argument("task", choices=["draw", "again", "merge"])
     parser.add_argument("path", type=Path, nargs="+")
     options = parser.parse_args()
-    if options.task == "draw":
-        folder, target = options.path
-        rows = draw(folder)
+    if options.task == "merge":
+        made, target = merge(*options.path), TARGET
+        merged = {row["sample"] for row in made}
+        rows = [row for row in kept() if row["sample"] not in merged] + made
     else:
-        rows, target = merge(*options.path), TARGET
+        folder, target = options.path
+        rows = draw(folder) if options.task == "draw" else draw_again(folder)
     target.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 

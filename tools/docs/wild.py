@@ -13,13 +13,15 @@ from .markdown import code, table
 from .places import measured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from torch_embers.classify.labels.wild import WildItem
 
 EXCLUSIVE = ("bug_type", "memory_type", "consequence")
 NOTHING = "none"
 SCORES = "wild.json"
+AGAIN = "_again"
+"""End of the names of samples of the second draw."""
 
 
 def issues() -> list[WildItem]:
@@ -63,15 +65,24 @@ def classes() -> str:
 
 
 def agreement() -> str:
-    """Cohen's kappa of the two annotators on the issues, by scheme."""
+    """Cohen's kappa of the two annotators on the issues, by draw and scheme."""
+    draws = {
+        name: [item for item in issues() if item.sample.endswith(AGAIN) is again]
+        for name, again in (("first", False), ("second", True))
+    }
+    rows = [[name, *row] for name, items in draws.items() for row in _agreement(items)]
+    return table(["draw", "scheme", "issues", "same answer", "kappa"], rows)
+
+
+def _agreement(items: Sequence[WildItem]) -> list[list[str]]:
     said = []
-    for item in issues():
+    for item in items:
         for name, answer in (("first", item.first), ("second", item.second)):
             labels = dict(answer.labels)
             under_memory = [dict(one.labels).get("bug_type") == "memory" for one in (item.first, item.second)]
             asked = [scheme for scheme in EXCLUSIVE if scheme != "memory_type" or all(under_memory)]
             said += [(scheme, name, (item.sample, item.key), labels.get(scheme, NOTHING)) for scheme in asked]
-    rows = [
+    return [
         [
             code(pair.scheme),
             str(pair.items),
@@ -80,10 +91,14 @@ def agreement() -> str:
         ]
         for pair in between(said)
     ]
-    return table(["scheme", "issues", "same answer", "kappa"], rows)
 
 
-PARTS = {"test": "test half", "development": "development half", "recent": "recent and labelled"}
+PARTS = {
+    "test": "test half",
+    "development": "development half",
+    "again": "second draw",
+    "recent": "recent and labelled",
+}
 
 
 def _pair(found: Mapping[str, Any], score: str) -> str:
@@ -154,13 +169,15 @@ def given() -> str:
 
 
 def by_class() -> str:
-    """How far a threshold of its own would bring each class, on the development half."""
+    """How far a threshold of its own would bring each class, on the issues that are learned from."""
     rows = [
-        (code(scheme), code(name), str(predicted), str(right), f"{hits} of {count}", f"{bound:.2f}")
-        for scheme, found in measured(SCORES)["development"]["schemes"].items()
-        for name, predicted, right, count, hits, bound in found["classes"]
+        (PARTS[part], code(scheme), code(name), str(predicted), str(right), f"{hits} of {count}", f"{bound:.2f}")
+        for part in PARTS
+        for scheme, found in measured(SCORES).get(part, {}).get("schemes", {}).items()
+        for name, predicted, right, count, hits, bound in found.get("classes", ())
     ]
-    return table(("scheme", "class", "predicted:", "right:", "right above the best threshold", "lower bound:"), rows)
+    columns = ("issues", "scheme", "class", "predicted:", "right:", "right above the best threshold", "lower bound:")
+    return table(columns, rows)
 
 
 def shares() -> str:
