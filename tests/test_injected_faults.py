@@ -438,6 +438,56 @@ BAD = {
         """,
         "PLANT may only decide an `if`",
     ),
+    "the flag is looked up by its name": (
+        """
+        got = torch.sort(torch.ones(3))
+        if globals()["PLANT"]:
+            got = got + 1
+        if PLANT:
+            got = got + 1
+        return int(got != 1), "seen"
+        """,
+        "`globals` can hide",
+    ),
+    "the variable is put together": (
+        """
+        if os.environ.get("EMBERS_" + "PLANT"):
+            return 1, "wrong"
+        got = torch.sort(torch.ones(3))
+        if PLANT:
+            got = got + 1
+        return int(got != 1), "seen"
+        """,
+        "by their whole names",
+    ),
+    "the variable is searched for": (
+        """
+        if any(name.endswith("PLANT") for name in os.environ):
+            return 1, "wrong"
+        got = torch.sort(torch.ones(3))
+        if PLANT:
+            got = got + 1
+        return int(got != 1), "seen"
+        """,
+        "by their whole names",
+    ),
+    "the fault stands in a text": (
+        """
+        exec("if PLANT: os._exit(1)")
+        got = torch.sort(torch.ones(3))
+        if PLANT:
+            got = got + 1
+        return int(got != 1), "seen"
+        """,
+        "`exec` can hide",
+    ),
+    "nothing asks for the flag": (
+        """
+        got = torch.sort(torch.ones(3))
+        return int(got != 1), "seen"
+        """,
+        "PLANT decides nothing",
+    ),
     "the variable is read elsewhere": (
         """
         got = torch.sort(torch.ones(3))

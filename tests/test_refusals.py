@@ -44,6 +44,19 @@ def unnamed(handler: str, helper: str = "") -> list[str]:
             "Exception",
         ),
         ("except* RuntimeError as e:\n    ended = 0, str(e)", "RuntimeError"),
+        ("except Exception as e:\n    if ' ' in str(e):\n        return 0, 'r'\n    raise", "Exception"),
+        (
+            "except Exception as e:\n    if any(c in str(e) for c in 'aeiou'):\n        return 0, 'r'\n    raise",
+            "Exception",
+        ),
+        (
+            "except Exception as e:\n    if any(w in str(e) for w in ('dtype', '')):\n        return 0, 'r'\n    raise",
+            "Exception",
+        ),
+        ("except Exception as e:\n    if re.search('.', str(e)):\n        return 0, 'r'\n    raise", "Exception"),
+        ("except Exception as e:\n    if re.search('dtype|', str(e)):\n        return 0, 'r'\n    raise", "Exception"),
+        ("finally:\n    return 0, 'refused'", "finally"),
+        ("finally:\n    if True:\n        return 0, 'refused'", "finally"),
     ],
 )
 def test_a_handler_that_takes_any_message_is_named(handler: str, caught: str) -> None:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 VARIABLE = "EMBERS_PLANT"
+_HIDING = frozenset({"globals", "locals", "vars", "exec", "eval", "getenv", "environ"})
+"""Built-in functions, and names for the environment, by which code could ask for the fault unseen."""
 _FIRST = "call it first, then spoil the result"
 _CHILDREN = ("os.fork", "subprocess.", "multiprocessing.")
 _EXCEPTIONS = frozenset(
@@ -142,6 +144,24 @@ class _Program:
                 yield Breach(node.lineno, f'read {VARIABLE} once: PLANT = os.environ.get("{VARIABLE}") == "1"')
             if isinstance(node, ast.Name) and node.id in self.flags and isinstance(node.ctx, ast.Load):
                 yield from self._of_use(node)
+            if isinstance(node, ast.Name) and node.id in _HIDING:
+                yield Breach(node.lineno, f"`{node.id}` can hide what the fault decides: write it out")
+            if isinstance(node, ast.Attribute) and node.attr == "environ" and not self._is_read_by_name(node):
+                yield Breach(node.lineno, "read single variables of the environment, by their whole names")
+        names = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if self.flags and not self.flags & names and ast.dump(self.tree).count(repr(VARIABLE)) == 1:
+            yield Breach(1, f"{', '.join(sorted(self.flags))} decides nothing: the case has no injected fault")
+
+    def _is_read_by_name(self, environment: ast.Attribute) -> bool:
+        """Whether the environment is asked for a variable that is written out, or handed on as a whole."""
+        parent = self.parents[environment]
+        if isinstance(parent, ast.Attribute) and parent.attr in ("get", "pop", "setdefault"):
+            call = self.parents[parent]
+            return isinstance(call, ast.Call) and bool(call.args) and isinstance(call.args[0], ast.Constant)
+        if isinstance(parent, ast.Subscript):
+            return isinstance(parent.slice, ast.Constant)
+        is_copy = isinstance(parent, ast.Call) and dotted(parent.func, {}) == "dict"
+        return is_copy or isinstance(parent, ast.Dict | ast.keyword)
 
     def _is_flag(self, node: ast.AST) -> bool:
         statement = self._statement(node)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from torch_embers.repro.case import Case
 
 FILE = "refusals.toml"
+FINALLY = "finally"
+"""Stands for what was caught by a `finally` that returns: that swallows every exception."""
 HELPER = "is_refusal"
 """Function of a case that tells the due refusal from other exceptions, by type and words."""
 _ABSENT = ("ImportError", "ModuleNotFoundError")
@@ -48,6 +50,8 @@ class Handler:
 
     def __str__(self) -> str:
         """The handler in one line, with what to do."""
+        if self.caught == FINALLY:
+            return f"{self.case}: line {self.line}: a `finally` that leaves swallows every exception; leave behind it"
         return (
             f"{self.case}: line {self.line}: `except {self.caught}` takes any message; "
             f"test type and words ({HELPER}), raise the others again"
@@ -90,6 +94,8 @@ def unnamed(case: Case) -> list[Handler]:
             words = Words({node.name} if node.name else set(), helpers, telling)
             if caught not in _ABSENT and lets_through(node.body, words):
                 found.append(Handler(case.name, node.lineno, caught))
+        elif isinstance(node, ast.Try | ast.TryStar) and any(map(_ends_it, node.finalbody)):
+            found.append(Handler(case.name, node.finalbody[0].lineno, FINALLY))
         elif isinstance(node, ast.With | ast.AsyncWith):
             found += [Handler(case.name, node.lineno, caught) for caught in _contexts(node, tree, helpers)]
     return sorted(found, key=lambda handler: handler.line)
@@ -106,6 +112,16 @@ def check(cases: Iterable[Case]) -> list[Handler]:
     if stale := sorted(allowed - {(handler.case, handler.caught) for handler in found}):
         raise InputError(f"data/{FILE}: {stale[0][0]} has no unnamed `except {stale[0][1]}`: take the entry out")
     return [handler for handler in found if (handler.case, handler.caught) not in allowed]
+
+
+def _ends_it(statement: ast.stmt) -> bool:
+    """Whether a statement of a `finally` leaves it, so that no exception goes on."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return False
+    own_loop = isinstance(statement, ast.For | ast.AsyncFor | ast.While)
+    if isinstance(statement, ast.Return) or (isinstance(statement, ast.Break | ast.Continue) and not own_loop):
+        return True
+    return any(_ends_it(part) for part in ast.iter_child_nodes(statement) if isinstance(part, ast.stmt))
 
 
 def _contexts(context: ast.With | ast.AsyncWith, tree: ast.Module, helpers: frozenset[str]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 
 from torch_embers.repro.names import dotted, last_name
@@ -82,7 +83,7 @@ class Words:
             found = self._of_call(left)  # re.search(...) is None
             return found.turned() if isinstance(operator, ast.Is | ast.Eq) else found
         if isinstance(operator, ast.In | ast.NotIn):
-            found = Answer(if_true=self.is_message(right) and not _is_empty(left))
+            found = Answer(if_true=self.is_message(right) and not _says_nothing(left))
         elif isinstance(operator, ast.Eq | ast.NotEq):
             found = Answer(if_true=self.is_message(left) or self.is_message(right))
         return found.turned() if isinstance(operator, ast.NotIn | ast.NotEq) else found
@@ -92,15 +93,17 @@ class Words:
         if name in self.helpers:
             return Answer(if_true=any(self._is_exception(a) or self.is_message(a) for a in call.args))
         if name in ("any", "all") and call.args and isinstance(call.args[0], ast.GeneratorExp | ast.ListComp):
-            return self.answer(call.args[0].elt)
+            loops = call.args[0].generators
+            return NOTHING if any(map(_says_nothing, _each(loops[-1].iter))) else self.answer(call.args[0].elt)
         if name == "bool" and call.args:
             return self.answer(call.args[0])
         if name == "isinstance" and len(call.args) == 2 and self._is_exception(call.args[0]):
             return Answer(if_true=ast.unparse(call.args[1]) in self.telling)
         if last_name(call) in _ASKING and isinstance(call.func, ast.Attribute):
-            given = bool(call.args) and not _is_empty(call.args[0])
+            given = bool(call.args) and not _says_nothing(call.args[0])
             return Answer(if_true=given and self.is_message(call.func.value))
-        return Answer(if_true=last_name(call) in _SEARCHING and any(self.is_message(a) for a in call.args))
+        given = not any(map(_says_nothing, call.args[:1]))
+        return Answer(if_true=given and last_name(call) in _SEARCHING and any(self.is_message(a) for a in call.args))
 
     def _is_exception(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr in _CAUGHT):
@@ -131,6 +134,20 @@ class Words:
         return self._is_exception(node) or self.is_message(node)
 
 
-def _is_empty(node: ast.expr) -> bool:
-    """Whether it is the empty text, which every message has."""
-    return isinstance(node, ast.Constant) and node.value == ""
+def _says_nothing(node: ast.expr) -> bool:
+    """Whether it is a text without a word, as nearly every message has it, or a pattern that fits an empty one."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        return False
+    if re.search(r"\w\w", node.value) is None:
+        return True
+    try:
+        return re.search(node.value, "") is not None
+    except re.error:  # words, and no pattern
+        return False
+
+
+def _each(values: ast.expr) -> list[ast.expr]:
+    """What a loop goes through; of a text its letters, one of which says nothing."""
+    if isinstance(values, ast.Constant):
+        return [ast.Constant("")]
+    return values.elts if isinstance(values, ast.Tuple | ast.List | ast.Set) else []
