@@ -6,6 +6,7 @@ import json
 import shutil
 import xml.etree.ElementTree as ET
 from collections import defaultdict
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -24,7 +25,8 @@ from torch_embers.builds.registry import Build
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
 from torch_embers.repro import bank, shipped_matrix
-from torch_embers.run import command, notices, state
+from torch_embers.repro.case import shipped
+from torch_embers.run import command, notices, reports, state
 from torch_embers.run import recheck as rechecking
 from torch_embers.run.events import GONE, THERE, Flapping, History, Kind, kind_of, rules
 from torch_embers.run.ledger import Cell
@@ -346,6 +348,41 @@ def change_of(kind: Kind, number: int = 1) -> Change:
 
 def result_of(*changes: Change) -> Recheck:
     return Recheck(build_of("2.15.0"), "2026-11-22T00:00:00Z", (), changes, {}, 1, 0.0)
+
+
+def test_a_re_check_says_which_release_would_be_a_control_for_what_no_build_here_shows() -> None:
+    """Closed bugs on 2.1.2, 2.3.1 and 2.15.0: most show their bug only on older releases."""
+    seen: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in shipped_matrix.matrix():
+        seen[row["case"]][row["build"]] = row["verdict"]
+    releases = ("2.1.2", "2.3.1", "2.15.0")
+    clean = Decision(
+        "not_seen",
+        flaky=False,
+        hits=0,
+        runs=10,
+        detectable_rate=None,
+        control=Control("planted", None, 3, 3),
+        detail="",
+        signature=None,
+    )
+    there = replace(clean, verdict="occurs", control=Control("build", "2.1.2", 10, 10))
+    cells = [
+        Cell(case, build_of(release), "here", "reviewed", 0, there if "occurs" in shown else clean, fresh=True)
+        for case in shipped()
+        for release in releases
+        if (shown := {seen[case.name].get(one) for one in releases}) & {"occurs", "absent"}
+    ]
+    found = replace(result_of(), cells=tuple(cells))
+    bare = [cell for cell in cells if cell.decision is clean]
+    assert bare
+    assert found.uncontrolled.verdicts == len(bare)
+    assert sum(found.uncontrolled.releases.values()) == found.uncontrolled.cases == len(bare) // 3
+    assert next(iter(found.uncontrolled.releases)) == "1.13.1"
+    assert str(found.uncontrolled).endswith("`embers builds add 1.13.1`")
+    assert reports.as_table(found)["without_control"]["releases"] == found.uncontrolled.releases
+    assert str(found.uncontrolled) in reports.markdown(found)
+    assert str(result_of().uncontrolled) == ""
 
 
 def test_an_annotation_is_one_line_that_ends_no_command_and_begins_none() -> None:

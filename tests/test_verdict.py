@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support import case_of
 from torch_embers.builds.registry import Build
 from torch_embers.oracles.signature import Signature, parse_family
-from torch_embers.run.batch import Batch, cannot_run_here, control_builds
+from torch_embers.run.batch import Batch, cannot_run_here, control_builds, control_releases
 from torch_embers.run.ledger import Cell
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.verdict import (
@@ -454,6 +454,11 @@ def test_controls_are_builds_that_are_known_to_show_the_bug_and_as_few_as_will_d
     together = control_builds([one, two, other], builds, {other.hash: {builds[0].identity}})
     assert {h: b.version for h, b in together.items()} == {one.hash: "2.0.1", two.hash: "2.0.1", other.hash: "1.13.1"}
     assert control_builds([other], builds, {}) == {}
+
+
+def test_releases_that_would_serve_as_control_are_few_and_counted() -> None:
+    bad = (["1.13.1", "2.0.1"], ["2.0.1"], ["2.9.1", "2.10.0"], [])
+    assert control_releases([case_of(known_bad=known) for known in bad]) == {"2.0.1": 2, "2.10.0": 1}
 
 
 @given(st.lists(st.sets(st.sampled_from(["1.13.1", "2.0.1", "2.1.2", "2.2.2"])), max_size=8))

@@ -251,6 +251,22 @@ def control_builds(
     return chosen
 
 
+def control_releases(cases: Sequence[Case]) -> dict[str, int]:
+    """Releases that would serve as control, with the number of cases that each adds: as few releases as will do.
+
+    Args:
+        cases: the cases; those whose author measured no release that shows the bug are left out.
+    """
+    left = [set(case.known_bad) for case in cases if case.known_bad]
+    chosen: dict[str, int] = {}
+    while left:
+        served = Counter(release for bad in left for release in bad)
+        best = max(served, key=lambda release: (served[release], Version(release)))
+        chosen[best] = served[best]
+        left = [bad for bad in left if best not in bad]
+    return chosen
+
+
 def _known_bad(case: Case, builds: Sequence[Build], seen_bad: Collection[str], memory: int | None) -> list[Build]:
     versions = {Version(v) for v in case.known_bad}
     known = [b for b in builds if b.identity in seen_bad or Version(b.public_version) in versions]

@@ -8,14 +8,15 @@ marked as not told; a re-check that ends before that leaves it to the next one. 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
 from torch_embers.normalize import naive_utc
 from torch_embers.run import events
-from torch_embers.run.executor import Executor, SweepRequest
+from torch_embers.run.batch import control_releases
+from torch_embers.run.executor import Executor, SweepRequest, lacks_control
 from torch_embers.run.script import Script, script_of
 from torch_embers.run.status import CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
 from torch_embers.run.verdict import INJECTED_SHOWS, Rules
@@ -126,6 +127,32 @@ class Ahead:
 
 
 @dataclass(frozen=True, slots=True)
+class Uncontrolled:
+    """Clean runs that prove nothing, because no build here shows the bug.
+
+    Attributes:
+        verdicts: how many verdicts are ``not_seen`` for that reason.
+        cases: of how many cases.
+        releases: which releases would show the bug, with the number of cases that each adds; as few as will do.
+    """
+
+    verdicts: int = 0
+    cases: int = 0
+    releases: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """What would help, in one line; empty where every clean verdict has a control."""
+        if not self.verdicts:
+            return ""
+        text = f"{self.verdicts} clean verdicts of {self.cases} cases are only not_seen: no build here shows their bug"
+        if not self.releases:
+            return f"{text}, and no release is known that does"
+        known = ", ".join(f"{release} ({count})" for release, count in self.releases.items())
+        first = next(iter(self.releases))
+        return f"{text}. Releases that are known to, with the cases each adds: {known}; `embers builds add {first}`"
+
+
+@dataclass(frozen=True, slots=True)
 class Recheck:
     """The result of a re-check.
 
@@ -144,6 +171,13 @@ class Recheck:
     fresh: int
     false_expected: float
     ahead: Ahead = Ahead()
+
+    @property
+    def uncontrolled(self) -> Uncontrolled:
+        """What no build here is a control for."""
+        bare = [cell for cell in self.cells if lacks_control(cell)]
+        cases = {cell.case.hash: cell.case for cell in bare}
+        return Uncontrolled(len(bare), len(cases), control_releases(list(cases.values())))
 
     @property
     def news(self) -> list[Change]:

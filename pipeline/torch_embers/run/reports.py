@@ -107,6 +107,11 @@ def as_table(result: Recheck) -> dict[str, Any]:
         "counts": dict(sorted(result.counts.items())),
         "verdicts_reached": result.fresh,
         "false_absences_expected_at_most": result.false_expected,
+        "without_control": {
+            "verdicts": result.uncontrolled.verdicts,
+            "cases": result.uncontrolled.cases,
+            "releases": dict(result.uncontrolled.releases),
+        },
         "dated_later_than_now": {"verdicts": result.ahead.verdicts, "statuses": result.ahead.statuses},
         "changes": [
             {
@@ -142,8 +147,7 @@ def markdown(result: Recheck) -> str:
         lines += ["", "Nothing changed since the last re-check."]
     if any(change.kind in CONFIRMED for change in result.news):
         lines += ["", f"False claims of an absence to expect among these: at most {result.false_expected:.4f}."]
-    if str(result.ahead):
-        lines += ["", f"{result.ahead}."]
+    lines += [line for hint in (result.uncontrolled, result.ahead) if str(hint) for line in ("", f"{hint}.")]
     lines += ["", "| status | items |", "| --- | --- |"]
     lines += [f"| {status} | {count} |" for status, count in sorted(result.counts.items())]
     return "\n".join(lines) + "\n"

@@ -222,8 +222,8 @@ def print_recheck(result: Recheck) -> None:
     out.print(f"\nitems: {counted or 'none with a verdict'}")
     if result.false_expected:
         out.print(f"false claims of an absence to expect among these: at most {result.false_expected:.4f}")
-    if str(result.ahead):
-        out.print(str(result.ahead))
+    for hint in filter(None, (str(result.uncontrolled), str(result.ahead))):
+        out.print(hint)
 
 
 def print_item(report: ItemReport) -> None:
