@@ -47,7 +47,10 @@ def test_a_case_tells_what_it_needs_and_what_counts() -> None:
 
 
 BAD_META = [
-    ({"relation": "cousin"}, r"pt1_example: line \d+: relation 'cousin' to pytorch/pytorch#1 is none of same, sibling"),
+    (
+        {"relation": "cousin"},
+        r"pt1_example: line \d+: relation 'cousin' to pytorch/pytorch#1 is none of same, sibling, unknown",
+    ),
     ({"relation": 5}, r"line \d+: relation must be a word or a table"),
     ({"requires": ["cpu", f"threads>={'9' * 5000}"]}, "no amount"),
     ({"issues": ["99638"]}, "owner/name#123"),
@@ -187,6 +190,7 @@ def test_a_relation_is_given_for_all_items_or_by_item() -> None:
     assert case_of(issues=both, relation="same").relations == dict.fromkeys([(REPO, 1), (REPO, 2)], "same")
     text = case_text(issues=both).replace("# requires", '# relation."pytorch/pytorch#2" = "sibling"\n# requires')
     assert parse(text, "pt1_example").relations == {(REPO, 2): "sibling"}
+    assert case_of(relation="unknown").relations == {(REPO, 1): "unknown"}
     with pytest.raises(CaseError, match="none of its issues"):
         parse(text.replace('relation."pytorch/pytorch#2"', 'relation."pytorch/pytorch#3"'), "pt1_example")
 

@@ -109,6 +109,12 @@ def test_a_headline_needs_its_evidence_and_a_faithful_reading() -> None:
         assert names(made(), facts(there, dispositions={NUMBER: closing}, readings=readings)) == ["headline_evidence"]
 
 
+def test_a_case_that_a_reader_set_aside_may_not_be_called_the_reports_own() -> None:
+    aside = {(NAME, NUMBER): {"repo": REPO, "answer": "faithful", "decides": False}}
+    assert names(made(), facts(RED_THEN_GREEN, readings=aside)) == ["set_aside"]
+    assert names(made(relation="sibling"), facts(RED_THEN_GREEN, readings=aside)) == []
+
+
 def test_the_day_of_an_unknown_number_lies_between_its_neighbours() -> None:
     numbers = TOOL.Numbers({100: date(2020, 1, 1), 300: date(2026, 1, 1)})
     assert (numbers.earliest(200), numbers.latest(200)) == (date(2020, 1, 1), date(2026, 1, 1))

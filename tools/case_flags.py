@@ -10,6 +10,7 @@ threads; they need no network and run no case. `--all` prints those with an exce
 | `never_red` | no release that was out when the item was reported shows the bug |
 | `never_tested` | no release of the matrix could test the case |
 | `only_pull_requests` | every item is a pull request: nobody reported a defect |
+| `set_aside` | a reader says that its runs do not speak of the item, and its relation is `same`, which counts them |
 | `headline_evidence` | called closed as fixed and still there, and a part of the evidence is missing |
 """
 
@@ -157,6 +158,9 @@ def _of_pair(one: cases.Case, number: int, facts: Facts, needs: tuple[str, ...])
     looked = facts.out_by(facts.numbers.latest(number), known)
     if not any(seen[release] == "occurs" for release in looked):
         yield Flag("never_red", one.name, number, f"does not occur on any release up to {looked[-1]}", needs)
+    reading = facts.readings.get((one.name, number), {})
+    if not reading.get("decides", True) and one.relations.get((reading["repo"], number)) == "same":
+        yield Flag("set_aside", one.name, number, "a reader set it aside, and its relation is same", needs)
     missing = list(_missing_evidence(one, number, facts))
     if missing:
         yield Flag("headline_evidence", one.name, number, "without " + ", ".join(missing), needs)

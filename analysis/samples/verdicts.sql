@@ -15,7 +15,7 @@ WITH known AS (
 )
 -- an item occurs on a release as soon as one of its cases does; it is absent where all that could be tested are clean
 SELECT r.repo, r.number, r.version, l.released, l.place, bool_or(verdict = 'occurs') AS occurs,
-       bool_or(relation = 'same') AS is_report,
+       bool_or(coalesce(relation, '') = 'same') AS is_report,  -- NULL: nobody could compare the case with the report
        bool_or(verdict = 'occurs') FILTER (WHERE relation = 'same' AND verdict <> 'not_seen') AS report_occurs, count(DISTINCT r.name) AS cases, bool_or(provenance = 'own') AS own
 FROM rows r JOIN study_releases l USING (version)
 WHERE verdict IN ('occurs', 'absent', 'not_seen') AND l.released < (SELECT before_day FROM study_time)

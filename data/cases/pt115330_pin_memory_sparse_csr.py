@@ -2,7 +2,8 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#115330", "pytorch/pytorch#129645"]
-# relation = "same"
+# relation."pytorch/pytorch#115330" = "sibling"
+# relation."pytorch/pytorch#129645" = "same"
 # bug_type = "memory"
 # memory_type = "pin_memory"
 # memory_subtype = "input_tensor_management"

@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#136719"]
-# relation = "same"
+# relation = "unknown"
 # bug_type = "memory"
 # memory_type = "segment_fault"
 # memory_subtype = "programming"

@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#160876"]
-# relation = "same"
+# relation = "unknown"
 # bug_type = "logical"
 # consequence = "nan_inf"
 # requires = ["cpu"]

@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#162730", "pytorch/pytorch#161641", "pytorch/pytorch#162779"]
-# relation."pytorch/pytorch#162730" = "sibling"
+# relation."pytorch/pytorch#162730" = "unknown"
 # relation."pytorch/pytorch#161641" = "same"
 # relation."pytorch/pytorch#162779" = "same"
 # bug_type = "memory"

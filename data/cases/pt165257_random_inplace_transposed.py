@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#165257", "pytorch/pytorch#165267", "pytorch/pytorch#124029"]
-# relation."pytorch/pytorch#165257" = "same"
+# relation."pytorch/pytorch#165257" = "unknown"
 # relation."pytorch/pytorch#165267" = "same"
 # relation."pytorch/pytorch#124029" = "sibling"
 # bug_type = "memory"

@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#73870"]
-# relation = "sibling"
+# relation = "unknown"
 # bug_type = "memory"
 # memory_type = "checking"
 # memory_subtype = "input_checking"

@@ -17,6 +17,7 @@ from . import (
     examples,
     extraction,
     fix_tests,
+    headline,
     hunt,
     judged,
     links,
@@ -88,6 +89,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         # case-reviews.md
         "reviews-counted": reviews.counted,
         "dispositions-counted": reviews.dispositions_counted,
+        "headline-left": headline.left,
         "reviews": reviews.by_case,
         "reported-scripts": reported.beside,
         # claims.md

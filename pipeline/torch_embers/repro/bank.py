@@ -101,12 +101,18 @@ def save(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> int:
     for case in fresh:
         connection.execute("DELETE FROM case_items WHERE case_hash = ?", [case.hash])
     items = [
-        {"case_hash": case.hash, "repo": repo, "number": number, "relation": case.relations.get((repo, number))}
+        {"case_hash": case.hash, "repo": repo, "number": number, "relation": _compared(case, repo, number)}
         for case in fresh
         for repo, number in sorted(set(case.issues))
     ]
     rows.append(connection, "case_items", items)
     return len(fresh)
+
+
+def _compared(case: Case, repo: str, number: int) -> str | None:
+    """What the case has to do with an item; None where nobody compared them, or nobody could."""
+    relation = case.relations.get((repo, number))
+    return None if relation == "unknown" else relation
 
 
 def case_row(case: Case) -> dict[str, Any]:

@@ -53,7 +53,8 @@ KEYS = frozenset(
 )
 UNHASHED = ("issues", "relation", "known_bad", "fixed_in")
 """What does not decide a verdict: which items a case belongs to, and what was measured."""
-RELATIONS = ("same", "sibling")
+RELATIONS = ("same", "sibling", "unknown")
+"""``unknown``: the report could not be read, so nobody could compare; it counts as no relation."""
 DEFAULT_TIMEOUT = 60.0
 LONGEST_TIMEOUT = 3_600.0
 LARGEST = 1 << 20
@@ -112,7 +113,8 @@ class Case:
 
     Attributes:
         issues: (repository, number) of every item it shows.
-        relations: how closely it shows an item, ``same`` or ``sibling``; items that nobody compared are left out.
+        relations: how closely it shows an item, ``same`` or ``sibling``, or ``unknown`` where the report could not be
+            read; items that nobody compared are left out.
         labels: class by scheme of data/taxonomy.toml.
         known_bad: versions on which it was measured to occur, oldest first.
         signature: failures that count; one of them is enough.

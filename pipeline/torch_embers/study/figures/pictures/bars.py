@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SAMPLE_LOOKS = {"paper": ("#0072B2", ""), "today": ("#56B4E9", "////"), "candidates": ("#bdbdbd", "")}
 HARD_SPACE = "\N{NO-BREAK SPACE}"
-LINE = 60
+LINE = 54
 """Characters of a line beside a bar."""
 ROOM = 1.06
 """Length of an axis, in that of the longest mark."""
@@ -43,7 +43,7 @@ def shares(table: Table, plan: Plan) -> Any:
     order = marks.in_printed_order(widest, group, printed)
     figure, grid = drawing.new(
         7.6 if len(parts) == 1 else 8.6,
-        1.5 + 0.36 * len(order) + 0.8 * (len(parts) - 1),
+        1.5 + 0.36 * len(order) + 1.0 * (len(parts) - 1),
         columns=len(parts),
         sharey=True,
         squeeze=False,
