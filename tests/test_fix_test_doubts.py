@@ -101,6 +101,16 @@ def seen(about: str, failure: str = "RuntimeError: x", line: int = 4, before: st
         ("Add partial support for neg to NestedTensor (#1)", "feature"),
         ("feature: restore shapes (#1)", "feature"),
         ("Add backwards for layer norm (#1)", None),
+        ('Reland "[pytorch][PR] Support dataclasses" (#1)', "feature"),
+        ("inductor: support sums of strides (#1)", "feature"),
+        ("Let norm run without a group (#1)", "feature"),
+        ("Add forward AD formulas for pooling (#1)", "feature"),
+        ("Add mode property to distributions (#1)", "feature"),
+        ("Add argument checks to conv (#1)", None),
+        ("add parameters check for transpose (#1)", None),
+        ("Change lists to be able to hold anything (#1)", "feature"),
+        ("Mend lists (#1)\n[Feature Request] lists of anything", "feature"),
+        ("Mend lists (#1)\nLists have no feature left", None),
         ("Fix unsupported dtype of where() (#1)", None),
         ("[nn] zero_grad() set_to_none default True (#1)", "deliberate_change"),
         ("Deprecate masks of integers (#1)", "deliberate_change"),
@@ -113,6 +123,42 @@ def seen(about: str, failure: str = "RuntimeError: x", line: int = 4, before: st
 )
 def test_the_subject_and_the_titles_say_what_a_fix_is_about(about: str, reason: str | None) -> None:
     assert seen(about) == reason
+
+
+@pytest.mark.parametrize(
+    ("about", "failure", "reason"),
+    [
+        ("Forward AD of pooling (#1)", "NotImplementedError: forward AD with pool", "not_implemented"),
+        ("Complex sums (#1)", 'RuntimeError: "sum_cpu" not implemented for ComplexHalf', "not_implemented"),
+        ("Fix complex sums (#1)", 'RuntimeError: "sum_cpu" not implemented for ComplexHalf', None),
+        ("Take unions (#1)", "Unsupported: call_function", None),
+        ("Mend formulas of several outputs (#1)", "AssertionError: RuntimeError not raised", "new_check"),
+        ("Check weights of sums (#1)", "AssertionError: RuntimeError not raised", None),
+        ("Mend equality of modes (#1)", "TypeError: __init__(): incompatible constructor arguments.", "lacks_interface"),
+    ],
+)
+def test_a_missing_ability_and_a_guard_that_nothing_speaks_of_are_doubted(
+    about: str, failure: str, reason: str | None
+) -> None:
+    assert seen(about, failure) == reason
+
+
+def test_another_error_than_the_one_that_a_test_waits_for_is_doubted() -> None:
+    waiting = CODE.replace("str(w[0].message)", "w")
+    place = failing_line(waiting, "test_new", "case", frame(10))
+    with_line = failing_line(waiting, "test_new", "case", frame(9))
+    assert place is not None and place.waits_for_error
+    assert with_line is not None and not with_line.waits_for_error
+    test = FixTest("case", "test_new", waiting, TEXT, None, "Check the range (#1)")
+    rules = fix_test_rules.load().doubt
+    assert doubt(test, "IndexError: out of range", frame(10), rules) == ("other_error", "check(w)")
+    assert doubt(test, "AssertionError: ValueError not raised", frame(10), rules) is None
+    assert doubt(test, "RuntimeError: INTERNAL ASSERT FAILED", frame(10), rules) is None
+    assert doubt(test, "IndexError: out of range", frame(4), rules) is None
+
+
+def frame(line: int) -> str:
+    return f'Traceback (most recent call last):\n  File "/x/case.py", line {line}, in test_new\n    x\nE: y\n'
 
 
 def test_an_internal_error_or_a_crash_is_a_defect_even_before_a_feature() -> None:

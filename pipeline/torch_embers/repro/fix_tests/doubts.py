@@ -56,11 +56,15 @@ def doubt(test: FixTest, failure: str, error: str, rules: Iterable[Doubt]) -> tu
             continue
         if rule.without and rule.without.search(test.about):
             continue
+        if rule.failure and not rule.failure.search(failure):
+            continue
         if rule.unreached and not unreached:
+            continue
+        if rule.waits_for_error and not (place is not None and place.waits_for_error):
             continue
         if rule.line and not rule.line.search(line):
             continue
         if rule.about and not rule.about.search(test.about):
             continue
-        return rule.id, line if rule.unreached or rule.line else test.about.split("\n")[0]
+        return rule.id, line if rule.unreached or rule.line or rule.waits_for_error else test.about.split("\n")[0]
     return None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch_embers.repro.fix_tests.outline import Function
 
 _TRACEBACK = "Traceback (most recent call last)"
+_WAITING = frozenset({"assertRaises", "assertRaisesRegex", "assertRaisesRegexp"})
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -29,11 +30,13 @@ class Failing:
         line: in the text of the test, decorators included, from 1.
         text: the line.
         helper: the innermost line of the script that was reached from there, where it is another one; else empty.
+        waits_for_error: the line stands in a ``with`` block that waits for an error: what was raised is another one.
     """
 
     line: int
     text: str
     helper: str = ""
+    waits_for_error: bool = False
 
 
 def failing_line(code: str, test: str, name: str, error: str) -> Failing | None:
@@ -51,7 +54,7 @@ def failing_line(code: str, test: str, name: str, error: str) -> Failing | None:
         if function == test and (method := _method_at(code, test, line)) is not None:
             innermost = frames[-1][0]
             helper = lines[innermost - 1].strip() if innermost != line else ""
-            return Failing(line - first_line(method) + 1, lines[line - 1].strip(), helper)
+            return Failing(line - first_line(method) + 1, lines[line - 1].strip(), helper, _waits(method, line))
     return None
 
 
@@ -73,6 +76,19 @@ def _method_at(code: str, test: str, line: int) -> Function | None:
         if isinstance(node, FUNCTIONS) and node.name == test and first_line(node) <= line <= last_line(node):
             return node
     return None
+
+
+def _waits(method: Function, line: int) -> bool:
+    """Whether a line stands in the block of a ``with self.assertRaises...``; the line of the ``with`` does not."""
+    return any(
+        node.body[0].lineno <= line <= (node.body[-1].end_lineno or line)
+        for node in ast.walk(method)
+        if isinstance(node, ast.With) and any(_is_waiting(item.context_expr) for item in node.items)
+    )
+
+
+def _is_waiting(call: ast.expr) -> bool:
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _WAITING
 
 
 def may_show_change(before: str | None, after: str, line: int) -> bool:

@@ -107,7 +107,9 @@ class Doubt(Entry):
         id: a reason.
         about: pattern of the subject of the commit or the title of an issue.
         without: pattern that must not be there.
+        failure: pattern of the failure before the fix.
         line: pattern of the line of the test that fails.
+        waits_for_error: the line that fails stands in a block that waits for an error, and raised another one.
         unreached: the commit changed nothing of the test up to the statement that fails.
         unless: pattern of failures that are a defect whatever the fix is about.
     """
@@ -115,7 +117,9 @@ class Doubt(Entry):
     id: str
     about: re.Pattern[str] | None = None
     without: re.Pattern[str] | None = None
+    failure: re.Pattern[str] | None = None
     line: re.Pattern[str] | None = None
+    waits_for_error: bool = False
     unreached: bool = False
     unless: re.Pattern[str] | None = None
     reason: str
