@@ -4,6 +4,10 @@ Every n-th commit that fixes an issue and touches test files is made into script
 that both versions of a file have alike are not parsed), and with every file parsed whole. Both must give the same scripts. Written is
 bench/fix_tests_speed.json: seconds of processor time, so that other work on the machine counts little, and what follows for all
 commits. Git's own time is counted apart.
+
+With `--whole` every commit is linked into a new database, too, in two processes and by the clock. With `--trials FILE` tests of a database
+that `embers link-repros --fix-tests` filled are drawn and run on the
+installed builds as `embers fix-tests --build all` does it (in a copy of the database, which should hold no runs).
 """
 
 from __future__ import annotations
@@ -12,16 +16,24 @@ import argparse
 import json
 import os
 import resource
+import shutil
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+from torch_embers.builds.registry import Registry
 from torch_embers.mine.git.fix_commits import FixCommit, contents, fix_commits, revision_of
 from torch_embers.mine.git.gitrepo import Clone
+from torch_embers.progress import Silent
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests import versions
 from torch_embers.repro.fix_tests.cases import FileOfTests, TestFound, scripts_of_commit
-from torch_embers.settings import DEFAULT_REPO
+from torch_embers.run.fix_tests.link import link_fix_tests
+from torch_embers.run.fix_tests.trial import Draw, TrialRequest, run_trials
+from torch_embers.settings import DEFAULT_REPO, Settings
+from torch_embers.store.store import Store
 
 
 def _git() -> float:
@@ -44,12 +56,56 @@ def _scripts(files: list[list[FileOfTests]]) -> tuple[float, list[list[TestFound
     return time.process_time() - start, found
 
 
+def _whole(clone: Path, revision: str) -> dict[str, Any]:
+    """Link every commit of the history into a new database: seconds by the clock, and of processor time."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "speed.duckdb")
+        start, used = time.perf_counter(), _used()
+        done = link_fix_tests(store, DEFAULT_REPO, clone, Silent(), revision=revision, jobs=2)
+        return {
+            "whole_commits": done.commits,
+            "whole_scripts": done.tests.get("script", 0),
+            "whole_seconds": round(time.perf_counter() - start),
+            "whole_seconds_processor": round(_used() - used),
+            "whole_load": [round(value, 1) for value in os.getloadavg()],
+        }
+
+
+def _trials(database: Path, size: int, seed: int) -> dict[str, Any]:
+    """Run drawn tests on all installed builds, as `embers fix-tests` does, from none: how long, with all that starts."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(shutil.copy(database, folder)))
+        registry = Registry(Settings().builds_dir)
+        builds = registry.installed()
+        request = TrialRequest(DEFAULT_REPO, builds, Draw(size, seed), jobs=2)
+        with store.writer("bench") as writer:
+            start = time.perf_counter()
+            runs = run_trials(store, writer, registry, request, Silent())
+            seconds = time.perf_counter() - start
+    return {
+        "trial_tests": size,
+        "trial_builds": len(builds),
+        "trial_runs": runs,
+        "trial_seconds": round(seconds),
+        "trial_load": [round(value, 1) for value in os.getloadavg()],
+    }
+
+
+def _used() -> float:
+    """Processor time of this process and of those that it waited for."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
 def main() -> None:
     """Measure, compare, write."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("clone", type=Path)
     arguments.add_argument("--revision", default="HEAD")
     arguments.add_argument("--every", type=int, default=40, help="take one of so many commits")
+    arguments.add_argument("--whole", action="store_true", help="link the whole history by the clock, too")
+    arguments.add_argument("--trials", type=Path, help="a linked database: run tests of it on every build, too")
+    arguments.add_argument("--tests", type=int, default=60, help="how many, drawn at random")
+    arguments.add_argument("--seed", type=int, default=0, help="of that draw")
     given = arguments.parse_args()
     clone = Clone(given.clone)
     tip = revision_of(clone, given.revision)
@@ -89,6 +145,10 @@ def main() -> None:
         "load": [round(value, 1) for value in os.getloadavg()],
         "cores": os.cpu_count(),
     }
+    if given.whole:
+        facts |= _whole(given.clone, given.revision)
+    if given.trials:
+        facts |= _trials(given.trials, given.tests, given.seed)
     (Path(__file__).parent / "fix_tests_speed.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(facts, indent=1))
 

@@ -134,7 +134,11 @@ def test_the_subject_and_the_titles_say_what_a_fix_is_about(about: str, reason: 
         ("Take unions (#1)", "Unsupported: call_function", None),
         ("Mend formulas of several outputs (#1)", "AssertionError: RuntimeError not raised", "new_check"),
         ("Check weights of sums (#1)", "AssertionError: RuntimeError not raised", None),
-        ("Mend equality of modes (#1)", "TypeError: __init__(): incompatible constructor arguments.", "lacks_interface"),
+        (
+            "Mend equality of modes (#1)",
+            "TypeError: __init__(): incompatible constructor arguments.",
+            "lacks_interface",
+        ),
     ],
 )
 def test_a_missing_ability_and_a_guard_that_nothing_speaks_of_are_doubted(
@@ -147,8 +151,10 @@ def test_another_error_than_the_one_that_a_test_waits_for_is_doubted() -> None:
     waiting = CODE.replace("str(w[0].message)", "w")
     place = failing_line(waiting, "test_new", "case", frame(10))
     with_line = failing_line(waiting, "test_new", "case", frame(9))
-    assert place is not None and place.waits_for_error
-    assert with_line is not None and not with_line.waits_for_error
+    assert place is not None
+    assert place.waits_for_error
+    assert with_line is not None
+    assert not with_line.waits_for_error
     test = FixTest("case", "test_new", waiting, TEXT, None, "Check the range (#1)")
     rules = fix_test_rules.load().doubt
     assert doubt(test, "IndexError: out of range", frame(10), rules) == ("other_error", "check(w)")

@@ -78,7 +78,7 @@ def page(row: Mapping[str, Any]) -> Iterator[str]:
             yield f"from there at: `{place['helper']}`"
         if place and not place["changed_up_to_there"]:
             yield "(the commit changed nothing up to that line)"
-        if version == row["validated_before"] or not row["validated_before"]:
+        if row["failure"] == "after" or version == row["validated_before"] or not row["validated_before"]:
             yield from _fenced(f"Failure on {version}", error)
     for later in row["later"]:
         yield f"- later: {later['change']} by {later['commit'][:10]} of {later['committed']}: {later['subject']}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from packaging.version import Version
+
 from torch_embers import resources
 from torch_embers.repro.fix_tests import reviews
+from torch_embers.run.fix_tests.alive import ShownIssue, alive, shows_bug
 
 from .judged import share as share_of
 from .markdown import cell, code, table
@@ -110,6 +114,50 @@ def _drawn(facts: dict[str, Any]) -> str:
     return f"{text}." if facts["ran"] == facts["sample"] else f"{text}; {facts['sample']:,} are drawn."
 
 
+FROZEN = "embers-reader-fix-tests-8"
+"""Who read the tests of the earlier part that nobody had read when version 4 of the rules was made."""
+
+
+def frozen(facts: str = EARLIER) -> str:
+    """What the rules say of the tests that were read after the rules had been fixed; all were validated before."""
+    read = reviews.answers([review for review in reviews.load() if review.annotator == FROZEN], "before")
+    kinds = {test["name"]: test["class"] for test in measured(facts)["tests"] if test["name"] in read}
+    kept = [name for name, kind in kinds.items() if kind == "validated"]
+    left = [name for name, kind in kinds.items() if kind == "doubtful"]
+    said = [
+        _verdicts(read, kept, "tests that these rules leave `validated` show the bug of their issue"),
+        _verdicts(read, left, "tests that these rules take out (`doubtful`) show it, and are lost"),
+        _verdicts(read, [*kept, *left], "of all show it: the share with the rules of before"),
+    ]
+    return "\n".join(f"- {text}" for text in said if text)
+
+
+def together() -> str:
+    """The share alive over both parts.
+
+    An issue counts where it is the only one of its commit, or the name of the test names it. A test that fails after
+    its fix counts as well where no rule doubts its failure before: else the share could not be but zero.
+    """
+    parts = [measured(name) for name in (LATER, EARLIER)]
+    before, after = (reviews.answers(reviews.load(), failure) for failure in ("before", "after"))
+    tests = [test for part in parts for test in part["tests"] if test["validated_before"]]
+    shown = [
+        ShownIssue(int(number), test["name"], test["failed"], test["passed"])
+        for test in tests
+        if shows_bug(test["class"], test["reason"], before.get(test["name"]))
+        for number in test["issues"]
+        if len(test["issues"]) == 1 or re.search(rf"_{number}\b", test["test"])
+    ]
+    newest = max((version for test in tests for version in (*test["failed"], *test["passed"])), key=Version)
+    commits, ran = (sum(part["commits"][key] for part in parts) for key in ("commits", "ran"))
+    first, last = min(part["commits_from"] for part in parts), max(part["commits_to"] for part in parts)
+    return (
+        f"{commits:,} commits of {first} to {last} name issues as fixed, and tests of {ran:,} of them ran here on "
+        f"processors. {alive(shown, newest, before, after).sentence()} This says nothing of fixes without a test, of "
+        "those for accelerators, or of those whose test fails on no release that installs here."
+    )
+
+
 def reviewed(facts: str = LATER) -> str:
     """What readers say of failures before the fix, by what the rules say of the test, and of failures after it."""
     read = reviews.load()
@@ -182,9 +230,26 @@ def speed() -> str:
         f"Of every {every}th of them ({sample}, {facts['bytes'] / 1e6:.0f} MB with their parents) reading takes "
         f"{reading:.1f} s and making scripts {partly:.1f} s; with every file parsed whole the same scripts take "
         f"{whole:.1f} s. By that the whole history takes about {facts['all_seconds']:,} s of processor time before its "
-        f"rows are written, and scripts are made in two processes. It was not linked in one run: the machine was busy "
-        f"(load {facts['load'][0]:.0f} on {facts['cores']} cores), which makes processor time longer, too."
+        f"rows are written, and scripts are made in two processes. {_by_the_clock(facts)}"
     )
+
+
+def _by_the_clock(facts: Mapping[str, Any]) -> str:
+    """What the whole history and drawn trials took, where they were measured."""
+    busy = f"(load {facts['load'][0]:.0f} on {facts['cores']} cores), which makes processor time longer, too."
+    if "whole_seconds" not in facts:
+        return f"It was not linked in one run: the machine was busy {busy}"
+    text = (
+        f"Linked in one run into a new database, by two processes on {facts['cores']} cores, it took "
+        f"{facts['whole_seconds']:,} s by the clock and {facts['whole_seconds_processor']:,} s of processor time for "
+        f"{facts['whole_scripts']:,} scripts (load {facts['whole_load'][0]:.0f})."
+    )
+    if "trial_runs" in facts:
+        text += (
+            f" {facts['trial_tests']:,} tests drawn at random took {facts['trial_runs']:,} runs on "
+            f"{facts['trial_builds']} builds in {facts['trial_seconds']:,} s (load {facts['trial_load'][0]:.0f})."
+        )
+    return text
 
 
 def _of_class(facts: str, kind: str) -> list[dict[str, Any]]:

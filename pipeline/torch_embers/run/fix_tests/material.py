@@ -6,9 +6,11 @@ user, never shipped.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.mine.git.file_history import changes_of_files, messages
@@ -105,6 +107,7 @@ def material_of(
         failures = {(row[0], row[1]): row[2] for row in connection.execute(_FAILURES).fetchall()}
     said = messages(clone, [test["commit"] for test in chosen])
     history = changes_of_files(clone, tip, sorted({test["path"] for test in chosen}))
+    later = _later(clone, history, chosen)
     materials = []
     for test in chosen:
         row = {
@@ -126,7 +129,7 @@ def material_of(
             "script": f"scripts/{test['case']}.py",
             **{key: test[key] for key in ("failed", "passed", "unusable", "validated_before", "validated_after")},
             "failures": {version: failures.get((test["case_hash"], version), "") for version in test["failed"]},
-            "later": _later(clone, history, test),
+            "later": later[test["case"]],
         }
         row["fails_at"] = {version: _fails_at(test, row, error) for version, error in row["failures"].items()}
         row["failures"] = {version: error[-FAILURE_CHARS:] for version, error in row["failures"].items()}
@@ -171,16 +174,67 @@ def _before(clone: Clone, history: History, test: Mapping[str, Any]) -> str | No
     return _text(content, *test["test"].split(".", 1))
 
 
-def _later(clone: Clone, history: History, test: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The later commits that changed the text of a test, or took it away."""
-    after = _since(history[test["path"]], test["commit"])
-    owner, name = test["test"].split(".", 1)
-    texts = dict(contents(clone, {blob for commit in after for blob in (commit.blob, commit.old_blob) if blob}))
-    return [
-        {"commit": commit.sha, "committed": commit.committed_at, "subject": commit.subject, "change": change}
-        for commit in after
-        if (change := _change(texts.get(commit.old_blob or ""), texts.get(commit.blob or ""), owner, name))
-    ]
+def _later(clone: Clone, history: History, tests: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """For each test, by its case, the later commits that changed its text or took it away.
+
+    The versions of a file are read once for all of its tests, one after the other.
+    """
+    found: dict[str, list[dict[str, Any]]] = {test["case"]: [] for test in tests}
+    for path in sorted({test["path"] for test in tests}):
+        of_file = [test for test in tests if test["path"] == path]
+        behind = {test["case"]: {commit.sha for commit in _since(history[path], test["commit"])} for test in of_file}
+        commits = [commit for commit in history[path] if any(commit.sha in shas for shas in behind.values())]
+        blobs = [blob for commit in commits for blob in (commit.old_blob, commit.blob) if blob]
+        read = contents(clone, (blob for blob, _ in groupby(blobs)))
+        seen = {test["case"]: _Seen(*test["test"].split(".", 1)) for test in of_file}
+        content: tuple[str | None, bytes | None] = (None, None)
+        for commit in commits:
+            versions: list[dict[str, str | None]] = []
+            for blob in (commit.old_blob, commit.blob):
+                if blob and content[0] != blob:
+                    content = next(read)
+                version = content[1] if blob else None
+                versions.append({case: test.text(blob, version) for case, test in seen.items()})
+            for case, shas in behind.items():
+                if commit.sha in shas and (change := _change(versions[0][case], versions[1][case])):
+                    told = {"commit": commit.sha, "committed": commit.committed_at, "subject": commit.subject}
+                    found[case].append(told | {"change": change})
+    return found
+
+
+class _Seen:
+    """A test in one version of its file after another: looked for again only where it does not stand as it last did."""
+
+    def __init__(self, owner: str, name: str) -> None:
+        self._owner, self._name = owner, name
+        self._head = f"def {name}(".encode()
+        self._blob: str | None = None
+        self._count = 0
+        self._lines: bytes | None = None
+        self._text: str | None = None
+
+    def text(self, blob: str | None, content: bytes | None) -> str | None:
+        """The test in a version of the file, without its indentation; None where it is not there."""
+        if not blob or content is None:
+            return None
+        if blob == self._blob:
+            return self._text
+        count = content.count(self._head)
+        if not self._stands(content, count):
+            self._lines = _lines(content, self._owner, self._name)
+            self._text = textwrap.dedent(self._lines.decode()) if self._lines is not None else None
+        self._blob, self._count = blob, count
+        return self._text
+
+    def _stands(self, content: bytes, count: int) -> bool:
+        """Whether the lines last seen stand in this version in the same class, and no other test has the name since."""
+        if not count and not self._count:
+            return self._blob is not None
+        if self._lines is None or count != self._count:
+            return False
+        place = content.find(b"\n" + self._lines + b"\n")
+        head = content.rfind(b"\nclass ", 0, place + 1) if place >= 0 else -1
+        return head >= 0 and bool(re.match(rb"\nclass " + self._owner.encode() + rb"\b", content[head : head + 300]))
 
 
 def _since(commits: Sequence[FileChange], sha: str) -> Sequence[FileChange]:
@@ -189,17 +243,22 @@ def _since(commits: Sequence[FileChange], sha: str) -> Sequence[FileChange]:
     return commits[places[-1] + 1 :] if places else ()
 
 
-def _change(before: bytes | None, after: bytes | None, owner: str, name: str) -> str | None:
+def _change(old: str | None, new: str | None) -> str | None:
     """What became of a test between two versions of its file: changed, gone, back, or None where it is the same."""
-    old, new = (_text(content, owner, name) for content in (before, after))
     if old == new:
         return None
     return "gone" if new is None else "back" if old is None else "changed"
 
 
 def _text(content: bytes | None, owner: str, name: str) -> str | None:
+    lines = _lines(content, owner, name)
+    return None if lines is None else textwrap.dedent(lines.decode())
+
+
+def _lines(content: bytes | None, owner: str, name: str) -> bytes | None:
+    """The lines of a test as they stand, in UTF-8; None where the file has no such test or cannot be read."""
     try:
         found = text_of(source_text(content or b""), owner, name)
     except (SyntaxError, ValueError):
         return None
-    return None if found is None else textwrap.dedent(found)
+    return None if found is None else found.encode()
