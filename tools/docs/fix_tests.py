@@ -120,14 +120,27 @@ FROZEN = "embers-reader-fix-tests-8"
 
 def frozen(facts: str = EARLIER) -> str:
     """What the rules say of the tests that were read after the rules had been fixed; all were validated before."""
-    read = reviews.answers([review for review in reviews.load() if review.annotator == FROZEN], "before")
-    kinds = {test["name"]: test["class"] for test in measured(facts)["tests"] if test["name"] in read}
+    told = [review for review in reviews.load() if review.failure == "before"]
+    read = reviews.answers([review for review in told if review.annotator == FROZEN], "before")
+    known = {review.case for review in told if review.annotator != FROZEN}
+    tests = measured(facts)["tests"]
+    issues = {issue for test in tests if test["name"] in known for issue in test["issues"]}
+    kinds = {test["name"]: test["class"] for test in tests if test["name"] in read}
+    new = {test["name"] for test in tests if test["name"] in read and not issues & set(test["issues"])}
     kept = [name for name, kind in kinds.items() if kind == "validated"]
     left = [name for name, kind in kinds.items() if kind == "doubtful"]
     said = [
         _verdicts(read, kept, "tests that these rules leave `validated` show the bug of their issue"),
         _verdicts(read, left, "tests that these rules take out (`doubtful`) show it, and are lost"),
         _verdicts(read, [*kept, *left], "of all show it: the share with the rules of before"),
+        _verdicts(
+            read,
+            [name for name in kept if name in new],
+            "`validated` tests of issues that no test of the readings before was about show the bug",
+        ),
+        _verdicts(
+            read, [name for name in left if name in new], "tests that the rules take out, of such issues, show it"
+        ),
     ]
     return "\n".join(f"- {text}" for text in said if text)
 
