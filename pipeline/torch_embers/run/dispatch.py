@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from torch_embers.builds.registry import placed_here
 from torch_embers.run.batch import memory_here
-from torch_embers.run.turns import make_turn
+from torch_embers.run.schedule import Schedule
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Runner
 
@@ -100,25 +100,16 @@ class LocalDispatcher:
         by_build: dict[str, list[Batch]] = defaultdict(list)
         for batch in batches:
             by_build[batch.build.identity].append(batch)
-        for own in by_build.values():
-            with ExitStack() as stack:
+        with ExitStack() as stack:
+            shares = []
+            for own in by_build.values():
                 build = stack.enter_context(self._registry.using(own[0].build))
                 for (profile, preload), members in by_kind(own).items():
-                    runner = stack.enter_context(
-                        Runner(build.python, profile, doctor.prove(), preload=preload, unsandboxed=self._unsandboxed)
+                    runner = Runner(
+                        build.python, profile, doctor.prove(), preload=preload, unsandboxed=self._unsandboxed
                     )
-                    yield from self._turns(runner, members, rules, jobs)
-
-    def _turns(self, runner: Runner, members: Sequence[Batch], rules: Rules, jobs: int) -> Iterator[tuple[Batch, Made]]:
-        """Let one zygote after the other make its share."""
-        for turn in range(most_turns(members, rules)):
-            members = [batch for batch in members if not batch.is_settled(rules)]
-            if not members:
-                return
-            if turn:
-                runner.restart()
-            for place, made in make_turn(runner, members, turn, jobs, rules, self._progress.said):
-                yield members[place], made
+                    shares.append((runner, members))
+            yield from Schedule(shares, rules, jobs, self._progress.said).run()
 
 
 def by_kind(batches: Sequence[Batch]) -> dict[tuple[str, tuple[str, ...]], list[Batch]]:

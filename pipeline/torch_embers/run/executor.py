@@ -222,11 +222,10 @@ class Executor:
             self._expect(batch)
             by_build[build.identity].append(batch)
         controls: dict[str, Control] = {}
-        for batches in self._portions(list(by_build.values())):
-            for name, count in Counter(batch.build.name for batch in batches).items():
-                self._progress.said(f"controls on {name}: {count} cases")
-            for batch in self._run(batches, request):
-                controls[batch.case.hash] = batch.as_control()
+        for batches in by_build.values():
+            self._progress.said(f"controls on {batches[0].build.name}: {len(batches)} cases")
+        for batch in self._run([batch for batches in by_build.values() for batch in batches], request):
+            controls[batch.case.hash] = batch.as_control()
         return controls
 
     def _targets(self, batches: Sequence[Batch], request: SweepRequest) -> Iterator[Cell]:

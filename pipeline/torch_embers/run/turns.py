@@ -1,4 +1,4 @@
-"""A turn: what one freshly started zygote contributes to the batches of one build. The same code on every machine.
+"""A turn: what one freshly started zygote contributes to the batches of one build, as a node of a cluster makes it.
 
 The runs of a turn come in waves of one run per case, so that a hit stops its case. The batches say what is wanted;
 nothing here knows of a database.
@@ -86,7 +86,7 @@ def _wave(
     inject: bool,
 ) -> Iterator[tuple[Batch, Made]]:
     """One run of each of these; each when its run has ended and counts."""
-    attempts = {str(place): _attempt(str(place), batch, turn, inject=inject) for place, batch in enumerate(wave)}
+    attempts = {str(place): attempt_of(str(place), batch, turn, inject=inject) for place, batch in enumerate(wave)}
     for result in runner.run(attempts.values(), jobs):
         batch = wave[int(result.key)]
         if batch.makes_again(result, rules):
@@ -96,7 +96,8 @@ def _wave(
         yield batch, take(batch, attempts[result.key], result, observe(batch.case, result), rules)
 
 
-def _attempt(key: str, batch: Batch, turn: int, *, inject: bool) -> Attempt:
+def attempt_of(key: str, batch: Batch, turn: int, *, inject: bool) -> Attempt:
+    """The next run of a batch in a turn."""
     case = batch.case
     return Attempt(
         key=key,

@@ -25,7 +25,7 @@ from torch_embers.sandbox import cgroups, layout, policy, program, rules
 from torch_embers.sandbox.output import harmless
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from torch_embers.sandbox.proof import Proof
 
@@ -167,9 +167,13 @@ class _Server:
         self.sandbox.control.settimeout(0)
 
 
-@dataclass
-class _Worker:
-    """Runs one attempt at a time; knows the next step whenever its zygote says something or time is over."""
+@dataclass(eq=False)
+class Worker:
+    """Runs one attempt at a time; knows the next step whenever its zygote says something or time is over.
+
+    Attributes:
+        runner: of the build and profile that its runs are made with.
+    """
 
     runner: Runner
     servers: dict[bool, _Server] = field(default_factory=dict)
@@ -289,10 +293,11 @@ class _Worker:
             server.stop()
 
     def close(self) -> None:
-        """Stop everything."""
+        """Stop everything; the next run comes from a freshly started zygote."""
         for server in self.servers.values():
             server.stop()
         self.servers.clear()
+        self.attempt = None
 
 
 class Runner:
@@ -356,7 +361,7 @@ class Runner:
         self.start = float(start or limits.start)
         self.allowance = int(limits.preload if preload else limits.interpreter)
         """Bytes that a fresh process may hold beyond an attempt's memory: what a fork of the zygote begins with."""
-        self._workers: list[_Worker] = []
+        self._workers: list[Worker] = []
         self._stop = stop or threading.Event()
 
     def __enter__(self) -> Self:
@@ -378,11 +383,12 @@ class Runner:
             RunsStoppedError: ``stop`` was set.
         """
         while len(self._workers) < max(1, jobs):
-            self._workers.append(_Worker(self))
+            self._workers.append(Worker(self))
         workers = self._workers[: max(1, jobs)]
         source = iter(attempts)
         try:
-            yield from _drive(workers, source, self._stop)
+            for _, result in drive(workers, lambda _worker: next(source, None), self._stop):
+                yield result
         finally:
             for worker in workers:
                 if worker.attempt is not None:  # the caller stopped early: what still runs ends with its zygote
@@ -407,19 +413,27 @@ class Runner:
             worker.close()
 
 
-def _drive(workers: Sequence[_Worker], source: Iterator[Attempt], stop: threading.Event) -> Iterator[RunResult]:
-    """Keep every worker busy until the source is dry and the last result is out, or until it is told to stop."""
-    dry = False
+def drive(
+    workers: Sequence[Worker], feed: Callable[[Worker], Attempt | None], stop: threading.Event | None = None
+) -> Iterator[tuple[Worker, RunResult]]:
+    """Keep every worker busy until there is nothing for any of them and the last result is out.
+
+    Args:
+        workers: one run at a time each.
+        feed: the next attempt for a worker without one; None where there is nothing for it now. It is asked again after
+            each result.
+        stop: once it is set, no more is wanted.
+
+    Raises:
+        RunsStoppedError: ``stop`` was set.
+    """
     while True:
-        if stop.is_set():
+        if stop is not None and stop.is_set():
             raise RunsStoppedError("the runs were stopped")
         for worker in workers:
-            while worker.attempt is None and not dry:
-                attempt = next(source, None)
-                if attempt is None:
-                    dry = True
-                elif (result := worker.begin(attempt)) is not None:
-                    yield result
+            while worker.attempt is None and (attempt := feed(worker)) is not None:
+                if (result := worker.begin(attempt)) is not None:
+                    yield worker, result
         busy = [worker for worker in workers if worker.attempt is not None]
         if not busy:
             return
@@ -432,7 +446,7 @@ def _drive(workers: Sequence[_Worker], source: Iterator[Attempt], stop: threadin
             if worker.descriptor() in spoke or time.monotonic() > worker.deadline:
                 result = worker.advance()
                 if result is not None:
-                    yield result
+                    yield worker, result
 
 
 def _group() -> cgroups.Group | None:

@@ -1,0 +1,199 @@
+"""Which worker of this machine makes which run next: few starts of zygotes, and no worker that waits for another.
+
+A turn of a batch is what one freshly started zygote contributes to it. Batches do not go from turn to turn together: a
+batch takes its next turn from any zygote of its build that has not made runs for it yet, so one zygote serves a turn of
+each batch, whichever turn that is, and batches that take many turns (fresh starts) do not hold up the others. A worker
+starts a zygote anew when it has served all that wait, and longest batches go first, so that no worker is left with a
+long one at the end. What a batch asks for and when it has enough is its own matter (``run/batch.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torch_embers.run.turns import attempt_of, take
+from torch_embers.run.verdict import TIMED, observe
+from torch_embers.sandbox.runner import Worker, drive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torch_embers.run.batch import Batch
+    from torch_embers.run.turns import Made
+    from torch_embers.run.verdict import Rules
+    from torch_embers.sandbox.runner import Attempt, Runner, RunResult
+
+SHORT, LONG = 0.05, 5.0
+"""Seconds that a run is taken to last before one was made: of a case that watches a clock or memory, the longer."""
+START = 1.5
+"""Seconds that the start of a zygote is taken to cost: a second worker starts one where more work than this waits."""
+
+
+@dataclass(eq=False, slots=True)
+class Course:
+    """A batch on its way through its turns.
+
+    Attributes:
+        turn: the present one, from 0; -1 before the first.
+        served_by: numbers of the zygotes that have made runs for it.
+        under_way: whether a worker has it.
+        seconds: how long its next run may last.
+    """
+
+    batch: Batch
+    turn: int = -1
+    served_by: set[int] = field(default_factory=set)
+    under_way: bool = False
+    seconds: float = SHORT
+
+    def __post_init__(self) -> None:
+        """Take a case that watches a clock or memory for a long one."""
+        kinds = {signature.kind for signature in self.batch.case.signature}
+        if kinds & {*TIMED, "memory"}:
+            self.seconds = LONG
+
+    def begin_turn(self, zygote: int, rules: Rules) -> bool:
+        """Let a zygote serve the next turn that wants a run; whether there is one."""
+        while self.turn + 1 < self.batch.turns(rules) and not self.batch.is_settled(rules):
+            self.turn += 1
+            self.batch.begin_turn()
+            if self.wants(rules):
+                self.served_by.add(zygote)
+                return True
+        self.turn = self.batch.turns(rules)
+        return False
+
+    def wants(self, rules: Rules) -> bool:
+        """Whether the present turn makes a further run."""
+        return self.batch.wants_injection(self.turn, rules) or self.batch.wants(self.turn, rules)
+
+    def is_over(self, rules: Rules) -> bool:
+        """Whether no further turn of it is made."""
+        return self.turn + 1 >= self.batch.turns(rules) or self.batch.is_settled(rules)
+
+
+@dataclass(eq=False, slots=True)
+class Share:
+    """The batches that one runner makes: those of a build, a profile and a set of modules."""
+
+    runner: Runner
+    courses: list[Course]
+
+    def waiting(self) -> list[Course]:
+        """Those that no worker has, the longest first."""
+        return sorted((one for one in self.courses if not one.under_way), key=lambda one: -one.seconds)
+
+
+@dataclass(eq=False, slots=True)
+class Seat:
+    """A worker with what it does now.
+
+    Attributes:
+        zygote: number of its zygote, other for each start; 0 before the first.
+        inject: whether the present run is one with an injected fault.
+    """
+
+    worker: Worker
+    share: Share
+    zygote: int = 0
+    course: Course | None = None
+    inject: bool = False
+    attempt: Attempt | None = None
+
+
+class Schedule:
+    """Makes the runs of batches with ``jobs`` workers.
+
+    Args:
+        shares: each runner with its batches, none of them settled.
+        rules: numbers of data/verdicts.toml.
+        jobs: runs at a time.
+        said: is told which runs are made again.
+    """
+
+    def __init__(
+        self,
+        shares: Sequence[tuple[Runner, Sequence[Batch]]],
+        rules: Rules,
+        jobs: int,
+        said: Callable[[str], None],
+    ) -> None:
+        self._shares = [Share(runner, [Course(batch) for batch in batches]) for runner, batches in shares]
+        self._rules = rules
+        self._said = said
+        self._started = 0
+        first = self._shares[0]
+        seats = (Seat(Worker(first.runner), first) for _ in range(max(1, jobs)))
+        self._seats = {id(seat.worker): seat for seat in seats}
+
+    def run(self) -> Iterator[tuple[Batch, Made]]:
+        """Each run when it has ended and counts, after its batch has taken it."""
+        workers = [seat.worker for seat in self._seats.values()]
+        try:
+            for worker, result in drive(workers, self._next):
+                seat = self._seats[id(worker)]
+                if (made := self._taken(seat, result)) is not None and seat.course is not None:
+                    yield seat.course.batch, made
+        finally:
+            for worker in workers:
+                worker.close()
+
+    def _next(self, worker: Worker) -> Attempt | None:
+        """The next run for a worker: of its present turn, of another batch from the same zygote, or from a new one."""
+        seat = self._seats[id(worker)]
+        if (course := seat.course) is not None and not course.wants(self._rules):
+            seat.course, course.under_way = None, False
+            if course.is_over(self._rules):
+                seat.share.courses.remove(course)
+        if seat.course is None:
+            self._choose(seat)
+        if seat.course is None:
+            return None
+        seat.inject = seat.course.batch.wants_injection(seat.course.turn, self._rules)
+        seat.attempt = attempt_of("", seat.course.batch, seat.course.turn, inject=seat.inject)
+        return seat.attempt
+
+    def _choose(self, seat: Seat) -> None:
+        """Give a worker a batch whose next turn its zygote can serve; else start another zygote, where that pays."""
+        if seat.zygote and self._take_up(seat):
+            return
+        for share in sorted(self._shares, key=lambda share: -sum(one.seconds for one in share.waiting())):
+            if self._pays(share, seat):
+                self._started += 1
+                seat.worker.close()
+                seat.worker.runner, seat.share, seat.zygote = share.runner, share, self._started
+                if self._take_up(seat):
+                    return
+
+    def _take_up(self, seat: Seat) -> bool:
+        """Begin a turn of the longest batch that waits and that this zygote has not served."""
+        for course in seat.share.waiting():
+            if seat.zygote in course.served_by:
+                continue
+            if course.begin_turn(seat.zygote, self._rules):
+                seat.course, course.under_way = course, True
+                return True
+            seat.share.courses.remove(course)
+        return False
+
+    def _pays(self, share: Share, seat: Seat) -> bool:
+        """Whether to start a zygote: something waits that no other worker's zygote serves, or much waits for it."""
+        waiting = share.waiting()
+        others = [one.zygote for one in self._seats.values() if one is not seat and one.share is share and one.zygote]
+        if any(all(zygote in course.served_by for zygote in others) for course in waiting):
+            return True
+        turns = (course.seconds * max(1, course.batch.planned // self._rules.zygotes) for course in waiting)
+        return sum(turns) > START
+
+    def _taken(self, seat: Seat, result: RunResult) -> Made | None:
+        """Hand a result to its batch; None where the run is made again."""
+        course, attempt = seat.course, seat.attempt
+        if course is None or attempt is None:
+            raise AssertionError("a worker has ended a run that nobody asked for")
+        course.seconds = result.duration
+        if course.batch.makes_again(result, self._rules):
+            busy = f"it waited for a processor in {result.waited:.0f} of {result.duration:.0f} s"
+            self._said(f"{course.batch.case.name} is run again: {busy}")
+            return None
+        return take(course.batch, attempt, result, observe(course.batch.case, result), self._rules)
