@@ -22,20 +22,21 @@ from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
-from torch_embers.run import command, dispatch
+from torch_embers.run import command, schedule
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.item_report import comment, report_of
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
 from torch_embers.run.recheck import RecheckRequest, mark_told, recheck
 from torch_embers.run.reports import as_table, exit_code, markdown
-from torch_embers.sandbox.runner import Attempt, Runner, RunResult
+from torch_embers.sandbox.runner import drive
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from torch_embers.repro.case import Case
     from torch_embers.run.ledger import Cell
+    from torch_embers.sandbox.runner import Attempt, RunResult, Worker
 
 pytestmark = pytest.mark.slow
 """Each sweep starts several sandboxes; the rules themselves are tested in test_verdict.py and test_status.py."""
@@ -152,16 +153,14 @@ def test_a_run_that_a_busy_machine_hindered_is_made_again_and_not_stored(
 ) -> None:
     made = []
 
-    class Busy(Runner):
+    def busy(workers: Sequence[Worker], feed: Callable[[Worker], Attempt | None]) -> Iterator[tuple[Worker, RunResult]]:
         """Every third run is the first that is not hindered."""
+        for worker, result in drive(workers, feed):
+            made.append(result)
+            hindered = replace(result, exit_code=125, stdout="the child was killed", duration=20.0, waited=15.0)
+            yield worker, result if len(made) % 3 == 0 else hindered
 
-        def run(self, attempts: Iterable[Attempt], jobs: int = 1) -> Iterator[RunResult]:
-            for result in super().run(attempts, jobs):
-                made.append(result)
-                hindered = replace(result, exit_code=125, stdout="the child was killed", duration=20.0, waited=15.0)
-                yield result if len(made) % 3 == 0 else hindered
-
-    monkeypatch.setattr(dispatch, "Runner", Busy)
+    monkeypatch.setattr(schedule, "drive", busy)
     store = Store(tmp_path / "e.duckdb")
     cells = sweep(store, registry, [fixed_case(known_bad=[BAD])], [NEW])
     assert verdicts(cells) == {("pt1_example", NEW): "absent"}

@@ -338,7 +338,12 @@ X86, ARM = 0xC000003E, 0xC00000B7
 
 def answer(program: bytes, architecture: int, number: int, *arguments: int) -> int:
     """Run the filter as the kernel does; 0 for allow, the error number, or -1 for kill."""
-    data = struct.pack("<IIQ6Q", number, architecture, 0, *(arguments + (0,) * 6)[:6])
+    operand = outcome(program, struct.pack("<IIQ6Q", number, architecture, 0, *(arguments + (0,) * 6)[:6]))
+    return {seccomp.ALLOW: 0, seccomp.KILL: -1}.get(operand, operand & 0xFFFF)
+
+
+def outcome(program: bytes, data: bytes) -> int:
+    """What the filter returns for a ``struct seccomp_data``."""
     steps = list(struct.iter_unpack("=HBBI", program))
     place = accumulator = 0
     while True:
@@ -347,7 +352,7 @@ def answer(program: bytes, architecture: int, number: int, *arguments: int) -> i
         if code == seccomp.LOAD:
             (accumulator,) = struct.unpack_from("<I", data, operand)
         elif code == seccomp.RETURN:
-            return {seccomp.ALLOW: 0, seccomp.KILL: -1}.get(operand, operand & 0xFFFF)
+            return int(operand)
         else:
             holds = {
                 seccomp.JUMP_EQUAL: accumulator == operand,
@@ -378,6 +383,41 @@ class TestFilter:
         for family in range(64):
             expected = 0 if family in calls.families else errno.EAFNOSUPPORT
             assert answer(program, architecture, seccomp.NUMBERS["socket"][column], family) == expected
+
+    def test_sockets_have_the_usual_protocols_alone(self, machine: str, architecture: int, column: int) -> None:
+        calls = rules.load().seccomp
+        program = seccomp.program(calls, machine)
+        number = seccomp.NUMBERS["socket"][column]
+        for family in calls.families:
+            for protocol in range(300):
+                allowed = calls.netlink if family == 16 else calls.protocols
+                expected = 0 if family == 1 or protocol in allowed else errno.EPROTONOSUPPORT
+                assert answer(program, architecture, number, family, 1, protocol) == expected, (family, protocol)
+
+    def test_buffers_of_sockets_keep_their_size_and_take_no_programs(
+        self, machine: str, architecture: int, column: int
+    ) -> None:
+        calls = rules.load().seccomp
+        program = seccomp.program(calls, machine)
+        number = seccomp.NUMBERS["setsockopt"][column]
+        done = seccomp.FAIL | seccomp.DONE
+        for option in range(64):
+            data = struct.pack("<IIQ6Q", number, architecture, 0, 3, 1, option, 0, 0, 0)
+            expected = errno.EPERM if option in calls.socket_options else 0
+            assert answer(program, architecture, number, 3, 1, option) == expected, option
+            assert (outcome(program, data) == done) == (option in calls.passed_over), option
+            assert (
+                outcome(program, struct.pack("<IIQ6Q", number, architecture, 0, 3, 6, option, 0, 0, 0)) == seccomp.ALLOW
+            )
+
+    def test_options_of_a_process_that_reach_beyond_it_are_refused(
+        self, machine: str, architecture: int, column: int
+    ) -> None:
+        calls = rules.load().seccomp
+        program = seccomp.program(calls, machine)
+        for option in range(100):
+            expected = errno.EPERM if option in calls.process_options else 0
+            assert answer(program, architecture, seccomp.NUMBERS["prctl"][column], option) == expected
 
     def test_only_unix_sockets_come_in_pairs(self, machine: str, architecture: int, column: int) -> None:
         program = seccomp.program(rules.load().seccomp, machine)
@@ -412,6 +452,7 @@ class TestFilter:
         assert answer(program, architecture, clone, 17) == 0
         assert answer(program, architecture, clone, 0x3D0F00) == 0  # pthread_create
         assert answer(program, architecture, clone, 0x10000000 | 17) == errno.EPERM
+        assert answer(program, architecture, clone, 0x8000 | 17) == errno.EPERM  # beside its parent
 
     def test_terminal_requests_are_refused(self, machine: str, architecture: int, column: int) -> None:
         program = seccomp.program(rules.load().seccomp, machine)

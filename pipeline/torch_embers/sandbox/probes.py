@@ -14,6 +14,7 @@ import os
 import signal
 import socket
 import stat
+import struct
 import sys
 import threading
 import time
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-NEW_USER = 0x10000000
+NEW_USER, SIBLING = 0x10000000, 0x8000
 
 
 def fail(text: str) -> NoReturn:
@@ -166,6 +167,11 @@ def disturb() -> None:
     refused("the processors of the supervisor", os.sched_setaffinity, 1, {0})
     refused("the priority of the supervisor", os.setpriority, os.PRIO_PROCESS, 1, 19)
     refused("the priority of its user", os.setpriority, os.PRIO_USER, 0, 19)
+    clone = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
+    pid = syscall(clone, SIBLING | signal.SIGCHLD, 0, 0, 0, 0)
+    if pid == 0:
+        os._exit(0)
+    must_be_denied("a process beside this one, which nobody waits for", pid)
     time.sleep(0.05)  # were the supervisor gone, this run would not end well
 
 
@@ -184,6 +190,10 @@ def counters() -> None:
         fail("1000 timers")
     if all(LIBC.inotify_init1(0) >= 0 for _ in range(64)):
         fail("64 instances of inotify")
+    number = {"x86_64": 206, "aarch64": 0}[os.uname().machine]
+    must_be_denied(
+        "requests that are counted for the machine", syscall_with(number, 100, ctypes.byref(ctypes.c_long()))
+    )
 
 
 def ports() -> None:
@@ -239,6 +249,20 @@ def kernels() -> None:
     text = ctypes.create_string_buffer(64)
     vector = (ctypes.c_size_t * 2)(ctypes.addressof(text), 64)
     must_be_denied("memory in a pipe", syscall_with(splice, into, vector, ctypes.c_ulong(1), 0))
+    must_be_denied(
+        "a table of futexes", syscall_with({"x86_64": 157, "aarch64": 167}[os.uname().machine], 78, 1, 1 << 16, 0, 0)
+    )
+    must_be_denied("a set of rules", syscall_with(444, (ctypes.c_uint64 * 2)(0, 3), ctypes.c_size_t(16), 0))
+    allow = ctypes.create_string_buffer(struct.pack("=HBBI", 0x06, 0, 0, 0x7FFF0000))
+    program = ctypes.create_string_buffer(struct.pack("@HP", 1, ctypes.addressof(allow)))
+    number = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
+    must_be_denied("a filter of calls", syscall_with(number, 1, 0, program))
+    most = [
+        int(Path(f"/proc/sys/net/ipv4/{name}").read_text(encoding="ascii").split()[2])
+        for name in ("tcp_rmem", "tcp_wmem")
+    ]
+    if max(most) > 1 << 18:
+        fail(f"a connection may buffer {most[0]} and {most[1]} bytes")
 
 
 def buffers(size: str) -> None:

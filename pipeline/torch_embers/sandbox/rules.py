@@ -28,6 +28,7 @@ class Limits(Entry):
     file_cost: int
     free_files: int
     socket_cost: int
+    locks: int
     free_sockets: int
     signals: int
     watches: int
@@ -55,10 +56,16 @@ class Seccomp(Entry):
     """System calls by their numbers on x86_64 and aarch64 (-1 where there is none), and checked arguments."""
 
     families: tuple[int, ...]
+    protocols: tuple[int, ...]
+    netlink: tuple[int, ...]
     ioctls: tuple[int, ...]
+    passed_over: tuple[int, ...]
+    socket_options: tuple[int, ...]
     pairs: tuple[int, ...]
     personalities: tuple[int, ...]
     namespaces: int
+    siblings: int
+    process_options: tuple[int, ...]
     about_process: dict[str, tuple[int, int, int]]
     about_user: dict[str, tuple[int, int, int]]
     denied: dict[str, tuple[int, int]]

@@ -26,8 +26,17 @@ NUMBERS = {
     "ioctl": (16, 29),
     "socketpair": (53, 199),
     "personality": (135, 92),
+    "prctl": (157, 167),
+    "setsockopt": (54, 208),
 }
 """Calls that are looked at by argument."""
+
+DONE = 0
+"""In place of an error: the call does nothing and says that it was done."""
+SOCKET_LEVEL = 1
+"""Options of all sockets, whatever their family."""
+UNIX, NETLINK = 1, 16
+"""Families of sockets whose protocols are looked at in another way."""
 
 SUPERVISOR = 1
 """The supervisor's number in the namespace of its run."""
@@ -77,7 +86,9 @@ def program(rules: Seccomp, machine: str | None = None) -> bytes:
         for numbers in calls.values():
             if numbers[column] >= 0:
                 steps += _answer(numbers[column], error)
-    steps += _by_argument(NUMBERS["clone"][column], 0, [(JUMP_ANY_BIT, rules.namespaces)], errno.EPERM)
+    shut = [(JUMP_ANY_BIT, rules.namespaces), (JUMP_ANY_BIT, rules.siblings)]
+    steps += _by_argument(NUMBERS["clone"][column], 0, shut, errno.EPERM)
+    steps += _by_argument(NUMBERS["prctl"][column], 0, _equal(rules.process_options), errno.EPERM)
     steps += _by_argument(NUMBERS["ioctl"][column], 1, _equal(rules.ioctls), errno.EPERM)
     for call in rules.about_process.values():
         steps += _by_argument(call[column], call[2], _equal([SUPERVISOR]), errno.EPERM)
@@ -86,6 +97,8 @@ def program(rules: Seccomp, machine: str | None = None) -> bytes:
     steps += _unless(NUMBERS["personality"][column], 0, rules.personalities, errno.EPERM)
     steps += _unless(NUMBERS["socketpair"][column], 0, rules.pairs, errno.EAFNOSUPPORT)
     steps += _unless(NUMBERS["socket"][column], 0, rules.families, errno.EAFNOSUPPORT)
+    steps += _options(NUMBERS["setsockopt"][column], rules)
+    steps += _protocols(NUMBERS["socket"][column], rules)
     steps.append(Instruction(RETURN, 0, 0, ALLOW))
     return b"".join(step.packed() for step in steps)
 
@@ -104,6 +117,36 @@ def _by_argument(number: int, index: int, tests: list[tuple[int, int]], error: i
     for code, operand in tests:
         body += [Instruction(code, 0, 1, operand), Instruction(RETURN, 0, 0, FAIL | error)]
     body.append(Instruction(LOAD, 0, 0, NUMBER))
+    return [Instruction(JUMP_EQUAL, 0, len(body), number), *body]
+
+
+def _options(number: int, rules: Seccomp) -> list[Instruction]:
+    """Pass over, or refuse, options that concern every socket; the call's number stays loaded."""
+    tests = [Instruction(LOAD, 0, 0, ARGUMENTS + 8 * 2)]
+    for options, answer in ((rules.passed_over, DONE), (rules.socket_options, errno.EPERM)):
+        for option in options:
+            tests += _answer(option, answer)
+    level = [Instruction(LOAD, 0, 0, ARGUMENTS + 8), Instruction(JUMP_EQUAL, 0, len(tests), SOCKET_LEVEL)]
+    body = [*level, *tests, Instruction(LOAD, 0, 0, NUMBER)]
+    return [Instruction(JUMP_EQUAL, 0, len(body), number), *body]
+
+
+def _protocols(number: int, rules: Seccomp) -> list[Instruction]:
+    """Refuse sockets of other protocols than those allowed for their family; a pair of unix sockets has none."""
+    refuse = Instruction(RETURN, 0, 0, FAIL | errno.EPROTONOSUPPORT)
+    checks: list[list[Instruction]] = []
+    for allowed in (rules.netlink, rules.protocols):
+        body = [Instruction(LOAD, 0, 0, ARGUMENTS + 8 * 2)]
+        body += [Instruction(JUMP_EQUAL, len(allowed) - place, 0, value) for place, value in enumerate(allowed)]
+        checks.append([*body, refuse, Instruction(RETURN, 0, 0, ALLOW)])
+    netlink, others = checks
+    family = [
+        Instruction(LOAD, 0, 0, ARGUMENTS),
+        Instruction(JUMP_EQUAL, 0, 1, UNIX),
+        Instruction(RETURN, 0, 0, ALLOW),
+        Instruction(JUMP_EQUAL, 0, len(netlink), NETLINK),
+    ]
+    body = [*family, *netlink, *others]
     return [Instruction(JUMP_EQUAL, 0, len(body), number), *body]
 
 

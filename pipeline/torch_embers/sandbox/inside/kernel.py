@@ -79,9 +79,16 @@ def enter(folder: str, kinds: tuple[tuple[str, int], ...]) -> None:
         os.close(number)
 
 
-def new_network() -> None:
-    """Move this process into a network namespace that has a loopback and nothing else."""
+def bound_buffers(most: int) -> None:
+    """Let no connection of this network namespace buffer more than ``most`` bytes each way."""
+    for name, usual in (("tcp_rmem", 131072), ("tcp_wmem", 16384)):
+        Path("/proc/sys/net/ipv4", name).write_text(f"4096 {min(usual, most)} {most}", encoding="ascii")
+
+
+def new_network(most: int) -> None:
+    """Move this process into a network namespace that has a loopback and nothing else, with bounded buffers."""
     call("unshare", NEW_NETWORK)
+    bound_buffers(most)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         fcntl.ioctl(one, SET_INTERFACE_FLAGS, struct.pack("16sH14x", b"lo", INTERFACE_UP))
 

@@ -67,6 +67,7 @@ def seal(config: Message) -> int:
             kernel.uncover(path)
         for name, most in config["counted"].items():
             Path("/proc/sys/user", name).write_text(str(most), encoding="ascii")
+        kernel.bound_buffers(config["limits"]["socket_cost"] // 2)
         kernel.drop_capabilities()
         config["landlock"] = landlock.version()
     own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
@@ -182,7 +183,7 @@ class Steward:
     def renew_network(self) -> None:
         """Give the next run a network namespace of its own where this one used its one: ports wait there a minute."""
         if kernel.network_state() != self.network:
-            kernel.new_network()
+            kernel.new_network(self.config["limits"]["socket_cost"] // 2)
             self.network = kernel.network_state()
 
 

@@ -274,6 +274,8 @@ class Watch:
             files += files_of(pid)
         if tasks >= self.limits["processes"] - OWN_TASKS:
             self.stop("processes", f"with {tasks} processes and threads, the cap")
+        elif many_locks(self.limits["locks"]):
+            self.stop("memory", f"with more than {self.limits['locks']} locks on files")
         else:
             self.check_memory(pids, memory, self.held_by_kernel(files))
 
@@ -383,6 +385,15 @@ def sockets() -> int:
         return int(first.split()[2])
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def many_locks(most: int) -> bool:
+    """Whether processes of the namespace hold more locks on files than that; reads no further than needed."""
+    try:
+        with Path("/proc/locks").open("rb") as file:
+            return any(place > most for place, _ in enumerate(file, 1))
+    except OSError:
+        return False
 
 
 def free_memory() -> int:
