@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch_embers import resources  # noqa: E402 - needs torch
-from torch_embers.oracles import cells  # noqa: E402
+from torch_embers.oracles import cells, guesses, lattice, layouts  # noqa: E402
 from torch_embers.oracles.cells import ANY, Cell  # noqa: E402
 from torch_embers.oracles.repeat import Plan, examine  # noqa: E402
 from torch_embers.oracles.rules import Rules, Skip  # noqa: E402
@@ -121,7 +121,7 @@ def test_gradients_of_equal_values_are_left_out_where_elements_share_memory():
     row = sweep(Op(lambda x: torch.sort(x).values, "sort"), ("backward",)).run()
     assert row["findings"] == []
     assert row["skipped"]["the gradient may go to any of equal values"] > 0
-    assert not any(entry[3] in ("expanded", "overlapping") for entry in row["cells"])
+    assert not any(entry[3] in lattice.SHARED for entry in row["cells"])
 
 
 def two_results(x, first, second):
@@ -142,6 +142,115 @@ def test_an_operator_ends_when_its_time_is_over_and_says_so():
     row = sweep(Op(torch.exp), seconds=0.0).run()
     assert row["skipped"]["out of time"] > 100
     assert row["cells"] == []
+
+
+@pytest.mark.parametrize("layout", [*lattice.FORMS, *lattice.LAZY])
+@pytest.mark.parametrize("size", [(3,), (3, 1), (2, 3, 4), (1, 3, 2, 4), (2, 3, 2, 2, 2)])
+def test_a_layout_keeps_the_values_and_lies_in_watched_memory(layout, size):
+    values = torch.randn(size)
+    laid = lattice.destination(values, layout)
+    assert laid is None or torch.equal(laid.resolve_neg(), values)
+    assert laid is None or not layouts.overlaps_itself(laid)
+    assert laid is None or laid.storage_offset() >= lattice.ROOM
+    assert laid is not None or layout not in ("strided", "offset", "sliced", "lazy")
+
+
+@pytest.mark.parametrize("layout", lattice.REPEATED)
+def test_memory_around_a_destination_that_overlaps_itself_is_watched(layout):
+    made = lattice.place((3, 4), torch.float32, layout)
+    plan = Plan("fill", names=("x",), written=("x",))
+    done = examine(lambda x: x.as_strided((2,), (1,)).fill_(1.0), plan, [made], {}, Rules(RULES))
+    assert (done.refused, done.problems) == ("a destination overlaps itself", [])
+    done = examine(lambda x: x.as_strided((40,), (1,)).fill_(2.0), plan, [made], {}, Rules(RULES))
+    assert [problem.severity for problem in done.problems] == ["outside_write"]
+
+
+def test_destinations_of_several_results_are_also_varied_one_by_one():
+    def parts(x, out=None):
+        if out is None:
+            return x + 1, x - 1
+        out[0].copy_(x + 1)
+        out[1].copy_(x + 2 if out[0].is_contiguous() and not out[1].is_contiguous() else x - 1)
+        return out
+
+    row = sweep(Op(parts, autograd=False), ("out",)).run()
+    assert {found["message"].partition(":")[0].rpartition(" ")[2] for found in row["findings"]} == {"1"}
+
+
+def test_a_destination_of_another_size_gets_the_size_of_the_result():
+    def sized(x, out=None):
+        if out is None:
+            return x.exp()
+        wrong = out.numel() > x.numel() and not out.is_contiguous()
+        out.resize_(x.shape)
+        return out.copy_(x.exp() + wrong)
+
+    row = sweep(Op(sized, autograd=False), ("out",)).run()
+    assert {entry[3] for entry in row["cells"] if entry[4 + cells.COUNTED.index("wrong")]} == {
+        "resized_transposed, others dense",
+        "resized_transposed, others transposed",
+    }
+
+
+def test_gradients_of_gradients_are_compared():
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (x,) = ctx.saved_tensors
+            other = x.detach() if not x.is_contiguous() else x
+            return gradient * 3 * x * other
+
+    op = Op(Wrong.apply)
+    assert sweep(op, ("backward",)).run()["findings"] == []
+    op.supports_gradgrad = True
+    row = sweep(op, (cells.DOUBLE,)).run()
+    assert {found["severity"] for found in row["findings"]} == {"wrong_gradient"}
+    op.supports_gradgrad = False
+    assert sweep(op, (cells.DOUBLE,)).run()["skipped"] == {"no gradient of the gradient": 3}
+
+
+def test_the_in_place_form_of_an_operator_without_a_method_is_called_into_watched_memory():
+    row = sweep(Op(torch.nn.functional.silu, "nn.functional.silu"), ("kernels",)).run()
+    assert row["findings"] == []
+    called = {entry[3]: entry[4 + cells.COUNTED.index("guarded")] for entry in row["cells"] if "silu_" in entry[1]}
+    assert called["strided"] > 0
+    assert called["expanded"] == 0
+
+
+@pytest.mark.skipif(not hasattr(torch.ops.aten, "_fused_sgd_"), reason="this release has no fused optimizer")
+def test_operators_without_samples_are_called_with_what_their_schema_suggests():
+    row = sweep(guesses.Entry("aten._foreach_add_")).run()
+    assert row["findings"] == []
+    assert counts(row, "kernels")["guarded"] > 50
+    row = sweep(guesses.Entry("aten._fused_sgd_")).run()
+    assert {entry[1] for entry in row["cells"]} >= {"aten._fused_sgd_.default"}
+    assert counts(row, "kernels")["tested"] > 50
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("aten.transpose", "a view"),
+        ("aten.empty", "no tensor among its arguments"),
+        ("aten._cudnn_rnn", "no kernel for the CPU"),
+        ("aten.dropout", "made of other operators: seen by its parts"),
+    ],
+)
+def test_an_operator_that_is_not_called_says_why(name, why):
+    row = sweep(guesses.Entry(name), ("kernels",)).run()
+    assert row["cells"] == []
+    assert why in row["skipped"]
+
+
+def test_operators_with_samples_are_not_guessed():
+    found = guesses.entries(["add", "nn.functional.gelu", "linalg.qr"])
+    assert not {"aten.add", "aten.gelu", "aten.linalg_qr"} & set(found)
+    assert {"aten.add_", "aten.gelu_backward"} <= set(found)
 
 
 @pytest.mark.slow

@@ -70,6 +70,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "hunt-layouts": hunt.layouts,
         "hunt-destinations": hunt.destinations,
         "hunt-reasons": hunt.reasons,
+        "hunt-dispatcher": hunt.dispatcher,
         "hunt-own": hunt.own,
         "hunt-worst": hunt.worst,
         # catalog.md

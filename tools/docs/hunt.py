@@ -38,12 +38,12 @@ def modes() -> str:
 
 def layouts() -> str:
     """Calls by layout of an argument, all modes."""
-    return _counted("layout", "layout", "mode <> '' and argument <> 'destination'")
+    return _counted("layout", "layout", "mode <> '' and argument not like 'destination%'")
 
 
 def destinations() -> str:
     """Calls by layout of the destination."""
-    return _counted("layout", "layout", "mode <> '' and argument = 'destination'")
+    return _counted("layout", "layout", "mode <> '' and argument like 'destination%'")
 
 
 def reasons() -> str:
@@ -55,11 +55,25 @@ def reasons() -> str:
     return table(["reason", "operators:", "times:"], [[cell(row[0]), str(row[1]), f"{row[2]:,}"] for row in found])
 
 
+def dispatcher() -> str:
+    """Operators of the dispatcher without samples of their own: how many are called, and why the others are not."""
+    found = _rows(
+        "with kept as (select distinct build, op, dtype, reason, skipped, operator from map where op like 'aten.%'), "
+        "called as (select distinct operator from map where mode = 'kernels' and tested + refused + undecided > 0), "
+        "told as (select case when operator <> '' then 'called with arguments that the schema suggests' "
+        "when reason like 'no simple arguments%' and exists (select 1 from called "
+        "where operator like kept.op || '.%') then 'called with arguments that samples of others bring' "
+        "else reason end as what, op from kept) "
+        "select what, count(distinct op) from told where what <> '' group by what order by 2 desc, 1"
+    )
+    return table(["operators of the dispatcher without samples", "operators:"], [[cell(w), f"{n:,}"] for w, n in found])
+
+
 def own() -> str:
     """What PyTorch's test does with the operators, and what the hunt found in each group."""
     found = _rows(
         "with one as (select op, own, sum(tested) as tested, sum(wrong + outside + died) > 0 as bad "
-        "from map group by all) "
+        "from map where own <> 'absent' group by all) "
         "select own, count(*), sum(tested), count(*) filter (bad) from one group by own order by count(*) desc, own"
     )
     head = ["test_noncontiguous_samples", "operators:", "calls of the hunt:", "operators with a wrong call:"]

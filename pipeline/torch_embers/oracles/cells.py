@@ -14,6 +14,12 @@ MODES = ("forward", "backward", "inplace", "out", "kernels")
 """The last one: operators of the dispatcher that the samples reach and that have no samples of their own."""
 MALFORMED = "malformed"
 """A mode that is run where it is asked for: arguments that make no sense."""
+DOUBLE = "double_backward"
+"""A mode that is run where it is asked for: gradients of gradients."""
+ALL_MODES = (*MODES, DOUBLE, MALFORMED)
+GRADIENTS = ("backward", DOUBLE)
+GUESSED = "aten."
+"""What the names of operators begin with that have no samples; only their modes kernels and malformed are run."""
 LINE = "embers-hunt "
 """What the lines of output begin with; the rest is JSON, compressed, because only the end of an output is kept."""
 CELL = "embers-cell "

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import signal
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, List, Mapping
 
 import torch
 
+from torch_embers.oracles import guesses
 from torch_embers.oracles.cells import Cell, pack
 from torch_embers.oracles.sweep import Bounds, Sweep
 
 
 def database() -> Dict[str, Any]:
-    """The operators of this build by name and variant."""
+    """The operators of this build by name and variant: those with samples, then those of the dispatcher without."""
     from torch.testing._internal.common_methods_invocations import op_db
 
-    return {op.name + ("." + op.variant_test_name if op.variant_test_name else ""): op for op in op_db}
+    found: Dict[str, Any] = {op.name + ("." + op.variant_test_name if op.variant_test_name else ""): op for op in op_db}
+    found.update(guesses.entries([name for op in op_db for name in (op.name, *alias_names(op))]))
+    return found
+
+
+def alias_names(op: Any) -> List[str]:
+    """Other names of an operator."""
+    return [str(alias.name) for alias in getattr(op, "aliases", ())]
 
 
 def names(options: Mapping[str, Any]) -> None:

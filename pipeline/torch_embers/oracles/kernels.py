@@ -12,7 +12,8 @@ import torch
 
 from torch_embers.oracles import lattice
 from torch_embers.oracles.dispatch import DispatchMode
-from torch_embers.oracles.repeat import mapped, plan_of, tensors_in
+from torch_embers.oracles.layout import inplace_of
+from torch_embers.oracles.repeat import Plan, mapped, plan_of, tensors_in
 
 if TYPE_CHECKING:
     from torch_embers.oracles.rules import Rules
@@ -50,11 +51,24 @@ class Recorder(DispatchMode):
         seen = self._seen.setdefault(name, [])
         if form not in seen and len(seen) < self.most and all(tensor.numel() <= LARGEST for tensor in tensors):
             seen.append(form)
-            plan = plan_of(func, self.rules)
-            if not plan.view and (plan.skip is None or plan.skip.kind in ("hidden_state", "random")):
+            if is_varied(plan_of(func, self.rules)):
                 copies = (mapped(list(args), lattice.dense), mapped(kwargs, lattice.dense))
                 self.calls.setdefault(name, []).append((func, *copies))
         return func(*args, **kwargs)
+
+
+def is_varied(plan: Plan) -> bool:
+    """Whether dense copies say anything of an operator."""
+    return not plan.view and (plan.skip is None or plan.skip.kind in ("hidden_state", "random"))
+
+
+def in_place(func: Any) -> Any:
+    """The overload that writes into its first argument, where it takes the same arguments; None without one."""
+    form = inplace_of(func)
+    if form is None:
+        return None
+    names, others = ([arg.name for arg in one._schema.arguments] for one in (func, form))  # noqa: SLF001
+    return form if names == others else None
 
 
 def into(func: Any, result: Any) -> Optional[Tuple[Any, List[str]]]:
@@ -74,7 +88,7 @@ def into(func: Any, result: Any) -> Optional[Tuple[Any, List[str]]]:
 def destinations(result: Any, names: Sequence[str]) -> Iterator[Tuple[str, Dict[str, Any]]]:
     """Destinations of the results in each layout, in watched memory."""
     tensors = tensors_in([result])
-    for layout in lattice.DESTINATIONS:
+    for layout in (*lattice.DESTINATIONS, *lattice.SIZED):
         made = [lattice.place(tensor.shape, tensor.dtype, layout) for tensor in tensors]
         if any(one is not None for one in made):
             full = [torch.full_like(t, lattice.SENTINEL) if one is None else one for t, one in zip(tensors, made)]

@@ -129,6 +129,18 @@ def view_in(bytes_: Any, like: Any) -> Any:
     return empty.set_(storage_of(bytes_), like.storage_offset(), tuple(like.size()), tuple(like.stride()))
 
 
+def _keep(wanted: Any, shared: Any, region: Any) -> None:
+    """Copy the elements that a region covers, also where several of them share memory."""
+    if not overlaps_itself(region):
+        view_in(wanted, region).copy_(view_in(shared, region))
+        return
+    empty = torch.empty(0, dtype=region.dtype, device=region.device)
+    to, source = (empty.clone().set_(storage_of(bytes_)) for bytes_ in (wanted, shared))
+    places = torch.arange(len(to), device=region.device)
+    places = places.as_strided(tuple(region.size()), tuple(region.stride()), region.storage_offset()).flatten()
+    to[places] = source[places]
+
+
 @dataclass
 class Watch:
     """The memory behind tensors that a call writes to, as it was before.
@@ -149,7 +161,7 @@ class Watch:
         """Positions of bytes that changed though none of the tensors covered them; at most 16 are told."""
         wanted = self.before.clone()
         for region in self.regions:
-            view_in(wanted, region).copy_(view_in(self.shared, region))
+            _keep(wanted, self.shared, region)
         changed = self.shared[: len(wanted)] != wanted
         return [int(place) for place in changed.nonzero().flatten()[:16]]
 

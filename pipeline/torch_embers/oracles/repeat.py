@@ -200,7 +200,7 @@ def examine(
     """
     tensors = named(plan, args, kwargs)
     if why := undefined(tensors, plan):
-        return Examined(func(*args, **kwargs), refused=why)
+        return _called(func, plan, args, kwargs, rules, tensors, why)
     copies, origins = _Copies(), _Copies()
     twins = (remade(list(args), copies), remade(kwargs, copies))
     before = (remade(list(args), origins), remade(kwargs, origins)) if plan.written else twins
@@ -223,6 +223,24 @@ def examine(
         done.refused = "the dense twin fails: %s" % str(error).partition("\n")[0]
         return done
     _compare_all(done, func, plan, rules, pairs, again, before)
+    return done
+
+
+def _called(
+    func: Callable[..., Any],
+    plan: Plan,
+    args: Sequence[Any],
+    kwargs: Dict[str, Any],
+    rules: Rules,
+    tensors: Sequence[Tuple[str, Any]],
+    why: str,
+) -> Examined:
+    """A call whose result is undefined: only memory outside its destinations is looked at."""
+    written = [(name, tensor) for name, tensor in tensors if is_written(plan, name)]
+    watches = layouts.watch([tensor for _, tensor in written], rules.largest)
+    done = Examined(func(*args, **kwargs), refused=why)
+    for watch in watches:
+        done.problems += _around(watch, written)
     return done
 
 

@@ -10,8 +10,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 import torch
 
-from torch_embers.oracles import cells, chance, kernels, lattice, layouts, malformed, reproducer
-from torch_embers.oracles.cells import MALFORMED, MODES, Cell, Skipped, Tally
+from torch_embers.oracles import cells, chance, guesses, kernels, lattice, layouts, malformed, reproducer
+from torch_embers.oracles.cells import DOUBLE, GRADIENTS, MALFORMED, MODES, Cell, Skipped, Tally
 from torch_embers.oracles.compare import same
 from torch_embers.oracles.finding import Finding
 from torch_embers.oracles.gradients import WEIGHTS, counted, gradients, real_results
@@ -90,19 +90,36 @@ class Sweep:
         random.seed(0)
         torch.manual_seed(0)
         self._goes_on(Cell("samples", self.name, "all", "dense"))
-        samples = list(self._chosen())
-        for sample in samples if self._meaningful(self.op.name) else ():
-            self._one(sample)
-        if {"kernels", MALFORMED} & set(self.bounds.modes):
-            self._kernels(samples)
+        if isinstance(self.op, guesses.Entry):
+            self._vary(self._guessed(self.op))
+        else:
+            samples = list(self._chosen())
+            for sample in samples if self._meaningful(self.op.name) else ():
+                self._one(sample)
+            if {"kernels", MALFORMED} & set(self.bounds.modes):
+                self._kernels(samples)
         return {
             "op": self.name,
             "dtype": str(self.dtype).replace("torch.", ""),
             "cells": self.tally.rows(),
             "skipped": dict(self.tally.skipped),
             "findings": [found.row() for found in self.findings],
-            "own": own_test(self.op, self.dtype),
+            "own": "absent" if isinstance(self.op, guesses.Entry) else own_test(self.op, self.dtype),
         }
+
+    def _guessed(self, entry: guesses.Entry) -> Dict[str, List[kernels.Call]]:
+        """Calls of an operator without samples, by overload."""
+        calls: Dict[str, List[kernels.Call]] = {}
+        if Cell("samples", self.name, "all", "dense") in self.skip:
+            self.tally.skipped["a call with simple arguments ends the process"] += 1
+            return calls
+        for sample in entry.samples(self.dtype):
+            if kernels.is_varied(plan_of(sample.func, self.rules)):
+                calls.setdefault(str(sample.func), []).append(sample)
+            else:
+                self.tally.skipped["left out by a rule"] += 1
+        self.tally.skipped.update(entry.reasons)
+        return calls
 
     def _meaningful(self, name: str) -> bool:
         """Whether dense copies say anything of an operator: not where memory or strides are its arguments."""
@@ -147,8 +164,9 @@ class Sweep:
         if "forward" in self.bounds.modes:
             plan = self._plan("forward", args)
             self._arguments(Call(self.op, plan, drawn), args, kwargs, None if drawn else first)
-        if "backward" in self.bounds.modes:
-            self._backward(args, kwargs, first, drawn)
+        for mode in GRADIENTS:
+            if mode in self.bounds.modes:
+                self._backward(mode, args, kwargs, first, drawn)
         if "inplace" in self.bounds.modes:
             self._inplace(args, kwargs, drawn)
         if "out" in self.bounds.modes:
@@ -159,22 +177,23 @@ class Sweep:
         ties = self.rules.ties("aten." + self.op.name)
         return Plan(self.name, mode, names=names, written=written, may_alias=True, ties=ties)
 
-    def _backward(self, args: Any, kwargs: Any, first: List[Any], drawn: bool) -> None:
-        results = real_results(first)
+    def _backward(self, mode: str, args: Any, kwargs: Any, first: List[Any], drawn: bool) -> None:
+        results, twice = real_results(first), mode == DOUBLE
         floating = self.dtype.is_floating_point or self.dtype.is_complex
-        if not (self.op.supports_autograd and floating and results):
-            self.tally.skipped["no gradient"] += 1
+        supported = self.op.supports_autograd and (not twice or getattr(self.op, "supports_gradgrad", False))
+        if not (supported and floating and results):
+            self.tally.skipped["no gradient of the gradient" if twice else "no gradient"] += 1
             return
-        run = gradients(chance.seeded(self.op) if drawn else self.op)
+        run = gradients(chance.seeded(self.op) if drawn else self.op, twice)
         kwargs = dict(kwargs, **{WEIGHTS: [counted(tensor) for tensor in results]})
-        if not self._goes_on(Cell("backward", self.name, "all", "dense")):
+        if not self._goes_on(Cell(mode, self.name, "all", "dense")):
             return
         try:
             expected = tensors_in(run(*mapped(args, lattice.dense), **mapped(kwargs, lattice.dense)))
         except ERRORS:
             self.tally.skipped["gradient is refused"] += 1
             return
-        plan = self._plan("backward", args)
+        plan = self._plan(mode, args)
         self._arguments(Call(run, plan, drawn), args, kwargs, None if drawn else expected)
 
     def _inplace(self, args: Any, kwargs: Any, drawn: bool) -> None:
@@ -187,7 +206,7 @@ class Sweep:
         plan = self._plan("inplace", args, ("input",))
         for layout in lattice.DESTINATIONS:
             for others in ("dense", "transposed"):
-                destination = lattice.lay(args[0], layout)
+                destination = lattice.destination(args[0], layout)
                 if destination is not None:
                     rest, named_rest = mapped([args[1:], kwargs], partial(_others, layout=others))
                     cell = Cell("inplace", self.name, "destination", "%s, others %s" % (layout, others))
@@ -198,21 +217,23 @@ class Sweep:
             self.tally.skipped["no out="] += 1
             return
         plan = self._plan("out", args, ("out",))
-        for layout in lattice.DESTINATIONS:
-            for others in ("dense", "transposed"):
-                destination = mapped(base, partial(_place, layout=layout))
-                if isinstance(destination, (list, tuple)):
-                    destination = tuple(destination)
-                rest, named_rest = mapped([args, kwargs], partial(_others, layout=others))
-                cell = Cell("out", self.name, "destination", "%s, others %s" % (layout, others))
-                self._cell(cell, Call(self.op, plan, drawn), rest, dict(named_rest, out=destination), None)
+        results = len(tensors_in([base]))
+        apart = ["destination %d" % number for number in range(results)] if results > 1 else []
+        for layout in (*lattice.DESTINATIONS, *lattice.SIZED):
+            for which in ("destination", *apart):
+                for others in ("dense", "transposed") if which == "destination" else ("dense",):
+                    destination, laid = destinations(base, layout, which)
+                    if laid:
+                        rest, named_rest = mapped([args, kwargs], partial(_others, layout=others))
+                        cell = Cell("out", self.name, which, "%s, others %s" % (layout, others))
+                        self._cell(cell, Call(self.op, plan, drawn), rest, dict(named_rest, out=destination), None)
 
     def _arguments(self, call: Call, args: Any, kwargs: Any, expected: Optional[List[Any]]) -> None:
         """Vary the layouts of all tensors of a call."""
         for which, layout, changed in lattice.variations(tensors_in([args, kwargs])):
             new_args, new_kwargs = mapped([args, kwargs], partial(_next_of, iter(changed)))
             cell = Cell(call.plan.overload, self.name, which, layout)
-            if layout in lattice.SHARED and call.plan.ties and call.plan.overload == "backward":
+            if layout in lattice.SHARED and call.plan.ties and call.plan.overload in GRADIENTS:
                 self.tally.skipped["the gradient may go to any of equal values"] += 1
                 continue
             other_values = layout in lattice.SHARED
@@ -232,20 +253,29 @@ class Sweep:
                         gradients(self.op)(*args, **dict(kwargs, **{WEIGHTS: [counted(t) for t in results]}))
             except ERRORS:
                 self.tally.skipped["kernels are not reached"] += 1
-        for name, calls in recorder.calls.items():
-            if name.split(".")[1] not in self.others:  # else it has samples of its own
-                for func, args, kwargs in calls:
-                    if "kernels" in self.bounds.modes:
-                        self._kernel(func, args, kwargs)
-                if MALFORMED in self.bounds.modes:
-                    self._malformed(*calls[0])
+        own = (calls for name, calls in recorder.calls.items() if name.split(".")[1] not in self.others)
+        self._vary({str(calls[0][0]): calls for calls in own})  # the others have samples of their own
+
+    def _vary(self, found: Mapping[str, Sequence[kernels.Call]]) -> None:
+        """Operators of the dispatcher through layouts."""
+        for calls in found.values():
+            for func, args, kwargs in calls:
+                if "kernels" in self.bounds.modes:
+                    self._kernel(func, args, kwargs)
+            if MALFORMED in self.bounds.modes:
+                self._malformed(*calls[0])
 
     def _kernel(self, func: Any, args: Any, kwargs: Any) -> None:
         plan = plan_of(func, self.rules)
         call = Call(func, plan, chance.is_random(plan, args, kwargs))
-        for which, layout, changed in lattice.variations(tensors_in([args, kwargs])):
-            new_args, new_kwargs = mapped([args, kwargs], partial(_next_of, iter(changed)))
+        tensors = tensors_in([args, kwargs])
+        for which, layout, changed in lattice.variations(tensors):
+            given = changed
+            if plan.written:  # a call must not change what the next one gets
+                given = [lattice.dense(tensor) if tensor is old else tensor for tensor, old in zip(changed, tensors)]
+            new_args, new_kwargs = mapped([args, kwargs], partial(_next_of, iter(given)))
             self._cell(Cell("kernels", str(func), which, layout), call, new_args, new_kwargs, None)
+        self._written(call, args, kwargs)
         try:
             result = func(*mapped(args, lattice.dense), **mapped(kwargs, lattice.dense))
         except ERRORS:
@@ -257,6 +287,23 @@ class Sweep:
         for layout, made in kernels.destinations(result, form[1]):
             rest, named_rest = mapped([args, kwargs], lattice.dense)
             self._cell(Cell("kernels", str(form[0]), "destination", layout), call, rest, dict(named_rest, **made), None)
+
+    def _written(self, call: Call, args: Any, kwargs: Any) -> None:
+        """Destinations of an operator that writes into its first argument, or of its form that does."""
+        form, shown = call.run, lattice.REPEATED
+        if not call.plan.written:
+            form, shown = kernels.in_place(form), lattice.DESTINATIONS
+        if form is None or not args or not tensors_in([args[:1]]) or not isinstance(args[0], torch.Tensor):
+            return
+        plan = plan_of(form, self.rules)
+        if plan.written[:1] != plan.names[:1]:
+            return
+        for layout in shown:
+            made = lattice.destination(args[0], layout)
+            if made is not None:
+                rest, named_rest = mapped([args[1:], kwargs], lattice.dense)
+                cell = Cell("kernels", str(form), "destination", layout)
+                self._cell(cell, call._replace(run=form, plan=plan), [made, *rest], named_rest, None)
 
     def _malformed(self, func: Any, args: Any, kwargs: Any) -> None:
         """A call with arguments that make no sense."""
@@ -318,7 +365,7 @@ class Sweep:
         self, cell: Cell, call: Call, origin: reproducer.Origin, problem: Problem, args: Any, kwargs: Any
     ) -> None:
         plan, severity = call.plan, problem.severity
-        if cell.mode == "backward" and severity == "wrong_value":
+        if cell.mode in GRADIENTS and severity == "wrong_value":
             severity = "wrong_gradient"
         key = (plan.op, plan.overload or cell.mode, severity, problem.place, cell.layout)
         if key in self.known or len(self.known) >= FINDINGS:
@@ -361,6 +408,8 @@ class Sweep:
         name = self.op.name
         if mode == "kernels":
             return ""
+        if mode == DOUBLE:
+            return None
         if mode == "inplace":
             return "torch.Tensor.%s" % call.__name__
         path = name if name.startswith(("nn.", "linalg.", "special.", "fft.", "masked.")) else name.partition(".")[0]
@@ -394,9 +443,23 @@ def own_test(op: Any, dtype: Any) -> str:
     return "tested"
 
 
-def _place(tensor: Any, layout: str) -> Any:
-    made = lattice.place(tensor.shape, tensor.dtype, layout)
-    return torch.full_like(tensor, lattice.SENTINEL) if made is None else made
+def destinations(base: Any, layout: str, which: str) -> Tuple[Any, bool]:
+    """Destinations for results, in a layout: all of them or one; and whether any of them has it."""
+    number, laid = 0, False
+
+    def place(tensor: Any) -> Any:
+        nonlocal number, laid
+        made = None
+        if which in ("destination", "destination %d" % number):
+            made = lattice.place(tensor.shape, tensor.dtype, layout)
+        number += 1
+        laid = laid or made is not None
+        if made is not None:
+            return made
+        return torch.full(tuple(tensor.shape), lattice.SENTINEL, dtype=torch.int64).to(tensor.dtype)
+
+    made = mapped(base, place)
+    return (tuple(made) if isinstance(made, (list, tuple)) else made), laid
 
 
 def _next_of(pool: Iterator[Any], _: Any) -> Any:

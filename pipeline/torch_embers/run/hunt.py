@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError, SandboxError
 from torch_embers.oracles import cells
-from torch_embers.oracles.cells import MALFORMED, MODES
+from torch_embers.oracles.cells import ALL_MODES, GUESSED, MALFORMED, MODES
 from torch_embers.run import hunt_groups
 from torch_embers.run.hunt_rows import Hunted, Journal
 from torch_embers.sandbox import bundle, doctor
@@ -60,7 +60,7 @@ class HuntRequest:
         ops: names of operators, also without their variant; all where none is given.
         dtypes: of the samples.
         out: folder of the journal; what stands there is not run again.
-        modes: forward, backward, inplace, out, kernels; malformed where it is asked for.
+        modes: forward, backward, inplace, out, kernels; double_backward and malformed where they are asked for.
         jobs: operators at a time.
         unsandboxed: run with this user's rights where no sandbox can be had.
     """
@@ -96,8 +96,11 @@ def hunt(build: Build, request: HuntRequest) -> Iterator[Hunted]:
         unsandboxed=request.unsandboxed,
         start=rules().limits.start,
     ) as runner:
-        wanted = chosen(_names(runner), request.ops, request.dtypes)
-        modes = tuple(mode for mode in (*MODES, MALFORMED) if mode in request.modes)
+        modes = tuple(mode for mode in ALL_MODES if mode in request.modes)
+        names = _names(runner)
+        if not {"kernels", MALFORMED} & set(modes):
+            names = {name: dtypes for name, dtypes in names.items() if not name.startswith(GUESSED)}
+        wanted = chosen(names, request.ops, request.dtypes)
         version = digest()
         asked = [Hunted(build.name, op, dtype, modes, version) for op, dtype in wanted]
         yield from (done[one.key] for one in asked if one.key in done)

@@ -11,7 +11,7 @@ from torch_embers import settings
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError
 from torch_embers.escaping import visible
-from torch_embers.oracles.cells import MALFORMED, MODES
+from torch_embers.oracles.cells import ALL_MODES
 from torch_embers.oracles.finding import SEVERITIES
 from torch_embers.progress_bar import ProgressBar
 from torch_embers.run import hunt, hunt_coverage
@@ -82,8 +82,8 @@ def run(
         SandboxError: no sandbox can be had.
     """
     wanted = modes.split(",")
-    if unknown := [mode for mode in wanted if mode not in (*MODES, MALFORMED)]:
-        raise InputError(f"no mode {unknown[0]!r}: use {', '.join((*MODES, MALFORMED))}")
+    if unknown := [mode for mode in wanted if mode not in ALL_MODES]:
+        raise InputError(f"no mode {unknown[0]!r}: use {', '.join(ALL_MODES)}")
     request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, unsandboxed)
     reached = Reached(known=hunt.rules().known)
     with ProgressBar("hunting") as progress:
