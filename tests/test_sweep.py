@@ -222,14 +222,18 @@ def test_the_in_place_form_of_an_operator_without_a_method_is_called_into_watche
     assert called["expanded"] == 0
 
 
-@pytest.mark.skipif(not hasattr(torch.ops.aten, "_fused_sgd_"), reason="this release has no fused optimizer")
 def test_operators_without_samples_are_called_with_what_their_schema_suggests():
     row = sweep(guesses.Entry("aten._foreach_add_")).run()
     assert row["findings"] == []
     assert counts(row, "kernels")["guarded"] > 50
-    row = sweep(guesses.Entry("aten._fused_sgd_")).run()
-    assert {entry[1] for entry in row["cells"]} >= {"aten._fused_sgd_.default"}
-    assert counts(row, "kernels")["tested"] > 50
+
+
+@pytest.mark.skipif(not hasattr(torch.ops.aten, "_fused_sgd_"), reason="this release has no fused optimizer")
+def test_a_fused_step_gets_lists_of_tensors_in_its_own_dtype():
+    samples = list(guesses.Entry("aten._fused_sgd_").samples(torch.float32))
+    assert 1 <= len(samples) <= guesses.MOST
+    parameters, gradients, momenta = samples[0].args[:3]
+    assert {tensor.dtype for tensor in (*parameters, *gradients, *momenta)} == {torch.float32}
 
 
 @pytest.mark.parametrize(
