@@ -104,7 +104,8 @@ def accepted(form: Any, shape: Sequence[int], dtype: Any) -> List[Sample]:
 
 def entries(known: Sequence[str]) -> Dict[str, Entry]:
     """All operators of the dispatcher but those with a name in PyTorch's database, and their in-place forms."""
-    names = getattr(torch._C, "_dispatch_get_all_op_names", list)()  # noqa: SLF001 - older releases lack it
+    tell: Any = getattr(torch._C, "_dispatch_get_all_op_names", list)  # noqa: SLF001 - older releases lack it
+    names: List[str] = tell()
     own = {part for name in known for part in (name.replace(".", "_"), name.rpartition(".")[2])}
     packets = {name[len("aten::") :].partition(".")[0] for name in names if name.startswith("aten::")}
     kept = (name for name in packets if name not in own and hasattr(torch.ops.aten, name))

@@ -290,7 +290,8 @@ class Sweep:
 
     def _written(self, call: Call, args: Any, kwargs: Any) -> None:
         """Destinations of an operator that writes into its first argument, or of its form that does."""
-        form, shown = call.run, lattice.REPEATED
+        form: Any = call.run
+        shown: Sequence[str] = lattice.REPEATED
         if not call.plan.written:
             form, shown = kernels.in_place(form), lattice.DESTINATIONS
         if form is None or not args or not tensors_in([args[:1]]) or not isinstance(args[0], torch.Tensor):
