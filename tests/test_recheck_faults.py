@@ -326,12 +326,47 @@ def test_a_build_that_goes_is_no_news_and_nothing_is_lost(home: Path, at: Path, 
     broken = recheck(at, at, "--state", at / "state", more=more)
     assert "Traceback" not in broken.stderr
     assert told(broken) == []
-    assert broken.returncode == 3, broken.stderr
-    [error] = [line for line in broken.stderr.splitlines() if line.startswith("error: ")]
-    assert str(python) in error
-    assert "is no program" in error if how == "gone" else "torch cannot be imported: ImportError: libtorch.so" in error
+    assert broken.returncode == 12, broken.stderr
+    found = json.loads(broken.stdout)
+    [left_out] = found["left_out"]
+    assert left_out["name"] == NEW
+    assert str(python) in left_out["reason"]
+    reason = "is no program" if how == "gone" else "torch cannot be imported: ImportError: libtorch.so"
+    assert reason in left_out["reason"]
+    assert f"build {NEW} is left out" in broken.stderr
+    assert found["counts"] == {}, "nothing is said of the newest build from what others show"
     assert rows(at / "e.duckdb", "SELECT count(*) FROM status_history WHERE provenance = 'own'") == [(0,)]
     if how == "gone":
         fake_python(at / "new", NEW)
     torch.write_text(right)
     assert told(recheck(at, at, "--state", at / "state", "--every", "0")) == ONCE
+
+
+def test_an_older_build_that_cannot_be_used_keeps_its_verdicts_and_the_others_are_told(home: Path, at: Path) -> None:
+    registry = Registry(at / "registry")
+    for version in (BAD, NEW):
+        registry.register(home / version / "bin" / "python")
+    registry.register(fake_python(at / "old", GOOD))
+    shutil.rmtree(at / "old")
+    with Store(at / "e.duckdb").writer("test") as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM verdicts WHERE build NOT LIKE '2.0.1%'")
+        connection.execute("DELETE FROM runs WHERE build NOT LIKE '2.0.1%'")
+    first = recheck(at, at, "--out", at / "out")
+    assert (first.returncode, told(first)) == (10, ONCE), first.stderr
+    assert [one["name"] for one in json.loads(first.stdout)["left_out"]] == [GOOD]
+    assert f"build {GOOD} was left out" in (at / "out" / "recheck.md").read_text()
+    second = recheck(at, at)
+    assert (second.returncode, told(second)) == (12, []), second.stderr
+    words = recheck(at, at, "--annotations").stdout
+    assert "::error title=Build left out::" in words
+
+
+def test_where_no_build_can_be_used_the_re_check_ends_with_the_reason(at: Path) -> None:
+    registry = Registry(at / "registry")
+    for version in (BAD, GOOD, NEW):
+        registry.register(fake_python(at / version, version))
+        shutil.rmtree(at / version)
+    with Store(at / "e.duckdb").writer("test") as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM verdicts")
+        connection.execute("DELETE FROM runs")
+    assert_clean_error(recheck(at, at), 3, "is no program")

@@ -56,7 +56,9 @@ def log(at: Path) -> list[str]:
     return (at / "log").read_text().splitlines()
 
 
-@pytest.mark.parametrize(("code", "ended", "news"), [("0", 0, "news=false"), ("10", 0, "news=true"), ("6", 6, "")])
+@pytest.mark.parametrize(
+    ("code", "ended", "news"), [("0", 0, "news=false"), ("10", 0, "news=true"), ("12", 0, "news=false"), ("6", 6, "")]
+)
 def test_news_is_no_failure_and_a_failure_is_one(at: Path, code: str, ended: int, news: str) -> None:
     done = step(at, "run", CODE=code, BUILDS="2.1.2 nightly", MINE="--source catalog")
     assert done.returncode == ended, done.stderr

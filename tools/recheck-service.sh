@@ -70,7 +70,7 @@ run() {
   said "$embers" mine ${MINE:-}
   said recheck || code=$?
   case $code in
-    0) ;;
+    0 | 12) ;;       # 12: a build could not be used; the annotations name it, and what is known is kept
     10) news=true ;; # something changed, which is no failure
     *) return "$code" ;;
   esac

@@ -36,5 +36,10 @@ def _ratio(row: Mapping[str, str] | None, with_interval: bool) -> str:
     """``3.5``, or ``3.5 [3.4, 3.6]``; a dash where nothing was measured."""
     if row is None:
         return "-"
-    ratio, low, high = (f"{float(row[key]):.2g}" for key in ("ratio", "low", "high"))
+    ratio, low, high = (_short(float(row[key])) for key in ("ratio", "low", "high"))
     return f"{ratio} [{low}, {high}]" if with_interval else ratio
+
+
+def _short(value: float) -> str:
+    """Two digits, or all before the point."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"

@@ -41,6 +41,7 @@ class SweepRequest:
         jobs: runs at a time.
         batch: number of the new batches; a higher one than before starts from nothing.
         since: verdicts from before this time (UTC, naive) do not count; None: all do.
+        unusable: identities of builds on which nothing can be run; verdicts that are known on them count.
     """
 
     cases: Sequence[Case]
@@ -49,6 +50,7 @@ class SweepRequest:
     jobs: int = 1
     batch: int = 0
     since: datetime | None = None
+    unusable: frozenset[str] = frozenset()
 
 
 class Executor:
@@ -107,7 +109,9 @@ class Executor:
                 if (case.hash, build.identity) not in known
             ]
             for build in request.builds
+            if build.identity not in request.unusable
         }
+        request = replace(request, builds=[build for build in request.builds if build.identity in todo])
         if not any(todo.values()):
             return
         cases = {batch.case.hash: batch.case for batches in todo.values() for batch in batches}
@@ -133,7 +137,7 @@ class Executor:
         return replace(
             request,
             builds=[self._as_there(build) for build in request.builds],
-            controls=[self._as_there(build) for build in request.controls],
+            controls=[self._as_there(build) for build in request.controls if build.identity not in request.unusable],
         )
 
     def _as_there(self, build: Build) -> Build:

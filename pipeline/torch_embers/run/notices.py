@@ -8,7 +8,7 @@ from urllib.parse import quote
 from torch_embers import atom_output
 from torch_embers.atom_output import EPOCH, Announced, iso
 from torch_embers.escaping import github_data, github_property
-from torch_embers.run.reports import HEADINGS
+from torch_embers.run.reports import HEADINGS, left_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,4 +55,6 @@ def as_annotations(result: Recheck, most: int) -> list[str]:
             lines.append(f"::{level} title={head}::{github_data(' | '.join((what, *change.evidence)))}")
         if len(own) > most:
             lines.append(f"::{level} title=More changes::and {len(own) - most} more: see the summary of this run")
+    if result.left_out:  # a level of its own, because warnings may be ten already
+        lines.append(f"::error title=Build left out::{github_data(' | '.join(left_out(result)))}")
     return lines

@@ -75,7 +75,7 @@ def draw_cases(timed: TimedCases, path: Path) -> tuple[Path, ...]:
             axes.vlines(across, [row["low"] for row in own], [row["high"] for row in own], color=colour, alpha=0.5)
             axes.axhline(1, color=drawing.GREY, linewidth=0.8)
             axes.set_yscale("log")
-            axes.set_ylim(0.1, 110)
+            axes.set_ylim(0.1, max(110, 1.2 * max(row["high"] for row in rows)))  # the same for all, to compare them
             axes.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
             axes.set_title(names[place], fontsize="x-small")
             axes.set_xticks(range(len(timed.builds)), timed.builds, rotation=90, fontsize="small")

@@ -19,6 +19,7 @@ from torch_embers.run.batch import control_releases
 from torch_embers.run.executor import Executor, SweepRequest, lacks_control
 from torch_embers.run.script import Script, script_of
 from torch_embers.run.status import CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
+from torch_embers.run.usable import Usable
 from torch_embers.run.verdict import INJECTED_SHOWS, Rules
 from torch_embers.store import rows
 
@@ -161,6 +162,8 @@ class Recheck:
         fresh: verdicts that were reached now.
         false_expected: false claims of an absence to expect among the announced ones.
         ahead: what was dated later than now before this re-check.
+        left_out: builds that could not be used, each with the reason. Where the reference is among them there are no
+            statuses: those of another build would be news that is none.
     """
 
     reference: Build
@@ -171,6 +174,7 @@ class Recheck:
     fresh: int
     false_expected: float
     ahead: Ahead = Ahead()
+    left_out: tuple[tuple[Build, str], ...] = ()
 
     @property
     def uncontrolled(self) -> Uncontrolled:
@@ -194,11 +198,12 @@ def recheck(
     progress: Progress,
     dispatcher: Dispatcher | None = None,
 ) -> Recheck:
-    """Run what is due, derive statuses, write what changed, and return it.
+    """Run what is due, derive statuses, write what changed, and return it; builds that cannot be used are left out.
 
     Raises:
         InputError: ``only`` is none of ``ONLY``.
-        BuildError, SandboxError, StoreError: as ``Executor.sweep``.
+        BuildError: no build can be used.
+        SandboxError, StoreError: as ``Executor.sweep``.
     """
     if request.only not in ONLY:
         raise InputError(f"--only {request.only}: use {', '.join(ONLY)}")
@@ -212,10 +217,12 @@ def recheck(
     executor = Executor(
         store, writer, registry, progress, rules, unsandboxed=request.unsandboxed, dispatcher=dispatcher
     )
-    cells = _sweep(executor, chosen, request)
-    statuses = _statuses(chosen, items, cells, request.reference)
+    usable = Usable(executor, progress)
+    cells = _sweep(usable, chosen, request)
     known = histories(store)
-    statuses = _confirmed(executor, chosen, items, cells, statuses, known, request)
+    statuses = _confirmed(usable, chosen, items, cells, known, request)
+    if request.reference.identity in usable.left_out:  # some cases were not asked there: others alone mislead
+        statuses = {}
     statuses = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
     moment = naive_utc()
     changes = _changes(known, statuses, items, cells, request.reference, moment)
@@ -233,6 +240,7 @@ def recheck(
         sum(cell.fresh for cell in cells),
         expected_false(claims, rules.miss),
         ahead,
+        tuple(usable.left_out.values()),
     )
 
 
@@ -240,17 +248,17 @@ def _is_wanted(item: Tracked | None, only: str) -> bool:
     return only == "all" or (item is not None and item.state == only)
 
 
-def _sweep(executor: Executor, cases: Sequence[Case], request: RecheckRequest) -> list[Cell]:
+def _sweep(usable: Usable, cases: Sequence[Case], request: RecheckRequest) -> list[Cell]:
     """Older builds where a verdict is missing, the reference build where it is missing or too old.
 
     A released build does not change; what may is the machine, and the control sees that.
     """
     older = [b for b in request.builds if b.identity != request.reference.identity]
-    cells = list(executor.sweep(SweepRequest(cases, older, request.builds, request.jobs))) if older else []
+    cells = usable.sweep(SweepRequest(cases, older, request.builds, request.jobs)) if older else []
     due = naive_utc() - timedelta(days=request.every)
-    batch = executor.ledger.open_batch(request.reference, due)
+    batch = usable.executor.ledger.open_batch(request.reference, due)
     newest = SweepRequest(cases, [request.reference], request.builds, request.jobs, batch=batch, since=due)
-    return cells + list(executor.sweep(newest))
+    return cells + usable.sweep(newest)
 
 
 def _statuses(
@@ -270,22 +278,22 @@ def _statuses(
 
 
 def _confirmed(
-    executor: Executor,
+    usable: Usable,
     cases: Sequence[Case],
     items: Mapping[ItemKey, Tracked],
     cells: list[Cell],
-    statuses: dict[BackendKey, Status],
     known: Mapping[BackendKey, History],
     request: RecheckRequest,
 ) -> dict[BackendKey, Status]:
-    """Run a second fresh batch for every new claim of an absence that is asked for, and derive the statuses again."""
+    """Statuses, after a second fresh batch for every new claim of an absence that is asked for."""
+    statuses = _statuses(cases, items, cells, request.reference)
     wanted = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
     claimed = {key[:2] for key, s in wanted.items() if s in CONFIRMED and known[key].status != s}
     doubtful = [c for c in cases if claimed & set(c.issues)]
-    if not doubtful:
+    if not doubtful or request.reference.identity in usable.left_out:
         return statuses
-    repeated = executor.afresh(SweepRequest(doubtful, [request.reference], request.builds, request.jobs))
-    second = {cell.case.hash: cell for cell in executor.sweep(repeated)}
+    repeated = usable.executor.afresh(SweepRequest(doubtful, [request.reference], request.builds, request.jobs))
+    second = {cell.case.hash: cell for cell in usable.sweep(repeated)}
     for place, cell in enumerate(cells):
         if cell.build.identity == request.reference.identity and cell.case.hash in second:
             cells[place] = replace(second[cell.case.hash], fresh=True)

@@ -22,6 +22,7 @@ from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import NEWS, NOTHING_NEW
 from torch_embers.run.script import script_of
+from torch_embers.run.usable import Usable
 from torch_embers.run.where import HERE, Where, opened
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def compare_release(store: Store, settings: Settings, asked: ReleaseRequest, pro
     """Run all cases on a release candidate and on the release before it.
 
     Raises:
-        BuildError: no such build, or no release before it.
+        BuildError: no such build, no release before it, or one of both cannot be used.
         SandboxError, StoreError: as of their makers.
     """
     registry = Registry(settings.builds_dir)
@@ -202,8 +203,12 @@ def compare_release(store: Store, settings: Settings, asked: ReleaseRequest, pro
         cases = runnable_here(bank.load(store), progress, dispatcher.proof)
         warn_without_sandbox(cases, progress, dispatcher.proof)
         executor = Executor(store, writer, registry, progress, dispatcher=dispatcher)
-        request = SweepRequest(cases, [predecessor, candidate], installed, asked.jobs)
-        return paired(list(executor.sweep(request)), predecessor, candidate)
+        usable = Usable(executor, progress)
+        cells = usable.sweep(SweepRequest(cases, [predecessor, candidate], installed, asked.jobs))
+        for build in (predecessor, candidate):
+            if build.identity in usable.left_out:
+                raise BuildError(f"build {build.name} cannot be compared: {usable.left_out[build.identity][1]}")
+        return paired(cells, predecessor, candidate)
 
 
 def compare_times(made: Comparison, progress: Progress) -> Comparison:

@@ -31,13 +31,24 @@ HEADINGS = {
     "flapping": "Changes back and forth",
 }
 FOUND_BEFORE = "found by a re-check that ended before it could tell, on"
-NOTHING_NEW, NEWS = 0, 10
-"""Exit codes of `embers recheck`: nothing to tell, or something came back, is still there, or is gone."""
+NOTHING_NEW, NEWS, LEFT_OUT = 0, 10, 12
+"""Exit codes of `embers recheck`: nothing to tell; something came back, is still there, or is gone; nothing to tell,
+and some build could not be used."""
 
 
 def exit_code(result: Recheck) -> int:
     """Whether there is something to tell."""
-    return NEWS if result.news else NOTHING_NEW
+    if result.news:
+        return NEWS
+    return LEFT_OUT if result.left_out else NOTHING_NEW
+
+
+def left_out(result: Recheck) -> list[str]:
+    """A line for each build that could not be used, and what that means for the statuses."""
+    made = [f"build {build.name} was left out: {reason}" for build, reason in result.left_out]
+    if result.reference.identity in {build.identity for build, _ in result.left_out}:
+        made.append(f"no statuses: they would be those of {result.reference.name}, the newest build that was asked for")
+    return made
 
 
 def write(path: Path, content: bytes) -> None:
@@ -113,6 +124,7 @@ def as_table(result: Recheck) -> dict[str, Any]:
             "releases": dict(result.uncontrolled.releases),
         },
         "dated_later_than_now": {"verdicts": result.ahead.verdicts, "statuses": result.ahead.statuses},
+        "left_out": [{"build": build.identity, "name": build.name, "reason": why} for build, why in result.left_out],
         "changes": [
             {
                 "issue": f"{c.repo}#{c.number}",
@@ -148,6 +160,8 @@ def markdown(result: Recheck) -> str:
     if any(change.kind in CONFIRMED for change in result.news):
         lines += ["", f"False claims of an absence to expect among these: at most {result.false_expected:.4f}."]
     lines += [line for hint in (result.uncontrolled, result.ahead) if str(hint) for line in ("", f"{hint}.")]
+    if result.left_out:
+        lines += ["", *(f"- {escaped(line)}" for line in left_out(result))]
     lines += ["", "| status | items |", "| --- | --- |"]
     lines += [f"| {status} | {count} |" for status, count in sorted(result.counts.items())]
     return "\n".join(lines) + "\n"

@@ -16,7 +16,7 @@ from torch_embers.run.events import KINDS
 from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
 from torch_embers.run.matrix import OWN, builds_of, changes, span
 from torch_embers.run.recheck import evidence_line
-from torch_embers.run.reports import FOUND_BEFORE, HEADINGS
+from torch_embers.run.reports import FOUND_BEFORE, HEADINGS, left_out
 from torch_embers.run.sanitize import undecided
 
 if TYPE_CHECKING:
@@ -224,6 +224,8 @@ def print_recheck(result: Recheck) -> None:
         out.print(f"false claims of an absence to expect among these: at most {result.false_expected:.4f}")
     for hint in filter(None, (str(result.uncontrolled), str(result.ahead))):
         out.print(hint)
+    for line in left_out(result):
+        out.print(plain(line))
 
 
 def print_item(report: ItemReport) -> None:
