@@ -124,6 +124,13 @@ def test_a_process_that_dies_midway_costs_its_build_those_calls_alone() -> None:
     assert perf_command.lines(made)
 
 
+def test_what_a_library_prints_beside_the_times_is_passed_over(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nprintf '[W NNPACK.cpp:64] \\377\\n[rank0]\\n[]\\n[1, 2]\\n[\"mm\", 0.5]\\n'\n")
+    python.chmod(0o755)
+    assert perf._answers(str(python), "", 60) == {"mm": 0.5}
+
+
 def test_a_script_finds_the_modules_beside_it(tmp_path: Path) -> None:
     import sys
 

@@ -12,6 +12,7 @@ import json
 import random
 import statistics
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -249,14 +250,25 @@ for name, setup, call in json.loads({listed!r}):
 def _answers(python: str, program: str, timeout: float) -> Mapping[str, float | str]:
     """What one process measured."""
     try:
-        done = subprocess.run([python, "-c", program], capture_output=True, text=True, timeout=timeout, check=False)
+        done = subprocess.run(
+            [python, "-c", program], capture_output=True, text=True, errors="replace", timeout=timeout, check=False
+        )
     except subprocess.TimeoutExpired:
         return {"all calls": f"longer than {timeout:g} s"}
-    answers = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
+    answers: dict[str, float | str] = dict(told(done.stdout, 2))
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
         answers["all calls"] = last[:200]
     return answers
+
+
+def told(output: str, length: int) -> Iterator[list[Any]]:
+    """The lists of this length that a process printed, a line each; torch itself may print lines that look alike."""
+    for line in output.splitlines():
+        with suppress(ValueError):
+            found = json.loads(line)
+            if isinstance(found, list) and len(found) == length and isinstance(found[0], str):
+                yield found
 
 
 def steps_of(name: str, builds: Sequence[str], rounds: Rounds, margin: float) -> list[Step]:

@@ -170,12 +170,18 @@ def _answers(python: str, cases: Sequence[Case], timeout: float) -> dict[str, tu
     command = [python, "-c", _PROGRAM]
     try:
         done = subprocess.run(
-            command, input=asked, capture_output=True, text=True, timeout=timeout, check=False, env=clean
+            command,
+            input=asked,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+            env=clean,
         )
     except subprocess.TimeoutExpired:
         return {"": f"longer than {timeout:g} s"}
-    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
-    answers = {name: read(status, output) for name, status, output in told}
+    answers = {name: read(status, output) for name, status, output in perf.told(done.stdout, 3)}
     if done.returncode:
         answers[""] = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1][:200]
     return answers
