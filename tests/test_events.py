@@ -402,6 +402,21 @@ def test_annotations_that_github_would_drop_are_counted_in_one() -> None:
     assert notices.as_annotations(result_of(), 9) == []
 
 
+def test_builds_that_were_left_out_are_one_annotation_of_a_level_of_their_own_and_decide_the_exit_code() -> None:
+    old, newest = build_of("2.11.0"), build_of("2.15.0")
+    changes = [change_of("regressed", number) for number in range(12)]
+    lines = notices.as_annotations(replace(result_of(*changes), left_out=((old, EVIL),)), 9)
+    [line] = [line for line in lines if line.startswith("::error title=Build left out::build 2.11.0 was left out: ")]
+    assert "%0A" not in line
+    assert line.isprintable()
+    assert len(lines) == 11
+    quiet = replace(result_of(), left_out=((old, EVIL), (newest, "gone")))
+    assert "no statuses: they would be those of 2.15.0" in reports.markdown(quiet)
+    assert [row["name"] for row in reports.as_table(quiet)["left_out"]] == ["2.11.0", "2.15.0"]
+    codes = [reports.exit_code(one) for one in (result_of(), quiet, replace(quiet, changes=tuple(changes)))]
+    assert codes == [reports.NOTHING_NEW, reports.LEFT_OUT, reports.NEWS] == [0, 12, 10]
+
+
 def test_the_feed_is_well_formed_escaped_and_its_ids_are_stable_and_distinct() -> None:
     moments = [NOW, NOW + timedelta(microseconds=1)]
     known = [Announced("o/r", 1, EVIL, "cpu", "fixed", "2.15.0", EVIL, moment) for moment in moments]

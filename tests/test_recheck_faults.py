@@ -357,8 +357,6 @@ def test_an_older_build_that_cannot_be_used_keeps_its_verdicts_and_the_others_ar
     assert f"build {GOOD} was left out" in (at / "out" / "recheck.md").read_text()
     second = recheck(at, at)
     assert (second.returncode, told(second)) == (12, []), second.stderr
-    words = recheck(at, at, "--annotations").stdout
-    assert "::error title=Build left out::" in words
 
 
 def test_where_no_build_can_be_used_the_re_check_ends_with_the_reason(at: Path) -> None:
