@@ -12,7 +12,7 @@ const BEYOND = 12; // rows drawn above and below those in sight
 const rows = [];
 let shown = [];
 let order = { column: "", down: true };
-let rowHeight = 0;
+let tops = new Float64Array(1); // of the rows that are shown, in pixels from the first one; the last is the height of all
 let drawnFrom = -1;
 let drawnTo = -1;
 
@@ -210,8 +210,122 @@ function update() {
     if (head.dataset.sort === order.column) head.setAttribute("aria-sort", order.down ? "descending" : "ascending");
     else head.removeAttribute("aria-sort");
   }
+  stack();
   drawnFrom = -1;
   draw();
+}
+
+// ---- heights of rows -------------------------------------------------------------------------------------------------
+
+// No text is cut: it wraps, and so rows differ in height. How many lines a row takes is computed from the widths of its characters,
+// which is fast enough for all rows; a row that the browser wraps once more than computed only grows.
+const statusOf = (row) => row.status.join(", ").replaceAll("_", " ");
+const WRAPPED = [(row) => row.title, (row) => row.state, statusOf, (row) => row.verdict, classesOf];
+const KEYS = [null, (row) => row.state, (row) => row.status.join(), (row) => row.verdict, (row) => row.classes.join()]; // few texts, in many rows
+const SLACK = 2; // pixels by which shaping may make a line longer than its characters are
+const SPACE = 32;
+let measured = { widths: "", columns: [], line: 0, around: 0, lines: new Uint8Array(0), known: [] };
+let characters = { font: "", widths: new Float64Array(65536) };
+const canvas = document.createElement("canvas").getContext("2d");
+
+function classesOf(row) {
+  const names = row.classes.filter((name) => !name.startsWith("backend=")).map((name) => name.split("=")[1]);
+  return [...new Set(names)].join(", ").replaceAll("_", " ");
+}
+
+function widthOf(code) {
+  characters.widths[code] ||= canvas.measureText(String.fromCharCode(code)).width;
+  return characters.widths[code];
+}
+
+// Words go into a line while there is room; one that is longer than a line is broken anywhere.
+function linesOf(text, width) {
+  const space = widthOf(SPACE);
+  let [lines, filled, word] = [1, 0, 0];
+  for (let i = 0; i <= text.length; i++) {
+    const code = i < text.length ? text.charCodeAt(i) : SPACE;
+    if (code !== SPACE) {
+      word += characters.widths[code] || widthOf(code);
+      continue;
+    }
+    if (filled > 0 && filled + space + word > width) {
+      lines++;
+      filled = 0;
+    }
+    if (word > width) {
+      lines += Math.ceil(word / Math.max(1, width - 4 * space)) - 1;
+      filled = width;
+    } else {
+      filled += word + (filled > 0 ? space : 0);
+    }
+    word = 0;
+  }
+  return Math.min(lines, 255);
+}
+
+// Reads the widths of the columns and what a row of one line takes; lines that were computed for other widths are forgotten.
+function measure() {
+  const heads = [...document.querySelectorAll("th[data-sort]")];
+  const sample = line({ repo: "", number: 0, title: "x", state: "", status: [], classes: [], verdict: "", created: 0 }, tops.length);
+  body.append(sample);
+  const height = sample.getBoundingClientRect().height;
+  const { fontWeight, fontSize, fontFamily, lineHeight, paddingLeft, paddingRight } = getComputedStyle(sample.children[1]);
+  const sides = parseFloat(paddingLeft) + parseFloat(paddingRight) + SLACK;
+  const inner = heads.slice(1, 1 + WRAPPED.length).map((head) => (head.offsetWidth ? head.offsetWidth - sides : 0));
+  sample.remove();
+  const font = `${fontWeight} ${fontSize} ${fontFamily}`;
+  const widths = `${inner} ${font}`;
+  if (widths === measured.widths) {
+    if (measured.lines.length === rows.length) return;
+    const longer = new Uint8Array(rows.length); // more rows were loaded
+    longer.set(measured.lines);
+    measured.lines = longer;
+    return;
+  }
+  if (font !== characters.font) characters = { font, widths: new Float64Array(65536) };
+  canvas.font = font;
+  const one = parseFloat(lineHeight);
+  measured = { widths, columns: inner, line: one, around: height - one, lines: new Uint8Array(rows.length), known: inner.map(() => new Map()) };
+}
+
+function heightOf(row) {
+  let lines = measured.lines[row.at];
+  if (!lines) {
+    lines = 1;
+    for (let i = 0; i < measured.columns.length; i++) lines = Math.max(lines, linesIn(row, i));
+    measured.lines[row.at] = lines;
+  }
+  return measured.around + lines * measured.line;
+}
+
+function linesIn(row, column) {
+  const width = measured.columns[column];
+  if (width <= 0) return 1; // a column that a narrow window leaves out
+  if (!KEYS[column]) return linesOf(WRAPPED[column](row), width);
+  const [known, key] = [measured.known[column], KEYS[column](row)];
+  let lines = known.get(key);
+  if (!lines) {
+    lines = linesOf(WRAPPED[column](row), width);
+    known.set(key, lines);
+  }
+  return lines;
+}
+
+function stack() {
+  measure();
+  tops = new Float64Array(shown.length + 1);
+  shown.forEach((row, i) => { tops[i + 1] = tops[i] + heightOf(row); });
+}
+
+// The row that is drawn at this height, by halving.
+function placeAt(height) {
+  let [low, high] = [0, Math.max(0, shown.length - 1)];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (tops[middle] <= height) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 // ---- rows in sight ---------------------------------------------------------------------------------------------------
@@ -232,6 +346,7 @@ function address(row) {
 function line(row, place) {
   const made = document.createElement("tr");
   made.setAttribute("aria-rowindex", String(place + 2));
+  if (place + 1 < tops.length) made.style.height = `${tops[place + 1] - tops[place]}px`;
   const first = cell("", "num");
   const where = address(row);
   const link = document.createElement(where ? "a" : "span");
@@ -245,7 +360,6 @@ function line(row, place) {
   const title = cell("");
   const isolated = document.createElement("bdi");
   isolated.textContent = row.title;
-  title.title = row.title;
   title.append(isolated);
   const verdict = cell("");
   if (row.verdict) {
@@ -254,11 +368,10 @@ function line(row, place) {
     mark.textContent = row.verdict.replaceAll("_", " ");
     verdict.append(mark);
   }
-  const classes = row.classes.filter((name) => !name.startsWith("backend=")).map((name) => name.split("=")[1]);
   const opened = row.created ? new Date(FIRST_DAY + row.created * DAY).toISOString().slice(0, 10) : "";
   made.append(
-    first, title, cell(row.state), cell(row.status.join(", ").replaceAll("_", " ")), verdict,
-    cell([...new Set(classes)].join(", ").replaceAll("_", " ")), cell(opened),
+    first, title, cell(row.state), cell(statusOf(row)), verdict,
+    cell(classesOf(row)), cell(opened, "num"),
   );
   return made;
 }
@@ -274,18 +387,14 @@ function spacer(height) {
   return made;
 }
 
-function draw() {
-  if (!rowHeight) {
-    body.replaceChildren(line({ repo: "", number: 0, title: "x", state: "", status: [], classes: [], verdict: "", created: 0 }, 0));
-    rowHeight = body.firstChild.getBoundingClientRect().height || 32;
-  }
-  const from = Math.max(0, Math.floor(viewport.scrollTop / rowHeight) - BEYOND);
-  const to = Math.min(shown.length, Math.ceil((viewport.scrollTop + viewport.clientHeight) / rowHeight) + BEYOND);
+function draw(top = viewport.scrollTop) {
+  const from = Math.max(0, placeAt(top) - BEYOND);
+  const to = Math.min(shown.length, placeAt(top + viewport.clientHeight) + 1 + BEYOND);
   if (from === drawnFrom && to === drawnTo) return;
   const focused = body.contains(document.activeElement) ? document.activeElement.dataset.place : undefined;
   [drawnFrom, drawnTo] = [from, to];
   const made = shown.slice(from, to).map((row, i) => line(row, from + i));
-  body.replaceChildren(spacer(from * rowHeight), ...made, spacer(Math.max(0, shown.length - to) * rowHeight));
+  body.replaceChildren(spacer(tops[from]), ...made, spacer(tops[shown.length] - tops[to]));
   if (focused !== undefined) linkAt(Number(focused))?.focus({ preventScroll: true });
 }
 
@@ -294,9 +403,9 @@ const linkAt = (place) => body.querySelector(`a[data-place="${place}"]`);
 function goTo(place) {
   if (place < 0 || place >= shown.length) return;
   const head = element("table").tHead.getBoundingClientRect().height;
-  const top = place * rowHeight;
+  const top = tops[place];
   if (top < viewport.scrollTop) viewport.scrollTop = top;
-  const bottom = top + rowHeight + head;
+  const bottom = tops[place + 1] + head;
   if (bottom > viewport.scrollTop + viewport.clientHeight) viewport.scrollTop = bottom - viewport.clientHeight;
   draw();
   linkAt(place)?.focus({ preventScroll: true });
@@ -316,8 +425,15 @@ function changed() {
 form.addEventListener("input", changed);
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("reset", () => setTimeout(() => { order = { column: "", down: true }; changed(); }));
-viewport.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
-window.addEventListener("resize", () => { rowHeight = 0; drawnFrom = -1; draw(); });
+viewport.addEventListener("scroll", () => requestAnimationFrame(() => draw()), { passive: true });
+window.addEventListener("resize", () => {
+  const first = placeAt(viewport.scrollTop);
+  const within = viewport.scrollTop - tops[first];
+  stack();
+  drawnFrom = -1;
+  draw(tops[first] + within);
+  viewport.scrollTop = tops[first] + within; // not before the rows are as high as they will be
+});
 window.addEventListener("hashchange", () => { readAddress(); offerChoices(); viewport.scrollTop = 0; update(); });
 for (const head of document.querySelectorAll("th[data-sort]")) {
   head.querySelector("button").addEventListener("click", () => {
@@ -338,7 +454,7 @@ document.addEventListener("keydown", (event) => {
     const place = document.activeElement.dataset.place;
     const step = event.key === "ArrowDown" ? 1 : -1;
     event.preventDefault();
-    goTo(place === undefined ? Math.floor(viewport.scrollTop / rowHeight) : Number(place) + step);
+    goTo(place === undefined ? placeAt(viewport.scrollTop) : Number(place) + step);
   } else if (event.key === "ArrowDown" && document.activeElement === field("q")) {
     event.preventDefault();
     goTo(0);
