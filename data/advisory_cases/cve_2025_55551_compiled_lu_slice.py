@@ -11,9 +11,9 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Compiles a function that takes the first two of the three results of torch.linalg.lu by a slice. It should give the same
-factors as without the compiler, and so it does where the results are named one by one. Instead the tracer fails. No code
-is generated: the backend runs what was traced as it is."""
+"""Compiles a function that takes the first two of the three results of torch.linalg.lu by a slice. It should give the
+same factors as without the compiler, and so it does where the results are named one by one. Instead the tracer fails.
+No code is generated: the backend runs what was traced as it is."""
 
 import os
 import sys

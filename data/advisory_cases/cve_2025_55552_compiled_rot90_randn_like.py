@@ -13,8 +13,8 @@
 # oracle = "self"
 # ///
 """Draws random numbers like a rotated tensor, traced with the decompositions of the compiler and with its setting that
-promises the random numbers of the uncompiled function. The same seed should give the same numbers in the same places, and
-so it does for a contiguous copy. Instead the numbers are in other places. No code is generated."""
+promises the random numbers of the uncompiled function. The same seed should give the same numbers in the same places,
+and so it does for a contiguous copy. Instead the numbers are in other places. No code is generated."""
 
 import os
 import sys
@@ -61,7 +61,7 @@ def main():
     if got == truth:
         return 0, "the same numbers in the same places"
     kind = "the same numbers in other places" if sorted(got) == sorted(truth) else "other numbers"
-    return 1, "%s: %d of %d differ" % (kind, sum(a != b for a, b in zip(got, truth)), len(truth))
+    return 1, "%s: %d of %d differ" % (kind, sum(a != b for a, b in zip(got, truth)), len(truth))  # noqa: B905
 
 
 if __name__ == "__main__":
