@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support import case_of
@@ -107,6 +107,7 @@ def make(batches: Sequence[Sequence[Batch]], machine: Machine, jobs: int, patch:
     seed=st.integers(0, 1 << 16),
     rate=st.sampled_from([0.0, 0.3, 1.0]),
 )
+@example(kinds=[(True, False, 0), (False, True, 0), (False, False, 0), (False, True, 0)], jobs=2, seed=2, rate=0.0)
 def test_every_batch_comes_to_its_end_over_enough_fresh_zygotes(
     kinds: list[tuple[bool, bool, int]], jobs: int, seed: int, rate: float
 ) -> None:

@@ -133,8 +133,11 @@ class Schedule:
         try:
             for worker, result in drive(workers, self._next):
                 seat = self._seats[id(worker)]
-                if (made := self._taken(seat, result)) is not None and seat.course is not None:
-                    yield seat.course.batch, made
+                course = seat.course
+                made = self._taken(seat, result)
+                self._release(seat)
+                if made is not None and course is not None:
+                    yield course.batch, made
         finally:
             for worker in workers:
                 worker.close()
@@ -142,10 +145,6 @@ class Schedule:
     def _next(self, worker: Worker) -> Attempt | None:
         """The next run for a worker: of its present turn, of another batch from the same zygote, or from a new one."""
         seat = self._seats[id(worker)]
-        if (course := seat.course) is not None and not course.wants(self._rules):
-            seat.course, course.under_way = None, False
-            if course.is_over(self._rules):
-                seat.share.courses.remove(course)
         if seat.course is None:
             self._choose(seat)
         if seat.course is None:
@@ -153,6 +152,13 @@ class Schedule:
         seat.inject = seat.course.batch.wants_injection(seat.course.turn, self._rules)
         seat.attempt = attempt_of("", seat.course.batch, seat.course.turn, inject=seat.inject)
         return seat.attempt
+
+    def _release(self, seat: Seat) -> None:
+        """Let others take a batch whose turn is over: at once, as workers without work are asked before this one."""
+        if (course := seat.course) is not None and not course.wants(self._rules):
+            seat.course, course.under_way = None, False
+            if course.is_over(self._rules):
+                seat.share.courses.remove(course)
 
     def _choose(self, seat: Seat) -> None:
         """Give a worker a batch whose next turn its zygote can serve; else start another zygote, where that pays."""

@@ -430,11 +430,15 @@ def drive(
     while True:
         if stop is not None and stop.is_set():
             raise RunsStoppedError("the runs were stopped")
+        ended = False
         for worker in workers:
             while worker.attempt is None and (attempt := feed(worker)) is not None:
                 if (result := worker.begin(attempt)) is not None:
+                    ended = True
                     yield worker, result
         busy = [worker for worker in workers if worker.attempt is not None]
+        if not busy and ended:
+            continue  # a worker that was asked before that result may have something to do now
         if not busy:
             return
         left = max(0.0, min(worker.deadline for worker in busy) - time.monotonic())
