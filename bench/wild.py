@@ -107,7 +107,7 @@ def measure(bundle: Bundle, part: str) -> dict[str, Any]:
 
 def part_of(item: WildItem) -> str:
     """The part of an item; those of the second draw, which one reader labelled by their titles, are scored apart."""
-    return "again" if item.sample.endswith("_again") else item.part
+    return item.part if item.two_read else "again"
 
 
 def rules() -> str:

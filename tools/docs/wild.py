@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 EXCLUSIVE = ("bug_type", "memory_type", "consequence")
 NOTHING = "none"
 SCORES = "wild.json"
-AGAIN = "_again"
-"""End of the names of samples of the second draw."""
 
 
 def issues() -> list[WildItem]:
@@ -67,7 +65,7 @@ def classes() -> str:
 def agreement() -> str:
     """Cohen's kappa of the two annotators on the issues, by draw and scheme."""
     draws = {
-        name: [item for item in issues() if item.sample.endswith(AGAIN) is again]
+        name: [item for item in issues() if item.two_read is not again]
         for name, again in (("first", False), ("second", True))
     }
     rows = [[name, *row] for name, items in draws.items() for row in _agreement(items)]

@@ -80,6 +80,8 @@ class TrainingData:
     answers: Mapping[Key, Gold] = field(default_factory=dict)
     drawn: frozenset[Key] = frozenset()
     """Items that are not in the database, but were drawn at random."""
+    judged: frozenset[Key] = frozenset()
+    """Those of them that set temperatures and thresholds."""
 
     def table(self, keys: Sequence[Key], store: Store, embedder: Embedder) -> pd.DataFrame:
         """What the classifiers read of these items."""
@@ -250,6 +252,7 @@ def with_drawn(
         texts={**data.texts, **{key: ItemText(*key, text, text_hash(text), "") for key, text in texts.items()}},
         answers=_answers(labelled),
         drawn=frozenset(texts),
+        judged=frozenset(key for key, item in own.items() if item.two_read),
     )
 
 
@@ -359,7 +362,7 @@ def fit(
     is_gold = [row.source.startswith(GOLD) for row in rows]
     weights = [row.weight for row in rows]
     table_of = items.iloc[[place[key] for key in own]]
-    judged = [key in data.drawn for key in own]
+    judged = [key in data.judged for key in own]
     return model.fit(table_of, labels, groups.tolist(), weights, is_gold, features, judged)
 
 

@@ -1,7 +1,7 @@
 """Labels of items that were drawn at random: ``data/wild_labels.jsonl``, or a file of the same form.
 
 The catalog was chosen for its bugs; these items were not. Classifiers learn from the development half, and set their
-thresholds on answers to items of it that they were held out from. The test half is for one score per released model,
+thresholds on answers to items of it that two annotators labelled, and that they were held out from. The test half is for one score per released model,
 and nothing is learned from it, whoever labelled its items (docs/wild-labels.md).
 """
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 FILE = "wild_labels.jsonl"
 REPO = "pytorch/pytorch"
+AGAIN = "_again"
+"""End of the names of samples of the second draw, which one annotator read, mostly by titles alone."""
 ANNOTATOR = "automated:drawn"
 """Who labelled them, in the sources of training rows."""
 
@@ -58,6 +60,11 @@ class WildItem(toml_models.Entry):
     second: WildAnswer
     adjudicated: bool
     """Whether a third annotator decided."""
+
+    @property
+    def two_read(self) -> bool:
+        """Whether two annotators labelled it apart: such items alone set thresholds (docs/evaluation.md says why)."""
+        return not self.sample.endswith(AGAIN)
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> WildItem:
