@@ -100,7 +100,8 @@ def card(bundle: Bundle) -> str:
         "- **How**: scikit-learn; logistic regressions on words, pieces of words and vectors, averaged, times one on",
         "  the votes; one temperature. The threshold is the lowest confidence from which on the lower 95 % bound of",
         "  the share of right labels reaches 0.9, on the drawn items that two annotators labelled and that the model",
-        "  was held out from, where there are ten or more. Where no threshold reaches it, the question is never answered.",
+        "  was held out from, where there are ten or more. Where no threshold reaches it, the question is never "
+        "answered.",
         "- **Not good for**: classes with a handful of examples, projects other than PyTorch, languages other than",
         "  English.",
         "- **Files**: `model.skops` (features and estimators, by skops: loading runs no code), `bundle.json`",

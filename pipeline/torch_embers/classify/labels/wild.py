@@ -1,8 +1,8 @@
 """Labels of items that were drawn at random: ``data/wild_labels.jsonl``, or a file of the same form.
 
 The catalog was chosen for its bugs; these items were not. Classifiers learn from the development half, and set their
-thresholds on answers to items of it that two annotators labelled, and that they were held out from. The test half is for one score per released model,
-and nothing is learned from it, whoever labelled its items (docs/wild-labels.md).
+thresholds on answers to items of it that two annotators labelled, and that they were held out from. The test half is
+for one score per released model, and nothing is learned from it, whoever labelled its items (docs/wild-labels.md).
 """
 
 from __future__ import annotations
