@@ -539,8 +539,8 @@ def test_a_case_without_a_fault_and_one_that_is_nested_deeply() -> None:
     body = f"got = torch.sort(torch.ones(3))\nif PLANT:\n    got = {deep}\nreturn int({deep} != 1), 'seen'"
     assert found(body) == []
     for unreadable in ("+".join(["got"] * 3000), "PLAN = 'EMBERS_PLANT = %s'" % ("-" * 60_000)):
-        (breach,) = breaches(HEAD + "    " + unreadable)
-        assert "nested too deeply" in breach.text or "a text with EMBERS_PLANT that is no program" in breach.text
+        said = [breach.text for breach in breaches(HEAD + "    " + unreadable)]
+        assert any("nested too deeply" in one or "a text with EMBERS_PLANT that is no program" in one for one in said)
 
 
 def test_every_shipped_case_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
