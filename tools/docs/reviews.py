@@ -82,7 +82,7 @@ def dispositions_counted() -> str:
     """How many closed issues have which disposition."""
     counts = Counter(line["disposition"] for line in dispositions().values())
     rows = [(code(name), str(count)) for name, count in counts.most_common()]
-    return f"{len(dispositions())} closed issues with a case.\n\n" + table(("disposition", "issues:"), rows)
+    return f"{len(dispositions())} closed issues whose closing was read.\n\n" + table(("disposition", "issues:"), rows)
 
 
 def by_case() -> str:
