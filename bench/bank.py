@@ -12,7 +12,6 @@ import argparse
 import heapq
 import json
 import os
-import platform
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -149,11 +148,16 @@ def sweep(names: list[str], jobs: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure, write, print."""
+    from run import machine
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("builds", nargs="+")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--label", default="", help="under which the result is kept; by default the builds")
     parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument(
+        "--cells", type=Path, help="also write every verdict with its control, a line each, to compare two sweeps"
+    )
     options = parser.parse_args()
     setattr(schedule, "Worker", Timed)  # noqa: B010 - a bench may put its own in place
     made = sweep(options.builds, options.jobs)
@@ -162,11 +166,12 @@ def main() -> None:
     report = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {}
     report[label] = {
         "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "machine": machine(),
         **made,
     }
     options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    options.out.with_suffix(".cells").write_text("\n".join(cells) + "\n", encoding="utf-8")
+    if options.cells is not None:
+        options.cells.write_text("\n".join(cells) + "\n", encoding="utf-8")
     print(json.dumps(made, indent=1))
 
 

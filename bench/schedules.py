@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from schedules import Attack
+from servers.stand_ins import node_ready
 
 FILE = Path(__file__).with_suffix(".json")
 
@@ -25,6 +26,8 @@ KILLS = FILE.with_name("schedule_kills.json")
 
 def main(count: int = 200, first: int = 1, *, kills: bool = False) -> int:
     """Run the schedules and write what came of them; the exit code is 1 where something was lost without a word."""
+    if reason := node_ready():
+        raise SystemExit(reason)
     began, load = time.monotonic(), os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder, Attack(Path(folder)) as attack:
         for seed in range(first, first + count):

@@ -22,14 +22,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+from torch_embers.classify.labels.wild import AGAIN
+
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "data" / "wild_labels.jsonl"
 SEED = "wild-2026"
 DRAWN = {"open_2022": 200, "feb_2020": 235, "recent": 50, "labelled": 50}
 DRAWN_AGAIN = {"feb_2020": 9, "labelled": 220, "open_2022": 1237}
 """All that were left of February 2020, then as many as could be read twice."""
-AGAIN = "_again"
-"""End of the names of samples of the second draw."""
 ALIKE = 0.5
 """Share of common words from which on two titles are much alike."""
 RECENT = "2023-07"

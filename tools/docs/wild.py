@@ -44,7 +44,7 @@ def samples() -> str:
                 str(sum(item.adjudicated for item in kept)),
             ]
         )
-    head = ["sample", "drawn", "issues", "development", "test", "recent", "title", "body", "thread", "a third decided"]
+    head = ["sample", "drawn", "issues", "development", "test", "recent", "title", "body", "thread", "decided anew"]
     return table(head, rows)
 
 
