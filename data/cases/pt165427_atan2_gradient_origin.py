@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#165427", "pytorch/pytorch#98276", "pytorch/pytorch#93998"]
-# relation."pytorch/pytorch#165427" = "same"
+# relation."pytorch/pytorch#165427" = "unknown"
 # relation."pytorch/pytorch#98276" = "sibling"
 # relation."pytorch/pytorch#93998" = "same"
 # bug_type = "logical"
