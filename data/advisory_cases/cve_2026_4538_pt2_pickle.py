@@ -13,9 +13,9 @@
 # signature = "mismatch"
 # oracle = "self"
 # ///
-"""Saves an exported program and puts a pickle that calls a harmless function in the place of its weights and inputs. Loading
-the archive should refuse it, since it is no tensor. Instead the function is called: the archive is unpickled without
-limits. An archive that was not changed gives the program back."""
+"""Saves an exported program and puts a pickle that calls a harmless function in the place of its weights and inputs.
+Loading the archive should refuse it, since it is no tensor. Instead the function is called: the archive is unpickled
+without limits. An archive that was not changed gives the program back."""
 
 import io
 import logging
@@ -42,7 +42,9 @@ class Caller(object):
 
 def is_refusal(error):
     """True where error says that the content of the archive is not trusted."""
-    return any(words in str(error) for words in ("weights_only", "WeightsUnpickler", "Unsupported global", "not allowed"))
+    return any(
+        words in str(error) for words in ("weights_only", "WeightsUnpickler", "Unsupported global", "not allowed")
+    )
 
 
 def with_calls(archive, pickled):
