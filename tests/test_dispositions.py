@@ -225,21 +225,33 @@ def test_the_last_closing_decides_by_what_closed_it_and_by_its_comment(tmp_path:
         assert connection.execute("SELECT duplicate_of FROM item_dispositions WHERE number = 3").fetchall() == [(50,)]
 
 
+def read_as(number: int, disposition: str, day: str | None, **more: Any) -> str:
+    """A line of an annotator, with the day of its evidence."""
+    row = {
+        "repo": REPO,
+        "number": number,
+        "disposition": disposition,
+        "evidence_kind": "comment",
+        "evidence": "read",
+        "evidence_date": day,
+        "annotator_kind": "automated",
+        "annotator": "a",
+        "source": "catalog",
+    }
+    row |= more
+    values = ", ".join("NULL" if value is None else f"'{value}'" for value in row.values())
+    return f"INSERT INTO dispositions ({', '.join(row)}) VALUES ({values})"
+
+
 def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(tmp_path: Path) -> None:
     store = Store(tmp_path / "e.duckdb")
-    read_as = (
-        "INSERT INTO dispositions (repo, number, disposition, evidence_kind, evidence, annotator_kind, annotator, source) "
-        f"VALUES ('{REPO}', %d, '%s', 'comment', 'read', '%s', '%s', 'catalog')"
-    )
     rows = put(
         store,
-        item(1, reason="not_planned"),
-        item(2, reason="not_planned"),
-        item(3, reason="not_planned"),
-        read_as % (1, "fixed", "automated", "a"),
-        read_as % (2, "unknown", "automated", "a"),
-        read_as % (3, "fixed", "automated", "a"),
-        read_as % (3, "stale", "human", "b"),
+        *(line for number in (1, 2, 3) for line in (item(number, reason="not_planned"), closing(number, "closed", 3))),
+        read_as(1, "fixed", "2024-01-03"),
+        read_as(2, "unknown", "2024-01-03"),
+        read_as(3, "fixed", "2024-01-03"),
+        read_as(3, "stale", "2024-01-03", annotator_kind="human", annotator="b"),
     )
     assert {number: row[0] for number, row in rows.items()} == {1: "fixed", 2: "declined", 3: "stale"}
 
@@ -306,21 +318,129 @@ def test_contradictions_are_unknown_with_what_was_seen(tmp_path: Path) -> None:
     }
 
 
+def dispositions_of(store: Store) -> dict[int, tuple[str, str]]:
+    with store.read() as connection:
+        found = connection.execute("SELECT number, disposition, evidence FROM item_dispositions").fetchall()
+    return {number: (disposition, evidence) for number, disposition, evidence in found}
+
+
 def test_what_was_read_of_a_closing_before_a_reopening_does_not_explain_the_last_one(tmp_path: Path) -> None:
     store = Store(tmp_path / "e.duckdb")
-    read_as = (
-        "INSERT INTO dispositions (repo, number, disposition, evidence_kind, evidence, evidence_date, annotator_kind, "
-        f"annotator, source) VALUES ('{REPO}', %d, 'fixed', 'commit', 'read', DATE '2023-05-01', 'automated', 'a', 'catalog')"
-    )
     twice = [
-        closing(number, kind, day) for number in (1, 2) for kind, day in (("closed", 1), ("reopened", 2), ("closed", 3))
+        closing(number, kind, day)
+        for number in (1, 2, 3)
+        for kind, day in (("closed", 1), ("reopened", 2), ("closed", 3))
     ]
-    rows = put(store, item(1, reason="not_planned"), item(2, reason="completed"), read_as % 1, read_as % 2, *twice)
-    assert rows[1] == ("declined", "state_reason", None, "rule")
-    assert rows[2][0] == "unknown"
-    with store.read() as connection:
-        [(evidence,)] = connection.execute("SELECT evidence FROM item_dispositions WHERE number = 2").fetchall()
-    assert evidence == "a read fixed, from before the reopening"
+    put(
+        store,
+        item(1, reason="not_planned"),
+        item(2, reason="completed"),
+        item(3, reason="completed"),
+        *(read_as(number, "fixed", "2023-05-01") for number in (1, 2, 3)),
+        *twice,
+        "UPDATE events SET commit_sha = 'abc' WHERE number = 3",
+    )
+    before = "a read fixed (2023-05-01)"
+    assert dispositions_of(store) == {
+        1: ("unknown", f"{before}, reopened on 2024-01-02; the tracker on 2024-01-03: closed as not planned"),
+        2: ("unknown", f"{before}; reopened on 2024-01-02, and the last closing does not say why"),
+        3: ("fixed", "a commit closed it"),
+    }
+
+
+@pytest.mark.parametrize("day", ["2023-05-01", "2024-01-03", "2024-01-04", None])
+def test_a_closing_that_contradicts_a_reading_counts_if_it_is_later_or_nobody_knows(
+    tmp_path: Path, day: str | None
+) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put(
+        store,
+        item(1, reason="not_planned"),
+        closing(1, "closed", 3),
+        read_as(1, "fixed", day),
+        item(2, reason="duplicate"),
+        closing(2, "closed", 3),
+        read_as(2, "declined", day),
+        item(3, reason="completed"),
+        *said(3, "Duplicate of #50"),
+        in_comment(3, "duplicates", 50, 3),
+        read_as(3, "duplicate", day, duplicate_of=40),
+        item(4, reason="not_planned"),
+        closing(4, "closed", 3),
+        read_as(4, "stale", day),
+        item(5, reason="completed"),
+        closing(5, "closed", 3),
+        read_as(5, "fixed", day),
+    )
+    found = dispositions_of(store)
+    assert found.pop(4)[0] == "stale", "not planned is said of what is stale, too"
+    assert found.pop(5)[0] == "fixed", "completed contradicts nothing"
+    if day in ("2024-01-03", "2024-01-04"):
+        assert {number: row[0] for number, row in found.items()} == {1: "fixed", 2: "declined", 3: "duplicate"}
+        return
+    said_when = f"({day}); the tracker on" if day else "without a day; the tracker on"
+    for number, words in {
+        1: ("a read fixed", "closed as not planned"),
+        2: ("a read declined", "closed as duplicate"),
+        3: ("a read duplicate of #40", "the closing comment calls it a duplicate of #50"),
+    }.items():
+        disposition, evidence = found[number]
+        assert disposition == "unknown"
+        assert all(word in evidence for word in (*words, said_when)), evidence
+        assert ("which is later is not known" in evidence) == (day is None)
+
+
+def test_a_reading_without_a_day_does_not_outlive_a_reopening(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put(
+        store,
+        item(1, reason="completed"),
+        read_as(1, "fixed", None),
+        closing(1, "closed", 1),
+        closing(1, "reopened", 2),
+        closing(1, "closed", 3),
+        item(2, reason="completed"),
+        read_as(2, "fixed", None),
+        closing(2, "closed", 1),
+        item(3, reason="completed"),
+        read_as(3, "fixed", "2024-02-01"),
+        closing(3, "closed", 1),
+        "UPDATE items SET closed_at = TIMESTAMP '2024-03-01' WHERE number = 3",
+        item(4, "open"),
+        read_as(4, "fixed", None),
+    )
+    assert dispositions_of(store) == {
+        1: ("unknown", "a read fixed, without a day; reopened on 2024-01-02, and the last closing does not say why"),
+        2: ("fixed", "read"),
+        3: ("unknown", "a read fixed (2024-02-01); closed again on 2024-03-01, and the last closing does not say why"),
+    }
+
+
+def test_a_merged_pull_request_contradicts_a_reading_only_where_it_is_known_to_be_later(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put(
+        store,
+        item(20, kind="pull", merged="TIMESTAMP '2024-01-05'"),
+        *(line for number in (1, 2, 3) for line in (item(number, reason="completed"), link(20, number))),
+        read_as(1, "declined", "2024-01-03"),
+        read_as(2, "declined", "2024-01-06"),
+        read_as(3, "declined", None),
+    )
+    found = dispositions_of(store)
+    assert found[1][0] == "unknown"
+    assert (found[2][0], found[3][0]) == ("declined", "declined")
+
+
+def test_a_closing_by_the_pull_request_that_the_annotator_names_contradicts_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    rows = put(
+        store,
+        item(1, reason="completed"),
+        closing(1, "closed", 3),
+        f"UPDATE events SET other_repo = '{REPO}', other_number = 90",
+        read_as(1, "superseded", "2024-01-02", evidence_ref="#90"),
+    )
+    assert rows[1][0] == "superseded"
 
 
 def closings(store: Store) -> dict[int, tuple[Any, ...]]:
