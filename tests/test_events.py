@@ -122,21 +122,29 @@ def of_matrix(store: Store, cases: Sequence[Case], verdicts: Verdicts) -> list[t
             now = {case.name: verdicts[case.name, release] for case in own}
             last |= {name: verdict for name, verdict in now.items() if verdict in ("occurs", "absent")}
             here = {name for name, verdict in now.items() if verdict == "occurs"}
+            mine = {
+                case.name
+                for case in own
+                if case.relations[repo, number] == "same" and case.origin in ("curated", "fix_test")
+            }
+            may_claim = item is not None and not item.is_pull and (item.state == "open" or item.was_fixed)
             testable = {name for name, verdict in now.items() if verdict != "untestable"}
             is_gone = (
                 bool(testable) and all(now[name] == "absent" for name in testable) and set(last.values()) == {"absent"}
             )
-            back = any(name in was_gone for name in here)
-            is_same = any(
-                case.name in here and case.relations[repo, number] == "same" and case.origin == "curated"
-                for case in own
-            )
+            back = bool(here & mine & was_gone)
             if here and before != "there":
-                if back:
+                if back and may_claim:
                     told.append((release, number, backend, "regressed"))
-                elif item and item.was_fixed and is_same:
+                elif item and item.was_fixed and here & mine:
                     told.append((release, number, backend, "closed_but_occurs"))
-            elif is_gone and before == "there" and item and item.state in ("open", "closed"):
+            elif (
+                is_gone
+                and before == "there"
+                and item
+                and may_claim
+                and any(_occurred(verdicts, n, release) for n in mine)
+            ):
                 told.append((release, number, backend, "fixed" if item.state == "closed" else "open_but_absent"))
             before = "there" if here else "gone" if is_gone else before
             was_gone |= {
@@ -212,7 +220,7 @@ def fixed_cases(store: Store, cases: list[Case]) -> Iterator[tuple[Case, int]]:
     seen = set()
     for case in cases:
         key = case.issues[0] if len(case.issues) == 1 else None
-        if key in items and items[key].was_fixed and key not in seen:
+        if key in items and items[key].was_fixed and key not in seen and case.relations[key] == "same":
             seen.add(key)
             yield case, key[1]
 

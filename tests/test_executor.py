@@ -89,7 +89,7 @@ def verdicts(cells: dict[tuple[str, str], Cell]) -> dict[tuple[str, str], str]:
 
 
 def fixed_case(bad: Sequence[str] = (BAD,), **meta: object) -> Case:
-    return case_of(FIXED.format(bad=list(bad)), **meta)
+    return case_of(FIXED.format(bad=list(bad)), **({"relation": "same"} | meta))
 
 
 # ---- verdicts ------------------------------------------------------------------------------------------------------
@@ -429,7 +429,45 @@ def test_a_fix_that_stands_beside_its_issue_is_not_told_a_second_time(tmp_path: 
     case = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
     assert [c.number for c in check_again(store, registry, [case]).news] == [1]
     alone = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#2"], timeout=50)
-    assert [c.number for c in check_again(store, registry, [alone]).news] == [2]
+    found = check_again(store, registry, [alone])
+    assert ([(c.number, c.status) for c in found.changes], found.news) == ([(2, "undecided_absent")], [])
+
+
+def test_what_a_sibling_case_shows_is_kept_and_not_told(tmp_path: Path, registry: Registry) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put_item(store, 1, "closed")
+    sibling = fixed_case((BAD,), known_bad=[BAD], relation="sibling")
+    found = check_again(store, registry, [sibling])
+    assert ([(c.number, c.status) for c in found.changes], found.news) == ([(1, "undecided_absent")], [])
+    assert exit_code(found) == 0
+    back = fixed_case((BAD, NEW), known_bad=[BAD], relation="sibling", timeout=50)
+    found = check_again(store, registry, [back])
+    assert ([(c.number, c.status) for c in found.changes], found.news) == ([(1, "undecided_occurs")], [])
+
+
+@pytest.mark.parametrize(
+    ("bad", "before", "now"),
+    [
+        ((BAD,), "fixed", "undecided_absent"),
+        ((BAD, NEW), "regressed", "undecided_occurs"),
+        ((BAD, GOOD, NEW), "regressed", "undecided_occurs"),
+    ],
+)
+def test_a_claim_of_earlier_rules_is_replaced_and_that_is_no_news(
+    tmp_path: Path, registry: Registry, bad: tuple[str, ...], before: str, now: str
+) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put_item(store, 1, "closed")
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO status_history (repo, number, backend, reference, status, evidence, decided_at, provenance, written) "
+            "VALUES ('pytorch/pytorch', 1, 'cpu', 'x', ?, 'as it was', TIMESTAMP '2026-01-01', 'own', 1)",
+            [before],
+        )
+    case = fixed_case(bad, known_bad=[BAD], relation="sibling")
+    found = check_again(store, registry, [case])
+    assert ([(c.status, c.previous) for c in found.changes], found.news) == ([(now, before)], [])
+    assert check_again(store, registry, [case]).changes == ()
 
 
 def test_only_items_in_the_wanted_state_are_checked(tmp_path: Path, registry: Registry) -> None:

@@ -285,6 +285,36 @@ def test_an_own_status_goes_before_the_shipped_one(mined: Store) -> None:
     assert rows(mined.path, asked) == [("regressed", "own")]
 
 
+def test_an_own_status_that_claims_too_much_by_now_is_withdrawn_and_kept_in_the_history(mined: Store) -> None:
+    own = "SELECT i.number FROM case_items i JOIN cases c USING (case_hash) WHERE c.current AND list_contains(requires, 'cpu')"
+    (sibling,), (same,) = rows(
+        mined.path,
+        f"SELECT min(number) FROM items JOIN ({own} AND relation = 'sibling') USING (number) "
+        f"WHERE state = 'open' AND kind = 'issue' AND number NOT IN ({own} AND relation = 'same') "
+        f"UNION ALL SELECT min(number) FROM items JOIN ({own} AND relation = 'same') USING (number) "
+        "WHERE state = 'open' AND kind = 'issue'",
+    )
+    with mined.writer("test") as writer, writer.transaction() as connection:
+        for place, number in enumerate((sibling, same), 1):
+            connection.execute(
+                "INSERT INTO status_history VALUES ('pytorch/pytorch', ?, 'cpu', 'b', 'open_but_absent', NULL, 'seen', "
+                "'2020-01-01', 'own', ?)",
+                [number, place],
+            )
+    shipped.refresh(mined)
+    shipped.refresh(mined)
+    asked = "SELECT number, status, previous, evidence FROM status_history WHERE provenance = 'own' ORDER BY written"
+    assert rows(mined.path, asked) == [
+        (sibling, "open_but_absent", None, "seen"),
+        (same, "open_but_absent", None, "seen"),
+        (sibling, "undecided_absent", "open_but_absent", "seen"),
+    ]
+    assert rows(mined.path, f"SELECT status FROM statuses WHERE number = {sibling} AND backend = 'cpu'") == [
+        ("undecided_absent",)
+    ]
+    assert rows(mined.path, "SELECT count(*) FROM announcements") == [(0,)]
+
+
 def test_a_shipped_status_follows_the_tracker(mined: Store) -> None:
     asked = "SELECT count(*) FROM statuses WHERE status = 'open_and_occurs'"
     [(before,)] = rows(mined.path, asked)

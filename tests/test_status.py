@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers.run.status import CONFIRMED, STATUSES, Tracked, came_back, expected_false, status_of
+from torch_embers.run.status import (
+    CLAIMS,
+    CONFIRMED,
+    DECLINED,
+    STATUSES,
+    Tracked,
+    came_back,
+    expected_false,
+    status_of,
+    withdrawn,
+)
 from torch_embers.run.verdict import VERDICTS
 
 OPEN, CLOSED = Tracked("open"), Tracked("closed", "fixed")
@@ -44,6 +54,15 @@ OPEN, CLOSED = Tracked("open"), Tracked("closed", "fixed")
         (OPEN, [], "untestable_here"),
         (Tracked(None), [["occurs"]], "undecided"),
         (Tracked(None), [["occurs", "absent"]], "undecided"),
+        (Tracked(None), [["occurs", "absent", "occurs"]], "undecided"),
+        (Tracked("closed", "unknown"), [["occurs", "absent"]], "undecided_absent"),
+        (Tracked("closed", "declined"), [["occurs", "absent"]], "undecided_absent"),
+        (Tracked("closed", "duplicate"), [["occurs", "absent"]], "undecided_absent"),
+        (Tracked("closed", "fixed", is_pull=True), [["occurs", "absent"]], "undecided_absent"),
+        (Tracked("open", is_pull=True), [["occurs", "absent"]], "undecided_absent"),
+        (Tracked("closed", "unknown"), [["occurs", "absent", "occurs"]], "undecided_occurs"),
+        (Tracked("closed", "stale"), [["occurs", "absent", "occurs"]], "declined_occurs"),
+        (Tracked("closed", "fixed", is_pull=True), [["occurs", "absent", "occurs"]], "undecided_occurs"),
     ],
 )
 def test_state_and_verdicts_give_the_status(item: Tracked, verdicts: Any, status: str) -> None:
@@ -57,6 +76,59 @@ def test_a_sibling_case_never_says_that_a_fixed_bug_is_still_there() -> None:
     assert status_of(CLOSED, verdicts, same={"sibling"}) == "closed_but_occurs"
 
 
+@pytest.mark.parametrize(
+    ("item", "sibling", "status"),
+    [
+        (OPEN, ["occurs", "absent"], "undecided_absent"),
+        (CLOSED, ["occurs", "absent"], "undecided_absent"),
+        (OPEN, ["occurs", "absent", "occurs"], "open_and_occurs"),
+        (CLOSED, ["occurs", "absent", "occurs"], "undecided_occurs"),
+    ],
+)
+def test_a_sibling_case_claims_nothing_of_the_item(item: Tracked, sibling: Any, status: str) -> None:
+    assert status_of(item, {"sibling": sibling}) == status
+    never: Any = {"sibling": sibling, "reported": ["absent"] * len(sibling)}
+    assert status_of(item, never, same={"reported"}) == status
+
+
+def test_the_own_case_carries_the_claim_whatever_a_sibling_did_before() -> None:
+    verdicts: Any = {"reported": ["occurs", "absent", "absent"], "sibling": ["occurs", "occurs", "absent"]}
+    assert status_of(CLOSED, verdicts, same={"reported"}) == "fixed"
+    verdicts = {"reported": ["occurs"] * 3, "sibling": ["occurs", "absent", "occurs"]}
+    assert status_of(CLOSED, verdicts, same={"reported"}) == "closed_but_occurs", "the sibling came back, not the bug"
+
+
+@given(
+    st.sampled_from(
+        [*(Tracked("closed", word) for word in ("unknown", *DECLINED)), Tracked("closed", "fixed", is_pull=True), OPEN]
+    ),
+    st.dictionaries(st.text(max_size=3), st.lists(st.sampled_from(VERDICTS), max_size=6), max_size=4),
+)
+def test_only_an_issue_that_is_open_or_closed_as_fixed_and_its_own_case_carry_a_claim(
+    item: Tracked, verdicts: Any
+) -> None:
+    own = () if item.state == "open" else verdicts
+    assert status_of(item, verdicts, same=own) not in CLAIMS
+
+
+@pytest.mark.parametrize(
+    ("status", "item", "has_own", "now"),
+    [
+        ("fixed", CLOSED, True, "fixed"),
+        ("fixed", CLOSED, False, "undecided_absent"),
+        ("fixed", Tracked("closed", "unknown"), True, "undecided_absent"),
+        ("open_but_absent", Tracked("closed", "declined"), True, "undecided_absent"),
+        ("regressed", OPEN, False, "open_and_occurs"),
+        ("regressed", Tracked("closed", "declined"), True, "declined_occurs"),
+        ("closed_but_occurs", Tracked("closed", "unknown"), True, "undecided_occurs"),
+        ("closed_but_occurs", Tracked(None), True, "undecided"),
+        ("never_reproduced", Tracked(None), False, "never_reproduced"),
+    ],
+)
+def test_a_claim_that_lost_its_ground_is_withdrawn(status: Any, item: Tracked, has_own: bool, now: str) -> None:
+    assert withdrawn(status, item, has_own=has_own) == now
+
+
 @given(
     st.sampled_from([OPEN, CLOSED, Tracked("closed", "declined"), Tracked(None)]),
     st.dictionaries(st.text(max_size=3), st.lists(st.sampled_from(VERDICTS), max_size=6), max_size=4),
@@ -65,7 +137,7 @@ def test_an_absence_is_claimed_only_if_every_testable_case_is_absent(item: Track
     status = status_of(item, verdicts, same=list(verdicts)[:1])
     assert status in STATUSES
     last = [seen[-1] for seen in verdicts.values() if seen]
-    if status in CONFIRMED:
+    if status in (*CONFIRMED, "undecided_absent"):
         assert {v for v in last if v != "untestable"} == {"absent"}
     if "occurs" in last and item.state:
         assert status in ("open_and_occurs", "closed_but_occurs", "declined_occurs", "undecided_occurs", "regressed")

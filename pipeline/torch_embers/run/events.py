@@ -1,8 +1,8 @@
 """Which changes of statuses are announced: each once, gaps in between ignored, flapping damped. Pure.
 
-A status says that a bug occurs, that it is absent, or neither (`undecided`, `untestable_here`, ...). What says neither
-is a gap: a build that cannot be imported makes every case untestable, and is no news of any bug. So a status is
-compared with the last one that did say something.
+A status says that a bug occurs, that it is absent, or neither (`undecided`, `untestable_here`, `undecided_absent`,
+...). What says neither is a gap: a build that cannot be imported makes every case untestable, and is no news of any
+bug. So a status is compared with the last one that did say something.
 """
 
 from __future__ import annotations

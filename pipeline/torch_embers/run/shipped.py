@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torch_embers.normalize import naive_utc
 from torch_embers.repro import bank
+from torch_embers.repro.case import DEVICES
 from torch_embers.repro.shipped_matrix import PROVENANCE
 from torch_embers.run import shipped_mark
 from torch_embers.run.matrix import version_key
-from torch_embers.run.status import statuses_of, tracked_items
+from torch_embers.run.status import CLAIMS, OWN_REPORT, Tracked, statuses_of, tracked_items, withdrawn
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import rows
 
@@ -26,6 +28,15 @@ _VERDICTS = """
 SELECT v.case_hash, c.name, v.build, v.verdict, v.k, v.n, v.decided_at::VARCHAR
 FROM verdicts v JOIN cases c ON c.case_hash = v.case_hash AND c.current
 WHERE v.provenance = 'shipped'
+"""
+_OWN_CASES = """
+SELECT i.repo, i.number, coalesce(list_intersect(c.requires, $devices)[1], 'cpu')
+FROM case_items i JOIN cases c USING (case_hash)
+WHERE c.current AND i.relation = 'same' AND list_contains($origins, c.origin)
+"""
+_CLAIMED = """
+SELECT repo, number, backend, reference, status, evidence FROM statuses
+WHERE provenance = 'own' AND list_contains(?::VARCHAR[], status)
 """
 
 
@@ -52,6 +63,7 @@ def load(writer: Writer) -> int:
     cases, written = bank.refresh(writer)
     with writer.transaction() as connection:
         _replace_statuses(connection, _statuses(connection, cases))
+        _withdraw_claims(connection)
         shipped_mark.note(connection)
     return written
 
@@ -100,3 +112,35 @@ def _replace_statuses(connection: duckdb.DuckDBPyConnection, fresh: list[dict[st
     if set(known.fetchall()) != {tuple(row[name] for name in names) for row in fresh}:
         connection.execute("DELETE FROM status_history WHERE provenance = ?", [PROVENANCE])
         rows.append(connection, "status_history", fresh)
+
+
+def _withdraw_claims(connection: duckdb.DuckDBPyConnection) -> None:
+    """Replace own statuses that claim more of an item than its cases and the tracker allow by now.
+
+    Rules become stricter, readers call a case a sibling, an issue is closed for another reason than a fix: until the
+    next re-check the old claim would stand. It is taken back in silence: that a rule changed is no news of a bug.
+    """
+    items = tracked_items(connection)
+    asked = {"origins": list(OWN_REPORT), "devices": [device for device in DEVICES if device != "cpu"]}
+    own = set(connection.execute(_OWN_CASES, asked).fetchall())
+    moment = naive_utc()
+    fresh = []
+    for row in connection.execute(_CLAIMED, [list(CLAIMS)]).fetchall():
+        repo, number, backend, reference, status, evidence = row
+        item = items.get((repo, number), Tracked(None))
+        now = withdrawn(status, item, has_own=(repo, number, backend) in own)
+        if now != status:
+            fresh.append(
+                {
+                    "repo": repo,
+                    "number": number,
+                    "backend": backend,
+                    "reference": reference,
+                    "status": now,
+                    "previous": status,
+                    "evidence": evidence,
+                    "decided_at": moment,
+                    "provenance": "own",
+                }
+            )
+    rows.append_numbered(connection, "status_history", fresh)

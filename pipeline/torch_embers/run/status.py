@@ -3,7 +3,9 @@
 Pure, but for ``tracked_items``.
 
 Any testable case that occurs decides for occurs; an absence needs all testable cases absent, and no other case that
-occurred when it was last testable. ``fixed`` and
+occurred when it was last testable. Some statuses claim something of the item itself (``CLAIMS``): only a case that is
+the report's own can carry them, and of closed items only an issue that was closed as fixed. What other cases show gets
+a status that speaks of cases alone. ``fixed`` and
 ``open_but_absent`` claim that something is not there: a re-check makes them only after a second fresh batch.
 """
 
@@ -32,6 +34,7 @@ Status = Literal[
     "closed_but_occurs",
     "declined_occurs",
     "undecided_occurs",
+    "undecided_absent",
     "fixed",
     "regressed",
     "undecided",
@@ -41,6 +44,8 @@ Status = Literal[
 STATUSES: tuple[Status, ...] = get_args(Status)
 CONFIRMED: tuple[Status, ...] = ("fixed", "open_but_absent")
 """Claims of an absence: they need a second fresh batch of runs."""
+CLAIMS: tuple[Status, ...] = ("closed_but_occurs", "regressed", *CONFIRMED)
+"""What is said of an item, not of its cases alone."""
 OWN_REPORT = ("curated", "fix_test")
 """Origins whose relation ``same`` counts: somebody compared the case with the report, or the fix itself brought it."""
 DECLINED = ("declined", "duplicate", "superseded", "stale")
@@ -60,6 +65,11 @@ class Tracked:
     def was_fixed(self) -> bool:
         """Whether it is an issue that was closed as fixed."""
         return self.state == "closed" and self.disposition == "fixed" and not self.is_pull
+
+    @property
+    def is_claimable(self) -> bool:
+        """Whether a status may claim something of it: an issue that is open, or was closed as fixed."""
+        return self.was_fixed or (self.state == "open" and not self.is_pull)
 
 
 def statuses_of(
@@ -111,36 +121,55 @@ def status_of(item: Tracked, verdicts: Mapping[str, Sequence[Verdict]], same: Co
         verdicts: by case, its verdicts on all builds up to the reference build, oldest first; the last one is of the
             reference build. Cases without a verdict there are left out. One that is untestable there says nothing,
             but where it occurred when it was last testable, no other case can show an absence.
-        same: the cases whose relation to the item is ``same``: only they can show that a fixed bug is still there.
+        same: the cases whose relation to the item is ``same``: only they can carry one of ``CLAIMS``.
     """
     testable = {case: seen for case, seen in verdicts.items() if seen and seen[-1] != "untestable"}
     if not testable:
         return "untestable_here"
     now = {seen[-1] for seen in testable.values()}
+    own = [testable[case] for case in same if case in testable]
     if "occurs" in now:
-        if any(came_back(seen) for seen in testable.values()):
-            return "regressed"
-        return _occurs(item, is_same=any(testable[case][-1] == "occurs" for case in same if case in testable))
+        return _occurs(item, own)
     ever = any("occurs" in seen for seen in verdicts.values())
     if any(_last_decided(seen) == "occurs" for case, seen in verdicts.items() if case not in testable):
         return "undecided"  # it occurred when it was last tested: nobody knows whether it is gone
     if now == {"absent"} and ever and item.state in ("open", "closed"):
-        return "open_but_absent" if item.state == "open" else "fixed"
+        return _absent(item, own)
     if not ever and now <= {"absent", "not_seen"}:
         return "never_reproduced"
     return "undecided"
 
 
-def _occurs(item: Tracked, *, is_same: bool) -> Status:
+def _occurs(item: Tracked, own: Collection[Sequence[Verdict]]) -> Status:
+    here = [seen for seen in own if seen[-1] == "occurs"]
+    if item.is_claimable and any(map(came_back, here)):
+        return "regressed"
     if item.state == "open":
         return "open_and_occurs"
     if item.state != "closed":
         return "undecided"
     if item.disposition in DECLINED and not item.is_pull:
         return "declined_occurs"
-    if item.was_fixed and is_same:
-        return "closed_but_occurs"
-    return "undecided_occurs"
+    return "closed_but_occurs" if item.was_fixed and here else "undecided_occurs"
+
+
+def _absent(item: Tracked, own: Collection[Sequence[Verdict]]) -> Status:
+    if not item.is_claimable or not any("occurs" in seen for seen in own):
+        return "undecided_absent"
+    return "open_but_absent" if item.state == "open" else "fixed"
+
+
+def withdrawn(status: Status, item: Tracked, *, has_own: bool) -> Status:
+    """A status of earlier rules or facts, as far as an item can carry it now; its verdicts are not looked at again.
+
+    Args:
+        status: what was derived.
+        item: the item, as the tracker has it now.
+        has_own: whether a case on that backend is the report's own.
+    """
+    if status not in CLAIMS or (item.is_claimable and has_own):
+        return status
+    return "undecided_absent" if status in CONFIRMED else _occurs(item, ())
 
 
 def _last_decided(seen: Sequence[Verdict]) -> Verdict | None:
