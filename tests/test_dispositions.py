@@ -72,11 +72,50 @@ def test_the_shipped_file_is_read_whole_and_speaks_of_issues_only() -> None:
         ({"evidence_date": "2024-13-45"}, "line 2: evidence_date: month must be in 1..12"),
         ({"read_on": "2024-01-32"}, "line 2: read_on: day "),
         ({"disposition": "duplicate", "duplicate_of": 1}, "line 2: duplicate_of names the issue itself"),
+        ({"evidence": "   "}, "line 2: evidence: blank"),
+        ({"evidence": "a "}, "line 2: evidence: blank"),
+        ({"evidence": "a\n| b"}, "line 2: evidence: a line feed"),
+        ({"evidence": "a | b"}, "line 2: evidence: a line feed, another control character or a bar"),
+        ({"evidence": "a\u2028b"}, "line 2: evidence: a line feed"),
+        ({"annotator": " "}, "line 2: annotator: blank"),
+        ({"annotator": "a|b"}, "line 2: annotator: a line feed"),
+        ({"evidence_date": "2031-01-01"}, "line 2: evidence_date: 2031-01-01 is not between 2016-01-01 and today"),
+        ({"evidence_date": "1999-01-01"}, "line 2: evidence_date: 1999-01-01 is not between"),
+        ({"read_on": "2099-01-01"}, "line 2: read_on: 2099-01-01 is not between"),
+        ({"read_on": "2023-12-31"}, "line 2: evidence_date 2024-01-02 is later than read_on 2023-12-31"),
+        ({"evidence_date": None, "evidence_ref": None}, "line 2: disposition fixed with neither evidence_ref nor"),
+        ({"confidence": 0}, "line 2: disposition fixed with confidence 0"),
+        ({"disposition": "unknown"}, "line 2: disposition unknown with evidence_kind closing_pr"),
+        ({"thread_read": "no", "evidence_kind": "comment"}, "line 2: disposition fixed by comment with thread_read no"),
+        ({"thread_read": "no", "evidence_date": None}, "line 2: disposition fixed by closing_pr with thread_read no"),
+        ({"thread_read": "no", "evidence_ref": None}, "line 2: disposition fixed by closing_pr with thread_read no"),
     ],
 )
 def test_a_wrong_line_is_named_with_its_key(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         read(GOOD | {"number": 3}, GOOD | change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"evidence_date": None},
+        {"evidence_ref": None},
+        {"disposition": "unknown", "evidence_kind": None, "confidence": 0},
+        {"thread_read": "no"},
+        {"thread_read": "no", "evidence_kind": "state_reason", "disposition": "declined", "evidence_date": None},
+        {"thread_read": "no", "evidence_kind": None, "disposition": "unknown"},
+    ],
+)
+def test_what_can_be_seen_is_accepted(change: dict[str, Any]) -> None:
+    assert len(read(GOOD | change).dispositions) == 1
+
+
+def test_evidence_is_not_older_than_its_issue() -> None:
+    page = make_page(REPO, "catalog", dispositions.KIND, "x", json.dumps(GOOD).encode())
+    assert len(dispositions.read_dispositions(page, {(REPO, 1): "2024-01-02"}).dispositions) == 1
+    with pytest.raises(InputError, match="line 1: evidence_date: 2024-01-02 is before pytorch/pytorch#1 was opened"):
+        dispositions.read_dispositions(page, {(REPO, 1): "2024-01-03"})
 
 
 @pytest.mark.parametrize(

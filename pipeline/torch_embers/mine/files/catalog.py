@@ -130,7 +130,8 @@ class CatalogSource:
             make_page(self.repo, self.name, dispositions.KIND, dispositions.FILE, closings),
         ]
         batch = read_catalog(pages[0])
-        batch.extend(dispositions.read_dispositions(pages[1]))
+        opened = {(i.repo, i.number): i.created_at[:10] for i in batch.items if i.created_at}
+        batch.extend(dispositions.read_dispositions(pages[1], opened))
         batch.pages += pages
         batch.cursors.append(sync_state(self, STREAM, sha256=digest))
         yield batch

@@ -5,21 +5,27 @@ from __future__ import annotations
 import json
 import re
 from datetime import date
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, StrictFloat, StrictInt, ValidationError, model_validator
 
 from torch_embers.errors import InputError
+from torch_embers.normalize import naive_utc
 from torch_embers.store.records import Batch, Disposition
 from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch_embers.store.records import Page
 
 FILE = "dispositions.jsonl"
 KIND = "catalog.dispositions"
 
 
+FIRST_DAY = date(2016, 1, 1)
+"""Before every tracker that is read: PyTorch's first commit is of 2016. An earlier day is a mistake."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _REFERENCE = r"^(?:(?:[\w.-]+/[\w.-]+)?#[1-9][0-9]*|[0-9a-f]{7,40}|https://\S+)$"
 
@@ -29,11 +35,28 @@ def _day(value: object) -> object:
     if isinstance(value, str):
         if _DAY.fullmatch(value) is None:
             raise ValueError(f"{value!r} is no day of the form 2024-01-31")
-        date.fromisoformat(value)
+        today = naive_utc().date()
+        if not FIRST_DAY <= date.fromisoformat(value) <= today:
+            raise ValueError(f"{value} is not between {FIRST_DAY} and today, {today} by the clock of this machine")
+    return value
+
+
+def _one_line(value: object) -> object:
+    """Words that stand in a cell of a table: more lines or a bar would break it."""
+    if isinstance(value, str):
+        if not value.strip() or value != value.strip():
+            raise ValueError("blank, or with a blank at an end")
+        if "|" in value or not value.isprintable():
+            raise ValueError("a line feed, another control character or a bar: it stands in tables")
     return value
 
 
 Day = Annotated[str, BeforeValidator(_day)]
+Words = Annotated[str, BeforeValidator(_one_line)]
+OF_TRACKER = ("state_reason", "event")
+"""Kinds of evidence that are seen without the thread."""
+OF_CODE = ("closing_pr", "commit")
+"""Kinds of evidence that are seen without the thread where they are named and dated."""
 
 
 class Line(Entry):
@@ -44,12 +67,12 @@ class Line(Entry):
     disposition: Literal["fixed", "declined", "duplicate", "superseded", "stale", "unknown"]
     duplicate_of: StrictInt | None = Field(gt=0, lt=1 << 31)
     evidence_kind: Literal["commit", "closing_pr", "comment", "state_reason", "event"] | None
-    evidence: str = Field(min_length=1, max_length=300)
+    evidence: Words = Field(max_length=300)
     evidence_ref: str | None = Field(pattern=_REFERENCE)
     evidence_date: Day | None
     thread_read: Literal["whole", "partly", "no"]
     annotator_kind: Literal["automated", "human"]
-    annotator: str = Field(min_length=1)
+    annotator: Words
     confidence: StrictFloat | StrictInt = Field(ge=0, le=1)
     read_on: Day
 
@@ -59,13 +82,40 @@ class Line(Entry):
             raise ValueError("duplicate_of goes with the disposition duplicate, and only with it")
         if self.duplicate_of == self.number:
             raise ValueError("duplicate_of names the issue itself")
-        if self.disposition != "unknown" and self.evidence_kind is None:
+        if self.evidence_date is not None and self.evidence_date > self.read_on:
+            raise ValueError(f"evidence_date {self.evidence_date} is later than read_on {self.read_on}")
+        if self.disposition == "unknown":
+            if self.evidence_kind is not None:
+                raise ValueError(f"disposition unknown with evidence_kind {self.evidence_kind}: nothing shows it")
+            return self
+        if self.evidence_kind is None:
             raise ValueError(f"disposition {self.disposition} without evidence_kind: say unknown, or what shows it")
+        if not self.confidence:
+            raise ValueError(f"disposition {self.disposition} with confidence 0: say unknown")
+        if self.disposition == "fixed" and self.evidence_ref is None and self.evidence_date is None:
+            raise ValueError(
+                "disposition fixed with neither evidence_ref nor evidence_date: say unknown, or what fixed it"
+            )
+        if self.thread_read == "no" and not self._is_seen_outside:
+            raise ValueError(
+                f"disposition {self.disposition} by {self.evidence_kind} with thread_read no: say unknown, or name the "
+                "state_reason, the event, or the pull request or commit with its day"
+            )
         return self
 
+    @property
+    def _is_seen_outside(self) -> bool:
+        """Whether the evidence can be seen without the thread."""
+        is_dated = self.evidence_ref is not None and self.evidence_date is not None
+        return self.evidence_kind in OF_TRACKER or (self.evidence_kind in OF_CODE and is_dated)
 
-def read_dispositions(page: Page) -> Batch:
+
+def read_dispositions(page: Page, opened: Mapping[tuple[str, int], str] = MappingProxyType({})) -> Batch:
     """Turn the lines of the file into records.
+
+    Args:
+        page: the file.
+        opened: the day on which items were opened, where that is known: no evidence is older.
 
     Raises:
         InputError: a line is wrong; the message names it and its key.
@@ -78,6 +128,12 @@ def read_dispositions(page: Page) -> Batch:
         if key in seen:
             raise InputError(f"data/{FILE}: line {place}: {line.repo}#{line.number} stands in line {seen[key]}, too")
         seen[key] = place
+        first = opened.get(key[:2], "")
+        if line.evidence_date and line.evidence_date < first:
+            raise InputError(
+                f"data/{FILE}: line {place}: evidence_date: {line.evidence_date} is before {line.repo}#{line.number} "
+                f"was opened, on {first}"
+            )
         batch.dispositions.append(Disposition(**line.model_dump(exclude={"thread_read", "read_on"}), **page.stamp))
     return batch
 
