@@ -12,6 +12,7 @@ import support
 from support import case_of
 from torch_embers.repro import case as cases
 from torch_embers.resources import data_file
+from torch_embers.run import perf_cases
 
 ROOT = Path(__file__).resolve().parent.parent
 REPO = "pytorch/pytorch"
@@ -43,8 +44,8 @@ def facts(verdicts: dict[str, str], opened: date = date(2024, 1, 1), **other: An
         "numbers": TOOL.Numbers({100: date(2020, 1, 1), NUMBER: opened, 300: date(2026, 1, 1)}),
         "kinds": {NUMBER: "issue"},
         "states": {NUMBER: "closed"},
-        "dispositions": {},
-        "readings": {},
+        "dispositions": {NUMBER: {"disposition": "unknown"}},
+        "readings": {(NAME, NUMBER): {"repo": REPO, "answer": "unsure", "thread_read": "partly"}},
     }
     return TOOL.Facts(**(known | other))
 
@@ -61,7 +62,7 @@ RED_THEN_GREEN = {"1.13.1": "occurs", "2.1.2": "occurs", "2.6.0": "absent"}
 
 def test_every_doubt_about_a_shipped_case_has_an_exception_and_every_exception_a_doubt() -> None:
     excuses = TOOL.read_excuses(data_file(TOOL.EXCEPTIONS).read_text(encoding="utf-8"))
-    bare, stale = TOOL.unexplained(TOOL.flags(cases.shipped(), TOOL.shipped_facts()), excuses)
+    bare, stale = TOOL.unexplained(TOOL.flags(cases.shipped(), TOOL.shipped_facts(), perf_cases.all_timed()), excuses)
     assert not bare, "mend the case, cut its link, or give a reason in data/case_flags.toml"
     assert not stale, "take these out of data/case_flags.toml"
 
@@ -103,16 +104,42 @@ def test_pull_requests_alone_are_no_report() -> None:
 
 def test_a_headline_needs_its_evidence_and_a_faithful_reading() -> None:
     there = dict.fromkeys(DAYS, "occurs")
-    faithful = {(NAME, NUMBER): {"answer": "faithful"}}
+    faithful = {(NAME, NUMBER): {"answer": "faithful", "thread_read": "whole"}}
+    doubted = {(NAME, NUMBER): {"answer": "unsure", "thread_read": "whole"}}
     assert names(made(), facts(there, dispositions={NUMBER: CLOSING}, readings=faithful)) == []
-    for closing, readings in ((CLOSING | {"evidence_ref": None}, faithful), (CLOSING, {})):
+    for closing, readings in ((CLOSING | {"evidence_ref": None}, faithful), (CLOSING, doubted)):
         assert names(made(), facts(there, dispositions={NUMBER: closing}, readings=readings)) == ["headline_evidence"]
 
 
 def test_a_case_that_a_reader_set_aside_may_not_be_called_the_reports_own() -> None:
-    aside = {(NAME, NUMBER): {"repo": REPO, "answer": "faithful", "decides": False}}
+    aside = {(NAME, NUMBER): {"repo": REPO, "answer": "faithful", "thread_read": "whole", "decides": False}}
     assert names(made(), facts(RED_THEN_GREEN, readings=aside)) == ["set_aside"]
     assert names(made(relation="sibling"), facts(RED_THEN_GREEN, readings=aside)) == []
+
+
+@pytest.mark.parametrize("reading", [{"answer": "faithful", "thread_read": "no"}, None])
+def test_a_case_whose_reader_saw_no_thread_may_not_be_called_the_reports_own(reading: Any) -> None:
+    unread = {(NAME, NUMBER): reading | {"repo": REPO}} if reading else {}
+    assert names(made(), facts(RED_THEN_GREEN, readings=unread)) == ["not_read"]
+    assert names(made(relation="sibling"), facts(RED_THEN_GREEN, readings=unread)) == []
+
+
+def test_a_closed_issue_with_a_case_needs_a_disposition() -> None:
+    assert names(made(), facts(RED_THEN_GREEN, dispositions={})) == ["no_disposition"]
+    assert names(made(), facts(dict.fromkeys(DAYS, "untestable"), dispositions={})) == [
+        "never_tested",
+        "no_disposition",
+    ]
+    assert names(made(), facts(RED_THEN_GREEN, dispositions={}, states={NUMBER: "open"})) == []
+    assert names(made(), facts(RED_THEN_GREEN, dispositions={}, kinds={})) == []
+    about_time = TOOL.flags([], facts({}, dispositions={}), timed=[made()])
+    assert [flag.name for flag in about_time] == ["no_disposition"]
+
+
+def test_a_disposition_needs_a_case_or_a_reason_why_there_is_none() -> None:
+    more = {NUMBER: CLOSING | {"disposition": "declined"}, 7: CLOSING}
+    assert names(made(), facts(RED_THEN_GREEN, dispositions=more)) == ["no_case"]
+    assert names(made(), facts(RED_THEN_GREEN, dispositions=more, uncovered={7})) == []
 
 
 def test_the_day_of_an_unknown_number_lies_between_its_neighbours() -> None:
@@ -131,6 +158,8 @@ def test_the_day_of_an_unknown_number_lies_between_its_neighbours() -> None:
         'flag = "never_red"\nreason = "x"',
         'flag = "never_red"\ncase = "a"\nreason = " "',
         'flag = "never_red"\nwhy = "x"',
+        'flag = "not_read"\ncase = "a"\nreason = "x"',
+        'flag = "no_disposition"\nitem = 7\nreason = "x"',
     ],
 )
 def test_an_exception_without_reason_or_place_is_refused(entry: str) -> None:

@@ -12,6 +12,9 @@ threads; they need no network and run no case. `--all` prints those with an exce
 | `only_pull_requests` | every item is a pull request: nobody reported a defect |
 | `set_aside` | a reader says that its runs do not speak of the item, and its relation is `same`, which counts them |
 | `headline_evidence` | called closed as fixed and still there, and a part of the evidence is missing |
+| `not_read` | its relation is `same`, and the newest reader saw nothing of the thread; has no exceptions |
+| `no_disposition` | a closed issue of the catalog has the case, and nobody says why it was closed; has no exceptions |
+| `no_case` | somebody says why an issue was closed, and neither a case nor data/cases/uncovered.toml names it |
 """
 
 from __future__ import annotations
@@ -30,13 +33,16 @@ from packaging.version import Version
 from torch_embers import resources
 from torch_embers.repro import case as cases
 from torch_embers.repro import shipped_matrix
+from torch_embers.run import perf_cases
 from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 EXCEPTIONS = "case_flags.toml"
 EVIDENCE = ("evidence_kind", "evidence", "evidence_ref", "evidence_date")
+WITHOUT_EXCEPTIONS = ("not_read", "no_disposition")
+"""Flags that are mended in the data: there is always a relation or a disposition that is true, if only unknown."""
 DECIDED = ("occurs", "absent", "not_seen", "changed")
 
 
@@ -45,6 +51,7 @@ class Flag:
     """One doubt about a case.
 
     Attributes:
+        case: name of the case; empty where it is about an item that has none.
         item: number of the item that it is about; 0 where it is about all of them.
         needs: devices and other requirements of the case.
     """
@@ -57,8 +64,8 @@ class Flag:
 
     def __str__(self) -> str:
         """The flag in one line."""
-        item = f" #{self.item}" if self.item else ""
-        return f"{self.name}: {self.case}{item}: {self.detail}"
+        item = f"#{self.item}" if self.item else ""
+        return f"{self.name}: {f'{self.case} {item}'.strip()}: {self.detail}"
 
 
 class Numbers:
@@ -90,6 +97,7 @@ class Facts:
         states: open or closed by number, where known.
         dispositions: line of data/dispositions.jsonl by number.
         readings: newest line of data/case_reviews.jsonl by case and number.
+        uncovered: numbers of items that have no case for a reason that is written down.
     """
 
     verdicts: Mapping[str, Mapping[str, str]]
@@ -99,6 +107,7 @@ class Facts:
     states: Mapping[int, str]
     dispositions: Mapping[int, Mapping[str, Any]]
     readings: Mapping[tuple[str, int], Mapping[str, Any]]
+    uncovered: Collection[int] = ()
 
     @property
     def newest(self) -> str:
@@ -128,12 +137,33 @@ def shipped_facts() -> Facts:
         states={e["number"]: e["state"] for e in entries},
         dispositions={line["number"]: line for line in closings},
         readings={(line["case"], line["number"]): line for line in read},
+        uncovered={entry["number"] for entry in resources.load_toml("cases/uncovered.toml")["issue"]},
     )
 
 
-def flags(bank: Iterable[cases.Case], facts: Facts) -> list[Flag]:
-    """Every doubt about the cases, sorted."""
-    return sorted(flag for one in bank for flag in _of_case(one, facts))
+def flags(bank: Sequence[cases.Case], facts: Facts, timed: Sequence[cases.Case] = ()) -> list[Flag]:
+    """Every doubt about the cases and the dispositions beside them, sorted.
+
+    Args:
+        bank: the cases.
+        facts: what is known of them.
+        timed: cases about time, which have no verdicts: only their items' dispositions are looked at.
+    """
+    covered = {number for one in (*bank, *timed) for _, number in one.issues}.union(facts.uncovered)
+    bare = [
+        Flag("no_case", "", number, f"closed as {line['disposition']}, and no case names it")
+        for number, line in facts.dispositions.items()
+        if number not in covered
+    ]
+    unsaid = [
+        Flag("no_disposition", one.name, number, "closed, and data/dispositions.jsonl does not say why")
+        for one in (*bank, *timed)
+        for _, number in one.issues
+        if facts.states.get(number) == "closed"
+        and facts.kinds.get(number) == "issue"
+        and number not in facts.dispositions
+    ]
+    return sorted([*bare, *unsaid, *(flag for one in bank for flag in _of_case(one, facts))])
 
 
 def _of_case(one: cases.Case, facts: Facts) -> Iterator[Flag]:
@@ -142,11 +172,20 @@ def _of_case(one: cases.Case, facts: Facts) -> Iterator[Flag]:
     seen = facts.verdicts.get(one.name, {})
     if numbers and all(facts.kinds.get(number) == "pull" for number in numbers):
         yield Flag("only_pull_requests", one.name, 0, ", ".join(f"#{number}" for number in numbers), needs)
+    for item in one.issues:
+        if one.relations.get(item) == "same" and _thread_read(one, item[1], facts) == "no":
+            detail = "its relation is same, and its reader saw nothing of the thread"
+            yield Flag("not_read", one.name, item[1], detail, needs)
     if not any(verdict in DECIDED for verdict in seen.values()):
         yield Flag("never_tested", one.name, 0, f"untestable on {len(seen)} releases", needs)
         return
     for number in numbers:
         yield from _of_pair(one, number, facts, needs)
+
+
+def _thread_read(one: cases.Case, number: int, facts: Facts) -> str:
+    """How much of the thread the newest reader of a pair saw: whole, partly or no."""
+    return str(facts.readings.get((one.name, number), {}).get("thread_read", "no"))
 
 
 def _of_pair(one: cases.Case, number: int, facts: Facts, needs: tuple[str, ...]) -> Iterator[Flag]:
@@ -197,6 +236,7 @@ class Excuse:
         """Whether it speaks of this flag."""
         return (
             flag.name == self.flag
+            and flag.name not in WITHOUT_EXCEPTIONS
             and (self.case is None or flag.case == self.case)
             and (self.item is None or flag.item == self.item)
             and (self.needs is None or self.needs in flag.needs)
@@ -207,7 +247,8 @@ def read_excuses(text: str) -> list[Excuse]:
     """Read data/case_flags.toml.
 
     Raises:
-        ValueError: an entry has an unknown key, no reason, or names neither a case nor a need.
+        ValueError: an entry has an unknown key, no reason, names neither a case nor an item nor a need, or a flag that
+            has no exceptions.
     """
     found = []
     for place, entry in enumerate(tomllib.loads(text).get("exception", []), 1):
@@ -215,8 +256,10 @@ def read_excuses(text: str) -> list[Excuse]:
             excuse = Excuse(**entry)
         except TypeError as error:
             raise ValueError(f"{EXCEPTIONS}: exception {place}: {error}") from error
-        if not excuse.reason.strip() or not (excuse.case or excuse.needs):
-            raise ValueError(f"{EXCEPTIONS}: exception {place} needs a reason, and a case or a need")
+        if not excuse.reason.strip() or not (excuse.case or excuse.item or excuse.needs):
+            raise ValueError(f"{EXCEPTIONS}: exception {place} needs a reason, and a case, an item or a need")
+        if excuse.flag in WITHOUT_EXCEPTIONS:
+            raise ValueError(f"{EXCEPTIONS}: exception {place}: {excuse.flag} has no exceptions, mend the data")
         found.append(excuse)
     return found
 
@@ -234,14 +277,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="case_flags", description="Cases that look as if they showed another bug.")
     parser.add_argument("--all", action="store_true", help="print flags with an exception as well")
     everything = parser.parse_args(arguments).all
-    found = flags(cases.shipped(), shipped_facts())
+    found = flags(cases.shipped(), shipped_facts(), perf_cases.all_timed())
     excuses = read_excuses(resources.data_file(EXCEPTIONS).read_text(encoding="utf-8"))
     bare, stale = unexplained(found, excuses)
     for flag in found if everything else bare:
         reasons = [excuse.reason for excuse in excuses if excuse.covers(flag)]
         sys.stdout.write(f"{flag}{'; exception: ' + reasons[0] if reasons else ''}\n")
     for excuse in stale:
-        sys.stdout.write(f"exception without a flag: {excuse.flag} of {excuse.case or excuse.needs}\n")
+        sys.stdout.write(f"exception without a flag: {excuse.flag} of {excuse.case or excuse.item or excuse.needs}\n")
     sys.stdout.write(f"{len(found)} flags, {len(found) - len(bare)} with an exception\n")
     return int(bool(bare or stale))
 
