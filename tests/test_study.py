@@ -197,7 +197,8 @@ def test_for_an_earlier_day_only_a_dated_closing_counts(catalog_template: Path) 
     with Store(catalog_template).read() as connection:
         samples.prepare(connection, samples.load(day))
         then = connection.execute(
-            "SELECT k.closing, coalesce(d.evidence_date, i.closed_at::DATE), count(*) FROM study_closings k "
+            "SELECT k.closing, coalesce(i.closed_at::DATE, CASE WHEN d.disposition = 'fixed' AND d.evidence_kind <> 'comment' "
+            "THEN d.evidence_date END), count(*) FROM study_closings k "
             "JOIN main.items i USING (repo, number) LEFT JOIN item_dispositions d USING (repo, number) "
             "WHERE i.state = 'closed' GROUP BY ALL"
         ).fetchall()
@@ -207,6 +208,47 @@ def test_for_an_earlier_day_only_a_dated_closing_counts(catalog_template: Path) 
         "closed as fixed",
         "closed otherwise",
     }
+
+
+@pytest.mark.parametrize(
+    ("disposition", "kind", "closing"),
+    [
+        ("fixed", "closing_pr", "closed as fixed"),
+        ("fixed", "commit", "closed as fixed"),
+        ("declined", "state_reason", "closed otherwise"),
+        ("fixed", "comment", None),
+        ("superseded", "commit", None),
+        ("unknown", None, None),
+    ],
+)
+def test_only_evidence_that_closes_an_issue_dates_its_closing(
+    catalog_database: Path, disposition: str, kind: str | None, closing: str | None
+) -> None:
+    store = Store(catalog_database)
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "UPDATE dispositions SET disposition = ?, evidence_kind = ?, evidence_date = DATE '2023-09-05' WHERE number = 83149",
+            [disposition, kind],
+        )
+    asked = "SELECT closing FROM study_closings WHERE number = 83149"
+    with store.read() as reader:
+        samples.prepare(reader, samples.load(date(2024, 7, 31)))
+        assert reader.execute(asked).fetchall() == [(closing,)]
+        samples.prepare(reader, samples.load(date(2023, 7, 31)))
+        assert reader.execute(asked).fetchall() == [("open" if closing else None,)]
+
+
+def test_the_day_of_a_closing_that_was_mined_goes_before_that_of_the_evidence(catalog_database: Path) -> None:
+    store = Store(catalog_database)
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO events (repo, number, event_id, type, created_at) "
+            "VALUES ('pytorch/pytorch', 83149, '1', 'closed', TIMESTAMP '2024-09-01')"
+        )
+    with store.read() as reader:
+        samples.prepare(reader, samples.load(date(2024, 7, 31)))
+        found = reader.execute("SELECT closing FROM study_closings WHERE number = 83149").fetchall()
+    assert found == [("open",)], "the evidence is of 2023, the issue was closed in September 2024"
 
 
 def test_every_file_of_the_samples_was_counted_by_hand_and_says_what_it_does() -> None:

@@ -25,12 +25,18 @@ GROUP BY ALL;
 
 -- What had the tracker decided about an issue by the end of the time? Closed as fixed: its thread shows a fix. For a day in the past only a
 -- closing by then counts: an issue that was closed later was open then, and one whose closing nobody dates is left out (NULL) unless it was
--- seen closed by then. A pull request is no bug and is not in the table.
+-- seen closed by then. The day of an annotator's evidence is that of the closing only where the evidence is what closes an issue: a reason or
+-- event of the tracker, or the pull request or commit that fixed it. A comment may be older or younger, and what leaves the reason unknown dates
+-- nothing. A pull request is no bug and is not in the table.
 CREATE OR REPLACE TEMP TABLE study_closings AS
 WITH dated AS (
-    SELECT i.repo, i.number, i.state, d.disposition, coalesce(i.closed_at::DATE, d.evidence_date) AS closed_on,
+    SELECT i.repo, i.number, i.state, d.disposition,
+           coalesce(i.closed_at::DATE, k.closed_at::DATE,
+                    CASE WHEN d.evidence_kind IN ('state_reason', 'event')
+                           OR (d.disposition = 'fixed' AND d.evidence_kind IN ('closing_pr', 'commit')) THEN d.evidence_date END) AS closed_on,
            coalesce(c.facts_as_of, i.fetched_at)::DATE AS seen_on
     FROM items i LEFT JOIN item_dispositions d USING (repo, number) LEFT JOIN catalog c USING (repo, number)
+    LEFT JOIN closings k USING (repo, number)
     WHERE i.state IS NOT NULL AND coalesce(nullif(i.kind, ''), 'issue') = 'issue'
 )
 SELECT repo, number,
