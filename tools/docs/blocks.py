@@ -149,6 +149,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "extraction-outcomes": extraction.outcomes,
         "extraction-silent": extraction.silent,
         "judged-summary": judged.summary,
+        "judged-aims": judged.aims,
         "judged-answers": judged.answers,
         "judged-second": judged.second,
         "extraction-blind": judged.blind,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from math import ceil, log
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
+from torch_embers.run.verdict import lower_bound
 from torch_embers.statistics.intervals import wilson
 
 from .markdown import cell, code, issue_link, table
@@ -55,6 +57,44 @@ def summary() -> str:
         for name, sample, key in _columns()
     ]
     return table(("", "scripts:", "called `reproduced` on some build:", "of these, false"), rows)
+
+
+FALSE_AIM, SAME_AIM = 0.05, 0.90
+"""What was aimed at: at most this share of `reproduced` is false, at least this share of reductions shows the same bug."""
+
+
+def aims() -> str:
+    """What these numbers of scripts can show of the two aims, by one-sided bounds of Clopper and Pearson."""
+    unseen = [row for row in lines(SAMPLE) if row["draw"] > 1 and row["reproduced"]]
+    found = lines(REDUCED)
+    false, same = sum(not row["shown"] for row in unseen), sum(row["same"] for row in found)
+    worst = 1 - lower_bound(len(unseen) - false, len(unseen), 0.95)
+    least = lower_bound(same, len(found), 0.95)
+    kinds = [
+        ("at most 5 % of `reproduced` false", "second and third draw", false, len(unseen), worst, "up to", FALSE_AIM),
+        ("at least 90 % of reductions show the same bug", "all reduced", same, len(found), least, "from", SAME_AIM),
+    ]
+    rows = []
+    for aim, which, part, whole, bound, side, level in kinds:
+        is_shown = bound <= level if side == "up to" else bound >= level
+        needed = clean_needed(level if side == "up to" else 1 - level)
+        rows.append(
+            (
+                aim,
+                which,
+                f"{part} of {whole}",
+                f"{side} {100 * bound:.0f} %",
+                "yes" if is_shown else "no",
+                str(needed),
+            )
+        )
+    heads = ("aim", "scripts", "seen", "true share, 95 % sure:", "aim shown", "scripts needed without a failure:")
+    return table(heads, rows)
+
+
+def clean_needed(share_: float) -> int:
+    """How many in a row without a single one show, 95 % sure, that no more than this share is."""
+    return ceil(log(0.05) / log(1 - share_))
 
 
 def answers() -> str:
