@@ -60,7 +60,7 @@ def summary() -> str:
 
 
 FALSE_AIM, SAME_AIM = 0.05, 0.90
-"""What was aimed at: at most this share of `reproduced` is false, at least this share of reductions shows the same bug."""
+"""The aims: at most this share of `reproduced` is false, at least this share of reductions shows the same bug."""
 
 
 def aims() -> str:
