@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from injected_kernels import KERNELS, examined  # noqa: E402 - needs torch
 from torch_embers import resources  # noqa: E402
-from torch_embers.oracles import compare  # noqa: E402
+from torch_embers.oracles import compare, repeat  # noqa: E402
 from torch_embers.oracles.layout import LayoutOracle  # noqa: E402
 
 RULES = resources.load_toml("oracles.toml")
@@ -128,6 +128,21 @@ def test_a_training_step_is_left_as_it_is():
     assert all(torch.equal(a, b) for a, b in zip(train(), train(oracle), strict=True))
     assert oracle.findings == []
     assert oracle.counts["repeated"] > 20
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_the_spread_of_a_reference_comes_from_the_last_place_of_the_inputs(dtype):
+    moved = repeat.widened(torch.ones(20, dtype=dtype), torch.Generator().manual_seed(0))
+    assert set((moved - 1).tolist()) == {torch.finfo(dtype).eps, -torch.finfo(dtype).eps}
+
+
+def test_rounding_in_double_precision_is_no_finding():
+    torch.manual_seed(0)
+    with LayoutOracle(RULES) as oracle:
+        for _ in range(20):
+            x = torch.randn(30, 40, dtype=torch.float64)
+            torch.fft.fft2(x.t()), x.t().prod(1), x.t() @ x, x.t().var(1)
+    assert (oracle.findings, oracle.counts["repeated"]) == ([], 80)
 
 
 def test_a_tolerance_that_lets_zeros_pass_is_refused():

@@ -1,6 +1,8 @@
 """`embers sanitize`: an unchanged script, its findings by line, JSON, SARIF, cases and exit codes."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 
 from torch_embers.cli import app
 from torch_embers.errors import InputError
+from torch_embers.oracles import attach
 from torch_embers.oracles.finding import Finding
 from torch_embers.run import sanitize
 
@@ -80,6 +83,72 @@ def test_a_script_without_findings_ends_as_it_would_alone(tmp_path, text, code):
     script.write_text(text, encoding="utf-8")
     done = sanitize.sanitize(script)
     assert (done.findings, done.exit_code) == ([], code)
+
+
+@pytest.mark.slow
+def test_a_script_ends_and_complains_as_under_python(tmp_path, capfd):
+    script = tmp_path / "script.py"
+    text = [
+        "import __main__, os, sys, torch",
+        "assert __main__.__file__ == __file__ and __main__.__loader__ is not None and __spec__ is None",
+        "if os.fork() == 0:",
+        "    sys.exit(0)  # a child that ends has seen a part alone",
+        "os.wait()",
+        "torch.ones(3, 2).t().exp()",
+    ]
+    script.write_text("\n".join([*text, "sys.exit('no data')"]), encoding="utf-8")
+    done = sanitize.sanitize(script)
+    assert (done.status, capfd.readouterr().err.splitlines()) == (1, ["no data"])
+    assert sanitize.summary(done) == "0 findings in 1 compared calls, the script ended with 1"
+    script.write_text("\n".join([*text, "raise ValueError('boom')"]), encoding="utf-8")
+    assert sanitize.sanitize(script).status == 1
+    assert "attach" not in (said := capfd.readouterr().err)
+    assert said.endswith("ValueError: boom\n")
+    script.write_text("\n".join([*text, "os._exit(4)"]), encoding="utf-8")
+    done = sanitize.sanitize(script)
+    assert sanitize.summary(done) == "0 findings in the calls until the process was ended, the script ended with 4"
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_script_and_keeps_what_was_found(tmp_path):
+    script = tmp_path / "train.py"
+    wait = "print('waiting', flush=True)\nimport time\ntime.sleep(600)\n"
+    script.write_text(ADAM + wait, encoding="utf-8")
+    command = [sys.executable, "-m", "torch_embers", "sanitize", str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as program:
+        assert program.stdout is not None
+        while "waiting" not in program.stdout.readline():
+            assert program.poll() is None
+        os.killpg(program.pid, signal.SIGINT)
+        said = program.stdout.read()
+    assert program.returncode == 10
+    assert "wrong_value: sanitized.addcmul_" in said
+    assert said.endswith("the script ended with 130\n")
+
+
+def test_places_that_cannot_be_written_are_refused_before_the_script_runs(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    sanitize.check_places(tmp_path / "out.sarif", tmp_path / "cases")
+    with pytest.raises(InputError, match="--sarif"):
+        sanitize.check_places(tmp_path / "none" / "out.sarif", None)
+    with pytest.raises(InputError, match="--cases"):
+        sanitize.check_places(None, tmp_path / "file")
+    with pytest.raises(InputError, match="cannot start"):
+        sanitize.sanitize(tmp_path / "file", python=tmp_path / "python")
+
+
+def test_a_full_disk_does_not_end_a_training(tmp_path, capsys, monkeypatch):
+    (tmp_path / "script.py").write_text("print('trained')", encoding="utf-8")
+    options = {"script": str(tmp_path / "script.py"), "arguments": [], "report": str(tmp_path / "none" / "report")}
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    with pytest.raises(SystemExit) as ended:
+        attach.main({**options, "oracles": [], "rules": {}, "every": 1, "ops": []})
+    assert ended.value.code == 0
+    said = capsys.readouterr()
+    assert said.out == "trained\n"
+    assert "findings cannot be kept" in said.err
 
 
 def test_a_missing_script_and_an_unknown_oracle_are_refused(tmp_path):

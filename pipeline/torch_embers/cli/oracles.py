@@ -31,10 +31,10 @@ def sanitize(
     from torch_embers.oracles.finding import describe
     from torch_embers.run import sanitize as command
 
+    command.check_places(sarif, cases)
     done = command.sanitize(
         script, arguments or (), python=python, oracles=oracle.split(","), every=every, ops=op or ()
     )
-    written = command.save(done, sarif, cases)
     for line in command.undecided(done.looked):
         typer.echo(console.plain(line), err=True)
     if json:
@@ -42,10 +42,10 @@ def sanitize(
     else:
         for finding in done.findings:
             typer.echo(console.plain(describe(finding)))
-        compared = sum(part["compared"] for part in done.looked.values())
-        typer.echo(f"{len(done.findings)} findings in {compared} compared calls, the script ended with {done.status}")
-        for path in written:
-            typer.echo(f"case: {path}")
+        typer.echo(command.summary(done))
+    written = command.save(done, sarif, cases)
+    for path in written if not json else ():
+        typer.echo(f"case: {path}")
     raise typer.Exit(done.exit_code)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import faulthandler
 import importlib
+import importlib.machinery
 import json
 import os
 import sys
 import tempfile
-import traceback
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Sequence
@@ -22,6 +23,8 @@ ORACLES = {
     "precision": ("torch_embers.oracles.precision", "PrecisionOracle"),
 }
 """Oracles that can be attached: module and class."""
+INTERRUPTED = 130
+"""Exit status of a script that Ctrl-C ends, as shells have it."""
 LOOKED = "embers-looked "
 """What a line on standard output begins with that says what was looked at."""
 
@@ -63,25 +66,45 @@ def run(script: str, arguments: Sequence[str], options: Mapping[str, Any], say: 
         say(finding.dump())
 
     made = {name: make(name, options["rules"], options["every"], options["ops"], found) for name in options["oracles"]}
-    main = types.ModuleType("__main__")
-    main.__dict__.update({"__file__": script, "__builtins__": __builtins__})
-    sys.modules["__main__"] = main
+    main = _as_main(script)
     sys.argv = [script, *arguments]
-    sys.path.insert(0, str(Path(script).resolve().parent))
-    code = compile(Path(script).read_bytes(), options.get("shown", script), "exec", dont_inherit=True)
     status = 0
+    process = os.getpid()
     try:
         with contextlib.ExitStack() as stack:
+            code = compile(Path(script).read_bytes(), options.get("shown", script), "exec", dont_inherit=True)
             for oracle in made.values():
                 stack.enter_context(oracle)
+            importlib.import_module("torch").empty(0)  # torch imports a part at the first call under a mode: do it here
             exec(code, main.__dict__)  # noqa: S102 - running the user's script is the purpose
     except SystemExit as stop:
-        status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except Exception:  # noqa: BLE001 - whatever the script raises ends it as it would without oracles
-        traceback.print_exc()
-        status = 1
-    say(LOOKED + json.dumps({name: oracle.looked() for name, oracle in made.items()}))
+        status = _status(stop)
+    except BaseException as error:  # noqa: BLE001 - whatever the script raises ends it as it would without oracles
+        trace = error.__traceback__.tb_next if error.__traceback__ is not None else None  # without the frame of this file
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
+        status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    finally:
+        if os.getpid() == process:  # a forked child that ends here has seen a part alone
+            say(LOOKED + json.dumps({name: oracle.looked() for name, oracle in made.items()}))
     return status
+
+
+def _as_main(script: str) -> types.ModuleType:
+    """The module that ``python script`` makes of a file, with the file's folder first in the path."""
+    main = types.ModuleType("__main__")
+    loader = importlib.machinery.SourceFileLoader("__main__", script)
+    main.__dict__.update(__file__=script, __builtins__=builtins, __loader__=loader, __cached__=None, __annotations__={})
+    sys.modules["__main__"] = main
+    sys.path.insert(0, str(Path(script).resolve().parent))
+    return main
+
+
+def _status(stop: SystemExit) -> int:
+    """The exit status that Python gives; a text goes to standard error."""
+    if stop.code is None or isinstance(stop.code, int):
+        return int(stop.code or 0)
+    print(stop.code, file=sys.stderr)  # noqa: T201 - as Python does
+    return 1
 
 
 def looked(text: str) -> Dict[str, Dict[str, Any]]:
@@ -104,10 +127,16 @@ def _tally(part: Dict[str, Any]) -> Dict[str, Any]:
 def main(options: Dict[str, Any]) -> None:
     """The entry of `embers sanitize`: findings go to a file, the exit status is the script's own."""
     report = Path(options["report"])
+    lost: List[str] = []
 
     def say(line: str) -> None:
-        with report.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
+        try:
+            with report.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+        except OSError as error:  # a full disk must not end a training
+            if not lost:
+                print("embers: findings cannot be kept: %s" % error, file=sys.stderr)  # noqa: T201
+            lost.append(line)
 
     sys.exit(run(options["script"], options["arguments"], options, say))
 

@@ -360,8 +360,9 @@ def widened(tensor: Any, generator: Any = None) -> Any:
     wide = real(tensor.detach()).clone().requires_grad_(tensor.requires_grad)
     if generator is None:
         return wide
-    signs = torch.randint(0, 2, tuple(tensor.shape), generator=generator).to(tensor.device) * 2 - 1
-    return (wide.detach() * (1 + signs * float(torch.finfo(tensor.dtype).eps))).requires_grad_(tensor.requires_grad)
+    signs = torch.randint(0, 2, tuple(tensor.shape), generator=generator, dtype=torch.float64, device="cpu") * 2 - 1
+    unit = signs.to(tensor.device) * torch.finfo(tensor.dtype).eps
+    return (wide.detach() * (1 + unit)).requires_grad_(tensor.requires_grad)
 
 
 def double(value: Any) -> Any:

@@ -87,9 +87,50 @@ def sanitize(
         }
         launcher = Path(folder) / "sanitize.py"
         launcher.write_text(bundle.script("attach", "main", options), encoding="utf-8")
-        ended = subprocess.run([str(python or sys.executable), str(launcher)], check=False)
-        text = report.read_text(encoding="utf-8") if report.is_file() else ""
-    return Sanitized(ended.returncode, finding.read(text), attach.looked(text))
+        status = _run([str(python or sys.executable), str(launcher)])
+        text = report.read_text(encoding="utf-8", errors="replace") if report.is_file() else ""
+    return Sanitized(status, list(dict.fromkeys(finding.read(text))), attach.looked(text))
+
+
+def _run(command: Sequence[str]) -> int:
+    """Run a program to its end; Ctrl-C reaches it too, and what it found until then is not lost.
+
+    Raises:
+        InputError: it cannot be started.
+        KeyboardInterrupt: at the second Ctrl-C; the program is ended.
+    """
+    try:
+        with subprocess.Popen(command) as program:
+            try:
+                return program.wait()
+            except KeyboardInterrupt:
+                return program.wait()
+            finally:
+                if program.poll() is None:
+                    program.kill()
+    except OSError as error:
+        raise InputError(
+            f"cannot start {command[0]}: {error.strerror}; give --python an interpreter with torch"
+        ) from error
+
+
+def check_places(sarif_file: Path | None, cases: Path | None) -> None:
+    """Whether findings can be written where they are wanted, asked before a script that runs for hours.
+
+    Raises:
+        InputError: the folder of the SARIF file is missing, or the place for cases is a file.
+    """
+    if sarif_file is not None and (sarif_file.is_dir() or not sarif_file.absolute().parent.is_dir()):
+        raise InputError(f"cannot write {sarif_file}: give --sarif a file in a folder that is there")
+    if cases is not None and cases.exists() and not cases.is_dir():
+        raise InputError(f"{cases} is a file: give --cases a folder")
+
+
+def summary(done: Sanitized) -> str:
+    """How many findings in how many calls; a process that was ended in the middle could not say the second."""
+    compared = sum(part["compared"] for part in done.looked.values())
+    calls = f"{compared} compared calls" if done.looked else "the calls until the process was ended"
+    return f"{len(done.findings)} findings in {calls}, the script ended with {done.status}"
 
 
 def undecided(looked: Mapping[str, Mapping[str, Any]]) -> list[str]:
