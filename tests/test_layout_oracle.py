@@ -12,8 +12,10 @@ torch = pytest.importorskip("torch")
 
 from injected_kernels import KERNELS, examined  # noqa: E402 - needs torch
 from torch_embers import resources  # noqa: E402
-from torch_embers.oracles import compare, repeat  # noqa: E402
+from torch_embers.oracles import compare, repeat, reproducer  # noqa: E402
 from torch_embers.oracles.layout import LayoutOracle  # noqa: E402
+from torch_embers.oracles.precision import PrecisionOracle  # noqa: E402
+from torch_embers.oracles.rules import Rules  # noqa: E402
 
 RULES = resources.load_toml("oracles.toml")
 DOCS = Path(__file__).parent.parent / "docs" / "oracles.md"
@@ -176,3 +178,33 @@ def test_the_case_of_a_finding_runs_on_its_own(tmp_path):
     assert (right.returncode, right.stdout) == (0, "the same as on dense copies\n")
     wrong = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, env={"EMBERS_PLANT": "1"})
     assert wrong.returncode == 1
+
+
+@pytest.mark.skipif(not hasattr(torch._C, "_TorchDispatchModeKey"), reason="before 2.2 tracers are ordinary modes")
+def test_what_is_traced_is_not_looked_at_and_the_graph_stays_as_it_is():
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def traced():
+        return [node.name for node in make_fx(lambda x: x.t().exp() + 1)(torch.ones(2, 3)).graph.nodes]
+
+    alone = traced()
+    with LayoutOracle(RULES) as oracle, PrecisionOracle() as precision:
+        assert traced() == alone
+    assert (oracle.counts["repeated"], precision.checked) == (0, {})
+
+
+def test_a_case_is_not_shrunk_until_its_destination_has_the_wrong_size():
+    def leaves_gaps(x, *, out):
+        out.resize_(x.shape)
+        memory = out.as_strided((2 * x.numel(),), (1,), out.storage_offset())
+        memory.fill_(3.0)
+        return out.copy_(x)
+
+    plan = repeat.Plan("embers.leaves_gaps", "out", ("x", "out"), ("out",))
+    memory = torch.zeros(200)
+    out = memory.as_strided((6, 5), (20, 2), 40)
+    problem = repeat.Problem("outside_write", "around out", "memory outside out was changed")
+    shrinker = reproducer.Shrinker(leaves_gaps, plan, problem.severity, Rules(RULES))
+    origin = reproducer.Origin([torch.ones(6, 5)], {"out": out}, plan)
+    args, kwargs = shrinker.shrink((origin.args, origin.kwargs))
+    assert args[0].size == kwargs["out"].size

@@ -91,6 +91,7 @@ def test_a_script_ends_and_complains_as_under_python(tmp_path, capfd):
     text = [
         "import __main__, os, sys, torch",
         "assert __main__.__file__ == __file__ and __main__.__loader__ is not None and __spec__ is None",
+        "from torch_embers import LayoutOracle  # the installed one",
         "if os.fork() == 0:",
         "    sys.exit(0)  # a child that ends has seen a part alone",
         "os.wait()",

@@ -76,11 +76,14 @@ def run(script: str, arguments: Sequence[str], options: Mapping[str, Any], say: 
             for oracle in made.values():
                 stack.enter_context(oracle)
             importlib.import_module("torch").empty(0)  # torch imports a part at the first call under a mode: do it here
+            _hide()
             exec(code, main.__dict__)  # noqa: S102 - running the user's script is the purpose
     except SystemExit as stop:
         status = _status(stop)
     except BaseException as error:  # noqa: BLE001 - whatever the script raises ends it as it would without oracles
-        trace = error.__traceback__.tb_next if error.__traceback__ is not None else None  # without the frame of this file
+        trace = (
+            error.__traceback__.tb_next if error.__traceback__ is not None else None
+        )  # without the frame of this file
         sys.excepthook(type(error), error.with_traceback(trace), trace)
         status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     finally:
@@ -97,6 +100,15 @@ def _as_main(script: str) -> types.ModuleType:
     sys.modules["__main__"] = main
     sys.path.insert(0, str(Path(script).resolve().parent))
     return main
+
+
+def _hide() -> None:
+    """Let a script that imports embers find the installed one, not these modules that were handed over."""
+    if not any(getattr(finder, "carries_embers", False) for finder in sys.meta_path):
+        return
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not getattr(finder, "carries_embers", False)]
+    for name in [name for name in sys.modules if name.partition(".")[0] == __name__.partition(".")[0]]:
+        del sys.modules[name]
 
 
 def _status(stop: SystemExit) -> int:

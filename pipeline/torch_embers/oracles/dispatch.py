@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 if TYPE_CHECKING:
 
     class DispatchMode:
@@ -18,4 +20,18 @@ if TYPE_CHECKING:
 else:
     from torch.utils._python_dispatch import TorchDispatchMode as DispatchMode
 
-__all__ = ["DispatchMode"]
+__all__ = ["DispatchMode", "is_tracing"]
+
+_KEYS = getattr(torch._C, "_TorchDispatchModeKey", None)  # noqa: SLF001 - torch has no public name for it
+
+
+def is_tracing() -> bool:
+    """Whether calls are recorded (make_fx, export, compilers) or made without values (FakeTensorMode).
+
+    Such modes lie below all others: what an oracle computes then would go into the graph. Before 2.2 they are known by
+    the tensors alone.
+    """
+    if _KEYS is None:
+        return False
+    keys = (_KEYS.PROXY, _KEYS.FAKE, _KEYS.FUNCTIONAL)
+    return any(torch._C._get_dispatch_mode(key) is not None for key in keys)  # noqa: SLF001

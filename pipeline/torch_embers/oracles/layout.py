@@ -14,7 +14,7 @@ from typing import Counter as Counts
 import torch
 
 from torch_embers.oracles import caller, layouts, reproducer
-from torch_embers.oracles.dispatch import DispatchMode
+from torch_embers.oracles.dispatch import DispatchMode, is_tracing
 from torch_embers.oracles.finding import Finding
 from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named, plan_of
 from torch_embers.oracles.rules import Rules
@@ -65,10 +65,10 @@ class LayoutOracle(DispatchMode):
     ) -> Any:
         """Run one operator for the user, and look at it if its turn has come."""
         kwargs = kwargs or {}
-        if self.every > 1:
+        if self._wait > 1:  # first, because it is all that happens to most calls of a sampled training
             self._wait -= 1
-            if self._wait > 0:
-                return func(*args, **kwargs)
+            return func(*args, **kwargs)
+        if self.every > 1:
             self._wait = self._draw.randint(1, 2 * self.every - 1)
         plan = self._plans.get(func)
         if plan is None:
@@ -96,7 +96,7 @@ class LayoutOracle(DispatchMode):
         if any(tensor.numel() * tensor.element_size() > self.rules.largest for tensor in tensors):
             self.counts["too large"] += 1
             return False
-        return True
+        return not is_tracing()
 
     def _has_neighbours(self, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:
         """Whether a call writes to a tensor behind which its memory goes on."""

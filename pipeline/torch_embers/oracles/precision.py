@@ -17,7 +17,7 @@ import torch
 
 from torch_embers.oracles import layouts, numerics
 from torch_embers.oracles.caller import user_line
-from torch_embers.oracles.dispatch import DispatchMode
+from torch_embers.oracles.dispatch import DispatchMode, is_tracing
 from torch_embers.oracles.finding import Difference, Finding
 
 LIMIT = 8.0
@@ -173,7 +173,7 @@ class PrecisionOracle(DispatchMode):
         self._calls[call.name] += 1
         if (self._calls[call.name] - 1) % self._every:
             return False
-        reason = call.reason_to_skip()
+        reason = "recorded for later, without values" if is_tracing() else call.reason_to_skip()
         if reason:
             self.skipped[reason] += 1
         return not reason

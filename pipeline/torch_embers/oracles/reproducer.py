@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optiona
 import torch
 
 from torch_embers.oracles import layouts
-from torch_embers.oracles.repeat import Plan, Problem, examine, named
+from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named
 
 if TYPE_CHECKING:
     from torch_embers.oracles.rules import Rules
@@ -99,16 +99,24 @@ class Shrinker:
     def __init__(self, func: Callable[..., Any], plan: Plan, severity: str, rules: Rules) -> None:
         self.func, self.plan, self.severity, self.rules = func, plan, severity, rules
         self.left = rules.shrink
+        self.resizes: Optional[bool] = None
 
     def fails(self, arguments: Arguments) -> bool:
-        """Whether the call still has a problem of the same severity."""
+        """Whether the call has a problem of the same severity; one that resizes destinations is another call."""
         if self.left <= 0:
             return False
         self.left -= 1
         args, kwargs = (_change(part, Laid.build) for part in arguments)
+        written = [tensor for name, tensor in named(self.plan, args, kwargs) if is_written(self.plan, name)]
+        sizes = [tensor.size() for tensor in written]
         try:
             found = examine(self.func, self.plan, args, kwargs, self.rules)
         except Exception:  # noqa: BLE001 - arguments that do not fit each other are refused in many ways
+            return False
+        resized = [tensor.size() for tensor in written] != sizes
+        if self.resizes is None:
+            self.resizes = resized
+        if resized != self.resizes:  # a destination of the wrong size writes over what lies behind it, by any operator
             return False
         return any(problem.severity == self.severity for problem in found.problems)
 

@@ -46,6 +46,8 @@ SOURCES = json.loads({sources})
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    carries_embers = True
+
     def find_spec(self, name, path, target=None):
         return importlib.util.spec_from_loader(name, self) if name in SOURCES else None
 
