@@ -182,14 +182,18 @@ def test_other_modes_and_other_rules_are_run_again(build, tmp_path, monkeypatch)
     assert [one.modes for one in Journal(tmp_path / hunt.FILE).read()] == [("out",), ("forward", "out"), ("out",)]
 
 
-def test_a_journal_gives_findings_and_the_draft_of_a_report(tmp_path):
+def test_a_journal_gives_findings_and_the_draft_of_a_report(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBERS_BUILDS_DIR", str(tmp_path / "builds"))
     one = Hunted("2.15.0", RESTRIDED.op, "float32", findings=[RESTRIDED])
-    Journal(tmp_path / hunt.FILE).append(one)
-    assert hunt.findings_in(tmp_path) == [("2.15.0", RESTRIDED)]
+    for each in (one, Hunted("2.9.1", RESTRIDED.op, "float32"), Hunted("2.10.0", RESTRIDED.op, "float32")):
+        Journal(tmp_path / hunt.FILE).append(each)
     text = hunt_command.act(["report", hunt_rows.ident(RESTRIDED)], tmp_path)
     assert text.startswith("<!-- Made by a tool")
     assert "At [1] it gives 77; 1.5 is expected." in text
-    assert "It occurs on: 2.15.0." in text
+    assert "It occurs on: 2.15.0. Not with the same samples on: 2.9.1, 2.10.0.\n" in text
+    assert "Build 2.15.0, CPU; it is not registered here any more." in text
+    with pytest.raises(InputError, match="no journal"):
+        hunt_command.act(["report", "00"], tmp_path / "none")
     with pytest.raises(InputError, match="no finding 00"):
         hunt_command.act(["report", "00"], tmp_path)
 

@@ -67,6 +67,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "advisories-not-executed": advisories.not_executed,
         # hunt-coverage.md
         "hunt-modes": hunt.modes,
+        "hunt-others": hunt.others,
         "hunt-layouts": hunt.layouts,
         "hunt-destinations": hunt.destinations,
         "hunt-reasons": hunt.reasons,

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAP = ROOT / "analysis" / "results" / "hunt_coverage.parquet"
+"""PyTorch 2.15.0, float32, all modes."""
+OTHERS = ROOT / "analysis" / "results" / "hunt_coverage_others.parquet"
+"""Other dtypes and releases, in the modes that run without the operators of the dispatcher."""
 COUNTS = ("tested", "guarded", "wrong", "outside", "died", "refused", "undecided")
 SUMS = ", ".join(f"sum({name})" for name in COUNTS)
 
@@ -20,6 +23,7 @@ SUMS = ", ".join(f"sum({name})" for name in COUNTS)
 def _rows(query: str) -> list[Sequence[object]]:
     with duckdb.connect() as database:
         database.execute(f"create view map as from '{MAP}'")
+        database.execute(f"create view others as from '{OTHERS}'")
         return database.execute(query).fetchall()
 
 
@@ -34,6 +38,16 @@ def _counted(key: str, name: str, where: str) -> str:
 def modes() -> str:
     """Calls by build and mode."""
     return _counted("build || ' ' || mode", "mode", "mode <> ''")
+
+
+def others() -> str:
+    """Calls on other releases and with other dtypes, by mode."""
+    found = _rows(
+        f"select build, dtype, mode, count(distinct op), {SUMS} from others where mode <> '' and mode <> 'samples' "
+        "group by all order by build desc, dtype, mode"
+    )
+    head = ["build", "dtype", "mode", "operators:", *(f"{count}:" for count in COUNTS)]
+    return table(head, [[*map(code, row[:3]), *(f"{number:,}" for number in row[3:])] for row in found])
 
 
 def layouts() -> str:

@@ -143,15 +143,15 @@ def _names(runner: Runner) -> dict[str, list[str]]:
     raise SandboxError("this build tells no operators")
 
 
-def findings_in(out: Path) -> list[tuple[str, Finding]]:
-    """The findings of a journal with the build of each.
+def journal_in(out: Path) -> list[Hunted]:
+    """What stands in the journal of a folder.
 
     Raises:
         InputError: there is no journal.
     """
     if not (out / FILE).is_file():
         raise InputError(f"no journal {out / FILE}: run `embers hunt --out {out}` first")
-    return [(one.build, found) for one in Journal(out / FILE).read() for found in one.all_findings()]
+    return Journal(out / FILE).read()
 
 
 def is_known(found: Finding, known: Sequence[Known]) -> Known | None:

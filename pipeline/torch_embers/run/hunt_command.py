@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from packaging.version import InvalidVersion, Version
+
 from torch_embers import settings
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError
@@ -19,7 +21,7 @@ from torch_embers.run.command import chosen_builds
 from torch_embers.run.hunt_rows import ident
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from torch_embers.oracles.finding import Finding
     from torch_embers.run.hunt_rows import Hunted
@@ -113,16 +115,49 @@ def draft(name: str, out: Path) -> str:
     Raises:
         InputError: there is no such finding.
     """
-    found = [(build, one) for build, one in hunt.findings_in(out) if ident(one) == name]
-    if not found:
+    rows = hunt.journal_in(out)
+    having = {row.build: row for row in rows if any(ident(found) == name for found in row.all_findings())}
+    if not having:
         raise InputError(f"no finding {name} in {out}: `embers hunt --out {out}` prints their names")
+    found = [(row.build, one) for row in having.values() for one in row.all_findings() if ident(one) == name]
     build, first = next(((b, f) for b, f in found if f.reproducer), found[0])
-    versions = ", ".join(sorted({b for b, _ in found}))
+    calls = {(row.op, row.dtype) for row in having.values()}
+    clean = {row.build for row in rows if (row.op, row.dtype) in calls and not row.ended} - set(having)
     worst = first.difference
     seen = f"At {list(worst.index)} it gives {worst.got}; {worst.expected} is expected.\n" if worst is not None else ""
-    layouts = "\n".join(f"- `{layout}`" for layout in first.layouts)
-    script = first.reproducer or "(none was made)"
-    return DRAFT.format(title=first.message, seen=seen, layouts=layouts, script=script, versions=versions, build=build)
+    return DRAFT.format(
+        title=first.message,
+        seen=seen,
+        layouts="\n".join(f"- `{layout}`" for layout in first.layouts),
+        script=first.reproducer or "(none was made)\n",
+        versions=", ".join(by_version(having)),
+        clean=f" Not with the same samples on: {', '.join(by_version(clean))}." if clean else "",
+        environment=environment(build),
+    )
+
+
+def by_version(names: Iterable[str]) -> list[str]:
+    """Builds in the order of their versions; those that are named otherwise come last."""
+
+    def key(name: str) -> tuple[bool, Version | str]:
+        try:
+            return False, Version(name)
+        except InvalidVersion:
+            return True, name
+
+    return sorted(names, key=key)
+
+
+def environment(build: str) -> str:
+    """What PyTorch's form asks for, of a registered build."""
+    known = {one.name: one for one in Registry(settings.load().builds_dir).installed()}
+    if build not in known:
+        return f"Build {build}, CPU; it is not registered here any more."
+    one = known[build]
+    return (
+        f"PyTorch {one.version} (commit {one.git_commit}), Python {one.python_version}, {one.platform}, "
+        f"CPU, capability {one.capability or 'unknown'}."
+    )
 
 
 DRAFT = """<!-- Made by a tool (embers hunt). To be read, run and signed by a person before it is posted. -->
@@ -133,12 +168,15 @@ DRAFT = """<!-- Made by a tool (embers hunt). To be read, run and signed by a pe
 {seen}
 {layouts}
 
-The expected values are those of the same call on dense copies, checked in double precision.
+The expected values are those of the same call on dense copies, checked in double precision. The script exits with 1
+where the fault is there, with 0 where it is not, with 125 where it cannot be told.
 
 ```python
 {script}```
 
 ### Versions
 
-It occurs on: {versions}. The script above was made on {build}.
+It occurs on: {versions}.{clean}
+
+{environment}
 """
