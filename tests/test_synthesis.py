@@ -16,6 +16,7 @@ KNOWN = [
     *("masked_fill", "masked_select", "narrow_copy", "sort", "where", "gather", "mm", "linalg.qr", "normal"),
     *("normal.in_place", "nn.functional.nll_loss", "nn.functional.conv_transpose2d", "nn.functional.batch_norm"),
     *("nn.functional.avg_pool3d", "nn.functional.adaptive_max_pool3d", "sparse.mm.reduce"),
+    *("aten._int_mm", "aten._fused_sgd_", "aten.lift"),
 ]
 
 
@@ -33,6 +34,9 @@ KNOWN = [
         ("normal_ ignores strides", ["normal.in_place", "normal"]),
         ("torch.linalg.qr of a view", ["linalg.qr"]),
         ("sparse.mm has wrong derivatives", []),
+        ("[ATen] I lift nothing", []),
+        ("torch._int_mm silent failure on CPU", ["aten._int_mm"]),
+        ("`_fused_sgd_` takes other strides", ["aten._fused_sgd_"]),
         ("nothing works", []),
     ],
 )

@@ -83,6 +83,9 @@ COMMON = frozenset(
     ]
 )
 """Names of operators that are words of reports, too: they count only where they are written as code."""
+DISPATCHER = "aten."
+"""What names of operators begin with that have no samples; they count where no name with samples fits, and an
+underscore shows that a word is no word of English."""
 SPACES = ("linalg", "special", "fft", "masked", "sparse")
 """First parts of names of samples that belong to the function; what follows another first part is a variant."""
 DTYPES = {
@@ -114,22 +117,28 @@ def named_operators(text: str, known: Iterable[str]) -> list[str]:
         known: names such as ``masked_fill`` and ``nn.functional.interpolate``.
     """
     by_form: dict[str, list[str]] = {}
+    bare: dict[str, list[str]] = {}
     for name in known:
         for form in _of_sample(name):
-            by_form.setdefault(form, []).append(name)
+            (bare if name.startswith(DISPATCHER) else by_form).setdefault(form, []).append(name)
     marks: dict[str, bool] = {}
     for match in _WORD.finditer(text):
         around = text[max(0, match.start() - 1) : match.start()] + match[0].rstrip(".:") + text[match.end() :][:1]
         is_code = any(sign in around for sign in "._`(") or "::" in around
-        known_as = next((one for one in _of_word(match[0]) if one in by_form), "")
+        forms = list(_of_word(match[0]))
+        known_as = next((one for one in forms if one in by_form), "")
         if known_as and (is_code or known_as not in COMMON):
             for name in by_form[known_as]:
                 marks[name] = marks.get(name, False) or is_code
+        elif not known_as and (one := next((one for one in forms if one in bare and "_" in one), "")):
+            marks.update(dict.fromkeys(bare[one], True))
     ordered = sorted(marks, key=lambda name: (not marks[name], -len(name.rpartition(".")[2]), name))
     return ordered[:MOST]
 
 
 def _of_sample(name: str) -> set[str]:
+    if name.startswith(DISPATCHER):
+        return {name.lower().removeprefix(DISPATCHER)}
     plain = name.lower().removeprefix("nn.functional.")
     first, _, _ = plain.partition(".")
     return {plain} if first in SPACES else {plain, first}
