@@ -21,6 +21,7 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ PEERS = ROOT / "bench" / "peers.json"
 FULL_MINE = ROOT / "bench" / "full_mine.json"
 COMMENTS = ROOT / "bench" / "comments.json"
 SEARCHED = ROOT / "bench" / "search.json"
+CLUSTER = ROOT / "bench" / "cluster.json"
 REPORTED = ROOT / "bench" / "report.json"
 CLASSIFICATION = "## Classification"
 SCHEDULES = "## Fault schedules"
@@ -570,6 +572,42 @@ def site() -> str:
     return "\n".join(lines) + "\n"
 
 
+def cluster() -> str:
+    """The part about several raylets, from what bench/cluster.py measured last; empty where it never ran."""
+    if not CLUSTER.exists():
+        return ""
+    results = json.loads(CLUSTER.read_text(encoding="utf-8"))
+    lines = ["", "## Cluster", ""]
+    if swept := results.get("sweeps"):
+        lines += [
+            f"Written by `python bench/cluster.py` on {swept['date']}: {swept['cases']} shipped cases without controls on {swept['build']}, raylets with one CPU each",
+            f"on one machine with {swept['cores']} cores, before all other work on it (load {min(swept['loads']):g} to {max(swept['loads']):g}). The verdicts are "
+            f"{'equal' if swept['equal_verdicts'] else 'NOT equal'}. One raylet took {swept['ratio']:.2f} times as long as two.",
+            "",
+            "| way | seconds of each round | median |",
+            "|---|---|---:|",
+        ]
+        lines += [
+            f"| {way} | {', '.join(f'{one:.1f}' for one in seconds)} | {median(seconds):.1f} |"
+            for way, seconds in swept["seconds"].items()
+        ]
+        lines.append("")
+    if bisected := results.get("bisections"):
+        lines += [
+            f"`python bench/cluster.py --bisect CASE` on {bisected['date']}: bisections over 17 releases without shipped verdicts, once each. Two raylets measure builds",
+            "ahead that may be asked next; what is asked and answered must be equal.",
+            "",
+            "| case | answer | builds asked | measured on two raylets | equal | local, s | two raylets, s | load |",
+            "|---|---|---:|---:|---|---:|---:|---|",
+        ]
+        lines += [
+            f"| {row['case']} | {row['sentence']} | {row['asked']} | {row['measured']['two raylets']} | {'yes' if row['equal'] else 'NO'} | "
+            f"{row['seconds']['local']:.0f} | {row['seconds']['two raylets']:.0f} | {', '.join(f'{load:g}' for load in row['loads'])} |"
+            for row in bisected["rows"]
+        ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
 def _with_interval(row: Mapping[str, Any], name: str) -> str:
     low, high = row[f"{name}_interval"]
     return f"{row[name]:.2f} [{low:.2f}, {high:.2f}]"
@@ -585,7 +623,16 @@ def rewrite_parts() -> None:
 def generated() -> str:
     """What the other programs measured last."""
     return (
-        classification() + reproduction() + study() + speed() + comments() + peers() + full_mine() + search() + site()
+        classification()
+        + reproduction()
+        + study()
+        + speed()
+        + comments()
+        + peers()
+        + full_mine()
+        + search()
+        + site()
+        + cluster()
     )
 
 

@@ -26,6 +26,7 @@ from torch_embers.run.bisect.commits import Landed, commit_range, operator_words
 from torch_embers.run.bisect.places import Place, place_of, releases
 from torch_embers.run.bisect.replies import NOT_INSTALLED
 from torch_embers.run.bisect.search import Reply
+from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
 
@@ -399,7 +400,8 @@ def ahead(
     monkeypatch.setattr(bisecting.install, "add_for", installed)
     places = [Place(f"2.9.{number}") for number in range(5)]
     request = bisecting.BisectRequest("x", install=True, evict=evict)
-    return bisecting._Builds(Settings(builds_dir=home), places, request, "", Silent()), begun, go_on
+    here = LocalDispatcher(Registry(home), Silent())
+    return bisecting._Builds(Settings(builds_dir=home), places, request, "", Silent(), here), begun, go_on
 
 
 def test_builds_are_installed_ahead_one_at_a_time_and_what_is_no_longer_likely_is_dropped(

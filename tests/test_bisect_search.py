@@ -28,7 +28,7 @@ from torch_embers.run.bisect.search import Answer, History, Reply, merged, midpo
 from torch_embers.run.verdict import VERDICTS, Control, Decision, Rules, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 RULES = bisect_rules.load().search
 ANSWERS: dict[str, Answer] = {"Y": "yes", "n": "no", "?": "unknown"}
@@ -70,8 +70,11 @@ def test_a_midpoint_was_named_before_the_place_that_led_to_it_was_asked(count: i
     def ask(place: int) -> Reply:
         return Reply(ANSWERS[truth[place]], confidence=0.99 if truth[place] == "n" else 1.0)
 
-    found = search(count, ask, RULES, random.Random(0).choice, soon=lambda places: named.append(list(places)))
-    halvings = [step.place for step in found.steps if step.why in ("endpoint", "midpoint")]
+    def draw(places: Sequence[int]) -> int:
+        return places[sum(places) % len(places)]
+
+    found = search(count, ask, RULES, draw, soon=lambda places: named.append(list(places)))
+    halvings = [step.place for step in found.steps if step.why in ("endpoint", "midpoint", "validation")]
     assert [places[0] for places in named] == halvings, "the place itself is named first"
     for places, after in zip(named[1:], halvings[2:], strict=False):
         assert after in places[1:] or len(places) == 1

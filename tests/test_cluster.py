@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import secrets
 import subprocess
 import sys
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import raylets
+from raylets import nodes_of
 from support import Recorded, assert_clean_error, case_of, case_text, fake_python, rows, run_embers
 from torch_embers import packages
 from torch_embers.builds.registry import Build, Placed, Registry, environment_key, placed_here
@@ -21,8 +21,9 @@ from torch_embers.repro import bank
 from torch_embers.repro.case import parse
 from torch_embers.run.batch import Batch
 from torch_embers.run.cluster import worker
+from torch_embers.run.cluster.jobs import Share, fitting, shares_of
 from torch_embers.run.cluster.limits import limits
-from torch_embers.run.cluster.nodes import Node, Share, fitting, placed_on, same_kind, shares_of
+from torch_embers.run.cluster.nodes import Node, placed_on, same_kind
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.verdict import Control, Rules
 from torch_embers.run.where import Where, opened
@@ -91,7 +92,7 @@ def test_every_batch_is_in_one_task_of_its_own_kind() -> None:
     asked.append(
         Batch(parse(case_text("pass", signature="ValueError", oracle="exception"), "x1", "extracted"), BUILD, "e", 0)
     )
-    made = shares_of(asked, 4, limits())
+    made = shares_of(asked, 4, limits(), Rules.load())
     assert sorted(id(batch) for share in made for batch in share.batches) == sorted(map(id, asked))
     for share in made:
         kinds = {(b.profile, b.preload, b.case.device, b.case.threads, b.build.identity) for b in share.batches}
@@ -104,7 +105,7 @@ def test_every_batch_is_in_one_task_of_its_own_kind() -> None:
 
 def test_a_task_asks_for_what_its_cases_need_and_never_for_more_than_there_is() -> None:
     def asked(*nodes: Node, **meta: Any) -> tuple[int, int, dict[str, float]]:
-        return Share(batches(1, **meta)).asks(nodes or [sized(8, 64)], limits())
+        return Share(batches(1, **meta), Rules.load()).asks(nodes or [sized(8, 64)], limits())
 
     large = ["cpu", "threads>=4", "memory>=16GiB"]
     assert asked() == (1, limits().memory, {})
@@ -116,7 +117,7 @@ def test_a_task_asks_for_what_its_cases_need_and_never_for_more_than_there_is() 
 
 
 def test_a_node_that_refused_gets_no_more_of_that_kind_and_the_least_busy_goes_first() -> None:
-    share, nodes = Share(batches(1)), [node("a"), node("b"), node("c")]
+    share, nodes = Share(batches(1), Rules.load()), [node("a"), node("b"), node("c")]
     nodes[0].busy = 1
     refused = {("sandbox", "hostile"): {"b"}, ("build", BUILD.identity): {"c"}}
     assert [one.ident for one in fitting(nodes, share, refused)] == ["b", "a"]
@@ -168,17 +169,20 @@ def hostile() -> Case:
     return parse(case_text(code, signature="ValueError: reported", oracle="exception"), "x1", "extracted")
 
 
-def task(registry: Registry, case: Case, **changed: Any) -> worker.Task:
+def task(registry: Registry, case: Case, **changed: Any) -> worker.Turn:
     build = registry.find(GOOD)
     environment = environment_key(placed_here(build).where.items())
     batch = Batch(case, build, environment, 0)
     batch.plan(Control(), Rules.load())
-    return replace(worker.Task(worker.code_here(), build, environment, (batch,), 0, Rules.load()), **changed)
+    [share] = shares_of([batch], 1, limits(), Rules.load())
+    made = share.task()
+    assert made is not None
+    return replace(made, **changed)
 
 
 @pytest.mark.slow
 def test_a_node_makes_a_turn_and_says_where(registry: Registry) -> None:
-    done = worker.make(task(registry, cases(1)[0]))
+    done = worker.do(task(registry, cases(1)[0]))
     assert isinstance(done, worker.Done)
     assert done.where == placed_here(registry.find(GOOD)).where
     assert [place for place, _ in done.made] == [0] * len(done.made)
@@ -196,12 +200,12 @@ def test_a_node_refuses_what_it_cannot_vouch_for(registry: Registry, monkeypatch
         ({"environment": "another"}, "environment", "its environment is cpu"),
         ({"build": unknown}, "build", "is not installed there"),
     ):
-        refusal = worker.make(task(registry, case, **changed))
+        refusal = worker.do(task(registry, case, **changed))
         assert isinstance(refusal, worker.Refusal)
         assert refusal.what == what
         assert words in refusal.reason
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
-    refusal = worker.make(task(registry, hostile()))
+    refusal = worker.do(task(registry, hostile()))
     assert isinstance(refusal, worker.Refusal)
     assert refusal.what == "sandbox"
     assert "scripts from issues are not run here" in refusal.reason
@@ -213,28 +217,9 @@ def test_a_node_refuses_what_it_cannot_vouch_for(registry: Registry, monkeypatch
 
 @pytest.fixture(scope="module")
 def cluster(home: Path) -> Iterator[Any]:
-    """A head without processors; tests add the nodes that work."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("RAY_worker_niceness", "0")
-        patch.setenv("RAY_AUTH_MODE", "token")  # read by Ray when it is imported
-        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        cluster_utils = pytest.importorskip("ray.cluster_utils")
-        made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    """Its nodes find the builds of ``home``."""
+    with raylets.head() as made:
         yield made
-        made.shutdown()
-
-
-@contextmanager
-def nodes_of(cluster: Any, *environments: dict[str, str]) -> Iterator[list[Any]]:
-    """Nodes with one processor each, with these variables."""
-    added = [cluster.add_node(num_cpus=1, env_vars=environment) for environment in environments]
-    try:
-        yield added
-    finally:
-        for one in added:
-            if one in cluster.worker_nodes:
-                cluster.remove_node(one, allow_graceful=False)
 
 
 TABLES = {
@@ -260,7 +245,7 @@ def sweep(
     with opened(where, registry, progress, jobs=1) as dispatcher, store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             bank.save(connection, wanted)
-        executor = Executor(store, writer, registry, progress, dispatcher=dispatcher)
+        executor = Executor(store, writer, dispatcher, progress)
         yield from executor.sweep(SweepRequest(wanted, builds, builds))
 
 

@@ -90,8 +90,8 @@ def check(store: Store, cases: Sequence[Case], verdicts: Verdicts, releases: Seq
     builds = [build_of(release) for release in releases]
     with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
         patch.setattr(rechecking, "Executor", Known(verdicts))
-        registry: Any = None
-        result = recheck(store, writer, registry, cases, RecheckRequest("all", builds[-1], builds, 7.0), Silent())
+        dispatcher: Any = None
+        result = recheck(store, writer, dispatcher, cases, RecheckRequest("all", builds[-1], builds, 7.0), Silent())
         rechecking.mark_told(writer)
         return result
 

@@ -23,6 +23,7 @@ from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
 from torch_embers.run import command, schedule
+from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.item_report import comment, report_of
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
@@ -79,7 +80,7 @@ def sweep(
     with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             bank.save(connection, cases)
-        executor = Executor(store, writer, registry, Silent())
+        executor = Executor(store, writer, LocalDispatcher(registry, Silent()), Silent())
         request = SweepRequest(cases, [registry.find(v) for v in on], builds(registry), **more)
         return {(cell.case.name, cell.build.name): cell for cell in executor.sweep(request)}
 
@@ -276,7 +277,7 @@ def test_a_build_that_vanishes_is_an_error_in_one_line_and_what_was_done_stays(t
     store = Store(tmp_path / "e.duckdb")
     shutil.rmtree(python.parent.parent)
     with store.writer("test", create=True) as writer, pytest.raises(BuildError, match="is no program") as caught:
-        executor = Executor(store, writer, other, Silent())
+        executor = Executor(store, writer, LocalDispatcher(other, Silent()), Silent())
         chosen = [other.find(GOOD), other.find("2.3.1")]
         list(executor.sweep(SweepRequest([fixed_case()], chosen, chosen)))
     assert "\n" not in str(caught.value)
@@ -292,6 +293,7 @@ from torch_embers.progress import Silent
 from test_executor import builds, fixed_case
 from torch_embers.repro import bank
 from torch_embers.builds.registry import Registry
+from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.store.store import Store
 import torch_embers.run.ledger as ledger
@@ -303,7 +305,7 @@ store = Store(Path({database!r}))
 with store.writer("test", create=True) as writer:
     with writer.transaction() as connection:
         bank.save(connection, cases)
-    for cell in Executor(store, writer, registry, Silent()).sweep(SweepRequest(cases, builds(registry), builds(registry))):
+    for cell in Executor(store, writer, LocalDispatcher(registry, Silent()), Silent()).sweep(SweepRequest(cases, builds(registry), builds(registry))):
         print("cell", flush=True)
 print("done")
 """
@@ -366,7 +368,12 @@ def check_again(store: Store, registry: Registry, cases: Sequence[Case], referen
         chosen = [b for b in builds(registry) if b.order() <= target.order()]
         asked = {"only": "all", "every": 7.0, **more}
         result = recheck(
-            store, writer, registry, cases, RecheckRequest(reference=target, builds=chosen, **asked), Silent()
+            store,
+            writer,
+            LocalDispatcher(registry, Silent()),
+            cases,
+            RecheckRequest(reference=target, builds=chosen, **asked),
+            Silent(),
         )
         mark_told(writer)
         return result
@@ -535,13 +542,12 @@ def test_rows_are_never_older_than_the_moment_they_were_made(told: Store) -> Non
     assert newest.isoformat() <= now_utc()
 
 
-def test_without_a_complete_sandbox_only_cases_by_hand_are_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_complete_sandbox_only_cases_by_hand_are_run() -> None:
     own = case_of()
     foreign = parse(case_text("x = 1", signature="ValueError", oracle="exception"), "x1", "extracted")
     progress = Recorded()
-    proof = SimpleNamespace(complete=False)
-    monkeypatch.setattr("torch_embers.run.command.doctor.prove", lambda: proof)
-    assert command.runnable_here([own, foreign], progress) == [own]
+    proof: Any = SimpleNamespace(complete=False)
+    assert command.runnable_here([own, foreign], progress, lambda: proof) == [own]
     assert "1 scripts from issues are not run" in progress.lines[0]
     proof.complete = True
-    assert command.runnable_here([own, foreign], progress) == [own, foreign]
+    assert command.runnable_here([own, foreign], progress, lambda: proof) == [own, foreign]

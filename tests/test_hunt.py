@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import duckdb
 import pytest
@@ -50,7 +51,9 @@ def row(op, findings=()):
 class Machine:
     """Runs attempts as a build would in which the operator ``b`` dies in one call, and ``d`` writes outside."""
 
-    def __init__(self, *_args, **_options):
+    where: ClassVar = dict.fromkeys(("device", "processor", "capability", "system"), "here")
+
+    def __init__(self):
         self.asked = []
 
     def __enter__(self):
@@ -77,6 +80,17 @@ class Machine:
             if op == "d":
                 break
         return result(key, "\n".join(lines))
+
+
+class Machines:
+    """A dispatcher whose zygotes are machines."""
+
+    @staticmethod
+    def zygotes(_build, _zygote):
+        return Machine()
+
+
+MACHINES = Machines()
 
 
 def as_json(key, group, _limits, only=None):
@@ -149,9 +163,7 @@ def test_a_mode_that_dies_too_often_is_left_out_whole():
 
 @pytest.fixture
 def build(monkeypatch):
-    monkeypatch.setattr(hunt, "Runner", Machine)
-    monkeypatch.setattr(hunt.doctor, "prove", lambda: None)
-    monkeypatch.setattr(hunt, "_names", lambda _runner: {op: ["float32"] for op in OPS})
+    monkeypatch.setattr(hunt, "samples_of", lambda _zygotes: {op: ["float32"] for op in OPS})
     return SimpleNamespace(name="2.15.0", python=Path("python"))
 
 
@@ -160,25 +172,25 @@ def rows(ended):
 
 
 def test_a_hunt_that_was_interrupted_and_resumed_equals_one_that_was_not(build, tmp_path):
-    whole = hunt.hunt(build, hunt.HuntRequest([], ["float32"], tmp_path / "whole"))
+    whole = hunt.hunt(build, hunt.HuntRequest([], ["float32"], tmp_path / "whole"), MACHINES)
     expected = rows(whole)
     request = hunt.HuntRequest([], ["float32"], tmp_path / "parts")
-    first = hunt.hunt(build, request)
+    first = hunt.hunt(build, request, MACHINES)
     seen = [next(first) for _ in range(3)]
     first.close()
     journal = tmp_path / "parts" / hunt.FILE
     journal.write_text(journal.read_text(encoding="utf-8") + '{"build": "2.15', encoding="utf-8")  # killed in a write
-    assert rows(hunt.hunt(build, request)) == expected
+    assert rows(hunt.hunt(build, request, MACHINES)) == expected
     assert rows(Journal(journal).read()) == expected
     assert len(seen) == 3
-    assert rows(hunt.hunt(build, request)) == expected
+    assert rows(hunt.hunt(build, request, MACHINES)) == expected
 
 
 def test_other_modes_and_other_rules_are_run_again(build, tmp_path, monkeypatch):
-    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"])))
-    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out", "forward"])))
+    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"]), MACHINES))
+    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out", "forward"]), MACHINES))
     monkeypatch.setattr(hunt, "digest", lambda: "other")
-    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"])))
+    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"]), MACHINES))
     assert [one.modes for one in Journal(tmp_path / hunt.FILE).read()] == [("out",), ("forward", "out"), ("out",)]
 
 

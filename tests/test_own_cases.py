@@ -57,11 +57,10 @@ def test_a_case_of_embers_keeps_its_name(tmp_path: Path) -> None:
             bank.add_own(writer, [case_of(issues=[])])
 
 
-def test_one_line_warns_of_cases_that_run_without_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_line_warns_of_cases_that_run_without_the_sandbox() -> None:
     proof = Proof(dict.fromkeys(GUARANTEES, "bubblewrap is not installed"), "Linux")
-    monkeypatch.setattr(doctor, "prove", lambda: proof)
     progress = Recorded()
-    command.warn_without_sandbox([case_of()], progress)
+    command.warn_without_sandbox([case_of()], progress, lambda: proof)
     [line] = progress.lines
     assert line.startswith("WARNING: 1 cases run with all your rights (bubblewrap is not installed)")
 

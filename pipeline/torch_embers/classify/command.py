@@ -47,8 +47,24 @@ def folder_of(store: Store, model: Path | None) -> Path:
     return own if (own / FILE).is_file() else shipped_folder()
 
 
-def run(store: Store, model: Path | None, variant: str, progress: Progress, *, train: bool) -> Labelled:
+def run(
+    store: Store,
+    model: Path | None,
+    variant: str,
+    progress: Progress,
+    *,
+    train: bool,
+    spread: Callable[[Embedder], Embedder] = lambda embedder: embedder,
+) -> Labelled:
     """Update the weak labels, train if asked to, then label every item that is new or changed.
+
+    Args:
+        store: the database.
+        model: folder of the classifier; None for that of ``folder_of``.
+        variant: text to train on.
+        progress: counts the steps.
+        train: train first.
+        spread: makes an embedder that does the same on other machines.
 
     Raises:
         EmbersError: no database or no model.
@@ -56,7 +72,7 @@ def run(store: Store, model: Path | None, variant: str, progress: Progress, *, t
     if not store.exists():
         raise StoreMissingError(f"no database at {store.path}: run `embers mine` first")
     bundle = None if train else Bundle.load(folder_of(store, model))
-    embedder = embed.load_embedder() if bundle is None else embed.load_matching(bundle.embedding)
+    embedder = spread(embed.load_embedder() if bundle is None else embed.load_matching(bundle.embedding))
     with store.writer("embers classify") as writer:
         weak_table.label_items(store, writer)
         if bundle is None:
@@ -64,17 +80,24 @@ def run(store: Store, model: Path | None, variant: str, progress: Progress, *, t
             _train(store, writer, embedder, model, variant, progress.said)
             bundle = Bundle.load(model)
         labelled = stage.classify(store, writer, bundle, embedder, progress)
-        _embed_for_search(store, writer, bundle, embedder, progress)
+        _embed_for_search(store, writer, bundle, embedder, progress, spread)
         return labelled
 
 
-def _embed_for_search(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, progress: Progress) -> None:
+def _embed_for_search(
+    store: Store,
+    writer: Writer,
+    bundle: Bundle,
+    embedder: Embedder,
+    progress: Progress,
+    spread: Callable[[Embedder], Embedder],
+) -> None:
     """Make the vectors that search compares, where the classifier reads those of another encoder."""
     searching = embed.load_embedder()
     if searching.model_id != embedder.model_id:
         progress.said(f"vectors of {searching.model_id} for search")
         variant: Any = bundle.variant
-        vectors.embed_items(store, writer, searching, variant=variant)
+        vectors.embed_items(store, writer, spread(searching), variant=variant)
 
 
 def label_texts(texts: Sequence[str], model: Path | None) -> list[tuple[int, str, str | None, str, float, bool]]:

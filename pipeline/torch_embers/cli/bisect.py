@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from torch_embers.cli.options import (
+    AddressOption,
     DatabaseOption,
+    ExecutorOption,
     JobsOption,
     JsonOption,
     NumberArgument,
@@ -55,6 +57,8 @@ def bisect(
     out: OutOption = None,
     jobs: JobsOption = 2,
     unsandboxed: UnsandboxedOption = False,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     repo: RepoOption = None,
     json: JsonOption = False,
     database: DatabaseOption = None,
@@ -69,6 +73,7 @@ def bisect(
     from torch_embers.run import command, reports
     from torch_embers.run.bisect import command as bisecting
     from torch_embers.run.bisect import report
+    from torch_embers.run.where import Where
 
     wanted = settings.load(database=database, repo=repo)
     request = bisecting.BisectRequest(
@@ -87,6 +92,7 @@ def bisect(
         jobs=jobs,
         timeout=timeout or 0,
         unsandboxed=unsandboxed,
+        where=Where(executor, address),
     )
     with ExitStack() as stack:
         needs_none = case is None and not wanted.database.is_file()

@@ -31,14 +31,14 @@ UnsandboxedOption = Annotated[
 ]
 
 ExecutorOption = Annotated[
-    str, typer.Option("--executor", help="Where runs are made: local, or ray (the nodes of a cluster).")
+    str, typer.Option("--executor", help="Where the work is done: local, or ray (the nodes of a cluster).")
 ]
 AddressOption = Annotated[
     str | None,
     typer.Option(
         "--address",
         help="With --executor ray: HOST:PORT of the cluster, or auto.",
-        show_default="a Ray of its own with --jobs CPUs",
+        show_default="a Ray of its own on this machine",
     ),
 ]
 

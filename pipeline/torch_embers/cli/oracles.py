@@ -5,7 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from torch_embers.cli.options import BuildOption, JobsOption, JsonOption, UnsandboxedOption
+from torch_embers.cli.options import (
+    AddressOption,
+    BuildOption,
+    ExecutorOption,
+    JobsOption,
+    JsonOption,
+    UnsandboxedOption,
+)
 from torch_embers.json_output import print_json
 
 PASS_ON: dict[str, Any] = {"ignore_unknown_options": True, "allow_interspersed_args": False}
@@ -65,6 +72,8 @@ def hunt(
     ),
     jobs: JobsOption = 2,
     unsandboxed: UnsandboxedOption = False,
+    executor: ExecutorOption = "local",
+    address: AddressOption = None,
     json: JsonOption = False,
 ) -> None:
     """Take every operator of a build through layouts of its arguments and destinations, and report what is wrong.
@@ -72,11 +81,13 @@ def hunt(
     Exit code 10 with findings that nobody has judged yet.
     """
     from torch_embers.run import hunt_command as command
+    from torch_embers.run.where import Where
 
+    where = Where(executor, address)
     if action:
         typer.echo(command.act(action, out))
         return
-    reached = command.run(build or (), ops, dtypes, modes, out, jobs, unsandboxed=unsandboxed)
+    reached = command.run(build or (), ops, dtypes, modes, out, jobs, unsandboxed=unsandboxed, where=where)
     if json:
         print_json(reached.rows())
     else:

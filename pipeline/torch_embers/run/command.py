@@ -19,7 +19,6 @@ from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.recheck import Recheck, RecheckRequest, mark_told, recheck
 from torch_embers.run.status import tracked_items
 from torch_embers.run.where import HERE, Where, opened
-from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.store.store import Store
 
@@ -103,25 +102,25 @@ def chosen_builds(builds: Registry, names: Sequence[str]) -> list[Build]:
     return chosen
 
 
-def runnable_here(cases: Sequence[Case], progress: Progress, prove: Callable[[], Proof] | None = None) -> list[Case]:
+def runnable_here(cases: Sequence[Case], progress: Progress, prove: Callable[[], Proof]) -> list[Case]:
     """The cases that may run: without a complete sandbox only those that somebody has read before.
 
     Args:
         cases: the cases.
         progress: is told what is left out.
-        prove: says which guarantees hold where runs are made; None: on this host.
+        prove: says which guarantees hold where runs are made.
     """
     untrusted = [case for case in cases if PROFILES[case.origin] == HOSTILE]
-    if not untrusted or (prove or doctor.prove)().complete:
+    if not untrusted or prove().complete:
         return list(cases)
     progress.said(f"{len(untrusted)} scripts from issues are not run: the sandbox is not complete, see `embers doctor`")
     return [case for case in cases if PROFILES[case.origin] != HOSTILE]
 
 
-def warn_without_sandbox(cases: Sequence[Case], progress: Progress, prove: Callable[[], Proof] | None = None) -> None:
+def warn_without_sandbox(cases: Sequence[Case], progress: Progress, prove: Callable[[], Proof]) -> None:
     """Say in one line that cases run with less than the whole sandbox, where that is so."""
     open_here = [case for case in cases if PROFILES[case.origin] != HOSTILE]
-    if not open_here or (proof := (prove or doctor.prove)()).complete:
+    if not open_here or (proof := prove()).complete:
         return
     reason = next(iter(proof.missing.values()))
     how = f"without {', '.join(proof.missing)}" if proof.held else "with all your rights"
@@ -160,7 +159,7 @@ def run_cases(store: Store, settings: Settings, request: RunRequest, progress: P
         shipped.load(writer)
         cases, refused = _cases(store, writer, settings, request, progress, dispatcher.proof)
         warn_without_sandbox(cases, progress, dispatcher.proof)
-        executor = Executor(store, writer, builds, progress, dispatcher=dispatcher)
+        executor = Executor(store, writer, dispatcher, progress)
         sweep = SweepRequest(cases, targets, builds.installed(), request.jobs)
         if request.force:
             sweep = executor.afresh(sweep)
@@ -259,8 +258,8 @@ def run_recheck(
         try:
             cases = runnable_here(bank.load(store), progress, dispatcher.proof)
             warn_without_sandbox(cases, progress, dispatcher.proof)
-            request = RecheckRequest(only, targets[-1], targets, every, jobs, unsandboxed)
-            result = recheck(store, writer, builds, cases, request, progress, dispatcher)
+            request = RecheckRequest(only, targets[-1], targets, every, jobs)
+            result = recheck(store, writer, dispatcher, cases, request, progress)
             if state is not None and result.news:
                 states.save(store, state)  # a disk that is full is found before anybody is told
             if out is not None:

@@ -1,4 +1,4 @@
-"""Where runs are made: a dispatcher takes batches and hands back their runs. It writes nothing; the sweep does.
+"""Where runs are made: a dispatcher takes batches or attempts and hands back their runs. It writes nothing.
 
 There are two: this machine (``LocalDispatcher``), and the nodes of a Ray cluster (``run/cluster/``).
 """
@@ -6,17 +6,20 @@ There are two: this machine (``LocalDispatcher``), and the nodes of a Ray cluste
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from torch_embers.builds.registry import placed_here
 from torch_embers.run.batch import memory_here
 from torch_embers.run.schedule import Schedule
 from torch_embers.sandbox import doctor
-from torch_embers.sandbox.runner import Runner
+from torch_embers.sandbox.policy import REVIEWED
+from torch_embers.sandbox.runner import PRELOAD, Runner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from torch_embers.builds.registry import Build, Placed, Registry
     from torch_embers.progress import Progress
@@ -24,10 +27,47 @@ if TYPE_CHECKING:
     from torch_embers.run.turns import Made
     from torch_embers.run.verdict import Rules
     from torch_embers.sandbox.proof import Proof
+    from torch_embers.sandbox.runner import Attempt, RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class Zygote:
+    """What runs are forked from.
+
+    Attributes:
+        profile: of the sandbox.
+        preload: modules that it imports.
+        start: seconds in which it must be ready; None for the usual number.
+    """
+
+    profile: str = REVIEWED
+    preload: tuple[str, ...] = PRELOAD
+    start: float | None = None
+
+
+class Zygotes(Protocol):
+    """Makes attempts on one build, in zygotes of one kind."""
+
+    where: Mapping[str, object]
+    """The environment of its runs, as the columns of the table ``environments`` without its key."""
+
+    def run(self, attempts: Iterable[Attempt], jobs: int = 1) -> Iterator[RunResult]:
+        """Each attempt's result as it comes, in any order; never raises for what a script does.
+
+        Args:
+            attempts: each with a key of its own.
+            jobs: runs at a time on one machine.
+        """
+
+    def in_order(self, starts: Sequence[Sequence[Attempt]]) -> Iterator[RunResult]:
+        """The results in order, each list of attempts in a freshly started zygote of its own.
+
+        Whoever stops early needs no more of them: what was made ahead counts for nothing.
+        """
 
 
 class Dispatcher(Protocol):
-    """Makes the runs that batches want."""
+    """Makes runs: those that batches want, and attempts."""
 
     side_by_side: bool
     """Whether runs on several builds are better asked for in one call."""
@@ -60,6 +100,14 @@ class Dispatcher(Protocol):
             BuildError: a build is gone or has changed.
             SandboxError: the sandbox cannot give what a profile promises.
             ClusterError: the machines are gone.
+        """
+
+    def zygotes(self, build: Build, zygote: Zygote) -> AbstractContextManager[Zygotes]:
+        """Zygotes of a build, which is held while the block runs.
+
+        Raises:
+            BuildError: the build is gone, has changed, or cannot be had where runs are made.
+            SandboxError: the sandbox cannot give what the profile promises.
         """
 
 
@@ -105,11 +153,42 @@ class LocalDispatcher:
             for own in by_build.values():
                 build = stack.enter_context(self._registry.using(own[0].build))
                 for (profile, preload), members in by_kind(own).items():
-                    runner = Runner(
-                        build.python, profile, doctor.prove(), preload=preload, unsandboxed=self._unsandboxed
-                    )
-                    shares.append((runner, members))
+                    shares.append((self._runner(build, Zygote(profile, preload)), members))
             yield from Schedule(shares, rules, jobs, self._progress.said).run()
+
+    @contextmanager
+    def zygotes(self, build: Build, zygote: Zygote) -> Iterator[Zygotes]:
+        """Zygotes of a build of this machine."""
+        with self._registry.using(build), self._runner(build, zygote) as runner:
+            yield _LocalZygotes(runner, placed_here(build).where)
+
+    def _runner(self, build: Build, zygote: Zygote) -> Runner:
+        return Runner(
+            build.python,
+            zygote.profile,
+            doctor.prove(),
+            preload=zygote.preload,
+            unsandboxed=self._unsandboxed,
+            start=zygote.start,
+        )
+
+
+class _LocalZygotes:
+    """The zygotes of one runner."""
+
+    def __init__(self, runner: Runner, where: Mapping[str, object]) -> None:
+        self._runner, self.where = runner, where
+
+    def run(self, attempts: Iterable[Attempt], jobs: int = 1) -> Iterator[RunResult]:
+        """Make attempts in the zygotes that are there."""
+        return self._runner.run(attempts, jobs)
+
+    def in_order(self, starts: Sequence[Sequence[Attempt]]) -> Iterator[RunResult]:
+        """Make one attempt after the other, each when it is asked for."""
+        for number, attempts in enumerate(starts):
+            if number:
+                self._runner.restart()
+            yield from self._runner.run(attempts)
 
 
 def by_kind(batches: Sequence[Batch]) -> dict[tuple[str, tuple[str, ...]], list[Batch]]:

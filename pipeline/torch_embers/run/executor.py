@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING
 from torch_embers.builds.registry import environment_key
 from torch_embers.normalize import naive_utc
 from torch_embers.run.batch import Batch, cannot_run_here, control_builds
-from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.ledger import Cell, Ledger
 from torch_embers.run.verdict import Control, Observation, Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from torch_embers.builds.registry import Build, Placed, Registry
+    from torch_embers.builds.registry import Build, Placed
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.dispatch import Dispatcher
@@ -59,28 +58,23 @@ class Executor:
     Args:
         store: the database.
         writer: the writer that is held.
-        registry: the installed builds.
+        dispatcher: makes the runs.
         progress: counts runs; those that an early hit makes needless count as done.
         rules: numbers of data/verdicts.toml.
-        unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
-        dispatcher: makes the runs; this machine where none is given.
     """
 
     def __init__(
         self,
         store: Store,
         writer: Writer,
-        registry: Registry,
+        dispatcher: Dispatcher,
         progress: Progress,
         rules: Rules | None = None,
-        *,
-        unsandboxed: bool = False,
-        dispatcher: Dispatcher | None = None,
     ) -> None:
         self.ledger = Ledger(store, writer)
         self._progress = progress
         self._rules = rules or Rules.load()
-        self._dispatcher = dispatcher or LocalDispatcher(registry, progress, unsandboxed=unsandboxed)
+        self._dispatcher = dispatcher
         self._placed: dict[str, Placed] = {}
         self._environments: dict[str, str] = {}
         self._total = 0
@@ -89,7 +83,7 @@ class Executor:
         """The same request, with new batches of runs although verdicts are known."""
         return replace(request, batch=self.ledger.last_batch() + 1, since=naive_utc())
 
-    def sweep(self, request: SweepRequest) -> Iterator[Cell]:
+    def sweep(self, request: SweepRequest) -> Generator[Cell]:
         """Verdicts for every case on every build, each as soon as it is reached; those known already come first.
 
         Raises:

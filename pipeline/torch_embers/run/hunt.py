@@ -7,13 +7,15 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal
 
 from torch_embers import resources, toml_models
+from torch_embers.builds.registry import environment_text
 from torch_embers.errors import InputError, SandboxError
 from torch_embers.oracles import cells
 from torch_embers.oracles.cells import ALL_MODES, GUESSED, MALFORMED, MODES
 from torch_embers.run import hunt_groups
+from torch_embers.run.dispatch import Zygote
 from torch_embers.run.hunt_rows import Hunted, Journal
-from torch_embers.sandbox import bundle, doctor
-from torch_embers.sandbox.runner import PRELOAD, Attempt, Runner
+from torch_embers.sandbox import bundle
+from torch_embers.sandbox.runner import PRELOAD, Attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     from torch_embers.builds.registry import Build
     from torch_embers.oracles.finding import Finding
+    from torch_embers.run.dispatch import Dispatcher, Zygotes
 
 SAMPLES = "torch.testing._internal.common_methods_invocations"
 """PyTorch's database of operators and samples; the zygote imports it once."""
@@ -61,8 +64,7 @@ class HuntRequest:
         dtypes: of the samples.
         out: folder of the journal; what stands there is not run again.
         modes: forward, backward, inplace, out, kernels; double_backward and malformed where they are asked for.
-        jobs: operators at a time.
-        unsandboxed: run with this user's rights where no sandbox can be had.
+        jobs: operators at a time on one machine.
     """
 
     ops: Sequence[str]
@@ -70,7 +72,6 @@ class HuntRequest:
     out: Path
     modes: Sequence[str] = MODES
     jobs: int = 1
-    unsandboxed: bool = False
 
 
 def rules() -> Rules:
@@ -78,34 +79,38 @@ def rules() -> Rules:
     return toml_models.load(Rules, "hunt.toml")
 
 
-def hunt(build: Build, request: HuntRequest) -> Iterator[Hunted]:
+def zygote() -> Zygote:
+    """What operators are run from: it has imported PyTorch's samples."""
+    return Zygote(preload=(*PRELOAD, SAMPLES), start=rules().limits.start)
+
+
+def hunt(build: Build, request: HuntRequest, dispatcher: Dispatcher) -> Iterator[Hunted]:
     """Sweep a build and yield each operator; the journal holds it before it is yielded, and is not run again.
+
+    Args:
+        build: whose operators are called.
+        request: which of them, and how.
+        dispatcher: makes the runs; the journal is written here, wherever they are made.
 
     Raises:
         InputError: an operator or dtype is unknown.
         SandboxError: no sandbox can be had, or the build has no database of samples.
+        BuildError, ClusterError: as of the dispatcher.
     """
     request.out.mkdir(parents=True, exist_ok=True)
     journal = Journal(request.out / FILE)
     done = {one.key: one for one in journal.read()}
-    with Runner(
-        build.python,
-        "reviewed",
-        doctor.prove(),
-        preload=(*PRELOAD, SAMPLES),
-        unsandboxed=request.unsandboxed,
-        start=rules().limits.start,
-    ) as runner:
+    with dispatcher.zygotes(build, zygote()) as zygotes:
         modes = tuple(mode for mode in ALL_MODES if mode in request.modes)
-        names = _names(runner)
+        names = samples_of(zygotes)
         if not {"kernels", MALFORMED} & set(modes):
             names = {name: dtypes for name, dtypes in names.items() if not name.startswith(GUESSED)}
         wanted = chosen(names, request.ops, request.dtypes)
-        version = digest()
-        asked = [Hunted(build.name, op, dtype, modes, version) for op, dtype in wanted]
+        version, where = digest(), environment_text(zygotes.where)
+        asked = [Hunted(build.name, op, dtype, modes, version, where) for op, dtype in wanted]
         yield from (done[one.key] for one in asked if one.key in done)
         left = [one for one in asked if one.key not in done]
-        for one in hunt_groups.sweep(runner, left, request.jobs, rules().limits):
+        for one in hunt_groups.sweep(zygotes, left, request.jobs, rules().limits):
             if not one.ended.startswith(hunt_groups.NO_EVIDENCE):
                 journal.append(one)
             yield one
@@ -134,13 +139,19 @@ def chosen(known: dict[str, list[str]], ops: Sequence[str], dtypes: Sequence[str
     return [(name, dtype) for name in sorted(names) for dtype in dtypes if dtype in known[name]]
 
 
-def _names(runner: Runner) -> dict[str, list[str]]:
+def samples_of(zygotes: Zygotes) -> dict[str, list[str]]:
+    """Operators of which a build has samples, with the dtypes of each.
+
+    Raises:
+        SandboxError: it tells none.
+    """
+    why = ""
     code = bundle.script("hunt", "names", {})
-    for result in runner.run([Attempt("names", code, "hunt_names.py", timeout=rules().limits.timeout)]):
+    for result in zygotes.run([Attempt("names", code, "hunt_names.py", timeout=rules().limits.timeout)]):
         for names in cells.unpack(result.stdout):
             return dict(names)
-        raise SandboxError(f"this build tells no operators: {result.detail} {result.stderr[-300:]}")
-    raise SandboxError("this build tells no operators")
+        why = f": {result.detail} {result.stderr[-300:]}"
+    raise SandboxError(f"this build tells no operators{why}")
 
 
 def journal_in(out: Path) -> list[Hunted]:

@@ -19,12 +19,14 @@ from torch_embers.progress_bar import ProgressBar
 from torch_embers.run import hunt, hunt_coverage
 from torch_embers.run.command import chosen_builds
 from torch_embers.run.hunt_rows import ident
+from torch_embers.run.where import HERE, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from torch_embers.oracles.finding import Finding
     from torch_embers.run.hunt_rows import Hunted
+    from torch_embers.run.where import Where
 
 NEWS = 10
 """Exit code with findings that nobody has judged."""
@@ -75,22 +77,35 @@ class Reached:
 
 
 def run(
-    builds: Sequence[str], ops: str, dtypes: str, modes: str, out: Path, jobs: int, *, unsandboxed: bool
+    builds: Sequence[str],
+    ops: str,
+    dtypes: str,
+    modes: str,
+    out: Path,
+    jobs: int,
+    *,
+    unsandboxed: bool,
+    where: Where = HERE,
 ) -> Reached:
     """Hunt on builds.
 
     Raises:
         InputError: an operator, dtype, mode or build is unknown.
         SandboxError: no sandbox can be had.
+        ClusterError: the cluster cannot be used.
     """
     wanted = modes.split(",")
     if unknown := [mode for mode in wanted if mode not in ALL_MODES]:
         raise InputError(f"no mode {unknown[0]!r}: use {', '.join(ALL_MODES)}")
-    request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, unsandboxed)
+    request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs)
     reached = Reached(known=hunt.rules().known)
-    with ProgressBar("hunting") as progress:
-        for build in chosen_builds(Registry(settings.load().builds_dir), builds):
-            for one in hunt.hunt(build, request):
+    registry = Registry(settings.load().builds_dir)
+    with (
+        ProgressBar("hunting") as progress,
+        opened(where, registry, progress, jobs=jobs, unsandboxed=unsandboxed) as dispatcher,
+    ):
+        for build in chosen_builds(registry, builds):
+            for one in hunt.hunt(build, request, dispatcher):
                 reached.done.append(one)
                 progress.advanced(1)
     return reached

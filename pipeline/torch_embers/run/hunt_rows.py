@@ -35,6 +35,7 @@ class Hunted:
     """What came of one operator and dtype on one build.
 
     Attributes:
+        environment: where its runs were made: device, processor, CPU capability, system.
         own: what PyTorch's own test of strided samples does with it.
         ended: empty where all was gone through; else why not.
         cells: four names of what was varied, then counts in the order of ``cells.COUNTED``.
@@ -46,6 +47,7 @@ class Hunted:
     dtype: str
     modes: tuple[str, ...] = MODES
     rules: str = ""
+    environment: str = ""
     own: str = ""
     ended: str = ""
     findings: list[Finding] = field(default_factory=list)
@@ -75,7 +77,7 @@ class Hunted:
 
     def row(self) -> dict[str, Any]:
         """As plain data."""
-        names = ("build", "op", "dtype", "modes", "rules", "own", "ended", "cells", "skipped")
+        names = ("build", "op", "dtype", "modes", "rules", "environment", "own", "ended", "cells", "skipped")
         return {name: getattr(self, name) for name in names} | {
             "crashes": [{"cell": list(crash.cell), "ended": crash.ended, "case": crash.case} for crash in self.crashes],
             "findings": [{**found.row(), "id": ident(found)} for found in self.findings],

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.builds.registry import Build, Registry
+    from torch_embers.builds.registry import Build
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.dispatch import Dispatcher
@@ -69,7 +69,6 @@ class RecheckRequest:
         builds: all builds to have verdicts on, oldest first; the reference among them.
         every: days after which a verdict on the reference build is due again.
         jobs: runs at a time.
-        unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
     """
 
     only: str
@@ -77,7 +76,6 @@ class RecheckRequest:
     builds: Sequence[Build]
     every: float
     jobs: int = 1
-    unsandboxed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +190,10 @@ class Recheck:
 def recheck(
     store: Store,
     writer: Writer,
-    registry: Registry,
+    dispatcher: Dispatcher,
     cases: Sequence[Case],
     request: RecheckRequest,
     progress: Progress,
-    dispatcher: Dispatcher | None = None,
 ) -> Recheck:
     """Run what is due, derive statuses, write what changed, and return it; builds that cannot be used are left out.
 
@@ -214,9 +211,7 @@ def recheck(
     if str(ahead):
         progress.said(str(ahead))
     chosen = [c for c in cases if any(_is_wanted(items.get(key), request.only) for key in c.issues)]
-    executor = Executor(
-        store, writer, registry, progress, rules, unsandboxed=request.unsandboxed, dispatcher=dispatcher
-    )
+    executor = Executor(store, writer, dispatcher, progress, rules)
     usable = Usable(executor, progress)
     cells = _sweep(usable, chosen, request)
     known = histories(store)

@@ -202,7 +202,7 @@ def compare_release(store: Store, settings: Settings, asked: ReleaseRequest, pro
         shipped.load(writer)
         cases = runnable_here(bank.load(store), progress, dispatcher.proof)
         warn_without_sandbox(cases, progress, dispatcher.proof)
-        executor = Executor(store, writer, registry, progress, dispatcher=dispatcher)
+        executor = Executor(store, writer, dispatcher, progress)
         usable = Usable(executor, progress)
         cells = usable.sweep(SweepRequest(cases, [predecessor, candidate], installed, asked.jobs))
         for build in (predecessor, candidate):

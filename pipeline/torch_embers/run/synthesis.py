@@ -16,23 +16,22 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
-from torch_embers.oracles import cells
 from torch_embers.oracles.finding import SEVERITIES
 from torch_embers.repro import bank
 from torch_embers.repro.case import Case, CaseError, parse
 from torch_embers.repro.named_operators import named_dtypes, named_operators
 from torch_embers.run import hunt
 from torch_embers.run.command import chosen_builds
-from torch_embers.sandbox import bundle, doctor
-from torch_embers.sandbox.runner import PRELOAD, Attempt, Runner
+from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.settings import DEFAULT_REPO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from torch_embers.builds.registry import Build
     from torch_embers.oracles.finding import Finding
     from torch_embers.progress import Progress
+    from torch_embers.run.dispatch import Dispatcher
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -109,17 +108,19 @@ def run(
     Raises:
         InputError, BuildError, SandboxError, StoreError: as of their makers.
     """
-    target = chosen_builds(Registry(settings.builds_dir), [build] if build else [])[-1]
+    registry = Registry(settings.builds_dir)
+    target = chosen_builds(registry, [build] if build else [])[-1]
+    dispatcher = LocalDispatcher(registry, progress)
     with store.writer("link-repros") as writer, tempfile.TemporaryDirectory(prefix="embers-synthesis-") as folder:
         with store.read() as connection:
             reports = reports_of(connection, settings.repo, numbers, bodies=True)
-        made = list(synthesize(reports, target, Path(folder), jobs, progress))
+        made = list(synthesize(reports, target, Path(folder), jobs, progress, dispatcher))
         keep(writer, made)
     return made
 
 
 def synthesize(
-    reports: Sequence[Report], build: Build, out: Path, jobs: int, progress: Progress
+    reports: Sequence[Report], build: Build, out: Path, jobs: int, progress: Progress, dispatcher: Dispatcher
 ) -> Iterator[Synthesized]:
     """Look for the bugs of reports on a build that is known to have them.
 
@@ -129,11 +130,13 @@ def synthesize(
         out: folder of the journal; operators that stand there are not run again.
         jobs: runs at a time.
         progress: counts the reports.
+        dispatcher: makes the runs.
 
     Raises:
         SandboxError: no sandbox can be had, or the build has no database of samples.
     """
-    known = samples_of(build)
+    with dispatcher.zygotes(build, hunt.zygote()) as zygotes:
+        known = hunt.samples_of(zygotes)
     wanted = {one.number: named_operators(one.text, known) for one in reports}
     progress.expects(len(reports))
     for report in reports:
@@ -143,25 +146,11 @@ def synthesize(
             fitting = [name for name in operators if dtype in known[name]]
             if fitting:
                 request = hunt.HuntRequest(fitting, [dtype], out, jobs=jobs)
-                exact = [one for one in hunt.hunt(build, request) if one.op in fitting]
+                exact = [one for one in hunt.hunt(build, request, dispatcher) if one.op in fitting]
                 findings += [found for one in exact for found in one.all_findings()]
         findings.sort(key=lambda found: (SEVERITIES.index(found.severity), not found.reproducer, len(found.reproducer)))
         yield Synthesized(report, build, operators, findings, case_of(report, build, findings))
         progress.advanced(1)
-
-
-def samples_of(build: Build) -> Mapping[str, Sequence[str]]:
-    """Operators of which a build has samples, with the dtypes of each.
-
-    Raises:
-        SandboxError: no sandbox can be had.
-    """
-    code = bundle.script("hunt", "names", {})
-    with Runner(build.python, "reviewed", doctor.prove(), preload=(*PRELOAD, hunt.SAMPLES)) as runner:
-        for result in runner.run([Attempt("names", code, "names.py", timeout=hunt.rules().limits.timeout)]):
-            for names in cells.unpack(result.stdout):
-                return dict(names)
-    return {}
 
 
 def case_of(report: Report, build: Build, findings: Sequence[Finding]) -> Case | None:

@@ -1,4 +1,4 @@
-"""Opens what makes the runs of a command: this machine, or the nodes of a Ray cluster (`--executor`, `--address`)."""
+"""Opens what does the work of a command: this machine, or the nodes of a Ray cluster (`--executor`, `--address`)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from torch_embers.errors import InputError
 from torch_embers.run.dispatch import LocalDispatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from torch_embers.builds.registry import Registry
+    from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.progress import Progress
+    from torch_embers.run.cluster.crew import Crew
     from torch_embers.run.dispatch import Dispatcher
 
 LOCAL, RAY = "local", "ray"
@@ -66,9 +69,41 @@ def opened(
     if where.executor == LOCAL:
         yield LocalDispatcher(registry, progress, unsandboxed=unsandboxed)
         return
+    with _cluster(where, jobs, registry.folder, progress) as crew:
+        from torch_embers.run.cluster.dispatcher import RayDispatcher
+
+        yield RayDispatcher(crew, unsandboxed=unsandboxed)
+
+
+@contextmanager
+def embedding(where: Where, builds: Path, progress: Progress, *, jobs: int) -> Iterator[Callable[[Embedder], Embedder]]:
+    """What makes of an embedder one that embeds there, while the block runs.
+
+    Args:
+        where: what was asked for.
+        builds: folder of the builds of this machine.
+        progress: is told of nodes.
+        jobs: CPUs of a Ray of our own.
+
+    Raises:
+        MissingPackageError: Ray is not installed.
+        ClusterError: the cluster cannot be used.
+    """
+    if where.executor == LOCAL:
+        yield lambda own: own
+        return
+    with _cluster(where, jobs, builds, progress) as crew:
+        from torch_embers.run.cluster.embedding import ClusterEmbedder
+
+        yield lambda own: ClusterEmbedder(own, crew)
+
+
+@contextmanager
+def _cluster(where: Where, jobs: int, builds: Path, progress: Progress) -> Iterator[Crew]:
     packages.require("cluster", "--executor ray needs")
     from torch_embers.run.cluster.connection import connected
-    from torch_embers.run.cluster.dispatcher import RayDispatcher
 
-    with connected(where.address, jobs, registry.folder):
-        yield RayDispatcher(progress, unsandboxed=unsandboxed)
+    with connected(where.address, jobs, builds):
+        from torch_embers.run.cluster.crew import Crew  # it imports Ray, which the connection prepares
+
+        yield Crew(progress)

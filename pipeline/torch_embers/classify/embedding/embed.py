@@ -65,22 +65,23 @@ def load_embedder(
     return torch_embedder.TorchEmbedder(torch_embedder.load(folder, threads), f"{Path(name).name}@{digest}/float32")
 
 
-def load_matching(model: str) -> Embedder:
+def load_matching(model: str, *, threads: int | None = None) -> Embedder:
     """Load the model that a classifier was trained with, or that made the vectors of a database.
 
     A setting that names another model than the default is followed: the caller compares, and says what to do.
 
     Args:
         model: a model id, with or without the arithmetic, such as ``all-MiniLM-L6-v2@53aa51172d14``.
+        threads: all usable cores when not given.
 
     Raises:
         InputError: as ``load_embedder``.
     """
     asked = settings.load().embedder
     if asked != settings.DEFAULT_EMBEDDER:
-        return load_embedder(asked)
+        return load_embedder(asked, threads=threads)
     known = {Path(name).name: name for name in (settings.SHIPPED_EMBEDDER, DEFAULT_MODEL)}
-    return load_embedder(known.get(model.partition("@")[0], asked))
+    return load_embedder(known.get(model.partition("@")[0], asked), threads=threads)
 
 
 def _prepared(place: Path, threads: int) -> Embedder | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -39,6 +39,10 @@ class Embedder(ABC):
             if progress is not None:
                 progress(len(part))
         return np.concatenate(made)
+
+    def encode_many(self, batches: Iterable[Sequence[str]]) -> Iterator[Vectors]:
+        """Embed batch after batch, in order; an embedder with many machines takes later batches meanwhile."""
+        return map(self.encode, batches)
 
     @abstractmethod
     def _encode(self, texts: Sequence[str]) -> Vectors:

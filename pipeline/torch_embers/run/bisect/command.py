@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torch_embers.builds import install
-from torch_embers.builds.registry import Build, BuildError, Registry, environment_key, environment_of
+from torch_embers.builds.registry import Build, BuildError, Registry, environment_key, environment_text
 from torch_embers.errors import InputError
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.repro import bank
@@ -25,20 +25,22 @@ from torch_embers.run.bisect.measuring import (
 )
 from torch_embers.run.bisect.places import Place, known_replies, place_of, releases, said_bad
 from torch_embers.run.bisect.replies import Measure, Patient
-from torch_embers.run.bisect.report import Bisection, SubjectKind, sentence
+from torch_embers.run.bisect.report import Bisection, SubjectKind, run_places, sentence
 from torch_embers.run.bisect.search import ContradictedError, search
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.script import Script, script_of
 from torch_embers.run.verdict import Rules
+from torch_embers.run.where import HERE, Where, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.bisect.replies import AskBatch
     from torch_embers.run.bisect.search import Answer, Reply
+    from torch_embers.run.dispatch import Dispatcher
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -64,6 +66,7 @@ class BisectRequest:
         index: of nightlies, a folder or an address; empty where no nightlies are wanted.
         clone: of the repository, to list commits from.
         timeout: seconds of one run of a script or predicate.
+        where: what makes the runs.
     """
 
     name: str = ""
@@ -81,6 +84,7 @@ class BisectRequest:
     jobs: int = 1
     timeout: float = 0
     unsandboxed: bool = False
+    where: Where = HERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +111,19 @@ class _Builds:
     """
 
     def __init__(
-        self, settings: Settings, places: Sequence[Place], request: BisectRequest, index: str, progress: Progress
+        self,
+        settings: Settings,
+        places: Sequence[Place],
+        request: BisectRequest,
+        index: str,
+        progress: Progress,
+        dispatcher: Dispatcher,
     ) -> None:
         self.registry = Registry(settings.builds_dir)
         self.places = list(places)
+        self._dispatcher = dispatcher
+        self._where: dict[str, Mapping[str, object]] = {}
+        self._nowhere: set[str] = set()
         self._settings, self._request, self._index = settings, request, index
         self._progress = progress
         self._made: dict[str, int] = {}
@@ -129,7 +142,45 @@ class _Builds:
             except BuildError as error:
                 self._failed.add(place)
                 self._progress.said(f"{own.version} cannot be installed: {error}")
-        return self.places[place].build
+        return self._there(self.places[place].build)
+
+    def ready(self, place: int) -> Build | None:
+        """The build of a place that can be asked at once."""
+        build = self.places[place].build
+        return build if build is not None and self._placed(build) else None
+
+    def note(self, build: Build, where: Mapping[str, object]) -> None:
+        """Take note of where runs of a build were made."""
+        self._where[build.identity] = where
+
+    def environments(self, asked: Iterable[int]) -> list[str]:
+        """Where runs of these places were made, in words."""
+        builds = [self.places[place].build for place in asked]
+        return sorted({environment_text(self._where[b.identity]) for b in builds if b and b.identity in self._where})
+
+    def environment_keys(self, threads: int) -> list[str]:
+        """Of each place the key of where its runs will be made; empty where that is not known yet."""
+        found = [self._placed(place.build) if place.build else None for place in self.places]
+        return ["" if where is None else environment_key({**where, "threads": threads}.items()) for where in found]
+
+    def _placed(self, build: Build) -> Mapping[str, object] | None:
+        """Where runs of a build are made; None where it would have to be brought there first."""
+        if build.identity not in self._where and (found := self._dispatcher.survey([build])):
+            self._where[build.identity] = found[0].where
+        return self._where.get(build.identity)
+
+    def _there(self, build: Build | None) -> Build | None:
+        """The build, brought to where its runs are made; None where it cannot be had there."""
+        if build is None or build.identity in self._nowhere:
+            return None
+        if self._placed(build) is None:
+            try:
+                self.note(build, self._dispatcher.prepare(build).where)
+            except BuildError as error:
+                self._nowhere.add(build.identity)
+                self._progress.said(str(error))
+                return None
+        return build
 
     def prefetch(self, places: Sequence[int]) -> None:
         """Begin to install what may be asked soon, in this order; drop what is no longer likely and has not begun."""
@@ -173,15 +224,19 @@ def bisect(store: Store, settings: Settings, request: BisectRequest, progress: P
 
     Raises:
         InputError, BuildError: the request cannot be carried out, or its ends do not differ.
-        SandboxError, StoreError: as of their makers.
+        SandboxError, StoreError, ClusterError: as of their makers.
     """
     _check(request)
     clone = Clone(request.clone) if request.clone is not None else None
-    with store.writer("bisect") as writer:
+    registry = Registry(settings.builds_dir)
+    with (
+        opened(request.where, registry, progress, jobs=request.jobs, unsandboxed=request.unsandboxed) as dispatcher,
+        store.writer("bisect") as writer,
+    ):
         if request.name:
             shipped.load(writer)
         subject = _subject(store, settings, request)
-        made = _Bisector(store, writer, settings, subject, request, progress).run()
+        made = _Bisector(store, writer, settings, subject, request, progress, dispatcher).run()
     if clone is not None and (between := _last_change(_innermost(made))):
         issues = [number for _, number in made.items]
         try:
@@ -197,6 +252,8 @@ def _check(request: BisectRequest) -> None:
     given = [word for word in (request.name, request.script, request.predicate) if word]
     if len(given) != 1:
         raise InputError("give one thing to bisect: a case or the number of its item, or --script, or --predicate")
+    if request.predicate and request.where != HERE:
+        raise InputError("--predicate runs on this machine only: leave --executor and --address out, or give --script")
     if request.good and request.good == request.bad:
         raise InputError(f"--good and --bad are both {request.good}: a bisection needs two builds that differ")
 
@@ -257,9 +314,11 @@ class _Bisector:
         subject: _Subject,
         request: BisectRequest,
         progress: Progress,
+        dispatcher: Dispatcher,
     ) -> None:
         self._store, self._writer, self._settings = store, writer, settings
         self._subject, self._request, self._progress = subject, request, progress
+        self._dispatcher = dispatcher
 
     def run(self) -> Bisection:
         """Search the releases, and the nightlies of the last change where an index is given."""
@@ -295,31 +354,40 @@ class _Bisector:
         own = rules.load().search
         if self._request.validation is not None:
             own = own.model_copy(update={"validation": self._request.validation})
-        key = self._key(places)
+        builds = _Builds(self._settings, places, self._request, self._index(), self._progress, self._dispatcher)
+        key = self._key(builds)
         batch = Ledger(self._store, self._writer).last_batch() + 1
         anew = self._request.fresh or self._subject.case is None  # what a command found may be different now
         session = sessions.begun(self._store, self._writer, key, self._subject.name, batch, fresh=anew)
-        builds = _Builds(self._settings, places, self._request, self._index(), self._progress)
-        measured: AskBatch = Patient(self._measure(builds, session), own, Rules.load())
+        measure = self._measure(builds, session)
+        measured: AskBatch = Patient(measure, own, Rules.load())
         if any(place.address for place in places):
             measured = nightly.ByCommit(measured, builds.places, builds.of)
         ask = sessions.Remembering(session, self._writer, places, measured)
+
+        def soon(expected: Sequence[int]) -> None:
+            builds.prefetch(expected)
+            if isinstance(measure, CaseMeasure):
+                measure.expect(expected)
+
         case = self._subject.case
         bad = said_bad(places, case.known_bad) if case else []
         try:
             found = search(
                 len(places), ask, own, _drawn(key), known=known, said_bad=bad, expected=expected,
-                own_control=case is None and self._rated, soon=builds.prefetch,
+                own_control=case is None and self._rated, soon=soon,
             )  # fmt: skip
         except ContradictedError as error:
             raise InputError(_contradiction(error, places[error.place].version, expected)) from error
         finally:
+            if isinstance(measure, CaseMeasure):
+                measure.close()
             builds.evict()
         found = found if case else doubted(found)
         sessions.finish(self._writer, session, found, sentence(found, [place.version for place in places]))
-        items, threads = (case.issues, case.threads) if case else ((), 1)
         return Bisection(
-            self._subject.name, items, tuple(builds.places), found, threads, self._subject.script,
+            self._subject.name, case.issues if case else (), tuple(builds.places), found,
+            tuple(builds.environments(run_places(found))), self._subject.script,
             kind=self._subject.kind, sibling_of=self._subject.sibling_of, rated=self._rated,
         )  # fmt: skip
 
@@ -328,12 +396,12 @@ class _Bisector:
         """Whether hits measure a rate: not where each build has one run."""
         return self._subject.case is not None or self._request.runs != 1
 
-    def _key(self, places: Sequence[Place]) -> str:
+    def _key(self, builds: _Builds) -> str:
         """All that decides what is found: a change of any begins a new session."""
-        threads = self._subject.case.threads if self._subject.case else 1
+        threads, places = self._subject.case.threads if self._subject.case else 1, builds.places
         where = [
-            (place.build.identity, environment_key(environment_of(place.build, threads).items())) if place.build else ""
-            for place in places
+            (place.build.identity, key) if place.build else ""
+            for place, key in zip(places, builds.environment_keys(threads), strict=True)
         ]
         request = self._request
         asked = (request.good, request.bad, request.runs, request.validation, request.fresh, request.timeout)
@@ -347,13 +415,12 @@ class _Bisector:
             return CaseMeasure(
                 self._store,
                 self._writer,
-                builds.registry,
+                self._dispatcher,
                 self._progress,
                 case,
-                builds.of,
+                builds,
                 large_control=own.search.flaky_control_batch,
                 jobs=request.jobs,
-                unsandboxed=request.unsandboxed,
                 batch=session.batch if request.fresh else 0,
                 since=session.started_at if request.fresh else None,
             )
@@ -362,7 +429,7 @@ class _Bisector:
             once = predicate_runs(request.predicate, builds.registry, timeout=timeout)
         else:
             name, code = self._subject.name, self._subject.code
-            once = script_runs(name, code, builds.registry, timeout=timeout, unsandboxed=request.unsandboxed)
+            once = script_runs(name, code, self._dispatcher, builds, timeout=timeout)
         return ExitCodeMeasure(once, builds.of, request.runs or own.script.runs, session.control)
 
 

@@ -7,15 +7,17 @@ import shlex
 import signal
 import subprocess
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import file_digest
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Protocol
 
 from torch_embers.errors import InputError
 from torch_embers.oracles.signature import from_traceback
+from torch_embers.run.batch import control_builds
+from torch_embers.run.dispatch import Zygote
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.verdict import (
     SKIP,
@@ -27,18 +29,20 @@ from torch_embers.run.verdict import (
     planned,
     speaks_of_script,
 )
-from torch_embers.sandbox import doctor
-from torch_embers.sandbox.runner import Attempt, Runner
+from torch_embers.sandbox.runner import Attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.bisect.search import History
+    from torch_embers.run.dispatch import Dispatcher
+    from torch_embers.run.ledger import Cell
     from torch_embers.run.verdict import Decision
+    from torch_embers.sandbox.runner import RunResult
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
@@ -52,11 +56,30 @@ GLANCE_SECONDS = 0.2
 """How often the size of the output is looked at."""
 
 
+class Builds(Protocol):
+    """The builds of the places of a list."""
+
+    registry: Registry
+
+    def of(self, place: int, /) -> Build | None:
+        """The build of a place; None where there is none and none can be had."""
+
+    def ready(self, place: int, /) -> Build | None:
+        """The build of a place; None where it is not there now."""
+
+    def note(self, build: Build, where: Mapping[str, object], /) -> None:
+        """Take note of the environment in which runs of a build were made."""
+
+
 class CaseMeasure:
-    """Measures a case: one sweep over one build, so that controls, fresh starts and stored verdicts are those of `run`.
+    """Measures a case: a sweep over one build, so that controls, fresh starts and stored verdicts are those of `run`.
+
+    Where builds are better measured side by side, on the nodes of a cluster, the sweep also covers builds that may be
+    asked next. It goes on while the search decides, and ends when the search wants something else. This is done only
+    once a build is known that shows the bug: without one, a build is judged otherwise alone than beside others.
 
     Args:
-        build_of: the build of a place, None where there is none.
+        places: finds the builds, and takes note of where their runs were made.
         since: with ``batch``, verdicts from before do not count.
     """
 
@@ -64,36 +87,90 @@ class CaseMeasure:
         self,
         store: Store,
         writer: Writer,
-        registry: Registry,
+        dispatcher: Dispatcher,
         progress: Progress,
         case: Case,
-        build_of: Callable[[int], Build | None],
+        places: Builds,
         *,
         large_control: int,
         jobs: int = 1,
-        unsandboxed: bool = False,
         batch: int = 0,
         since: datetime | None = None,
     ) -> None:
         rules = Rules.load()
         sizes = {"control_batch": large_control, "slow_control_batch": large_control}
         self._executors = {
-            large: Executor(store, writer, registry, progress, used, unsandboxed=unsandboxed)
+            large: Executor(store, writer, dispatcher, progress, used)
             for large, used in ((False, rules), (True, rules.model_copy(update=sizes)))
         }
-        self._registry, self._case, self._build_of = registry, case, build_of
+        self._dispatcher, self._case, self._places = dispatcher, case, places
         self._jobs, self._batch, self._since = jobs, batch, since
+        self._soon: Sequence[int] = ()
+        self._live: _Live | None = None
+
+    def expect(self, places: Sequence[int]) -> None:
+        """Take note of what may be asked next."""
+        self._soon = places
+
+    def close(self) -> None:
+        """End what goes on."""
+        if self._live is not None:
+            self._live.cells.close()
+            self._live = None
 
     def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision | None:
         """Return the verdict of a sweep."""
-        build = self._build_of(place)
+        build = self._places.of(place)
         if build is None:
             return None
-        executor = self._executors[large]
-        controls = self._registry.installed()
-        request = SweepRequest([self._case], [build], controls, self._jobs, self._batch, self._since)
-        [cell] = executor.sweep(executor.afresh(request) if fresh else request)
+        cell = None if fresh or self._live is None else self._live.wait_for(build, large=large)
+        if cell is None:
+            cell = self._measured(place, build, fresh=fresh, large=large)
+        if cell.where is not None:
+            self._places.note(build, cell.where)
         return cell.decision
+
+    def _measured(self, place: int, build: Build, *, fresh: bool, large: bool) -> Cell:
+        """Begin a sweep, and wait for the cell of one build."""
+        self.close()
+        executor, controls = self._executors[large], self._places.registry.installed()
+        builds = [build, *([] if fresh else self._beside(place, executor, controls))]
+        request = SweepRequest([self._case], builds, controls, self._jobs, self._batch, self._since)
+        self._live = _Live(executor.sweep(executor.afresh(request) if fresh else request), large)
+        cell = self._live.wait_for(build, large=large)
+        if len(builds) == 1:
+            self.close()
+        if cell is None:
+            raise AssertionError("a sweep without a cell of its build")
+        return cell
+
+    def _beside(self, place: int, executor: Executor, controls: Sequence[Build]) -> list[Build]:
+        """Builds to measure at the same time."""
+        bad = executor.ledger.seen_bad([self._case.hash])
+        dispatcher = self._dispatcher
+        if not dispatcher.side_by_side or not control_builds([self._case], controls, bad, dispatcher.memory()):
+            return []
+        found = (self._places.ready(one) for one in self._soon if one != place)
+        return [build for build in found if build is not None]
+
+
+class _Live:
+    """A sweep that goes on while the search decides what to ask next."""
+
+    def __init__(self, cells: Generator[Cell], large: bool) -> None:
+        self.cells, self._large = cells, large
+        self._reached: dict[str, Cell] = {}
+
+    def wait_for(self, build: Build, *, large: bool) -> Cell | None:
+        """The cell of a build; None where the sweep does not cover it."""
+        if large != self._large:
+            return None
+        while build.identity not in self._reached:
+            cell = next(self.cells, None)
+            if cell is None:
+                return None
+            self._reached[cell.build.identity] = cell
+        return self._reached[build.identity]
 
 
 class ExitCodeMeasure:
@@ -148,7 +225,7 @@ class ExitCodeMeasure:
 
 
 def script_runs(
-    name: str, code: str, registry: Registry, *, timeout: float, unsandboxed: bool
+    name: str, code: str, dispatcher: Dispatcher, places: Builds, *, timeout: float
 ) -> Callable[[Build, int], Iterator[Observation]]:
     """Runs of a user's own script in the sandbox, three fresh starts a build.
 
@@ -156,26 +233,25 @@ def script_runs(
     """
 
     def runs(build: Build, count: int) -> Iterator[Observation]:
-        rules = Rules.load()
-        with ExitStack() as stack:
-            stack.enter_context(registry.using(build))
-            runner = stack.enter_context(Runner(build.python, "reviewed", doctor.prove(), unsandboxed=unsandboxed))
-            for number in range(count):
-                if number and number % max(1, -(-count // rules.zygotes)) == 0:
-                    runner.restart()
-                attempt = Attempt(str(number), code, name, seed=number, timeout=timeout, finalise=True)
-                for result in runner.run([attempt]):
-                    seen = from_traceback(result.stderr)
-                    if result.ended in ("exited", "signalled") and seen is not None and speaks_of_script(seen):
-                        yield Observation("cannot_run", seen, str(seen))
-                    elif result.ended == "signalled":
-                        yield Observation("reproduced", None, result.detail)
-                    elif result.ended == "exited":
-                        yield exit_observation(result.exit_code or 0, last_line(result.stderr or result.stdout))
-                    else:
-                        yield Observation("sandbox_error", None, result.detail)
+        share = max(1, -(-count // Rules.load().zygotes))
+        attempts = [Attempt(str(n), code, name, seed=n, timeout=timeout, finalise=True) for n in range(count)]
+        with dispatcher.zygotes(build, Zygote()) as zygotes:
+            places.note(build, zygotes.where)
+            for result in zygotes.in_order([attempts[at : at + share] for at in range(0, count, share)]):
+                yield _script_observation(result)
 
     return runs
+
+
+def _script_observation(result: RunResult) -> Observation:
+    seen = from_traceback(result.stderr)
+    if result.ended in ("exited", "signalled") and seen is not None and speaks_of_script(seen):
+        return Observation("cannot_run", seen, str(seen))
+    if result.ended == "signalled":
+        return Observation("reproduced", None, result.detail)
+    if result.ended == "exited":
+        return exit_observation(result.exit_code or 0, last_line(result.stderr or result.stdout))
+    return Observation("sandbox_error", None, result.detail)
 
 
 def predicate_runs(

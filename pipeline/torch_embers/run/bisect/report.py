@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from torch_embers.builds.registry import environment_of, environment_text
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
 from torch_embers.run.matrix import span
@@ -35,7 +34,7 @@ class Bisection:
         items: (repository, number) that the case belongs to.
         script: what ran, of a case.
         history: what the search found.
-        threads: that a run had.
+        environments: where the builds that were asked ran: device, processor, CPU capability, system.
         rated: whether hits measured a rate; with one run a build there is none, and no confidence.
         commits: the commits of the found range, where a clone was given.
         nightlies: the bisection over nightlies within the found range.
@@ -45,7 +44,7 @@ class Bisection:
     items: tuple[tuple[str, int], ...]
     places: Sequence[Place]
     history: History
-    threads: int = 1
+    environments: Sequence[str] = ()
     script: Script | None = None
     commits: CommitRange | None = None
     nightlies: Bisection | None = None
@@ -66,7 +65,7 @@ class Bisection:
     @property
     def run_places(self) -> set[int]:
         """Where runs were made for this search; a build that is not installed has none."""
-        return {step.place for step in self.history.steps if step.reply.ran}
+        return run_places(self.history)
 
     @property
     def confidence(self) -> float | None:
@@ -76,11 +75,10 @@ class Bisection:
             return None
         return min(0.99, math.floor(round(100 * self.history.confidence, 6)) / 100)
 
-    @property
-    def environments(self) -> list[str]:
-        """Where the builds that were asked ran: device, processor, CPU capability, system."""
-        asked = [self.places[place].build for place in self.run_places]
-        return sorted({environment_text(environment_of(build, self.threads)) for build in asked if build})
+
+def run_places(found: History) -> set[int]:
+    """Where a search had runs made."""
+    return {step.place for step in found.steps if step.reply.ran}
 
 
 def sentence(found: History, versions: Sequence[str]) -> str:
@@ -181,7 +179,7 @@ def as_table(made: Bisection) -> dict[str, Any]:
         "steps": [
             {"version": versions[step.place], "why": step.why, "answer": step.reply.answer} for step in found.steps
         ],
-        "environment": made.environments,
+        "environment": list(made.environments),
         "script": made.script.row() if made.script else None,
         "nightlies": as_table(made.nightlies) if made.nightlies else None,
         "commits": made.commits.row() if made.commits else None,

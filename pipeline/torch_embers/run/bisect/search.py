@@ -145,7 +145,8 @@ def search(
         expected: answers that the caller vouches for; they are verified first.
         own_control: whether the first place that shows the bug is the control of the others; clean places that were
             asked before it are then asked again.
-        soon: is told, before a place is asked, which places may be asked next, so that they can be prepared meanwhile.
+        soon: is told, before a place is asked, this place and those that may be asked next, the likeliest first, so
+            that they can be prepared, or measured, meanwhile.
 
     Raises:
         ContradictedError: a place answers otherwise than the caller says.
@@ -268,8 +269,19 @@ class _Search:
         everything = not self._changes() and self._count <= self._rules.exhaustive
         if done >= self._rules.validation and not everything:
             return False
-        self._put(self._draw(untested), "validation")
+        wanted = len(untested) if everything else self._rules.validation - done
+        chosen = self._drawn(untested, wanted if self._soon else 1)
+        self._tell(chosen[0], chosen[1:])
+        self._put(chosen[0], "validation")
         return True
+
+    def _drawn(self, untested: Sequence[int], count: int) -> list[int]:
+        """The place that is drawn, and those that are drawn next where nothing new comes to light."""
+        left, chosen = list(untested), list[int]()
+        while left and len(chosen) < count:
+            chosen.append(self._draw(left))
+            left.remove(chosen[-1])
+        return chosen
 
     # ---- what is known -------------------------------------------------------------------------------------------
 

@@ -8,8 +8,6 @@ import socket
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import ray
-
 from torch_embers.errors import ClusterError
 from torch_embers.run.cluster.limits import limits
 
@@ -20,6 +18,9 @@ if TYPE_CHECKING:
 DEFAULTS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
 """Ray reports its use to its makers unless it is told not to, and gives its workers the niceness 15, with which runs
 wait for a processor on a busy machine. A variable that the user has set stays."""
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""With this a Ray of our own listens on the loopback address alone. Ray reads it when it is imported: it keeps Ray to
+one machine where it supports no cluster, and is the only way to tell it so; an address given to it is replaced."""
 MODE, TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
 
 
@@ -28,8 +29,8 @@ def connected(address: str | None, cpus: int, builds: Path) -> Iterator[None]:
     """Be connected while the block runs.
 
     Args:
-        address: HOST:PORT of a cluster or ``auto``; None for a Ray of our own, which asks for a random token, because
-            it listens on all addresses of this machine.
+        address: HOST:PORT of a cluster or ``auto``; None for a Ray of our own, which asks for a random token and
+            listens on the loopback address alone, unless this process has imported Ray before.
         cpus: of a Ray of our own.
         builds: where the builds of a Ray of our own are kept.
 
@@ -40,9 +41,11 @@ def connected(address: str | None, cpus: int, builds: Path) -> Iterator[None]:
         os.environ.setdefault(name, value)
     own = {"EMBERS_BUILDS_DIR": str(builds.absolute())} if address is None else {}
     if address is None:
-        own |= {TOKEN: os.environ.get(TOKEN) or secrets.token_hex(32)}  # Ray asks for it where there is one
+        own |= LOOPBACK | {TOKEN: os.environ.get(TOKEN) or secrets.token_hex(32)}  # Ray asks for it where there is one
     kept = {name: os.environ.get(name) for name in (*own, MODE)}
     os.environ.update(own)
+    import ray
+
     try:
         _connect(address, cpus)
         yield
@@ -66,6 +69,8 @@ def _answers(address: str) -> None:
 
 
 def _connect(address: str | None, cpus: int) -> None:
+    import ray
+
     common = {"logging_level": "ERROR", "log_to_driver": False}
     try:
         if address is None:

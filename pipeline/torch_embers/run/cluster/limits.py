@@ -14,6 +14,8 @@ class Limits(Explained):
 
     least_cases: int = Field(gt=0)
     most_cases: int = Field(gt=0)
+    most_attempts: int = Field(gt=0)
+    texts: int = Field(gt=0)
     tasks_per_cpu: float = Field(gt=0)
     memory: int = Field(gt=0)
     losses: int = Field(gt=0)

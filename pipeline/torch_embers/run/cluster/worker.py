@@ -1,8 +1,8 @@
-"""What a node of a cluster does: it says what it has, brings builds there, and makes turns. It imports no Ray.
+"""What a node of a cluster does: it says what it has, brings builds there, and does tasks. It imports no Ray.
 
 A node trusts nothing that it is told about itself. It looks for a build in its own registry or installs it, proves its
-own sandbox, and compares its environment with the one that the batches belong to. What it does not do it refuses, with
-the reason. It never sees the database.
+own sandbox, and compares its environment with the one that the runs belong to. What it does not do it refuses, with
+the reason. It never sees the database. What a task is, its class says: runs here, texts in ``embedding.py``.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import fcntl
 import platform
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from torch_embers import resources, settings
 from torch_embers.builds.install import add_for
@@ -26,7 +26,7 @@ from torch_embers.builds.registry import (
     machine_here,
     placed_here,
 )
-from torch_embers.errors import SandboxError
+from torch_embers.errors import EmbersError, SandboxError
 from torch_embers.progress import Silent
 from torch_embers.run.batch import memory_here
 from torch_embers.run.turns import make_turn
@@ -42,7 +42,10 @@ if TYPE_CHECKING:
     from torch_embers.run.turns import Made
     from torch_embers.run.verdict import Rules
     from torch_embers.sandbox.proof import Proof
+    from torch_embers.sandbox.runner import Attempt, RunResult
 
+What = Literal["code", "build", "environment", "sandbox", "encoder"]
+"""What a node may lack."""
 RULES = ("verdicts.toml", "sandbox.toml", "builds.toml")
 """Data files that decide what a run says."""
 
@@ -69,49 +72,127 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One turn of some batches of one build, profile and set of modules.
-
-    Attributes:
-        code: the driver's own; a node with another one refuses.
-        build: what its identity names; its path is the driver's.
-        environment: key of the environment that the batches belong to.
-        batches: not settled.
-        turn: number of the turn, from 0.
-    """
-
-    code: str
-    build: Build
-    environment: str
-    batches: tuple[Batch, ...]
-    turn: int
-    rules: Rules
-    unsandboxed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Done:
     """What became of a task.
 
     Attributes:
-        where: environment in which the runs were made.
-        made: each run with the place of its batch in the task.
+        made: what the task makes; its class says what that is.
+        where: environment in which the runs were made; empty where there were none.
         lines: for the driver's progress.
     """
 
     host: str
-    where: Mapping[str, object]
-    made: tuple[tuple[int, Made], ...]
-    lines: tuple[str, ...]
+    made: Any
+    where: Mapping[str, object] = field(default_factory=dict)
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why a node does not do a task; another one may."""
 
-    what: Literal["code", "build", "environment", "sandbox"]
+    what: What
     host: str
     reason: str
+
+
+class RefusedError(EmbersError):
+    """A node does not do a task, for a reason that has no error of its own."""
+
+    def __init__(self, what: What, reason: str) -> None:
+        super().__init__(reason)
+        self.what: What = what
+
+
+class Task(Protocol):
+    """What a node is asked to do."""
+
+    @property
+    def code(self) -> str:
+        """The driver's own; a node with another one refuses."""
+
+    def make(self, lines: list[str]) -> tuple[Any, Mapping[str, object]]:
+        """What is made, and the environment of its runs.
+
+        Args:
+            lines: takes what the driver's progress should say.
+
+        Raises:
+            RefusedError, BuildError, SandboxError: this node does not do it.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnBuild:
+    """What a task needs that makes runs on a build.
+
+    Attributes:
+        build: what its identity names; its path is the driver's.
+        environment: key of the environment that the runs belong to.
+        profile: of the sandbox.
+        preload: modules that the zygote imports.
+        start: seconds in which the zygote must be ready; None for the usual number.
+    """
+
+    code: str
+    build: Build
+    environment: str
+    profile: str
+    preload: tuple[str, ...]
+    unsandboxed: bool = False
+    start: float | None = None
+
+    @contextmanager
+    def runner(self) -> Iterator[tuple[Runner, Mapping[str, object]]]:
+        """A runner of this node, and its environment."""
+        build = _own(self.build)
+        where = placed_here(build).where
+        if environment_key(where.items()) != self.environment:
+            raise RefusedError("environment", f"its environment is {environment_text(where)}")
+        with (
+            _trusted(build),
+            Runner(
+                build.python,
+                self.profile,
+                doctor.prove(),
+                preload=self.preload,
+                unsandboxed=self.unsandboxed,
+                start=self.start,
+            ) as runner,
+        ):
+            yield runner, where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn(OnBuild):
+    """One turn of some batches of one build, profile and set of modules; each run with the place of its batch.
+
+    Attributes:
+        batches: not settled.
+        turn: number of the turn, from 0.
+    """
+
+    batches: tuple[Batch, ...]
+    turn: int
+    rules: Rules
+
+    def make(self, lines: list[str]) -> tuple[tuple[tuple[int, Made], ...], Mapping[str, object]]:
+        """All runs of the turn."""
+        with self.runner() as (runner, where):
+            return tuple(make_turn(runner, self.batches, self.turn, 1, self.rules, lines.append)), where
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempts(OnBuild):
+    """Some attempts in one fresh zygote, one after the other; their results in order."""
+
+    attempts: tuple[Attempt, ...]
+
+    def make(self, lines: list[str]) -> tuple[tuple[RunResult, ...], Mapping[str, object]]:
+        """All results."""
+        del lines
+        with self.runner() as (runner, where):
+            return tuple(runner.run(self.attempts)), where
 
 
 def facts() -> Facts:
@@ -134,29 +215,21 @@ def prepare(build: Build) -> Placed | Refusal:
         return Refusal("build", platform.node(), str(error))
 
 
-def make(task: Task) -> Done | Refusal:
-    """Make one turn; all of it or nothing."""
+def do(task: Task) -> Done | Refusal:
+    """Do a task; all of it or nothing."""
     host, lines = platform.node(), list[str]()
-    if task.code != code_here():
-        return Refusal("code", host, f"it has embers {code_here()}, this is {task.code}: install the same on all nodes")
     try:
-        build = _own(task.build)
-        where = placed_here(build).where
-        if environment_key(where.items()) != task.environment:
-            return Refusal("environment", host, f"its environment is {environment_text(where)}")
-        first = task.batches[0]
-        with (
-            _trusted(build),
-            Runner(
-                build.python, first.profile, doctor.prove(), preload=first.preload, unsandboxed=task.unsandboxed
-            ) as runner,
-        ):
-            made = tuple(make_turn(runner, task.batches, task.turn, 1, task.rules, lines.append))
+        if task.code != code_here():
+            reason = f"it has embers {code_here()}, this is {task.code}: install the same on all nodes"
+            raise RefusedError("code", reason)
+        made, where = task.make(lines)
+    except RefusedError as error:
+        return Refusal(error.what, host, str(error))
     except BuildError as error:
         return Refusal("build", host, str(error))
     except SandboxError as error:
         return Refusal("sandbox", host, str(error))
-    return Done(host, where, made, tuple(lines))
+    return Done(host, made, where, tuple(lines))
 
 
 @cache

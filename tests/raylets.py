@@ -1,0 +1,38 @@
+"""Several raylets on this machine, for tests of what is done on the nodes of a cluster."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def head() -> Iterator[Any]:
+    """A head without processors; tests add the nodes that work. Variables that the nodes need are set before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("RAY_worker_niceness", "0")
+        patch.setenv("RAY_AUTH_MODE", "token")  # read by Ray when it is imported
+        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        cluster_utils = pytest.importorskip("ray.cluster_utils")
+        made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        yield made
+        made.shutdown()
+
+
+@contextmanager
+def nodes_of(cluster: Any, *environments: dict[str, str]) -> Iterator[list[Any]]:
+    """Nodes with one processor each, with these variables."""
+    added = [cluster.add_node(num_cpus=1, env_vars=environment) for environment in environments]
+    try:
+        yield added
+    finally:
+        for one in added:
+            if one in cluster.worker_nodes:
+                cluster.remove_node(one, allow_graceful=False)
