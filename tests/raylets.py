@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from torch_embers.run.cluster.connection import own_token
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+STARTS = 3
 
 
 @contextmanager
@@ -19,11 +23,24 @@ def head() -> Iterator[Any]:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_worker_niceness", "0")
         patch.setenv("RAY_AUTH_MODE", "token")  # read by Ray when it is imported
-        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        patch.setenv("RAY_AUTH_TOKEN", own_token())
         cluster_utils = pytest.importorskip("ray.cluster_utils")
-        made = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+        made = _started(cluster_utils)
         yield made
         made.shutdown()
+
+
+def _started(cluster_utils: Any) -> Any:
+    """The head; tried again, because Ray gives its node 30 seconds to start, which a busy machine may need."""
+    for left in reversed(range(STARTS)):
+        try:
+            return cluster_utils.Cluster(
+                initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+            )
+        except Exception as error:
+            if not left or "timed out during startup" not in str(error):
+                raise
+    raise AssertionError
 
 
 @contextmanager

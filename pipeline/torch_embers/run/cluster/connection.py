@@ -6,6 +6,7 @@ import os
 import secrets
 import socket
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import ClusterError
@@ -41,7 +42,7 @@ def connected(address: str | None, cpus: int, builds: Path) -> Iterator[None]:
         os.environ.setdefault(name, value)
     own = {"EMBERS_BUILDS_DIR": str(builds.absolute())} if address is None else {}
     if address is None:
-        own |= LOOPBACK | {TOKEN: os.environ.get(TOKEN) or secrets.token_hex(32)}  # Ray asks for it where there is one
+        own |= LOOPBACK | {TOKEN: os.environ.get(TOKEN) or own_token()}  # Ray asks for it where there is one
     kept = {name: os.environ.get(name) for name in (*own, MODE)}
     os.environ.update(own)
     import ray
@@ -55,6 +56,12 @@ def connected(address: str | None, cpus: int, builds: Path) -> Iterator[None]:
             os.environ.pop(name, None)
             if before is not None:
                 os.environ[name] = before
+
+
+@cache
+def own_token() -> str:
+    """A random token, one for all Rays of this process: Ray reads it once and then keeps it."""
+    return secrets.token_hex(32)
 
 
 def _answers(address: str) -> None:
@@ -84,7 +91,7 @@ def _connect(address: str | None, cpus: int) -> None:
         else:
             _answers(address)
             ray.init(address=address, **common)
-    except (ConnectionError, RuntimeError, ValueError, OverflowError, OSError) as error:
+    except Exception as error:  # Ray raises a bare one where its node is slow to start
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         where = f"no Ray cluster at {address} can be used" if address else "Ray cannot be started here"
         advice = "`ray start --head` starts one, see docs/howto/cluster.md"
