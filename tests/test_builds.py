@@ -294,10 +294,10 @@ def test_what_a_killed_installation_left_is_swept_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "packages"),
     [
-        ("1.13.1", ["numpy<2", "setuptools<80"]),
-        ("2.2.2", ["numpy<2", "setuptools"]),
-        ("2.13.0", ["numpy", "setuptools"]),
-        ("2.16.0.dev20261101", ["numpy", "setuptools"]),
+        ("1.13.1", ["numpy<2", "setuptools<80", "expecttest"]),
+        ("2.2.2", ["numpy<2", "setuptools", "expecttest"]),
+        ("2.13.0", ["numpy", "setuptools", "expecttest"]),
+        ("2.16.0.dev20261101", ["numpy", "setuptools", "expecttest"]),
     ],
 )
 def test_companions_fit_the_release(version: str, packages: list[str]) -> None:

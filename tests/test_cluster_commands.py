@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 
 VERSIONS = ("2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0")
 FADES = """
+import os
 import sys
+import time
+
 import torch
 
 time.sleep(0.1)

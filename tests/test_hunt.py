@@ -8,7 +8,7 @@ from typing import ClassVar
 import duckdb
 import pytest
 
-from torch_embers.errors import InputError
+from torch_embers.errors import InputError, SandboxError
 from torch_embers.oracles import cells
 from torch_embers.oracles.cells import ANY, COUNTED, Cell
 from torch_embers.oracles.finding import Difference, Finding
@@ -249,3 +249,13 @@ def test_the_script_for_a_build_carries_all_oracles_and_is_python():
     text = bundle.script("hunt", "main", {"op": 'add"\\'})
     compile(text, "bundle", "exec")
     assert "torch_embers.oracles.repeat" in text
+
+
+def test_a_build_without_a_package_of_the_samples_is_told_which():
+    class Bare(Machine):
+        def run(self, _attempts, _jobs=1):
+            told = "  File \"common_utils.py\", line 58\n    import expecttest\nModuleNotFoundError: No module named 'expecttest'\n"
+            yield result(stderr=told)
+
+    with pytest.raises(SandboxError, match=r"lacks expecttest, .*`pip install expecttest`"):
+        hunt.samples_of(Bare())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Literal
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 SAMPLES = "torch.testing._internal.common_methods_invocations"
 """PyTorch's database of operators and samples; the zygote imports it once."""
 FILE = "hunt.jsonl"
+_LACKS = re.compile(r"^ModuleNotFoundError: No module named '([\w.]{1,80})'$", re.MULTILINE)
 
 
 class Known(toml_models.Entry):
@@ -143,13 +145,17 @@ def samples_of(zygotes: Zygotes) -> dict[str, list[str]]:
     """Operators of which a build has samples, with the dtypes of each.
 
     Raises:
-        SandboxError: it tells none.
+        SandboxError: it tells none, or lacks a package that they import.
     """
     why = ""
     code = bundle.script("hunt", "names", {})
     for result in zygotes.run([Attempt("names", code, "hunt_names.py", timeout=rules().limits.timeout)]):
         for names in cells.unpack(result.stdout):
             return dict(names)
+        if lacks := _LACKS.search(result.stderr):
+            package = lacks[1].partition(".")[0]
+            advice = f"install it into the environment of that build (`pip install {package}`)"
+            raise SandboxError(f"the build lacks {package}, which PyTorch's samples of operators import: {advice}")
         why = f": {result.detail} {result.stderr[-300:]}"
     raise SandboxError(f"this build tells no operators{why}")
 
