@@ -176,7 +176,11 @@ def test_a_bisection_whose_driver_and_then_a_node_are_killed_comes_to_the_same(
 
 # ---- hunts ---------------------------------------------------------------------------------------------------------
 
-OPERATORS = ["abs", "add", "clamp_min", "cumsum", "mul", "narrow_copy", "sin", "tril", "triu", "where"]
+OPERATORS = [
+    *("abs", "add", "clamp_min", "mean", "mul", "nn.functional.gelu", "nn.functional.max_pool1d", "select_scatter"),
+    *("sin", "where"),
+]
+"""With findings, and none that writes outside: what that does to a process differs from run to run."""
 
 
 def hunted(out: Path, registry: Registry, where: Where, ops: Sequence[str] = OPERATORS) -> list[dict[str, Any]]:
