@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ast
 import random
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support import eventually
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
 from torch_embers.repro.checks import injected_faults
@@ -16,10 +21,12 @@ from torch_embers.run import perf, perf_cases, perf_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 LIMITS = perf.Rules.load().limits
-BUILDS: Any = [SimpleNamespace(name=name, version=name, python=name) for name in ("2.0.1", "2.1.2", "2.2.2", "2.3.1")]
+BUILDS: Any = [
+    SimpleNamespace(name=name, version=name, python=name, identity=name)
+    for name in ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
+]
 
 
 def timed(**by_build: float) -> perf.Timed:
@@ -71,8 +78,6 @@ def test_builds_take_turns_and_one_that_fails_is_left_out_with_its_reason() -> N
 
 @pytest.mark.slow
 def test_every_shipped_call_runs_on_the_torch_of_this_environment() -> None:
-    import sys
-
     pytest.importorskip("torch")
     short = LIMITS.model_copy(update={"chunk_seconds": 0.0004, "chunks": 1})
     answers = perf._answers(sys.executable, perf._script(perf.Rules.load().call, short), 300)
@@ -132,14 +137,100 @@ def test_what_a_library_prints_beside_the_times_is_passed_over(tmp_path: Path) -
 
 
 def test_a_script_finds_the_modules_beside_it(tmp_path: Path) -> None:
-    import sys
-
     pytest.importorskip("torch")
     (tmp_path / "helper.py").write_text("VALUE = 1", encoding="utf-8")
     (tmp_path / "main.py").write_text("import helper, sys\nsys.stdout.buffer.write(b'\\xff')", encoding="utf-8")
     from torch_embers.oracles import timing
 
     assert timing.seconds(sys.executable, str(tmp_path / "main.py"), (), 120) >= 0
+
+
+HOSTILE = {
+    "floods": ("import sys\nfor _ in range(40): sys.stdout.write('x' * (1 << 20))", 0, None),
+    "floods one line": ("import sys\nwhile True: sys.stdout.write('x' * (1 << 20))", 2, "ran longer than 2 s"),
+    "forks and leaves a child": (
+        "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])",
+        0,
+        None,
+    ),
+    "forks and ends in the child": ("import os, time\nif os.fork() == 0: time.sleep(600)", 0, None),
+    "never ends": ("while True: pass", 2, "ran longer than 2 s"),
+    "waits for input": ("input()", 0, "EOFError: EOF when reading a line"),
+    "dies": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", 0, "exit status -11"),
+    "ends early without a word": ("import os\nos._exit(0)", 0, "exit status 0"),
+    "says a time of its own": ("print('embers-seconds nan')", 0, None),
+}
+
+
+def _read(place: Path) -> str:
+    with suppress(OSError):  # of another user, or gone
+        return place.read_text(errors="replace")
+    return ""
+
+
+@pytest.mark.parametrize(("code", "limit", "said"), HOSTILE.values(), ids=HOSTILE)
+def test_a_script_that_floods_forks_or_never_ends_is_one_clean_line_and_leaves_nothing(
+    tmp_path: Path, code: str, limit: int, said: str | None
+) -> None:
+    from torch_embers.oracles import timing
+
+    (tmp_path / "torch.py").write_text("")  # the import of torch is not what is tested
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    began = time.monotonic()
+    if said is None:
+        assert 0 <= timing.seconds(str(python), str(script), (), 120) < 120
+    else:
+        with pytest.raises(timing.TimingError) as caught:
+            timing.seconds(str(python), str(script), (), limit or 120)
+        assert said in str(caught.value)
+        assert len(str(caught.value).splitlines()) == 1
+    assert time.monotonic() - began < 100, "nobody waited for a child"
+    eventually(  # what was killed needs a moment to go
+        lambda: not any(f"PYTHONPATH={tmp_path}" in _read(place) for place in Path("/proc").glob("[0-9]*/environ"))
+    )
+
+
+def test_a_script_that_failed_on_a_build_is_not_run_there_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch_embers.oracles import timing
+
+    asked: list[str] = []
+
+    def seconds(python: str, *_: Any) -> float:
+        asked.append(python)
+        if python == "2.0.1":
+            raise timing.TimingError("x.py ran longer than 300 s on 2.0.1")
+        if python == "2.1.2":
+            raise PermissionError(13, "Permission denied")
+        return 1.0
+
+    monkeypatch.setattr(timing, "seconds", seconds)
+    script = tmp_path / "x.py"
+    script.write_text("")
+    made = perf.time_script(BUILDS, script, (), LIMITS, 6, Silent())
+    assert [asked.count(build.name) for build in BUILDS] == [1, 1, 6, 6]
+    assert sorted(build for _, build, _ in made.failed) == ["2.0.1", "2.1.2"]
+    assert set(made.times["x.py"]) == {"2.2.2", "2.3.1"}
+
+
+def test_the_torch_of_this_environment_is_not_timed_beside_the_same_build_unless_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = [SimpleNamespace(name="2.3.1", identity="a"), SimpleNamespace(name="current", identity="a")]
+    other = SimpleNamespace(name="2.2.2", identity="b")
+    once: Any = perf_command._each_once
+    assert [build.name for build in once([other, *own], ["all"])] == ["2.2.2", "2.3.1"]
+    assert [build.name for build in once([other, *own], [])] == ["2.2.2", "2.3.1"]
+    assert [build.name for build in once(own, ["2.3.1", "current"])] == ["2.3.1", "current"]
+    assert [build.name for build in once([other, own[1]], ["all"])] == ["2.2.2", "current"]
+    monkeypatch.setattr(perf_command, "chosen_builds", lambda *_: own)
+    with pytest.raises(InputError, match=r"needs two builds, and there is 2\.3\.1"):
+        perf_command.run(None, (), (), (), None)
 
 
 # ---- cases beside their workarounds ------------------------------------------------------------------------------
@@ -200,8 +291,6 @@ def test_cases_about_time_are_chosen_by_name_or_number_and_no_other() -> None:
 
 
 def test_all_cases_of_a_build_run_in_one_process_and_a_dead_one_costs_only_what_comes_after(tmp_path: Path) -> None:
-    import sys
-
     def case(name: str, code: str) -> Any:
         return SimpleNamespace(name=name, code=code)
 

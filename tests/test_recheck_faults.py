@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from recheck_kills import Attack
 from support import Ended, assert_clean_error, fake_python, rows
 from test_executor import BAD, GOOD, NEW, fixed_case, put_item
 from torch_embers.atom_output import SPACE
@@ -282,6 +283,14 @@ def test_a_re_check_that_is_killed_at_any_step_loses_nothing_and_tells_nothing_t
     assert killed.returncode == 10
     assert step > 10
     assert len(twice) <= 3, twice
+
+
+@pytest.mark.serial
+def test_re_checks_that_are_killed_at_random_moments_leave_what_undisturbed_ones_leave(tmp_path: Path) -> None:
+    attack = Attack(tmp_path)
+    attack.run(1, kills=1)
+    assert attack.whole["announcements"].total() == 5
+    assert (attack.result.unequal, attack.result.lost, attack.result.twice) == ([], [], [])
 
 
 # ---- builds that go ------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,17 +66,26 @@ def test_only_a_verdict_on_the_bug_itself_is_the_same_on_both_builds(verdict: st
     assert group_of(verdict, verdict) == ("same" if verdict in ("occurs", "absent") else "undecided")
 
 
-def test_the_headline_counts_only_cases_that_are_decided_on_both_builds() -> None:
-    made = compared(pt1_a=("occurs", "occurs"), pt2_b=("inconclusive", "inconclusive"), pt3_c=("absent", "changed"))
-    assert "**0 regressions against 2.14.1**, of 1 case decided on both builds; 2 not decided on both." in markdown(
-        made
+def test_the_headline_counts_regressions_among_the_bugs_that_were_absent_and_says_what_became_of_the_others() -> None:
+    made = compared(
+        pt1_a=("occurs", "occurs"),
+        pt2_b=("inconclusive", "inconclusive"),
+        pt3_c=("absent", "changed"),
+        pt4_d=("occurs", "absent"),
+        pt5_e=("absent", "absent"),
+        pt6_f=("occurs", "occurs"),
+    )
+    assert (
+        "**0 regressions against 2.14.1**, of 1 case absent there and decided in the candidate "
+        "(on cpu). Of 3 that occur on 2.14.1, 2 still occur and 1 are not seen any more. Not decided on both builds: 2."
+        in markdown(made)
     )
 
 
 def test_the_page_names_regressions_first_with_both_verdicts_and_the_script() -> None:
     made = compared(pt1_a=("absent", "occurs"), pt2_b=("occurs", "absent"), pt3_c=("occurs", "occurs"))
     text = markdown(made)
-    assert "**1 regression against 2.14.1**, of 3 cases decided on both builds; 0 not decided on both." in text
+    assert "**1 regression against 2.14.1**, of 1 case absent there" in text
     assert text.index("Broke") < text.index("Not seen any more")
     assert "absent 0/4" in text
     assert "occurs 3/3" in text
@@ -83,6 +93,34 @@ def test_the_page_names_regressions_first_with_both_verdicts_and_the_script() ->
     assert made.exit_code == 10
     table = as_table(made)
     assert (table["counts"]["same"], [one["group"] for one in table["cases"]]) == (1, ["broke", "fixed"])
+
+
+def test_what_a_case_is_about_ends_with_a_word_and_dots() -> None:
+    [one] = compared(pt1_a=("occurs", "absent")).cases
+    cells = [replace(cell, case=replace(cell.case, summary="word " * 100)) for cell in (one.before, one.after)]
+    [line] = [line for line in markdown(paired(cells, OLD, NEW)).splitlines() if line.startswith("- pt1")]
+    assert line.endswith("word ...")
+    assert len(line) < 320
+
+
+def test_cases_without_a_control_on_both_builds_are_named_in_one_line() -> None:
+    bare = Control("planted", None, 3, 3)
+    made = compared(pt1_a=("not_seen", "not_seen"), pt2_b=("not_seen", "not_seen"), pt3_c=("not_seen", "not_seen"))
+    cases = [
+        replace(
+            one,
+            before=replace(one.before, decision=replace(one.before.decision, control=bare)),
+            after=replace(one.after, decision=replace(one.after.decision, control=bare)),
+        )
+        for one in made.cases[:2]
+    ]
+    text = markdown(replace(made, cases=(*cases, made.cases[2])))
+    assert "## Undecided (3)" in text
+    assert (
+        "- 2 not seen on either build, and no build here shows the bug, so it may be there: pt1\\_a, pt2\\_b\n" in text
+    )
+    assert "the control hits too rarely" in text
+    assert text.count("pt3\\_c") == 3
 
 
 def test_nothing_broken_ends_well_and_a_case_on_one_build_alone_is_left_out() -> None:
@@ -151,7 +189,7 @@ def test_only_what_is_slower_in_two_measurements_is_told(monkeypatch: pytest.Mon
     text = markdown(made)
     assert "## Slower (1) and faster (0) calls" in text
     assert "- add: slower: ratio 1.400" in text
-    assert "(2 differed once)" in text
+    assert "(2 differed the first time alone)" in text
     assert "`--times` does that" not in text
     assert made.exit_code == 10
     assert "`--times` does that" in markdown(compared(pt1_a=("occurs", "occurs")))

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 import random
 import statistics
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, List, Optional, Sequence, Tuple
 
+from torch_embers.oracles import bounded
 from torch_embers.oracles.finding import Finding
 
 PAIRS = 15
@@ -161,20 +161,11 @@ def seconds(python: str, script: str, arguments: Sequence[str], timeout: float) 
     Raises:
         TimingError: it failed, or ran too long.
     """
-    try:
-        done = subprocess.run(
-            [python, "-c", _HARNESS, script, *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            timeout=timeout,
-            check=False,
-            universal_newlines=True,
-            errors="replace",
-        )
-    except subprocess.TimeoutExpired:
-        raise TimingError("%s ran longer than %g s on %s" % (script, timeout, python)) from None
-    told = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
-    if done.returncode or not told:
-        last = (done.stderr.strip().splitlines() or ["exit status %d" % done.returncode])[-1]
+    done = bounded.run([python, "-c", _HARNESS, script, *arguments], timeout)
+    if done.code is None:
+        raise TimingError("%s ran longer than %g s on %s" % (script, timeout, python))
+    told = [line for line in done.out.splitlines() if line.startswith(_MARK)]
+    if done.code or not told:
+        last = (done.err.strip().splitlines() or ["exit status %d" % done.code])[-1]
         raise TimingError("%s failed on %s: %s" % (script, python, last[:200]))
     return float(told[-1][len(_MARK) :])

@@ -165,7 +165,7 @@ def time_script(
     rounds: int,
     progress: Progress,
 ) -> Timed:
-    """Time a user's script on builds, without the import of torch.
+    """Time a user's script on builds, without the import of torch; where it failed once it is not run again.
 
     Raises:
         InputError: no such file.
@@ -173,10 +173,15 @@ def time_script(
     if not script.is_file():
         raise InputError(f"no script {script}: give the path of a Python file, or none for the calls of data/{FILE}")
 
+    failed: set[str] = set()
+
     def run(build: Build) -> Iterator[tuple[str, float | str]]:
+        if build.name in failed:  # one that never ends would take its time limit in every round
+            return
         try:
             yield script.name, timing.seconds(str(build.python), str(script), arguments, limits.timeout)
-        except timing.TimingError as error:
+        except (timing.TimingError, OSError) as error:
+            failed.add(build.name)
             yield script.name, str(error)
 
     return take_turns(builds, rounds, limits.margin, run, progress)

@@ -7,7 +7,7 @@ import io
 from typing import TYPE_CHECKING
 
 from torch_embers import packages, settings
-from torch_embers.builds.registry import Registry
+from torch_embers.builds.registry import CURRENT, Registry
 from torch_embers.errors import InputError
 from torch_embers.escaping import csv_cell, visible
 from torch_embers.progress_bar import ProgressBar
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from torch_embers.builds.registry import Build
     from torch_embers.repro.case import Case
     from torch_embers.run.perf import Step, Timed
     from torch_embers.run.perf_cases import TimedCases
@@ -49,7 +50,7 @@ def run(
         InputError: no such script, case, call or build, or a single build.
     """
     rules = perf.Rules.load()
-    chosen = chosen_builds(Registry(settings.load().builds_dir), builds or ["all"])
+    chosen = _each_once(chosen_builds(Registry(settings.load().builds_dir), builds or ["all"]), builds)
     if len(chosen) < 2:
         raise InputError(f"a comparison needs two builds, and there is {chosen[0].name}: `embers builds add VERSION`")
     if (script is not None) + bool(calls) + cases > 1:
@@ -70,6 +71,12 @@ def run(
         name, build, reason = timed.failed[0]
         raise InputError(f"nothing could be timed: {name} on {build}: {reason}")
     return timed
+
+
+def _each_once(chosen: list[Build], names: Sequence[str]) -> list[Build]:
+    """The builds without the torch of this environment where that is one of them and was not asked for by name."""
+    others = {build.identity for build in chosen if build.name != CURRENT}
+    return [build for build in chosen if build.name != CURRENT or CURRENT in names or build.identity not in others]
 
 
 def _case(script: Path | None, arguments: Sequence[str]) -> list[Case]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal
 
 from packaging.version import Version
@@ -18,7 +19,7 @@ from torch_embers.escaping import markdown as escaped
 from torch_embers.repro import bank
 from torch_embers.run import perf, shipped
 from torch_embers.run.command import runnable_here, warn_without_sandbox
-from torch_embers.run.executor import Executor, SweepRequest
+from torch_embers.run.executor import Executor, SweepRequest, lacks_control
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import NEWS, NOTHING_NEW
 from torch_embers.run.script import script_of
@@ -42,6 +43,12 @@ HEADINGS: dict[Group, str] = {
     "undecided": "Undecided",
 }
 """Groups that a page lists, the most urgent first."""
+LONGEST = 200
+"""Characters of what a case is about."""
+LONGEST_EVIDENCE = 1000
+"""Characters of a line of evidence."""
+DECIDED: tuple[Group, ...] = ("broke", "fixed", "same")
+"""Groups of cases that occur or are absent on both builds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,11 @@ class Compared:
     def untestable(self) -> bool:
         """Whether neither build can be tested, which says nothing of the candidate."""
         return self.before.decision.verdict == self.after.decision.verdict == "untestable"
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether neither build says anything of the bug: such cases are counted by reason and not listed."""
+        return self.untestable or (lacks_control(self.before) and lacks_control(self.after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +115,14 @@ class Comparison:
         return sorted((case for case in self.cases if case.group == group), key=lambda one: one.after.case.name)
 
     @property
-    def decided(self) -> int:
-        """How many cases occur or are absent on both builds."""
-        return sum(len(self.of(group)) for group in ("broke", "fixed", "same"))
+    def decided(self) -> list[Compared]:
+        """The cases that occur or are absent on both builds."""
+        return [one for group in DECIDED for one in self.of(group)]
+
+    @property
+    def at_risk(self) -> list[Compared]:
+        """Those of them that were absent before: no other bug can come back."""
+        return [one for one in self.decided if one.before.decision.verdict == "absent"]
 
     @property
     def exit_code(self) -> int:
@@ -250,15 +267,11 @@ def markdown(made: Comparison) -> str:
     """A page for a release manager."""
     new, old = made.candidate.version, made.predecessor.version
     out = [f"# PyTorch {escaped(new)} against {escaped(old)}", ""]
-    broke = len(made.of("broke"))
-    regressions = f"**{broke} regression{'' if broke == 1 else 's'} against {escaped(old)}**"
-    decided, undecided = made.decided, len(made.cases) - made.decided
-    cases = f"{decided} case{'' if decided == 1 else 's'}"
-    out.append(f"{regressions}, of {cases} decided on both builds; {undecided} not decided on both.")
+    out += [_headline(made)]
     for group, heading in HEADINGS.items():
         if own := made.of(group):
-            out += ["", f"## {heading} ({len(own)})", "", *_untestable(own)]
-            out += [line for one in own if not one.untestable for line in _entry(one, group)]
+            out += ["", f"## {heading} ({len(own)})", "", *_counted(own)]
+            out += [line for one in own if not one.is_counted for line in _entry(one, group)]
     out += _times(made)
     places = sorted({cell.place for one in made.cases for cell in (one.before, one.after)})
     out += [
@@ -288,24 +301,50 @@ def _times(made: Comparison) -> list[str]:
     out += [
         f"{times.calls} common calls were timed on both, {times.rounds} fresh processes per build in turn. What "
         f"differed by more than {margin:.0f} % was timed again in as many, and only what differed both times is listed "
-        f"({times.once} differed once). Half of the comparisons could have seen {100 * times.visible:.0f} % or less.",
-        "",
+        f"({times.once} differed the first time alone). Half of the comparisons could have seen "
+        f"{100 * times.visible:.0f} % or less.",
     ]
+    if times.changed or times.failed:
+        out.append("")
     out += [f"- {escaped(step.name)}: {escaped(step.report.text())}" for step in (*slower, *faster)]
     return out + [f"- not timed: {escaped(name)} on {on}: {escaped(reason)}" for name, on, reason in times.failed]
 
 
-def _untestable(cases: Sequence[Compared]) -> list[str]:
-    """How many cases neither build can be tested on, by reason: one line each, so that they do not hide the others."""
-    reasons = Counter(one.after.decision.detail or "no reason given" for one in cases if one.untestable)
-    return [f"- {count} not testable on either build: {escaped(reason)}" for reason, count in reasons.most_common()]
+def _headline(made: Comparison) -> str:
+    """How many regressions, of how many cases that could be one, and what became of the others."""
+    old, broke = escaped(made.predecessor.version), _plural(len(made.of("broke")), "regression")
+    occurred = [one.group for one in made.decided if one.before.decision.verdict == "occurs"]
+    devices = ", ".join(sorted({one.after.case.device for one in made.decided}))
+    return (
+        f"**{broke} against {old}**, of {_plural(len(made.at_risk), 'case')} absent there and decided in the "
+        f"candidate{f' (on {devices})' if devices else ''}. Of {len(occurred)} that occur on {old}, "
+        f"{occurred.count('same')} still occur and {occurred.count('fixed')} are not seen any more. "
+        f"Not decided on both builds: {len(made.cases) - len(made.decided)}."
+    )
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _counted(cases: Sequence[Compared]) -> list[str]:
+    """How many cases say nothing on either build, by reason: one line each, so that they do not hide the others."""
+    own = [one for one in cases if one.is_counted]
+    reasons = Counter(one.after.decision.detail or "no reason given" for one in own if one.untestable)
+    out = [f"- {count} not testable on either build: {escaped(reason)}" for reason, count in reasons.most_common()]
+    if bare := [one.after.case.name for one in own if not one.untestable]:
+        why = "not seen on either build, and no build here shows the bug, so it may be there"
+        out.append(f"- {len(bare)} {why}: {', '.join(escaped(name) for name in bare)}")
+    return out
 
 
 def _entry(one: Compared, group: Group) -> list[str]:
     case = one.after.case
     items = ", ".join(item_link(*item) for item in case.issues) or "no item"
-    lines = [f"- {escaped(case.name)} ({items}): {escaped(case.summary, 200)}"]
-    lines += [f"  - {cell.build.name}: {escaped(evidence_line(cell))}" for cell in (one.before, one.after)]
+    lines = [f"- {escaped(case.name)} ({items}): {escaped(shorten(case.summary, LONGEST, placeholder=' ...'))}"]
+    lines += [
+        f"  - {cell.build.name}: {escaped(evidence_line(cell), LONGEST_EVIDENCE)}" for cell in (one.before, one.after)
+    ]
     if group in ("broke", "fails otherwise"):
         script = script_of(case.name, case.origin, case.code)
         lines += [f"  - {escaped(script.place)}", *(f"    {line}" for line in script.markdown().splitlines())]
