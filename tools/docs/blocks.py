@@ -92,6 +92,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "reviews-counted": reviews.counted,
         "dispositions-counted": reviews.dispositions_counted,
         "headline-left": headline.left,
+        "closings-moved": headline.moved,
         "reviews": reviews.by_case,
         "reported-scripts": reported.beside,
         # claims.md

@@ -15,6 +15,8 @@ from .still_occurring import matrix, pairs, releases
 
 BEFORE = ROOT / "bench" / "headline_before.csv"
 """Closed items that a case occurred for on 2.15.0 before relations and dispositions were asked for: number and case."""
+CLOSINGS_BEFORE = ROOT / "bench" / "closings_before.csv"
+"""The disposition of each issue before one written standard was applied to all: number and disposition."""
 REPO = "pytorch/pytorch"
 LEFT = {
     "pull": "a pull request, not an issue",
@@ -85,3 +87,29 @@ def left() -> str:
     ]
     headings = ("item", "case then", "why it left", "what was seen")
     return f"{len(rows)} closed items: {said}.\n\n" + table(headings, rows)
+
+
+def _headline(number: int, disposition: str) -> str:
+    """Which of the two counts an issue with this disposition is in, and whether it occurs."""
+    own = [p for p in pairs() if p.number == number and p.relation == "same"]
+    verdicts = {p.row["verdict"] for p in own} & {"occurs", "absent"}
+    if not own:
+        return "none: no case of its own input"
+    if not verdicts:
+        return "none: not decided on this machine"
+    return f"{disposition}: {'occurs' if 'occurs' in verdicts else 'absent'}"
+
+
+def moved() -> str:
+    """Each issue whose disposition the written standard changed, and what that does to the headline."""
+    with CLOSINGS_BEFORE.open(encoding="utf-8", newline="") as file:
+        before = {int(row["number"]): row["disposition"] for row in csv.DictReader(file)}
+    rows = [
+        (issue_link(REPO, number), was, line["disposition"], _headline(number, line["disposition"]), evidence(line))
+        for number, was in before.items()
+        if (line := dispositions()[number])["disposition"] != was
+    ]
+    steps = Counter(f"{was} to {now}" for _, was, now, *_ in rows)
+    said = ", ".join(f"{count} from {step}" for step, count in steps.most_common())
+    headings = ("issue", "before", "now", "counted under", "what was seen")
+    return f"{len(rows)} of {len(before)} lines: {said}.\n\n" + table(headings, rows)

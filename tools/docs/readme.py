@@ -7,9 +7,9 @@ from .markdown import table
 from .still_occurring import issue_counts, matrix, releases
 
 GROUPS = {
-    "fixed": "closed as fixed",
+    "fixed": "closed, and its fix was seen",
     "declined": "closed as declined, duplicate, superseded or stale",
-    "unknown": "closed, reason unknown",
+    "unknown": "closed, and nobody saw why",
     "open": "open",
 }
 

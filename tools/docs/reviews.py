@@ -8,8 +8,11 @@ from functools import cache
 from typing import Any
 
 from torch_embers import resources
+from torch_embers.repro.case import load
 
+from .cases import bank
 from .markdown import cell, code, issue_address, issue_link, table
+from .places import ROOT
 
 
 @cache
@@ -78,11 +81,29 @@ def counted() -> str:
     )
 
 
+def _without_case() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Closings that no verdict speaks of: those whose cases take times only, and those that no case names any more."""
+    named = {item for case in bank() for item in case.issues}
+    timed = {item for path in (ROOT / "data" / "timing_cases").glob("*.py") for item in load(path).issues}
+    left = [line for line in dispositions().values() if (line["repo"], line["number"]) not in named]
+    measured = [line for line in left if (line["repo"], line["number"]) in timed]
+    return measured, [line for line in left if line not in measured]
+
+
 def dispositions_counted() -> str:
-    """How many closed issues have which disposition."""
+    """How many closed issues have which disposition, and which of them have no case that gives verdicts."""
+    measured, cut = _without_case()
+    without = {line["number"] for line in (*measured, *cut)}
     counts = Counter(line["disposition"] for line in dispositions().values())
-    rows = [(code(name), str(count)) for name, count in counts.most_common()]
-    return f"{len(dispositions())} closed issues whose closing was read.\n\n" + table(("disposition", "issues:"), rows)
+    own = Counter(line["disposition"] for line in dispositions().values() if line["number"] not in without)
+    rows = [(code(name), str(count), str(own[name])) for name, count in counts.most_common()]
+    rows.append(("all", str(counts.total()), str(own.total())))
+    times, none = (", ".join(issue_link(line["repo"], line["number"]) for line in lines) for lines in (measured, cut))
+    return (
+        f"{counts.total()} closed issues whose closing was read, {own.total()} of them with a case. The others are "
+        f"in no count of verdicts: the cases of {times} take times only, and no case names {none} any more.\n\n"
+        + table(("disposition", "issues:", "with a case:"), rows)
+    )
 
 
 def by_case() -> str:

@@ -174,15 +174,19 @@ def _closing(number: int) -> str:
 
 
 def fixed_and_there() -> str:
-    """The headline: closed as fixed, the case is the report's own, and it occurs on the newest build."""
+    """The headline: closed as fixed, the case is the report's own; beside it the closings that nobody saw."""
     newest = releases()[-1]
     of_fixed = [pair for pair in pairs() if pair.group == "fixed"]
     decided, alive = issue_counts("fixed")
+    unseen, occur = issue_counts("unknown")
     there = _there("fixed")
     text = (
         f"Of {decided} issues that were closed as fixed, whose case is the report's own (`same`) and "
         f"which could be decided on {newest}, **{alive or 'none'} still {'occur' if alive > 1 else 'occurs'}**. "
-        f"{_issue_count(of_fixed) - decided} more could not be decided on the machine of the matrix."
+        f"{_issue_count(of_fixed) - decided} more could not be decided on the machine of the matrix.\n\n"
+        f"Nobody could see why {unseen} other closed issues with such a case were closed: **{occur} of them occur**. "
+        f"If all of these had been closed as fixed, {alive + occur} of {decided + unseen} would occur; if none, "
+        f"{alive} of {decided}."
     )
     return f"{text}\n\n{_closed(there)}" if there else text
 

@@ -185,10 +185,18 @@ class Facts:
 
         Only these can be called "closed as fixed and still there" (docs/still-occurring.md).
         """
+        return self._own_counts("fixed")
+
+    @cached_property
+    def unseen_counts(self) -> tuple[int, int, int]:
+        """The same of closed issues of which nobody could see why they were closed."""
+        return self._own_counts("unknown")
+
+    def _own_counts(self, disposition: str) -> tuple[int, int, int]:
         decided = alive = other = 0
         for key in self.cases_of:
             item = self.items.get(key)
-            if not item or item["kind"] != "issue" or item["state"] != "closed" or item["disposition"] != "fixed":
+            if not item or item["kind"] != "issue" or item["state"] != "closed" or item["disposition"] != disposition:
                 continue
             now = self.own_verdicts(key)
             if now is None:
