@@ -76,12 +76,14 @@ def main() -> None:
         tempfile.TemporaryDirectory(prefix="embers-bench-") as folder,
         GraphQLStandIn(synthetic_dataset(options.items)) as server,
     ):
+        server.dataset["repos"].clear()  # the server has read them; 150,000 items take two gigabytes here
         server.limit(options.window_points, options.window_seconds)
         database, log = Path(folder) / "e.duckdb", Path(folder) / "log"
         done = mined(server.url, database, log)
         said = log.read_text(encoding="utf-8")
         print(said[-2_000:], file=sys.stderr)
         waited = [int(seconds.replace(",", "")) for seconds in re.findall(r"waiting ([\d,]+) s \(all requests", said)]
+        database_mb = database.stat().st_size / 2**20
         with duckdb.connect(str(database), read_only=True) as connection:
             counts = {t: connection.execute(f"SELECT count(*) FROM {t}").fetchall()[0][0] for t in COUNTED}
         counters = server.counters()
@@ -90,8 +92,10 @@ def main() -> None:
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": machine(),
         "load": load,
+        "load_at_end": os.getloadavg()[0],
         **counts,
         **done,
+        "database_mb": database_mb,
         "points": counters["cost"],
         "requests": counters["graphql"],
         "window": {"points": options.window_points, "seconds": options.window_seconds},

@@ -373,7 +373,7 @@ def _item(text: Text, texts: Mapping[int, Text]) -> ItemJson:
         history.at = max(history.at, datetime.fromisoformat(comments[-1]["createdAt"]))
     if text.ended is not None:
         history.at = max(history.at, text.ended)
-    closes = sorted({int(n) for n in CLOSES.findall(text.body)} & texts.keys() - {number})
+    closes = sorted({n for n in map(int, CLOSES.findall(text.body)) if n in texts and n != number})
     closes = [target for target in closes if texts[target].kind == "issue"] if text.kind == "pull" else []
     merge_sha = text.commit or hashlib.sha1(f"merge {number}".encode(), usedforsecurity=False).hexdigest()
     reason = _end(text, history, texts, merge_sha)
@@ -574,7 +574,7 @@ def _end(text: Text, history: _History, texts: Mapping[int, Text], sha: str) -> 
         history.add("ClosedEvent", 0, stateReason=None, closer={"commit": text.commit} if text.commit else None)
         return None
     if number % 13 == 0:
-        canonical = min((other for other in texts if other > number), default=min(texts))
+        canonical = number + 1 if number + 1 in texts else min((n for n in texts if n > number), default=min(texts))
         place = {"repo": REPO, "number": canonical, "kind": texts[canonical].kind}
         itself = {"repo": REPO, "number": number, "kind": text.kind}
         history.add("MarkedAsDuplicateEvent", canonical=place, duplicate=itself)
@@ -598,7 +598,7 @@ def _refer(items: Mapping[int, ItemJson]) -> None:
     """Add what bodies say about other items: cross-references, and which pull request closed an issue."""
     for item in items.values():
         source = {"repo": REPO, "number": item["number"], "kind": item["kind"]}
-        mentioned = {int(number) for number in MENTION.findall(item["body"])} & items.keys()
+        mentioned = {n for n in map(int, MENTION.findall(item["body"])) if n in items}
         for number in sorted((mentioned | set(item["closes"])) - {item["number"]}):
             moment = max(item["createdAt"], items[number]["createdAt"])
             event = {"type": "CrossReferencedEvent", "createdAt": moment, "actor": item["author"]}

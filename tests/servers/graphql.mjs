@@ -1,9 +1,10 @@
-// node graphql.mjs PORT DATASET.json : GitHub's published GraphQL schema over a JSON dataset, with quota and faults.
+// node graphql.mjs PORT DATASET.ndjson : GitHub's published GraphQL schema over a dataset, with quota and faults.
+// The first line of the dataset has all but the items; each further line is [index of the repository, item].
 //   POST /graphql                         GraphQL, token needed
 //   GET  /repos/{o}/{r}[/issues/{n}]      the few REST answers that a GraphQL miner asks for (also /repositories/{id})
 //   GET  /rate_limit
 //   POST /__admin {"op": ...}             change data, quota and faults; GET /__admin reads the counters
-import { readFileSync } from "node:fs";
+import { closeSync, openSync, readSync } from "node:fs";
 import http from "node:http";
 import { execute, getOperationAST, getVariableValues, parse, validate } from "graphql";
 import { price } from "./cost.mjs";
@@ -25,10 +26,30 @@ function resetCounters() {
   counters = { graphql: 0, rest: 0, cost: 0, nodes: 0, refused: 0, faults: 0, partial: 0, queries: [] };
 }
 
+// The lines of a file, read in parts: a large dataset is longer than a string can be in Node (512 MiB).
+function* lines(path) {
+  const handle = openSync(path, "r");
+  const part = Buffer.alloc(1 << 20);
+  let rest = [];
+  for (let length = readSync(handle, part); length > 0; length = readSync(handle, part)) {
+    let start = 0;
+    for (let end = part.indexOf(10); end !== -1 && end < length; end = part.indexOf(10, start)) {
+      yield Buffer.concat([...rest, part.subarray(start, end)]).toString("utf8");
+      rest = [];
+      start = end + 1;
+    }
+    if (start < length) rest.push(Buffer.from(part.subarray(start, length)));
+  }
+  closeSync(handle);
+  if (rest.length > 0) throw new Error(`${path} ends in the middle of a line`);
+}
+
 function restore() {
   schema = githubSchema();
-  const settings = JSON.parse(readFileSync(file, "utf8"));
+  const read = lines(file);
+  const settings = JSON.parse(read.next().value);
   world = new World(settings);
+  for (const line of read) world.add(...JSON.parse(line));
   tokens = new Set(settings.tokens);
   limits = { graphql: { limit: 5000, reset: HOUR }, core: { limit: 5000, reset: HOUR } };
   buckets.clear();
@@ -323,6 +344,7 @@ function admin(text) {
     if (order) {
       if (!Object.hasOwn(orders, order.op)) throw new Error(`unknown order ${order.op}`);
       orders[order.op](order);
+      world.changed();
     }
     return answer(200, counters);
   } catch (error) {

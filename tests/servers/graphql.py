@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 VALIDATE_SECONDS = 60
+DATASET = "dataset.ndjson"
+HEAP_MB = 8_192
+"""Enough for a tracker of 150,000 items; it is a bound, a small dataset takes little."""
 
 
 class GraphQLStandIn(Server):
@@ -40,12 +43,17 @@ class GraphQLStandIn(Server):
         self.dataset = dataset
 
     def prepare(self) -> None:
-        """Write the dataset where Node reads it."""
-        (self.directory / "dataset.json").write_text(json.dumps(self.dataset), "utf-8")
+        """Write the dataset where Node reads it: a line for each item, for Node has strings of 512 MiB at most."""
+        repos = self.dataset["repos"]
+        head = {**self.dataset, "repos": [{k: v for k, v in repo.items() if k != "items"} for repo in repos]}
+        with (self.directory / DATASET).open("w", encoding="utf-8") as lines:
+            lines.write(json.dumps(head) + "\n")
+            for place, repo in enumerate(repos):
+                lines.writelines(json.dumps([place, item]) + "\n" for item in repo["items"])
 
     def command(self) -> list[str]:
         """Return the Node command line."""
-        return ["node", "graphql.mjs", str(self.port), str(self.directory / "dataset.json")]
+        return ["node", f"--max-old-space-size={HEAP_MB}", "graphql.mjs", str(self.port), str(self.directory / DATASET)]
 
     def counters(self) -> Json:
         """Return ``graphql``, ``rest``, ``cost``, ``nodes``, ``refused``, ``faults``, ``partial`` and ``queries``.

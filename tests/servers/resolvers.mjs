@@ -1,5 +1,5 @@
 // Answers of GitHub's schema from a JSON dataset (its shape is described in dataset.py).
-// Everything here is a view: nothing is kept between two requests except the dataset itself.
+// Everything here is a view: nothing is kept between two requests except the dataset itself and the order of its items.
 import { GraphQLError } from "graphql";
 
 const encode = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -27,20 +27,32 @@ function compare(a, b) {
   return 0;
 }
 
+// The first place from which on a test holds, by halving; the length where it holds nowhere.
+function firstAt(entries, test) {
+  let low = 0;
+  let high = entries.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (test(entries[middle])) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
 // A connection over entries [key, make] whose order is by key. The cursor holds the key and not the offset, so an
 // item that moves while a client pages neither hides nor repeats its neighbours, as on GitHub.
-function connection(entries, args, { descending = false } = {}) {
+function connection(entries, args, { descending = false, sorted = false } = {}) {
   const sign = descending ? -1 : 1;
-  const ordered = [...entries].sort((a, b) => sign * compare(a[0], b[0]));
+  const ordered = sorted ? entries : [...entries].sort((a, b) => sign * compare(a[0], b[0]));
   let start = 0;
   let end = ordered.length;
   if (args.after) {
     const key = decode(args.after, "cursor");
-    while (start < end && sign * compare(ordered[start][0], key) <= 0) start += 1;
+    start = firstAt(ordered, (entry) => sign * compare(entry[0], key) > 0);
   }
   if (args.before) {
     const key = decode(args.before, "cursor");
-    while (end > start && sign * compare(ordered[end - 1][0], key) >= 0) end -= 1;
+    end = Math.max(start, firstAt(ordered, (entry) => sign * compare(entry[0], key) >= 0));
   }
   const from = args.last !== undefined && args.last !== null ? Math.max(start, end - args.last) : start;
   const to = args.first !== undefined && args.first !== null ? Math.min(end, from + args.first) : end;
@@ -81,10 +93,19 @@ export class World {
   constructor(dataset) {
     this.repos = new Map();
     this.renamed = new Map(Object.entries(dataset.renamed ?? {}));
-    for (const repo of dataset.repos) {
-      const items = new Map(repo.items.map((item) => [item.number, item]));
-      this.repos.set(repo.nameWithOwner, { ...repo, items, gone: new Map() });
-    }
+    this.orders = new Map();
+    for (const repo of dataset.repos) this.repos.set(repo.nameWithOwner, { ...repo, items: new Map(), gone: new Map() });
+    this.inOrder = [...this.repos.values()];
+  }
+
+  // An item of the repository at this place of the dataset.
+  add(place, item) {
+    this.inOrder[place].items.set(item.number, item);
+  }
+
+  // The items are to be put in order anew.
+  changed() {
+    this.orders.clear();
   }
 
   find(name) {
@@ -122,18 +143,30 @@ export class World {
     const filter = args.filterBy ?? {};
     const states = filter.states ?? args.states;
     const labels = filter.labels ?? args.labels;
-    const since = filter.since ? Date.parse(filter.since) : undefined;
-    const field = { CREATED_AT: "createdAt", UPDATED_AT: "updatedAt" }[args.orderBy?.field ?? "CREATED_AT"];
-    const chosen = [...repo.items.values()].filter(
-      (item) =>
-        item.kind === kind &&
-        (!states?.length || states.includes(item.state)) &&
-        (!labels?.length || labels.some((label) => item.labels.includes(label))) &&
-        (since === undefined || Date.parse(item.updatedAt) >= since),
-    );
-    const key = (item) => (field ? [item[field], item.number] : [item.comments.length, item.number]);
-    const entries = chosen.map((item) => [key(item), () => this.item(repo, item)]);
-    return connection(entries, args, { descending: args.orderBy?.direction === "DESC" });
+    const since = filter.since ? new Date(filter.since).toISOString().replace(".000Z", "Z") : "";
+    const descending = args.orderBy?.direction === "DESC";
+    const by = args.orderBy?.field ?? "CREATED_AT";
+    let entries = this.ordered(repo, kind, by, descending);
+    if (since && by === "UPDATED_AT" && !descending) entries = entries.slice(firstAt(entries, (entry) => entry[2].updatedAt >= since));
+    else if (since) entries = entries.filter(([, , item]) => item.updatedAt >= since);
+    if (states?.length) entries = entries.filter(([, , item]) => states.includes(item.state));
+    if (labels?.length) entries = entries.filter(([, , item]) => labels.some((label) => item.labels.includes(label)));
+    return connection(entries, args, { descending, sorted: true });
+  }
+
+  // Entries [key, make, item] of all items of a kind; kept until an item changes.
+  ordered(repo, kind, by, descending) {
+    const name = `${repo.databaseId} ${kind} ${by} ${descending}`;
+    let entries = this.orders.get(name);
+    if (entries === undefined) {
+      const field = { CREATED_AT: "createdAt", UPDATED_AT: "updatedAt" }[by];
+      const key = (item) => (field ? [item[field], item.number] : [item.comments.length, item.number]);
+      const sign = descending ? -1 : 1;
+      entries = [...repo.items.values()].filter((item) => item.kind === kind).map((item) => [key(item), () => this.item(repo, item), item]);
+      entries.sort((a, b) => sign * compare(a[0], b[0]));
+      this.orders.set(name, entries);
+    }
+    return entries;
   }
 
   item(repo, item) {
