@@ -563,6 +563,30 @@ def test_an_address_that_duckdb_cannot_read_gives_one_line_with_advice(monkeypat
     assert "secret" not in str(raised.value)
 
 
+@pytest.mark.parametrize("part", ["filename", "content"])
+def test_an_hour_that_is_missing_does_not_stop_the_others_and_is_named_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    good, missing = (f"https://example.org/2024-01-23-{hour}.json.gz" for hour in (10, 9))
+    write_hour(tmp_path / "x.gz", event("IssuesEvent", {"issue": issue()}))
+    content = (tmp_path / "x.gz").read_bytes()
+
+    def rows(columns: str, asked: str) -> list[tuple[Any, ...]]:
+        if asked == missing and columns.startswith(part):
+            raise SourceError(f"{asked}: DuckDB cannot read this address (HTTP 404)")
+        return [(content,)] if columns == "content" else [(asked, len(content), None)]
+
+    monkeypatch.setattr(archive, "_remote_rows", rows)
+    source, found = archive.ArchiveSource(REPO, [missing, good]), Batch()
+    state: dict[str, str] = {}
+    with pytest.raises(SourceError, match=r"2024-01-23-9\.json\.gz.*the other files were read"):
+        for batch in source.batches({}):
+            found.items.extend(batch.items)
+            state |= {cursor.stream: cursor.cursor for cursor in batch.cursors}
+    assert len(found.items) == 1
+    assert list(json.loads(next(iter(state.values())))["files"]) == [good]
+
+
 def test_the_time_to_sieve_grows_with_the_text_only() -> None:
     def seconds(count: int) -> float:
         hostile = b'{"a":"' + b'x/pytorch" /pytorch"' * count + b'"}\n'

@@ -8,6 +8,8 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +42,10 @@ def reset(seconds: float) -> dict[str, str]:
     return {"x-ratelimit-reset": str(int(NOW + seconds)), "x-ratelimit-remaining": "0"}
 
 
+def later(seconds: float) -> str:
+    return format_datetime(datetime.fromtimestamp(NOW + seconds, UTC), usegmt=True)
+
+
 # ---- decisions --------------------------------------------------------------------------------------------------
 
 
@@ -54,7 +60,12 @@ def reset(seconds: float) -> dict[str, str]:
         (429, {}, SECONDARY, Action.SECONDARY, None),
         (429, {}, None, Action.SECONDARY, None),
         (429, {"retry-after": "9"}, None, Action.SECONDARY, 9),
-        (429, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, None, Action.SECONDARY, None),
+        (429, {"retry-after": later(90)}, None, Action.SECONDARY, 90),
+        (403, {"retry-after": later(90)}, {"message": "Forbidden"}, Action.SECONDARY, 90),
+        (403, {"retry-after": later(-90)}, SECONDARY, Action.SECONDARY, 0),
+        (429, {"retry-after": "Wed, 21 Oct 2099 07:28:00 GMT"}, None, Action.SECONDARY, None),
+        (429, {"retry-after": "Wed, 99 Oct 2026 07:28:00 GMT"}, None, Action.SECONDARY, None),
+        (429, {"retry-after": "-7"}, None, Action.SECONDARY, None),
         (403, reset(900), PRIMARY, Action.PRIMARY, 901),
         (429, reset(900), PRIMARY, Action.PRIMARY, 901),
         (403, {"retry-after": "3"}, PRIMARY, Action.PRIMARY, 3),
@@ -128,6 +139,8 @@ def errors(*entries: dict[str, Any], data: object = None) -> dict[str, Any]:
     [
         (errors({"type": "RATE_LIMITED", "message": "API rate limit exceeded"}), Action.PRIMARY),
         (errors({"type": "RATE_LIMIT", "message": "x"}, data={"rateLimit": None}), Action.PRIMARY),
+        (SECONDARY, Action.SECONDARY),
+        (errors(SECONDARY), Action.SECONDARY),
         (
             errors({"type": "NOT_FOUND", "path": ["repository"], "message": "no"}, data={"repository": None}),
             Action.NOT_FOUND,

@@ -75,20 +75,26 @@ class ArchiveFile:
         return [self.size, self.modified]
 
 
-def find_files(paths: Sequence[str]) -> list[ArchiveFile]:
+def find_files(paths: Sequence[str]) -> tuple[list[ArchiveFile], list[str]]:
     """Resolve local files, folders, globs and addresses; in order, each file once.
+
+    Returns:
+        The files, and a line about each address that cannot be read: GH Archive lacks some hours.
 
     Raises:
         InputError: a path that does not exist, or a glob without a match.
-        SourceError: an address that DuckDB cannot read.
     """
     files: dict[str, ArchiveFile] = {}
+    unread: list[str] = []
     for path in paths:
-        for file in _remote_files(path) if "://" in path else _local_files(path):
-            files.setdefault(file.name, file)
-    if not files:
+        try:
+            for file in _remote_files(path) if "://" in path else _local_files(path):
+                files.setdefault(file.name, file)
+        except SourceError as error:
+            unread.append(str(error))
+    if not files and not unread:
         raise InputError("GH Archive: no files given; pass hourly .json.gz files, a glob or an address")
-    return list(files.values())
+    return list(files.values()), unread
 
 
 def _local_files(text: str) -> list[ArchiveFile]:
@@ -329,17 +335,18 @@ class ArchiveSource:
     def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Yield what is new in the files; the cursor of a batch names the files that ended in it.
 
-        A damaged file does not stop the others: its good lines are kept, it stays off the cursor, and the
-        error comes at the end.
+        A damaged file or a missing hour does not stop the others: good lines are kept, it stays off the cursor, and
+        the error comes at the end.
 
         Raises:
             InputError: no such file, or (after the rest was read) damaged files, by name.
-            SourceError: an address that cannot be read.
+            SourceError: after the rest was read, addresses that cannot be read.
         """
         done = dict(read_cursor(state.get(self.stream)).get("files") or {})  # name -> fingerprint of what was read
         damaged: list[str] = []
         quiet = 0
-        for file in find_files(self.paths):
+        files, unread = find_files(self.paths)
+        for file in files:
             if done.get(file.name) == file.fingerprint() or not self._in_window(file):
                 continue
             last = Batch()
@@ -350,6 +357,8 @@ class ArchiveSource:
                     last = batch
             except DamagedFileError as error:
                 damaged.append(f"{file.name}: {error}")
+            except SourceError as error:
+                unread.append(str(error))
             else:
                 done[file.name] = file.fingerprint()
                 last.cursors.append(sync_state(self, self.stream, files=done))
@@ -359,6 +368,8 @@ class ArchiveSource:
                 quiet = 0
         if quiet:
             yield Batch(cursors=[sync_state(self, self.stream, files=done)])
+        if unread:
+            raise SourceError(damage_report([*unread, *damaged]))
         if damaged:
             raise InputError(damage_report(damaged))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _NO_FIELD = re.compile(r"Field '(\w+)' doesn't exist on type '\w+'")
 """How GitHub refuses a query that names a field its schema lacks."""
+_DAY = 86_400
+"""Seconds. A time that lies further ahead is a clock that runs wrong."""
 
 
 class Action(Enum):
@@ -66,6 +69,23 @@ def number_of(headers: Mapping[str, Any], name: str) -> float | None:
     return value if math.isfinite(value) and value >= 0 else None
 
 
+def retry_after(headers: Mapping[str, Any], now: float) -> float | None:
+    """Seconds of Retry-After, which RFC 9110 also allows to be a date; ``None`` for nonsense and for years ahead."""
+    seconds = number_of(headers, "retry-after")
+    if seconds is not None or not isinstance(stated := headers.get("retry-after"), str):
+        return seconds
+    try:
+        ahead = parsedate_to_datetime(stated).timestamp() - now
+    except (ValueError, OverflowError, OSError):
+        return None
+    return max(ahead, 0.0) if ahead <= _DAY else None
+
+
+def _is_secondary(message: str) -> bool:
+    text = message.lower()
+    return "secondary rate limit" in text or "abuse detection" in text
+
+
 def unknown_field(reason: str) -> str:
     """The field of an ``UNKNOWN_FIELD``; empty where the reason names none."""
     match = _NO_FIELD.fullmatch(reason)
@@ -78,18 +98,17 @@ def until_reset(headers: Mapping[str, Any], now: float) -> float | None:
     A reset that lies more than a day away is a clock that runs wrong, here or there; it is not believed.
     """
     reset = number_of(headers, "x-ratelimit-reset")
-    if reset is None or reset - now > 86_400:
+    if reset is None or reset - now > _DAY:
         return None
     return max(reset - now, 0.0) + 1.0
 
 
 def _limit(headers: Mapping[str, Any], message: str, now: float) -> Decision | None:
     """Recognise a rate limit in a 403 or 429 by its body first, because its headers are often missing."""
-    text = message.lower()
-    after = number_of(headers, "retry-after")
-    if text.startswith("api rate limit exceeded"):
+    after = retry_after(headers, now)
+    if message.lower().startswith("api rate limit exceeded"):
         return Decision(Action.PRIMARY, message, until_reset(headers, now) or after)
-    if "secondary rate limit" in text or "abuse detection" in text or after is not None:
+    if _is_secondary(message) or after is not None:
         return Decision(Action.SECONDARY, message or "secondary rate limit", after)
     if number_of(headers, "x-ratelimit-remaining") == 0:
         return Decision(Action.PRIMARY, message or "no requests left", until_reset(headers, now))
@@ -138,6 +157,9 @@ def decide_graphql(data: object, headers: Mapping[str, Any], now: float) -> Deci
     first = str(errors[0].get("message")) if errors else ""
     if kinds & {"RATE_LIMITED", "RATE_LIMIT"}:
         return Decision(Action.PRIMARY, first, until_reset(headers, now))
+    said = first or message_of(data)
+    if data.get("data") is None and _is_secondary(said):
+        return Decision(Action.SECONDARY, said, retry_after(headers, now))
     if any(k == "INVALID_CURSOR_ARGUMENTS" for k in kinds):
         return Decision(Action.BAD_CURSOR, first)
     top = [e for e in errors if not isinstance(e.get("path"), list) or len(e["path"]) <= 1]
