@@ -15,6 +15,7 @@ from torch_embers.mine.github.replies import Answer, CursorRefusedError, NotFoun
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.records import graphql_answers, graphql_records
 from torch_embers.mine.scope import Scope
+from torch_embers.normalize import now_utc
 from torch_embers.store.readings import rounds
 
 if TYPE_CHECKING:
@@ -198,6 +199,7 @@ def test_an_answer_about_another_item_is_a_gap_of_the_one_that_was_asked_for(
 def asking(*answers: Exception | dict[str, Any]) -> GraphqlSource:
     """A source whose server gives these answers, one after the other."""
     client = Mock(spec=GitHubClient)
+    client.now = now_utc
     found = [one if isinstance(one, Exception) else Answer({}, json.dumps(one), one) for one in answers]
     client.graphql.side_effect = found
     return GraphqlSource(client, Scope(REPO))

@@ -101,6 +101,17 @@ def test_a_listing_that_is_missing_in_an_answer_is_asked_for_again_in_smaller_pa
     assert snapshot(database) == whole
 
 
+@pytest.mark.parametrize("listing", ["pullRequests", "issues"])
+def test_a_listing_that_ends_too_early_is_read_on_where_github_counts_more(
+    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path, listing: str
+) -> None:
+    end = {"path": ["repository", listing, "pageInfo"], "value": {"hasNextPage": False, "endCursor": None}}
+    server.faults({"kind": "partial", "contains": f"{listing}(", "at": 2, "silent": True, **end})
+    runner.mine(Store(database), source(server), sleep=lambda _: None)
+    assert server.counters()["partial"] == 1
+    assert snapshot(database) == whole
+
+
 @pytest.mark.parametrize("gap", ["repository, error at the listing", "listing", "nodes", "pageInfo"])
 def test_a_listing_that_stays_missing_is_an_error_and_the_cursor_stays(
     server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path, gap: str

@@ -62,7 +62,7 @@ def later(seconds: float) -> str:
         (429, {"retry-after": "9"}, None, Action.SECONDARY, 9),
         (429, {"retry-after": later(90)}, None, Action.SECONDARY, 90),
         (403, {"retry-after": later(90)}, {"message": "Forbidden"}, Action.SECONDARY, 90),
-        (403, {"retry-after": later(-90)}, SECONDARY, Action.SECONDARY, 0),
+        (403, {"retry-after": later(-90)}, SECONDARY, Action.SECONDARY, None),
         (429, {"retry-after": "Wed, 21 Oct 2099 07:28:00 GMT"}, None, Action.SECONDARY, None),
         (429, {"retry-after": "Wed, 99 Oct 2026 07:28:00 GMT"}, None, Action.SECONDARY, None),
         (429, {"retry-after": "-7"}, None, Action.SECONDARY, None),

@@ -12,6 +12,7 @@ import re
 import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
@@ -335,7 +336,8 @@ class Tracker:
                 answered = tracker.answer(self.path)
                 text = json.dumps(answered.body).encode()
                 # one write: separate small ones wait for acknowledgements
-                lines = {"Content-Type": "application/json", "Content-Length": str(len(text)), **answered.headers}
+                lines = {"Content-Type": "application/json", "Content-Length": str(len(text))}
+                lines |= {"Date": formatdate(usegmt=True), **answered.headers}
                 head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
                 self.wfile.write(f"HTTP/1.1 {answered.status} X\r\n{head}\r\n".encode() + text)
 

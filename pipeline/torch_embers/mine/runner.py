@@ -14,6 +14,7 @@ from torch_embers.link.stage import LinkCounts, link_changed
 from torch_embers.mine import readers
 from torch_embers.mine.files.catalog import CatalogSource
 from torch_embers.mine.github import identity
+from torch_embers.mine.github.cursor import Sweep, dump
 from torch_embers.mine.github.graphql import GraphqlSource
 from torch_embers.mine.github.live import LiveSource, Totals
 from torch_embers.mine.github.missed_comments import missed_comments, read_missed
@@ -23,8 +24,9 @@ from torch_embers.mine.github.replies import BudgetError
 from torch_embers.mine.github.rest import RestSource
 from torch_embers.mine.kept import kept_histories
 from torch_embers.mine.scope import Scope
+from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
-from torch_embers.store.records import Batch
+from torch_embers.store.records import Batch, SyncState
 from torch_embers.store.store import Store
 from torch_embers.store.tables import KEYS
 
@@ -249,6 +251,10 @@ def _mine_and_check(
             return
         progress.said(f"the listing ended, but GitHub counts {_named(lacking)} more: reading its end again")
         sleep(min(attempt, source.client.patience.max_wait))
+        if isinstance(source, GraphqlSource) and lacking.pulls and attempt == END_TRIES - 1:
+            # newest first: what lies behind a false end is met again only from the top
+            anew = SyncState(source.repo, source.name, source.scope.stream("pulls"), dump(Sweep()), now_utc())
+            _drain(writer, iter([Batch(cursors=[anew])]), report, progress)
     raise ShortListingError(
         f"{source.repo}: the listing ended {END_TRIES} times with {_named(lacking)} missing of {expected.all}. "
         "What was read is kept; run `embers mine` again later"

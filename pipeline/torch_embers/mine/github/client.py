@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -46,6 +48,7 @@ from torch_embers.mine.github.retry import (
 )
 from torch_embers.mine.records.answers import shaped
 from torch_embers.mine.records.rest_records import whole
+from torch_embers.normalize import now_utc
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
@@ -53,6 +56,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 MAX_REDIRECTS = 5
+CLOCK_ERROR = timedelta(seconds=60)
+"""By how much this machine's clock may differ from the server's; an answer can be on its way for half of that."""
 WORTH_SAYING = 5.0
 """Seconds from which a wait is announced."""
 PLAIN_WORDS = {
@@ -162,6 +167,7 @@ class GitHubClient:
         self.announce = announce
         self._sleep = sleep
         self._reached = False
+        self._off = timedelta()
         with _own_connections():
             self.tokens = [Token(self._github(token)) for token in tokens or [""]]
         self.authenticated = bool(tokens)
@@ -190,6 +196,25 @@ class GitHubClient:
     def __exit__(self, *_exc: object) -> None:
         """Close all connections."""
         self.close()
+
+    def now(self) -> str:
+        """The current time as ISO 8601 text in UTC, by the server's clock where this machine's is wrong.
+
+        Records carry the server's times. A page that seems older than its records would lose against what is stored.
+        """
+        return (datetime.fromisoformat(now_utc()) + self._off).isoformat().replace("+00:00", "Z")
+
+    def _compare_clocks(self, headers: Mapping[str, Any]) -> None:
+        try:
+            there = parsedate_to_datetime(str(headers["date"]))
+            off = there - datetime.fromisoformat(now_utc())
+        except (KeyError, TypeError, ValueError):
+            return
+        if abs(off - self._off) > CLOCK_ERROR:
+            self._off = off
+            self.usage.notes.append(
+                f"this machine's clock and that of {self.api_url} differ: its time is used ({there:%F %T})"
+            )
 
     # -- one request ------------------------------------------------------------------------------------------
 
@@ -314,6 +339,7 @@ class GitHubClient:
         except requests.exceptions.RequestException as error:
             return Decision(Action.RETRY, _short(error)), None
         self._note_quota(token, headers)
+        self._compare_clocks(headers)
         try:
             data = json.loads(text) if text else None
         except (ValueError, RecursionError) as error:

@@ -27,7 +27,6 @@ from torch_embers.mine.github.replies import (
     UnknownFieldError,
 )
 from torch_embers.mine.github.sweep import sweep
-from torch_embers.mine.pages import make_page
 from torch_embers.mine.records import graphql_answers, graphql_fields, graphql_records
 from torch_embers.mine.records.graphql_answers import LISTINGS
 from torch_embers.normalize import now_utc
@@ -259,7 +258,7 @@ class GraphqlSource(LiveSource):
                     raise
                 answer = None
             text = answer.text if answer else "{}"
-            pages.append(make_page(self.repo, self.name, graphql_answers.NUMBERS_KIND, request, text.encode()))
+            pages.append(self.page(graphql_answers.NUMBERS_KIND, request, text.encode()))
             request = graphql_answers.further_numbers(answer.data, pages[-1], FURTHER) if answer else None
         return pages
 
@@ -360,7 +359,7 @@ class GraphqlSource(LiveSource):
         return answer.text, graphql_records.next_of(graphql_answers.at(answer.data, ("node", connection)))
 
     def _page(self, request: str, text: str) -> Page:
-        return make_page(self.repo, self.name, graphql_answers.KIND, request, text.encode())
+        return self.page(graphql_answers.KIND, request, text.encode())
 
     def _names(self) -> dict[str, Any]:
         owner, name = self.repo.split("/", 1)

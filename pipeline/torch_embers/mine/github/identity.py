@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from torch_embers.errors import SourceError
 from torch_embers.mine import readers
 from torch_embers.mine.github.replies import GoneError, NotFoundError
-from torch_embers.mine.pages import make_page
 from torch_embers.store import renames
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def _name_of(client: GitHubClient, repo_id: int, taken: str) -> str:
 def _note(source: LiveSource, repo_id: int, name: str, asked_as: str) -> Page:
     """What is kept as raw page, so that a replay renames at the same place."""
     note = json.dumps({"id": repo_id, "full_name": name, "asked_as": asked_as}).encode()
-    return make_page(name, source.name, "github.repository", f"repository {repo_id}", note)
+    return source.page("github.repository", f"repository {repo_id}", note, name)
 
 
 def _known(store: Store) -> dict[int, str]:

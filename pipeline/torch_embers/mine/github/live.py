@@ -10,6 +10,7 @@ from torch_embers.errors import UnknownRepositoryError
 from torch_embers.mine import readers
 from torch_embers.mine.github.cursor import whole_second
 from torch_embers.mine.github.replies import GoneError, NotFoundError
+from torch_embers.mine.pages import make_page
 from torch_embers.store.records import Batch, SyncState
 
 if TYPE_CHECKING:
@@ -75,6 +76,10 @@ class LiveSource(ABC):
         except NotFoundError as error:
             self.confirm(error)
             raise
+
+    def page(self, kind: str, request: str, body: bytes, repo: str | None = None) -> Page:
+        """Wrap what came in answer to a request, with the time by the server's clock."""
+        return make_page(repo or self.repo, self.name, kind, request, body, self.client.now())
 
     @abstractmethod
     def _batches(self, state: Mapping[str, str]) -> Iterator[Batch]:

@@ -14,7 +14,6 @@ from torch_embers.mine.github.graphql import MOST_FAILED, GraphqlSource
 from torch_embers.mine.github.live import finish, together
 from torch_embers.mine.github.replies import CursorRefusedError, GoneError, MovedError, NotFoundError, UnansweredError
 from torch_embers.mine.github.rest import timeline
-from torch_embers.mine.pages import make_page
 from torch_embers.mine.records.graphql_answers import FAILURE_KIND
 from torch_embers.mine.source import read_cursor
 from torch_embers.normalize import iso_utc, now_utc
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from torch_embers.mine.github.live import LiveSource
     from torch_embers.mine.github.rest import RestSource
-    from torch_embers.mine.source import Source
     from torch_embers.store.records import Batch, Page
     from torch_embers.store.store import Waiting
 
@@ -107,7 +105,7 @@ class NumbersSource:
         """
         path = f"/repos/{source.repo}/issues/{number}"
         answer = source.client.get(path)
-        base = make_page(source.repo, source.name, "rest.item", path, answer.text.encode())
+        base = source.page("rest.item", path, answer.text.encode())
         comments = answer.data.get("comments") if isinstance(answer.data, dict) else None
         try:
             return [base, *timeline(source, number, comments)]
@@ -119,14 +117,14 @@ class NumbersSource:
             ) from error
 
     def _gone(self, number: int, location: str | None) -> Page:
-        return tombstone(self, number, known=number in self.known, location=location)
+        return tombstone(self.inner, number, known=number in self.known, location=location)
 
 
-def tombstone(source: Source, number: int, *, known: bool, location: str | None = None) -> Page:
+def tombstone(source: LiveSource, number: int, *, known: bool, location: str | None = None) -> Page:
     """A page of our own that notes that an item is gone."""
     note = {"number": number, "known": known, "transferred_to": location}
     body = json.dumps(note).encode()
-    return make_page(source.repo, source.name, "github.tombstone", f"item {number}", body, now_utc())
+    return source.page("github.tombstone", f"item {number}", body)
 
 
 def waiting_batches(source: GraphqlSource, waiting: Sequence[Waiting]) -> Iterator[Batch]:
@@ -157,7 +155,7 @@ def _again(source: GraphqlSource, entry: Waiting) -> list[Page]:
 
 def _failure(source: GraphqlSource, entry: Waiting, message: str) -> Page:
     note = {"place": entry.place, "number": entry.number, "message": message}
-    return make_page(source.repo, source.name, FAILURE_KIND, f"again {entry.place}", json.dumps(note).encode())
+    return source.page(FAILURE_KIND, f"again {entry.place}", json.dumps(note).encode())
 
 
 def hash_of(numbers: Sequence[int]) -> str:

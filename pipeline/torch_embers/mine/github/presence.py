@@ -134,7 +134,7 @@ class PresenceSource:
             live = [item for item in self.held.values() if item.kind == kind and item.live and item.created]
             live.sort(key=lambda item: (item.created, item.number))
             self.asked += len(live)
-            yield from self._range(source, kind, live, "2000-01-01T00:00:00Z", now_utc()[:19] + "Z")
+            yield from self._range(source, kind, live, "2000-01-01T00:00:00Z", source.client.now()[:19] + "Z")
 
     def _range(self, source: RestSource, kind: str, live: Sequence[Held], first: str, last: str) -> Iterator[Batch]:
         """Compare the items created in a range; halve it where the counts differ.

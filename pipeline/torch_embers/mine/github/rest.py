@@ -25,7 +25,6 @@ from torch_embers.mine.github.listing import Listing
 from torch_embers.mine.github.live import LiveSource, Totals, finish, until_passed
 from torch_embers.mine.github.replies import Answer, DeepPageError, GoneError, MovedError, NotFoundError
 from torch_embers.mine.github.sweep import sweep
-from torch_embers.mine.pages import make_page
 from torch_embers.mine.records.rest_records import login, number_of, whole
 
 if TYPE_CHECKING:
@@ -253,7 +252,7 @@ class RestSource(LiveSource):
     def _batch(
         self, kind: str, listed: Listed[Answer], stream: str, cursor: str, more: list[Page] | None = None
     ) -> Batch:
-        page = make_page(self.repo, self.name, kind, stream, listed.payload.text.encode())
+        page = self.page(kind, stream, listed.payload.text.encode())
         return finish(page, more or [], self, stream, cursor)
 
     def _parts(self, listed: Listed[Answer]) -> list[Page]:
@@ -313,7 +312,7 @@ def _timeline_pages(
         begun = pages[0].page_id if pages else ""
         note = {"ends": place == len(answers), "again": again, "comments": whole(comments), "begun": begun}
         request = f"{path} {json.dumps(note)}"
-        pages.append(make_page(source.repo, source.name, "rest.timeline", request, answer.text.encode()))
+        pages.append(source.page("rest.timeline", request, answer.text.encode()))
     return pages
 
 

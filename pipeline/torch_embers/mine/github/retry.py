@@ -70,7 +70,7 @@ def number_of(headers: Mapping[str, Any], name: str) -> float | None:
 
 
 def retry_after(headers: Mapping[str, Any], now: float) -> float | None:
-    """Seconds of Retry-After, which RFC 9110 also allows to be a date; ``None`` for nonsense and for years ahead."""
+    """Seconds of Retry-After, by RFC 9110 also a date; ``None`` for nonsense, the past, and what lies days ahead."""
     seconds = number_of(headers, "retry-after")
     if seconds is not None or not isinstance(stated := headers.get("retry-after"), str):
         return seconds
@@ -78,7 +78,7 @@ def retry_after(headers: Mapping[str, Any], now: float) -> float | None:
         ahead = parsedate_to_datetime(stated).timestamp() - now
     except (ValueError, OverflowError, OSError):
         return None
-    return max(ahead, 0.0) if ahead <= _DAY else None
+    return ahead if 0 <= ahead <= _DAY else None
 
 
 def _is_secondary(message: str) -> bool:
