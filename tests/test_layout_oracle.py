@@ -147,6 +147,18 @@ def test_rounding_in_double_precision_is_no_finding():
     assert (oracle.findings, oracle.counts["repeated"]) == ([], 80)
 
 
+def test_rounding_on_the_way_from_whole_numbers_is_no_finding_and_a_wrong_element_is():
+    torch.manual_seed(0)
+    with LayoutOracle(RULES) as oracle:
+        for _ in range(20):
+            torch.fft.fftn(torch.randint(-9, 9, (5, 6, 7)).permute(2, 0, 1))
+    assert (oracle.findings, oracle.counts["repeated"] > 0) == ([], True)
+    exact = torch.tensor([3.0, 1.0, 2.0], dtype=torch.float64)
+    reference = compare.Reference(exact, torch.zeros(3, dtype=torch.float64))
+    assert compare.compare(exact.float() + 1e-5, exact.float(), lambda: reference).verdict == compare.HONEST
+    assert compare.compare(exact.flip(0).float(), exact.float(), lambda: reference).verdict == compare.WRONG
+
+
 def test_a_tolerance_that_lets_zeros_pass_is_refused():
     got, twin = torch.tensor([1e-3]), torch.tensor([2e-3])
     reference = compare.Reference(torch.tensor([1.5e-3], dtype=torch.float64), torch.tensor([1.0], dtype=torch.float64))
