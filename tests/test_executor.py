@@ -379,6 +379,25 @@ def check_again(store: Store, registry: Registry, cases: Sequence[Case], referen
         return result
 
 
+def test_items_whose_cases_are_the_same_script_are_announced_with_the_same_evidence(
+    tmp_path: Path, registry: Registry
+) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    for number in (1, 2):
+        put_item(store, number, "closed")
+    code = FIXED.format(bad=[BAD, GOOD, NEW])
+    cases = [
+        case_of(code, f"pt{n}_same", issues=[f"pytorch/pytorch#{n}"], known_bad=[BAD], relation="same") for n in (1, 2)
+    ]
+    assert cases[0].hash == cases[1].hash
+    news = check_again(store, registry, cases).news
+    assert {change.number: [line[:20] for line in change.evidence] for change in news} == {
+        1: ["pt1_same: occurs 3/3"],
+        2: ["pt2_same: occurs 3/3"],
+    }
+    assert [[script.name for script in change.scripts] for change in news] == [["pt1_same"], ["pt2_same"]]
+
+
 @pytest.mark.parametrize(
     ("bad", "state", "status"),
     [

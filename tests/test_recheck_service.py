@@ -247,3 +247,41 @@ def test_actionlint_accepts_the_workflows_and_refuses_a_wrong_one(tmp_path: Path
     wrong = subprocess.run([ACTIONLINT, "wrong.yml"], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert wrong.returncode == 1
     assert 'undefined variable "input"' in wrong.stdout
+
+
+@pytest.mark.parametrize("refused", ["issue list", "issue create", "issue edit", "issue comment"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "HTTP 403: Resource not accessible by integration",
+        "HTTP 410: Issues are disabled for this repo",
+        "HTTP 422: Validation Failed",
+        "HTTP 429: API rate limit exceeded",
+    ],
+)
+def test_a_tracker_that_refuses_fails_the_step_with_its_answer_and_opens_no_second_issue(
+    at: Path, refused: str, answer: str
+) -> None:
+    (at / "recheck" / "recheck.md").write_text("# Report\n")
+    gh = (
+        (at / "gh")
+        .read_text()
+        .replace("case", f'[ "$1 $2" != "{refused}" ] || {{ echo "{answer}" >&2; exit 1; }}\ncase', 1)
+    )
+    (at / "gh").write_text(gh)
+    done = step(at, "issue", FOUND="" if refused in ("issue list", "issue create") else "7")
+    assert done.returncode == 1
+    assert done.stderr.strip() == answer
+    asked = [" ".join(line.split()[1:3]) for line in log(at)]
+    assert asked[-1] == refused
+    assert ("issue create" in asked) is (refused == "issue create")
+
+
+def test_an_answer_that_is_no_number_of_an_issue_is_not_taken_for_one(at: Path) -> None:
+    (at / "recheck" / "recheck.md").write_text("# Report\n")
+    done = step(at, "issue", FOUND="<html><body>Unicorn!</body></html>")
+    assert done.returncode == 1
+    assert (
+        done.stderr.strip() == "gh issue list answered with something that is no number of an issue: run the step again"
+    )
+    assert len(log(at)) == 1

@@ -102,6 +102,10 @@ issue() {
   body >"$text"
   # an issue of the same title that somebody else opened is not touched
   number=$(gh issue list --state open --app github-actions --limit 100 --json number,title --jq 'map(select(.title == env.TITLE)) | .[0].number // empty')
+  if ! [[ $number =~ ^[0-9]*$ ]]; then
+    echo "gh issue list answered with something that is no number of an issue: run the step again" >&2
+    return 1
+  fi
   if [ -n "$number" ]; then
     gh issue edit "$number" --body-file "$text"
     gh issue comment "$number" --body "Something changed: the report above is new. ${RUN_URL:-}"

@@ -220,7 +220,7 @@ def recheck(
         statuses = {}
     statuses = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
     moment = naive_utc()
-    changes = _changes(known, statuses, items, cells, request.reference, moment)
+    changes = _changes(known, statuses, items, _of_each_case(cells, chosen), request.reference, moment)
     made_at = moment.isoformat() + "Z"
     changes = _untold(store, statuses, known) + changes
     with writer.transaction() as connection:
@@ -293,6 +293,14 @@ def _confirmed(
         if cell.build.identity == request.reference.identity and cell.case.hash in second:
             cells[place] = replace(second[cell.case.hash], fresh=True)
     return _statuses(cases, items, cells, request.reference)
+
+
+def _of_each_case(cells: Iterable[Cell], cases: Iterable[Case]) -> list[Cell]:
+    """A cell for each case: cases of several items that are the same script were run once, for one of them."""
+    same: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        same[case.hash].append(case)
+    return [replace(cell, case=case) for cell in cells for case in same.get(cell.case.hash, [cell.case])]
 
 
 def _changes(
