@@ -277,12 +277,12 @@ def test_an_own_status_goes_before_the_shipped_one(mined: Store) -> None:
     [(repo, number, backend)] = rows(mined.path, "SELECT repo, number, backend FROM statuses ORDER BY ALL LIMIT 1")
     with mined.writer("test") as writer, writer.transaction() as connection:
         connection.execute(
-            "INSERT INTO status_history VALUES (?, ?, ?, 'b', 'regressed', NULL, '', '2020-01-01', 'own', NULL)",
+            "INSERT INTO status_history VALUES (?, ?, ?, 'b', 'undecided', NULL, '', '2020-01-01', 'own', NULL)",
             [repo, number, backend],
         )
     assert shipped.refresh(mined) == 0
     asked = f"SELECT status, provenance FROM statuses WHERE number = {number} AND backend = '{backend}'"
-    assert rows(mined.path, asked) == [("regressed", "own")]
+    assert rows(mined.path, asked) == [("undecided", "own")]
 
 
 def test_an_own_status_that_claims_too_much_by_now_is_withdrawn_and_kept_in_the_history(mined: Store) -> None:
