@@ -352,3 +352,14 @@ def test_a_tracker_without_comments_is_none_to_ask_again(tracker: Tracker) -> No
     mined.run()
     repository.delete(1)
     mined.run()
+
+
+def test_a_link_to_another_server_is_an_error_and_the_next_run_completes(tracker: Tracker) -> None:
+    filled(tracker, 25)
+    other = f'<http://other.example/repos/{REPO}/issues?page=2>; rel="next"'
+    tracker.fault(lambda a: Answered(a.body, a.status, a.headers | {"Link": other}), "/issues")
+    mined = Mined(tracker)
+    with pytest.raises(SourceError, match="another server"):
+        mined.run()
+    mined.run()
+    assert mined.count("items") == 25

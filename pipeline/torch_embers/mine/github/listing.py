@@ -81,6 +81,7 @@ class Listing:
             onward = self._behind(address, answer)
             cut = short and onward is not None
         if onward is not None:
+            self._check_server(onward)  # before a cursor holds it: no later run would come beyond it
             self._check_onward(address, onward)
             onward = self._overlap(address, onward) or onward
         earlier = _numbered(address, -1) if self.overlapping and _page(address) > 1 else None
@@ -119,9 +120,12 @@ class Listing:
         query = self.query | ({"since": since} if since else {}) | changed
         return f"{self.client.api_url}{self.path}?{urlencode(query)}"
 
-    def _ask(self, address: str) -> Answer:
+    def _check_server(self, address: str) -> None:
         if urlsplit(address).netloc != urlsplit(self.client.api_url).netloc:
             raise SourceError(f"the listing goes on at another server ({urlsplit(address).netloc}): check --api-url")
+
+    def _ask(self, address: str) -> Answer:
+        self._check_server(address)
         answer = self.client.get(address, within_budget=self.within_budget)
         if not isinstance(answer.data, list):
             raise SourceError(f"{self.path}: a list was expected, {str(answer.data)[:80]!r} came")
