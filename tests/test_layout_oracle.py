@@ -159,6 +159,14 @@ def test_rounding_on_the_way_from_whole_numbers_is_no_finding_and_a_wrong_elemen
     assert compare.compare(exact.flip(0).float(), exact.float(), lambda: reference).verdict == compare.WRONG
 
 
+def test_in_double_precision_terms_that_cancel_leave_no_finding():
+    exact = torch.tensor([0.0, 0.5], dtype=torch.float64)
+    spread = torch.full((2,), 1e-18, dtype=torch.float64)
+    got = exact + 1e-15
+    assert compare.compare(got, exact, lambda: compare.Reference(exact, spread)).verdict == compare.HONEST
+    assert compare.compare(got + 1e-12, exact, lambda: compare.Reference(exact, spread)).verdict == compare.WRONG
+
+
 def test_a_tolerance_that_lets_zeros_pass_is_refused():
     got, twin = torch.tensor([1e-3]), torch.tensor([2e-3])
     reference = compare.Reference(torch.tensor([1.5e-3], dtype=torch.float64), torch.tensor([1.0], dtype=torch.float64))

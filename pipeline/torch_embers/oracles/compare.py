@@ -19,6 +19,7 @@ from torch_embers.oracles.finding import Difference
 from torch_embers.oracles.numerics import position, ulp
 
 EQUAL, HONEST, WRONG, REFUSED = "equal", "honest", "wrong", "refused"
+DOUBLE = (torch.float64, torch.complex128)
 ZEROS_PASS = "the tolerance would let a tensor of zeros pass"
 
 
@@ -108,7 +109,8 @@ def compare(
     expected = reference.value
     own = _largest((real(twin) - expected).abs()) * measure.twin
     allowed = measure.ulps * ulp(expected, got.dtype) + measure.spread * reference.spread + own
-    if not bool((reference.spread > 0).any()):  # whole numbers have no last place to move: rounding on the way is left
+    if got.dtype in DOUBLE or not bool((reference.spread > 0).any()):
+        # no reference is more precise than double, and whole numbers have no last place to move: rounding is left
         allowed = torch.clamp(allowed, min=measure.blind * float(ulp(_largest(expected), got.dtype)))
     return _judge(got, twin, expected, allowed, "")
 
