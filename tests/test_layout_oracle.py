@@ -228,3 +228,11 @@ def test_a_case_is_not_shrunk_until_its_destination_has_the_wrong_size():
     origin = reproducer.Origin([torch.ones(6, 5)], {"out": out}, plan)
     args, kwargs = shrinker.shrink((origin.args, origin.kwargs))
     assert args[0].size == kwargs["out"].size
+
+
+def test_what_another_oracle_computes_for_itself_is_not_looked_at():
+    x = torch.randn(6, 5).t()
+    with LayoutOracle(RULES) as oracle, PrecisionOracle() as precision:
+        x.exp(), x @ x.t()
+    assert sum(precision.checked.values()) == 2
+    assert oracle.counts["repeated"] == 2

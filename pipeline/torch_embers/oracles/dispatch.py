@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Iterator
 
 import torch
 
@@ -20,7 +22,25 @@ if TYPE_CHECKING:
 else:
     from torch.utils._python_dispatch import TorchDispatchMode as DispatchMode
 
-__all__ = ["DispatchMode", "is_tracing"]
+__all__ = ["DispatchMode", "is_own_call", "is_tracing", "own_calls"]
+
+_BUSY = threading.local()
+
+
+@contextmanager
+def own_calls() -> Iterator[None]:
+    """Calls of this block are an oracle's own, as its reference: other oracles leave them alone."""
+    before, _BUSY.own = is_own_call(), True
+    try:
+        yield
+    finally:
+        _BUSY.own = before
+
+
+def is_own_call() -> bool:
+    """Whether an oracle makes the present call for itself."""
+    return getattr(_BUSY, "own", False)
+
 
 _KEYS = getattr(torch._C, "_TorchDispatchModeKey", None)  # noqa: SLF001 - torch has no public name for it
 

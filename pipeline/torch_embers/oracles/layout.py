@@ -14,7 +14,7 @@ from typing import Counter as Counts
 import torch
 
 from torch_embers.oracles import caller, layouts, reproducer
-from torch_embers.oracles.dispatch import DispatchMode, is_tracing
+from torch_embers.oracles.dispatch import DispatchMode, is_own_call, is_tracing
 from torch_embers.oracles.finding import Finding
 from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named, plan_of
 from torch_embers.oracles.rules import Rules
@@ -96,7 +96,7 @@ class LayoutOracle(DispatchMode):
         if any(tensor.numel() * tensor.element_size() > self.rules.largest for tensor in tensors):
             self.counts["too large"] += 1
             return False
-        return not is_tracing()
+        return not (is_own_call() or is_tracing())
 
     def _has_neighbours(self, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:
         """Whether a call writes to a tensor behind which its memory goes on."""

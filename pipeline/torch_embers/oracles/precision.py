@@ -17,7 +17,7 @@ import torch
 
 from torch_embers.oracles import layouts, numerics
 from torch_embers.oracles.caller import user_line
-from torch_embers.oracles.dispatch import DispatchMode, is_tracing
+from torch_embers.oracles.dispatch import DispatchMode, is_tracing, own_calls
 from torch_embers.oracles.finding import Difference, Finding
 
 LIMIT = 8.0
@@ -184,7 +184,8 @@ class PrecisionOracle(DispatchMode):
             self.skipped["no floating result"] += 1
             return
         try:
-            judged = list(judge_call(call, before, result, self._limit))
+            with own_calls():
+                judged = list(judge_call(call, before, result, self._limit))
         except Exception as error:  # noqa: BLE001 - an operator without fp64 may refuse in any way
             self._refuse(call, "no fp64 reference: %s" % type(error).__name__)
             return
