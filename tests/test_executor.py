@@ -147,6 +147,8 @@ def test_an_impostor_gets_the_verdict_that_it_deserves(tmp_path: Path, registry:
     case = case_of(code, f"pt1_{name}", **meta)
     cells = sweep(Store(tmp_path / "e.duckdb"), registry, [case], [NEW])
     assert verdicts(cells) == {(case.name, NEW): verdict}
+    noticed = [cell.decision.control.hits for cell in cells.values() if cell.decision.control.kind == "planted"]
+    assert not any(noticed), "it has no fault to inject, so none can have been noticed"
 
 
 def test_a_run_that_a_busy_machine_hindered_is_made_again_and_not_stored(

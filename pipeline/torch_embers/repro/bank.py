@@ -69,7 +69,7 @@ def read_folder(folder: Path) -> tuple[list[Case], list[str]]:
 
 def _refuse_bad_fault(case: Case) -> None:
     """Raise CaseError where the injected fault of a case says nothing about its check; a case may do without one."""
-    if injected_faults.VARIABLE in case.code and (found := injected_faults.breaches(case.code)):
+    if case.injects and (found := injected_faults.breaches(case.code)):
         raise CaseError(
             f"{case.name}: {found[0]} (docs/cases.md says how a fault is injected; without one it runs too)"
         )

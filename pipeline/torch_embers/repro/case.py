@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+FAULT = "EMBERS_PLANT"
+"""Variable of the environment that asks a case to inject its fault: 1."""
 Origin = Literal["curated", "fix_test", "extracted", "synthesized", "own"]
 """``own``: of a user's folder, see `embers run --cases`."""
 
@@ -160,6 +162,11 @@ class Case:
     def memory(self) -> int:
         """Bytes of memory it needs at least; 0 where it does not say."""
         return max([0, *(int(n.value) for n in self.needs if n.what == "memory")])
+
+    @property
+    def injects(self) -> bool:
+        """Whether it has a fault to inject into what it observes; a case of a user's own may have none."""
+        return FAULT in self.code
 
     @property
     def packages(self) -> tuple[str, ...]:

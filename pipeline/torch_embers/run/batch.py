@@ -183,8 +183,10 @@ class Batch:
     def decide(self, rules: Rules) -> Decision:
         """The verdict."""
         control = self.control
-        if control.kind == "none" and self.injected:
-            control = Control("planted", self.build.identity, _count(self.injected), len(self.injected))
+        hits = _count(self.injected)
+        shows = self.case.injects or not hits  # without a fault of its own a failure shows nothing, and its lack does
+        if control.kind == "none" and self.injected and shows:
+            control = Control("planted", self.build.identity, hits, len(self.injected))
         return decide(self.seen, control, self.planned, rules)
 
     def as_control(self) -> Control:

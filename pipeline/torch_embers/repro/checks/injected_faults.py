@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from torch_embers.repro.case import FAULT
 from torch_embers.repro.checks.fault_words import rules
 from torch_embers.repro.checks.syntax import following, in_order, loaded, shown, stored
 from torch_embers.repro.names import dotted, last_name
@@ -27,7 +28,6 @@ from torch_embers.repro.names import dotted, last_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-VARIABLE = "EMBERS_PLANT"
 _HIDING = frozenset({"globals", "locals", "vars", "exec", "eval", "getenv", "environ"})
 """Built-in functions, and names for the environment, by which code could ask for the fault unseen."""
 _FIRST = "call it first, then spoil the result"
@@ -64,8 +64,8 @@ def breaches(code: str) -> list[Breach]:
         found = list(_of_program(ast.parse(code), 0, is_child=False))
     except (RecursionError, MemoryError):
         return [Breach(1, "an expression is nested too deeply to be read: split it")]
-    if VARIABLE not in code:
-        found.append(Breach(1, f"no injected fault: with {VARIABLE}=1 the case must fail"))
+    if FAULT not in code:
+        found.append(Breach(1, f"no injected fault: with {FAULT}=1 the case must fail"))
     return sorted(set(found))
 
 
@@ -77,7 +77,7 @@ def _of_program(tree: ast.Module, offset: int, *, is_child: bool) -> Iterator[Br
         try:
             inner = ast.parse(text)
         except (SyntaxError, RecursionError, MemoryError):
-            yield Breach(line + offset, f"a text with {VARIABLE} that is no program: nobody can see its fault")
+            yield Breach(line + offset, f"a text with {FAULT} that is no program: nobody can see its fault")
         else:
             yield from _of_program(inner, line - 1 + offset, is_child=True)
 
@@ -135,13 +135,13 @@ class _Program:
         for node in ast.walk(self.tree):
             if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
                 continue
-            if VARIABLE in node.value and node.value != VARIABLE and not isinstance(self.parents[node], ast.Expr):
+            if FAULT in node.value and node.value != FAULT and not isinstance(self.parents[node], ast.Expr):
                 yield node.lineno, node.value
 
     def breaches(self) -> Iterator[Breach]:
         for node in ast.walk(self.tree):
-            if isinstance(node, ast.Constant) and node.value == VARIABLE and not self._is_flag(node):
-                yield Breach(node.lineno, f'read {VARIABLE} once: PLANT = os.environ.get("{VARIABLE}") == "1"')
+            if isinstance(node, ast.Constant) and node.value == FAULT and not self._is_flag(node):
+                yield Breach(node.lineno, f'read {FAULT} once: PLANT = os.environ.get("{FAULT}") == "1"')
             if isinstance(node, ast.Name) and node.id in self.flags and isinstance(node.ctx, ast.Load):
                 yield from self._of_use(node)
             if isinstance(node, ast.Name) and node.id in _HIDING:
@@ -149,7 +149,7 @@ class _Program:
             if isinstance(node, ast.Attribute) and node.attr == "environ" and not self._is_read_by_name(node):
                 yield Breach(node.lineno, "read single variables of the environment, by their whole names")
         names = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        if self.flags and not self.flags & names and ast.dump(self.tree).count(repr(VARIABLE)) == 1:
+        if self.flags and not self.flags & names and ast.dump(self.tree).count(repr(FAULT)) == 1:
             yield Breach(1, f"{', '.join(sorted(self.flags))} decides nothing: the case has no injected fault")
 
     def _is_read_by_name(self, environment: ast.Attribute) -> bool:
@@ -458,4 +458,4 @@ def _not_run_here(node: ast.AST) -> bool:
 
 
 def _reads_variable(node: ast.AST) -> bool:
-    return any(isinstance(part, ast.Constant) and part.value == VARIABLE for part in ast.walk(node))
+    return any(isinstance(part, ast.Constant) and part.value == FAULT for part in ast.walk(node))
