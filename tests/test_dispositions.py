@@ -295,6 +295,26 @@ def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(tmp_path:
     assert {number: row[0] for number, row in rows.items()} == {1: "fixed", 2: "declined", 3: "stale"}
 
 
+def test_lines_that_left_the_file_are_gone_also_after_a_replay(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+
+    def stored() -> list[tuple[int, str]]:
+        with store.read() as connection:
+            return connection.execute("SELECT number, annotator FROM dispositions ORDER BY ALL").fetchall()
+
+    files = [[GOOD, GOOD | {"number": 3}], [GOOD | {"annotator": "second reader"}]]
+    with store.writer("test", create=True) as writer:
+        for lines in files:
+            body = "\n".join(map(json.dumps, lines)).encode()
+            page = make_page(REPO, "catalog", dispositions.KIND, dispositions.FILE, body)
+            batch = dispositions.read_dispositions(page)
+            batch.pages.append(page)
+            writer.commit(batch)
+    assert stored() == [(1, "second reader")]
+    assert run_embers("mine", "--replay", "--database", store.path).returncode == 0
+    assert stored() == [(1, "second reader")]
+
+
 def unknown_reasons(store: Store) -> dict[int, str]:
     with store.read() as connection:
         found = connection.execute("SELECT number, disposition, evidence FROM item_dispositions").fetchall()

@@ -95,6 +95,11 @@ def _tracker_wins(table: str, owner: tuple[str, ...]) -> list[str]:
     ]
 
 
+def only_last_page(table: str) -> list[str]:
+    """Statements that delete what is not of the page of the last staged row."""
+    return [f"DELETE FROM {table} WHERE page_id <> (SELECT max_by(page_id, position) FROM stage)"]
+
+
 def merge_users() -> list[str]:
     """Statements for staged accounts: per column the latest value, because many places say no more than a login."""
     return [*_latest_values("users"), *_put("users"), "DROP TABLE fresh"]

@@ -47,6 +47,9 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 """Key of each table that a batch writes; an empty key means: append only."""
 
+OF_ONE_FILE = frozenset({"dispositions"})
+"""Tables that hold what the last page of a file says, and nothing of its earlier pages: lines leave the file."""
+
 FOLLOWS = {"milestone_number": "milestone", "milestone_due_at": "milestone", "lock_reason": "locked"}
 """Columns of items that go with another one: who states that one states them too, and NULL then means none."""
 

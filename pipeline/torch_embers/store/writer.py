@@ -17,6 +17,7 @@ from torch_embers.store.connection import WRITE_PATIENCE, connect, ctrl_c, expla
 from torch_embers.store.tables import (
     DERIVED_TABLES,
     KEYS,
+    OF_ONE_FILE,
     PAGE_COLUMNS,
     TABLES,
     joined,
@@ -187,7 +188,8 @@ def _put(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, list[pa.Tab
             _ROW_BY_ROW[table](connection, [row for part in parts for row in part.to_pylist()])
             continue
         connection.register("stage", numbered(parts))
-        for statement in _statements(connection, table):
+        of_one_file = sql.only_last_page(table) if table in OF_ONE_FILE else []
+        for statement in (*_statements(connection, table), *of_one_file):
             connection.execute(statement)
         connection.unregister("stage")
 
