@@ -14,6 +14,7 @@ from torch_embers.builds.registry import Registry, placed_here
 from torch_embers.repro import bank, case, shipped_matrix
 from torch_embers.run import matrix, shipped, shipped_mark
 from torch_embers.run.ledger import Ledger
+from torch_embers.store import rows as store_rows
 from torch_embers.store import schema
 from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
@@ -313,6 +314,19 @@ def test_an_own_status_that_claims_too_much_by_now_is_withdrawn_and_kept_in_the_
         ("undecided_absent",)
     ]
     assert rows(mined.path, "SELECT count(*) FROM announcements") == [(0,)]
+
+
+def test_many_own_statuses_are_withdrawn_at_once(mined: Store) -> None:
+    with mined.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO status_history SELECT repo, number, 'cpu', 'b', 'regressed', NULL, 'seen', '2020-01-01', 'own', "
+            "row_number() OVER () FROM items WHERE kind = 'pull_request' OR kind = 'pull'"
+        )
+    [(claimed,)] = rows(mined.path, "SELECT count(*) FROM status_history WHERE status = 'regressed'")
+    assert claimed > 2 * store_rows.FEW
+    shipped.refresh(mined)
+    withdrawn = "SELECT count(*) FROM status_history WHERE provenance = 'own' AND previous = 'regressed'"
+    assert rows(mined.path, withdrawn) == [(claimed,)]
 
 
 def test_a_shipped_status_follows_the_tracker(mined: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ FEW = 20
 
 @cache
 def _arrow_types() -> Mapping[str, pa.DataType]:
-    """How a column type is staged; times come as ISO texts and get their type in the database."""
+    """How a column type is staged; times go as ISO texts and get their type in the database."""
     tables.without_pandas()
     import pyarrow as pa
 
@@ -39,8 +40,12 @@ def _staged(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> pa
     import pyarrow as pa  # brings numpy, and a mine with nothing new does without
 
     types = _arrow_types()
-    arrays = [pa.array([row.get(name) for row in rows], types[kind]) for name, kind in columns.items()]
+    arrays = [pa.array([_as_text(row.get(name)) for row in rows], types[kind]) for name, kind in columns.items()]
     return pa.table(arrays, names=list(columns))
+
+
+def _as_text(value: Any) -> Any:
+    return value.isoformat(sep=" ") if isinstance(value, datetime) else value
 
 
 def append(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
