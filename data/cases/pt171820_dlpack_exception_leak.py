@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#171820"]
-# relation = "same"
+# relation = "sibling"
 # bug_type = "memory"
 # memory_type = "memory_overflow"
 # memory_subtype = "programming"

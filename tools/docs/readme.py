@@ -8,8 +8,9 @@ from .still_occurring import issue_counts, matrix, releases
 
 GROUPS = {
     "fixed": "closed, and its fix was seen",
-    "declined": "closed as declined, duplicate, superseded or stale",
-    "unknown": "closed, and nobody saw why",
+    "declined": "closed as declined or superseded: no defect is claimed",
+    "duplicate": "closed as a duplicate of another issue",
+    "unknown": "closed; our reader did not find why",
     "open": "open",
 }
 
@@ -27,4 +28,4 @@ def still_occurring() -> str:
     """How many issues could be decided on the newest release, and how many occur there, by what the tracker says."""
     newest = releases()[-1]
     rows = [(text, *(str(number) for number in issue_counts(group))) for group, text in GROUPS.items()]
-    return table(("issue", f"decided on {newest}:", "bug still occurs:"), rows)
+    return table(("issue", f"decided on {newest}:", "its script still fails:"), rows)

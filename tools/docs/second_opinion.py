@@ -11,7 +11,11 @@ from .markdown import cell, issue_link, table
 from .reviews import dispositions, evidence
 from .still_occurring import first_absent, pairs, releases
 
-KINDS = {"comment": "a comment", "closing_pr": "the pull request that closed it", "commit": "a commit that names it"}
+KINDS = {
+    "comment": "a comment",
+    "closing_pr": "a merged pull request that names it",
+    "commit": "a commit that names it",
+}
 
 
 @cache

@@ -66,6 +66,7 @@ def verdict_counts() -> str:
     """Verdicts per build."""
     names = ("occurs", "absent", "not_seen", "changed", "control_failed", "inconclusive", "untestable")
     counts = Counter((row["build"], row["verdict"]) for row in matrix())
+    names = tuple(name for name in names if any(counts[build, name] for build in releases()))
     rows = [(build, *(str(counts[build, name] or "") for name in names)) for build in releases()]
     return table(("build", *(f"{name}:" for name in names)), rows)
 
@@ -102,17 +103,17 @@ class _Pair:
         """Which table of the page it belongs to."""
         closing = dispositions().get(self.number)
         entry = _entries().get(self.number)
-        if entry is None and closing is None:
+        if entry is None:
             return "not_in_catalog"
-        if entry is not None and entry.get("kind") == "pull":
+        if entry.get("kind") == "pull":
             return "pull"
-        if entry is not None and entry.get("state") == "open":
+        if entry.get("state") == "open":
             return "open"
         if closing is None:
             return "unknown"
         if closing["disposition"] == "fixed":
             return "fixed" if self.relation == "same" else "sibling"
-        return "unknown" if closing["disposition"] == "unknown" else "declined"
+        return closing["disposition"] if closing["disposition"] in ("unknown", "duplicate") else "declined"
 
 
 def pairs() -> list[_Pair]:
@@ -176,30 +177,44 @@ def _closing(number: int) -> str:
 def fixed_and_there() -> str:
     """The headline: closed as fixed, the case is the report's own; beside it the closings that nobody saw."""
     newest = releases()[-1]
-    of_fixed = [pair for pair in pairs() if pair.group == "fixed"]
+    left = {
+        group: _issue_count(pair for pair in pairs() if pair.group == group and pair.relation == "same")
+        - issue_counts(group)[0]
+        for group in ("fixed", "unknown")
+    }
     decided, alive = issue_counts("fixed")
     unseen, occur = issue_counts("unknown")
     there = _there("fixed")
     text = (
         f"Of {decided} issues that were closed as fixed, whose case is the report's own (`same`) and "
         f"which could be decided on {newest}, **{alive or 'none'} still {'occur' if alive > 1 else 'occurs'}**. "
-        f"{_issue_count(of_fixed) - decided} more could not be decided on the machine of the matrix.\n\n"
-        f"Nobody could see why {unseen} other closed issues with such a case were closed: **{occur} of them occur**. "
-        f"If all of these had been closed as fixed, {alive + occur} of {decided + unseen} would occur; if none, "
-        f"{alive} of {decided}."
+        f"{left['fixed']} more could not be decided on the machine of the matrix. {_elsewhere(decided)}\n\n"
+        f"Of {unseen} other closed issues with such a case our reader, which had only stored excerpts of the threads, "
+        f"did not find why they were closed: **{occur} of them occur**; {left['unknown']} more could not be decided. "
+        f"If all of the decided ones had been closed as fixed, {alive + occur} of {decided + unseen} would occur; if "
+        f"none, {alive} of {decided}."
     )
     return f"{text}\n\n{_closed(there)}" if there else text
 
 
+def _elsewhere(decided: int) -> str:
+    """For how many of the issues closed as fixed the control ran with another processor or capability."""
+    newest = releases()[-1]
+    environment = {release: text for text, found in processors().items() for release in found}
+    own = [p for p in pairs() if p.group == "fixed" and p.relation == "same" and p.row["verdict"] == "absent"]
+    count = _issue_count(p for p in own if environment[p.row["control_build"]] != environment[newest])
+    return f"For {count} of the {decided} the control ran on a release with another processor or CPU capability."
+
+
 def declined() -> str:
     """Closed without a fix in the function of the report: declined, superseded or stale."""
-    there = [pair for pair in _there("declined") if dispositions()[pair.number]["disposition"] != "duplicate"]
+    there = _there("declined")
     return f"{_issue_count(there)} issues.\n\n{_closed(there)}"
 
 
 def duplicates() -> str:
     """Closed as a duplicate, with the issue that goes on."""
-    there = [pair for pair in _there("declined") if dispositions()[pair.number]["disposition"] == "duplicate"]
+    there = _there("duplicate")
     rows = [(*_pair_cells(pair), _tracked_in(pair), _closing(pair.number)) for pair in there]
     headings = (*_PAIR_HEADINGS, "tracked in", "why it was closed")
     return f"{_issue_count(there)} issues.\n\n{table(headings, rows)}"

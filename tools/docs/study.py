@@ -141,8 +141,8 @@ def lead() -> str:
     gone = row["n"] - row["k"]
     place = " and ".join(text for text, releases in processors().items() if row["release"] in releases)
     return (
-        f"**Of {row['n']} open issues whose own case could be tested, {gone} no longer occur on "
-        f"PyTorch {row['release']} ({place}): {100 * gone / row['n']:.0f} %.**"
+        f"**For {gone} of {row['n']} open issues that have a case of the report's own input, that case ran clean on "
+        f"PyTorch {row['release']} ({place}).**"
     )
 
 

@@ -1,12 +1,13 @@
 """A process with an end: limited in time and in what it may write, its children gone with it.
 
-Output goes to files and not to pipes: a pipe lasts as long as any child holds it. A file that grows beyond the limit is
-emptied, so that a flood neither fills the disk nor the memory; the last lines stay.
+Output goes to files and not to pipes: a pipe lasts as long as any child holds it. Of a file that grows beyond the limit
+the beginning is given back to the disk, so that a flood neither fills the disk nor the memory; the last lines stay.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import time
 from typing import IO, NamedTuple, Optional, Sequence
 
 MOST_BYTES = 1 << 24
-"""A file of output that is larger is emptied."""
+"""A file of output that holds more is cut at its beginning."""
 TAIL = 1 << 16
 """Bytes of output that are read in the end."""
 GLANCE_SECONDS = 0.2
@@ -70,8 +71,24 @@ def _code(process: subprocess.Popen[bytes], outputs: Sequence[IO[bytes]], timeou
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.wait(min(left, GLANCE_SECONDS))
         for output in outputs:
-            if os.fstat(output.fileno()).st_size > MOST_BYTES:
-                output.truncate(0)
+            if os.fstat(output.fileno()).st_blocks * 512 > MOST_BYTES:
+                _cut(output.fileno())
+
+
+_PUNCH_HOLE = 3
+"""FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE of Linux."""
+
+
+def _cut(file: int) -> None:
+    """Give back the blocks of a file but for its end, so that nothing is lost of what is written meanwhile."""
+    end = os.fstat(file).st_size - TAIL
+    fallocate = getattr(ctypes.CDLL(None), "fallocate64", None)
+    if fallocate is None:  # no Linux: what was written in this moment can be lost
+        os.ftruncate(file, 0)
+        return
+    fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    if fallocate(file, _PUNCH_HOLE, 0, end):
+        os.ftruncate(file, 0)
 
 
 def _tail(output: IO[bytes]) -> str:

@@ -134,9 +134,11 @@ def _overview(writer: Writer, compared: Comparison) -> None:
         "open": facts.still_open("occurs"),
     }
     now = counted(entry for entry in facts.newest.values() if entry.build == facts.reference)
+    (decided, alive, _), (unseen, unseen_alive, _) = facts.fixed_counts, facts.unseen_counts
+    beside = f"of {decided} whose fix was seen; {unseen_alive} of {unseen} whose reason was not"
     tiles = [
         ("cases occur", now["occurs"], f"on torch {facts.reference or '(none)'}", "releases.html"),
-        ("closed as fixed, still there", facts.fixed_counts[1], f"of {facts.fixed_counts[0]} decided", "#alive"),
+        ("closed as fixed, still there", alive, beside, "#alive"),
         ("regressions", len(groups["regressed"]), "gone, then back", "#regressed"),
         ("open and gone", len(groups["gone"]), "candidates for closing", "#gone"),
         ("open and there", len(groups["open"]), "the report's own case shows it", "#open"),
