@@ -488,7 +488,7 @@ def full_mine() -> str:
         f"waited for windows), {results['cpu_s']:,.0f} s of CPU, {results['peak_mb']:.0f} MB, unattended, exit code {results['exit']}.",
         "",
         f"At the same points per item, {whole['items']:,} items need {whole['points']:,.0f} points: {whole['hours_of_quota']:.1f} windows of an hour with one token (5,000",
-        "points each), computed and not run.",
+        "points each), computed from the points; GitHub itself was not asked.",
     ]
     if short := results.get("short_windows"):
         lines += [
