@@ -140,6 +140,16 @@ def test_a_release_has_the_bugs_of_the_matrix_and_says_which_later_one_is_free_o
     assert not known.known_on("2.7.0").exact
 
 
+@pytest.mark.parametrize("version", ["2.6", "v2.6.0", "2.6.0.0", "2.06.0", " 2.6.0 "])
+def test_another_spelling_of_a_version_has_the_same_bugs(version: str) -> None:
+    assert known.nearest_release(version, ["2.5.1", "2.6.0", "2.10.0"]) == ("2.6.0", True)
+
+
+@pytest.mark.slow
+def test_a_version_without_its_last_zero_is_not_free_of_bugs() -> None:
+    assert known.known_on("2.6") == known.known_on("2.6.0")
+
+
 @pytest.mark.parametrize(
     ("version", "said"),
     [

@@ -257,10 +257,14 @@ def test_items_with_a_case_get_their_page_first(catalog_template: Path) -> None:
         ("import torch as t\nt.tensor(1).sum(); t.linalg.svd(x)", ["linalg.svd"]),
         ("import numpy as torch2\ntorch2.sum(x)", []),
         ("x = (", []),
+        ("import torch.nn.functional as F\nF.gelu(x)", ["nn.functional.gelu"]),
+        ("import torch\nn = torch.nested\nn.nested_tensor([])", ["nested.nested_tensor"]),
+        ("import torch\ntorch.ones(1, dtype=torch.float8_e4m3fn).sigmoid()", []),
     ],
 )
 def test_operators_are_read_from_the_syntax(code: str, found: list[str]) -> None:
-    assert operators(code, rules.load().operators.leave_out) == found
+    told = rules.load().operators
+    assert operators(code, told.leave_out, told.modules) == found
 
 
 def test_file_names_differ_where_case_is_ignored_and_never_leave_the_folder() -> None:

@@ -8,10 +8,12 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
 
 from report_data import HOSTILE, NUMBER, hostile
 from support import run_embers
+from torch_embers.report import rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -227,6 +229,44 @@ def test_titles_wrap_whole_in_rows_as_high_as_was_computed(browser: Any, site: P
     context.close()
 
 
+@pytest.fixture(scope="module")
+def odd_site(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
+    """A report with a title that no tracker takes, and an item of another repository with the same number."""
+    folder = tmp_path_factory.mktemp("odd")
+    database = hostile(catalog_template, folder / "e.duckdb")
+    with duckdb.connect(database) as connection:
+        connection.execute("UPDATE items SET title = repeat('A', 60000) WHERE number = ?", [NUMBER])
+        connection.execute(
+            "INSERT INTO items BY NAME SELECT * REPLACE ('other/a-repository-of-this-length' AS repo, 'elsewhere' AS title) "
+            "FROM items WHERE number = ?",
+            [NUMBER],
+        )
+    done = run_embers("report", "--database", database, "--out", folder / "site")
+    assert done.returncode == 0, done.stderr
+    return folder / "site"
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_title_of_60_kilobytes_and_a_second_repository_are_shown_in_the_table(
+    browser: Any, odd_site: Path, width: int
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    watched = Watched(context, odd_site)
+    page = watched.open(f"items.html#q={NUMBER}")
+    named = page.locator("#rows a")
+    assert sorted(named.all_inner_texts()) == [f"#{NUMBER}", f"other/a-repository-of-this-length#{NUMBER}"]
+    rows = page.evaluate(
+        """[...document.querySelectorAll('#rows tr:not(.spacer)')].map((row) => ({
+            more: row.getBoundingClientRect().height - parseFloat(row.style.height),
+            cut: [...row.children].filter((cell) => cell.offsetWidth && cell.scrollWidth > cell.clientWidth + 1).length }))"""
+    )
+    assert [row for row in rows if row["cut"]] == []
+    assert max(len(text) for text in page.locator("#rows bdi").all_inner_texts()) == rules.load().limits.title
+    assert watched.open("pages.html").evaluate("document.documentElement.scrollWidth") <= width
+    assert watched.wrong == []
+    context.close()
+
+
 def test_a_resized_window_keeps_the_first_row_and_the_focus(browser: Any, site: Path) -> None:
     context = browser.new_context(viewport={"width": 1280, "height": 500})
     watched = Watched(context, site)
@@ -236,8 +276,8 @@ def test_a_resized_window_keeps_the_first_row_and_the_focus(browser: Any, site: 
     place = page.evaluate("placeAt(viewport.scrollTop)")
     page.evaluate(f"linkAt({place}).focus({{ preventScroll: true }})")
     page.set_viewport_size({"width": 400, "height": 700})
-    page.wait_for_function("measured.columns[1] === 0")
-    settled(page)
+    page.locator("th[data-sort=state]").wait_for(state="hidden")
+    settled(page)  # the page hears of its new width before it draws again
     assert page.evaluate("placeAt(viewport.scrollTop)") == place
     assert page.evaluate("document.activeElement.dataset.place") == str(place)
     context.close()

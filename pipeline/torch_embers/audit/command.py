@@ -167,6 +167,10 @@ def audit_texts(
 
 def _reason(error: Exception) -> str:
     """An error in one line."""
+    if isinstance(error, RecursionError | MemoryError):
+        return "nested too deeply"
+    if isinstance(error, SyntaxError) and error.lineno is not None:
+        return f"{type(error).__name__}: {error.msg}, line {error.lineno}".splitlines()[0]
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 

@@ -210,15 +210,15 @@ def nearest_release(version: str, measured: Iterable[str]) -> tuple[str, bool]:
         wanted = Version(version)
     except InvalidVersion as error:
         raise InputError(f"--torch {version!r} is no version such as 2.13.0") from error
-    known = sorted(map(Version, measured))
+    known = {Version(build): build for build in measured}
     if wanted.is_prerelease or wanted.is_devrelease:
         raise InputError(f"torch {version} is no release: `embers run --build` measures a build of your own")
-    if Version(wanted.public) in known:
-        return wanted.public, True
-    same = [other for other in known if other.release[:2] == wanted.release[:2]]
+    if (exact := known.get(Version(wanted.public))) is not None:
+        return exact, True  # 2.6 and 2.6.0 are one version, and verdicts are kept under one spelling
+    same = [other for other in sorted(known) if other.release[:2] == wanted.release[:2]]
     if not same:
-        raise InputError(f"nothing was measured on torch {version}; measured are {', '.join(map(str, known))}")
-    return str(min(same, key=lambda other: abs(other.micro - wanted.micro))), False
+        raise InputError(f"nothing was measured on torch {version}; measured are {', '.join(map(str, sorted(known)))}")
+    return known[min(same, key=lambda other: abs(other.micro - wanted.micro))], False
 
 
 def _fixed_in(release: str, rows: Iterable[Mapping[str, str]]) -> str | None:

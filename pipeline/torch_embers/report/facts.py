@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.escaping import visible
 from torch_embers.report import operators, places
 from torch_embers.run.matrix import builds_of, changes, preferred
 
@@ -81,8 +82,10 @@ class Facts:
         return self.repos[0] if self.repos else ""
 
     def title(self, key: Key) -> str:
-        """The title of an item, also where only a case knows it."""
-        return self.items[key]["title"] if key in self.items else "(not mined yet)"
+        """The title of an item as pages show it, also where only a case knows it."""
+        return (
+            cut(visible(self.items[key]["title"]), self.rules.limits.title) if key in self.items else "(not mined yet)"
+        )
 
     def name(self, key: Key) -> str:
         """An item as people write it."""
@@ -214,8 +217,11 @@ class Facts:
     @cached_property
     def operators_of_case(self) -> dict[str, list[str]]:
         """The operators that the code of each case names."""
-        left_out = self.rules.operators.leave_out
-        return {row["name"]: operators.operators(row["code"] or "", left_out) for row in self.source.cases}
+        told = self.rules.operators
+        return {
+            row["name"]: operators.operators(row["code"] or "", told.leave_out, told.modules)
+            for row in self.source.cases
+        }
 
     @cached_property
     def operators_of(self) -> dict[Key, list[str]]:
@@ -241,6 +247,11 @@ class Facts:
     def by_component(self) -> dict[str, list[Key]]:
         """Items by component."""
         return _grouped((name, key) for key, row in self.items.items() for name in row["components"])
+
+
+def cut(text: str, most: int) -> str:
+    """The text, or its beginning with a sign that more follows, in at most so many characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _grouped(pairs: Iterable[tuple[str, Key]]) -> dict[str, list[Key]]:

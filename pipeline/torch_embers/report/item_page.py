@@ -11,7 +11,7 @@ from torch_embers.escaping import visible
 from torch_embers.link.chain import Facts as NodeFacts
 from torch_embers.link.chain import Link, Node
 from torch_embers.report import badges, highlight, links_graph, places
-from torch_embers.report.facts import by_item
+from torch_embers.report.facts import by_item, cut
 from torch_embers.run.item_report import LONGEST_CELL, ItemReport, headline
 from torch_embers.run.script import SHOWN_LINES, script_of
 
@@ -105,7 +105,7 @@ class Pages:
             "headline": self._headline(key, item),
             "github": places.github_item(*key),
             "reference": places.reference(item["closing_reference"], key[0]),
-            "closing_comment": _cut(" ".join((item["closing_comment"] or "").split()), LONGEST_CELL),
+            "closing_comment": cut(" ".join((item["closing_comment"] or "").split()), LONGEST_CELL),
             "body": self._bodies.get(key),
             "operators": facts.operators_of.get(key, []),
             "gold": self._gold.get(key, []),
@@ -171,7 +171,7 @@ class Pages:
                 "state": box.facts.state if box.facts.state in ("open", "closed", "merged") else "",
                 "label": box.node.name(self.facts.home),
                 "title": box.facts.title,
-                "short": _cut(visible(box.facts.title), links_graph.LONGEST),
+                "short": cut(visible(box.facts.title), links_graph.LONGEST),
             }
             for box in made.boxes
         ]
@@ -190,7 +190,7 @@ class Pages:
         return [{"key": o, "kinds": sorted(kinds[o]), "title": self._title(o)} for o in sorted(kinds)]
 
     def _title(self, key: Key) -> str:
-        return self.facts.items[key]["title"] if key in self.facts.items else ""
+        return self.facts.title(key) if key in self.facts.items else ""
 
 
 def case_file(name: str) -> str:
@@ -198,16 +198,12 @@ def case_file(name: str) -> str:
     return f"cases/{places.slug(name)}.py"
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def _why(explanation: str | None) -> str:
     """The reasons of a prediction in one line."""
     if not explanation:
         return ""
     try:
-        return _cut(_told(json.loads(explanation)), LONGEST_CELL * 2)
+        return cut(_told(json.loads(explanation)), LONGEST_CELL * 2)
     except (ValueError, RecursionError):
         return ""
 

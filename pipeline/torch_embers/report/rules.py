@@ -16,6 +16,7 @@ class Limits(toml_models.Explained):
     item_pages: int
     excerpt: int
     excerpt_with_bodies: int
+    title: int
     group_rows: int
     groups: int
     links: int
@@ -33,6 +34,7 @@ class Operators(toml_models.Explained):
     """Which names of torch count as operators."""
 
     leave_out: frozenset[str]
+    modules: frozenset[str]
 
 
 class Rules(toml_models.Entry):

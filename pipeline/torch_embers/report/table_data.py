@@ -54,7 +54,7 @@ def files(facts: Facts) -> Iterator[tuple[str, bytes]]:
     """Names and contents of the scripts, each with a part of the items, those first that changed last."""
     changed = {key: _day(row["updated_at"] or row["created_at"]) for key, row in facts.items.items()}
     keys = sorted(changed, key=lambda key: (-changed[key], key))
-    titles = title_places(facts.items[key]["title"] for key in keys)
+    titles = title_places(facts.title(key) for key in keys)
     size = facts.rules.limits.chunk
     parts = [keys[start : start + size] for start in range(0, len(keys), size)] or [[]]
     for place, part in enumerate(parts):
@@ -67,7 +67,7 @@ def title_places(titles: Iterable[str]) -> dict[str, int]:
 
     A browser takes most of a second to sort 100,000 titles, and a few milliseconds for numbers.
     """
-    names = {visible(title).lower() for title in titles}
+    names = {title.lower() for title in titles}
     return {name: place for place, name in enumerate(sorted(names - {""}), 1)} | {"": 0}
 
 
@@ -87,7 +87,7 @@ def _columns(facts: Facts, keys: Sequence[Key], titles: Mapping[str, int]) -> di
         values = {
             "repo": words.at(key[0]),
             "number": key[1],
-            "title": (title := visible(item["title"])),
+            "title": (title := facts.title(key)),
             "title_place": titles[title.lower()],
             "state": words.at(_state(item["kind"], item["state"], item["disposition"])),
             "created": _day(item["created_at"]),

@@ -219,9 +219,11 @@ function update() {
 
 // No text is cut: it wraps, and so rows differ in height. How many lines a row takes is computed from the widths of its characters,
 // which is fast enough for all rows; a row that the browser wraps once more than computed only grows.
+const isAtHome = (row) => row.repo === body.dataset.home;
+const nameOf = (row) => `${isAtHome(row) ? "" : row.repo}#${row.number}`;
 const statusOf = (row) => row.status.join(", ").replaceAll("_", " ");
-const WRAPPED = [(row) => row.title, (row) => row.state, statusOf, (row) => row.verdict, classesOf];
-const KEYS = [null, (row) => row.state, (row) => row.status.join(), (row) => row.verdict, (row) => row.classes.join()]; // few texts, in many rows
+const WRAPPED = [nameOf, (row) => row.title, (row) => row.state, statusOf, (row) => row.verdict, classesOf];
+const KEYS = [(row) => (isAtHome(row) ? "" : nameOf(row)), null, (row) => row.state, (row) => row.status.join(), (row) => row.verdict, (row) => row.classes.join()]; // few texts, in many rows
 const SLACK = 2; // pixels by which shaping may make a line longer than its characters are
 const SPACE = 32;
 let measured = { widths: "", columns: [], line: 0, around: 0, lines: new Uint8Array(0), known: [] };
@@ -271,7 +273,7 @@ function measure() {
   const height = sample.getBoundingClientRect().height;
   const { fontWeight, fontSize, fontFamily, lineHeight, paddingLeft, paddingRight } = getComputedStyle(sample.children[1]);
   const sides = parseFloat(paddingLeft) + parseFloat(paddingRight) + SLACK;
-  const inner = heads.slice(1, 1 + WRAPPED.length).map((head) => (head.offsetWidth ? head.offsetWidth - sides : 0));
+  const inner = heads.slice(0, WRAPPED.length).map((head) => (head.offsetWidth ? head.offsetWidth - sides : 0));
   sample.remove();
   const font = `${fontWeight} ${fontSize} ${fontFamily}`;
   const widths = `${inner} ${font}`;
@@ -350,7 +352,7 @@ function line(row, place) {
   const first = cell("", "num");
   const where = address(row);
   const link = document.createElement(where ? "a" : "span");
-  link.textContent = `#${row.number}`;
+  link.textContent = nameOf(row);
   if (where) {
     link.href = where;
     link.rel = "noreferrer";
