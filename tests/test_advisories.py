@@ -86,6 +86,8 @@ def test_a_document_lists_the_releases_that_were_run_and_no_range_that_would_nam
         (Published(fixed="2.10.0"), "2.9.1", "2.10.0"),
         (Published(last_affected="2.6.0"), "2.6.0", "2.7.1"),
         (Published(introduced="2.6.0", fixed="2.7.0"), "2.6.0", "2.5.1"),
+        (Published(versions=("2.5", "2.7.1")), "2.5.1", "2.6.0"),
+        (Published(versions=("2.5", "2.7.1")), "2.7.1", "2.7.0"),
     ],
 )
 def test_a_published_range_holds_releases_by_version_and_not_by_text(
@@ -96,8 +98,9 @@ def test_a_published_range_holds_releases_by_version_and_not_by_text(
 
 
 def test_a_published_range_has_one_end() -> None:
-    with pytest.raises(ValidationError, match="one of them"):
-        Published(fixed="2.6.0", last_affected="2.5.1")
+    for ends in ({"fixed": "2.6.0", "last_affected": "2.5.1"}, {"fixed": "2.6.0", "versions": ("2.5",)}, {}):
+        with pytest.raises(ValidationError, match="one of them"):
+            Published.model_validate(ends)
 
 
 def test_neighbours_among_the_measured_releases_are_told_as_one_range() -> None:

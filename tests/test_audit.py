@@ -252,9 +252,11 @@ def test_the_commit_that_a_release_was_built_of_is_told_in_every_listing() -> No
     commit = releases.commit_of("2.15.0")
     assert commit
     assert f"torch 2.15.0 (commit {commit[:10]})" in formats.lines(done)[0]
+    assert re.fullmatch(r"measured on cpu, .+", formats.lines(done)[1])
     assert formats.rows(done)["commit"] == commit
     (component,) = formats.vex(done)["components"]
     assert component["pedigree"]["commits"][0]["uid"] == commit
+    assert [place["value"] for place in component["properties"]] == formats.rows(done)["environments"]
 
 
 def test_every_measured_release_has_a_commit_of_its_own() -> None:
@@ -286,6 +288,58 @@ def test_a_target_that_is_not_there_is_refused(target: str) -> None:
 def test_a_folder_without_python_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no Python file"):
         command.audit([str(tmp_path)], "2.6.0")
+
+
+def test_a_package_that_never_imports_torch_has_no_finding_and_says_so() -> None:
+    done = CliRunner().invoke(app, ["audit", "json", "--torch", "2.6.0"])  # of the standard library: x[i], x < y, x % y
+    assert done.exit_code == 0, done.output
+    assert "  may call" not in done.stdout
+    assert re.search(
+        r"^no file that was read imports torch: none of \d+ bugs can be met by \d files$", done.stdout, re.MULTILINE
+    )
+    found = formats.rows(command.audit(["json"], "2.6.0"))
+    assert (found["findings"], found["files_with_torch"]) == ([], 0)
+
+
+def test_a_file_without_torch_beside_one_with_it_may_be_given_tensors(tmp_path: Path) -> None:
+    (tmp_path / "loss.py").write_text("def f(x): return x.logsumexp(-1)", encoding="utf-8")
+    assert not command.audit([str(tmp_path)], "2.6.0").findings
+    assert nearness(command.audit([str(tmp_path / "loss.py")], "2.6.0"))["pt31829_logsumexp_gradient"] == "may call"
+    (tmp_path / "train.py").write_text("import torch", encoding="utf-8")
+    assert nearness(command.audit([str(tmp_path)], "2.6.0"))["pt31829_logsumexp_gradient"] == "may call"
+
+
+def test_of_a_bug_that_is_not_called_for_certain_one_line_is_named() -> None:
+    told = formats.lines(
+        command.audit_texts({Path("x.py"): "import torch\nx.bfloat16()\n" + "y = x[i]\n" * 2000}, "2.6.0")
+    )
+    [line] = [line for line in told if "Tensor.__getitem__" in line]
+    assert line == "  may call Tensor.__getitem__: x.py:3 and 1,999 more"
+
+
+@pytest.mark.parametrize(
+    ("line", "case"),
+    [
+        ("x[{}]", "pt156173_index_gradient_low_precision"),
+        ("x < {}", "pt178716_compare_byte_with_negative"),
+        ("x -= {}", "pt76891_subtract_own_column"),
+        ("x.mul_({})", "pt76891_subtract_own_column"),
+    ],
+)
+def test_a_number_that_stands_in_the_file_is_no_tensor(line: str, case: str) -> None:
+    def met(operand: str) -> bool:
+        code = f"import torch\nx.bfloat16()\nx.byte()\n{line.format(operand)}"
+        return case in nearness(command.audit_texts({Path("x.py"): code}, "2.6.0"))
+
+    assert met("y")
+    assert met("y[0]")
+    assert not met("-1")
+
+
+def test_an_index_of_numbers_and_slices_is_plain_and_one_with_a_name_is_not() -> None:
+    plain = {use.plain for use in uses_of("x[0], x[1:], x[..., -1], x[a:b, None], x['key']").found}
+    assert plain == {True}
+    assert {use.plain for use in uses_of("x[i], x[:, i], x[i + 1]").found if "getitem" in use.name} == {False}
 
 
 @pytest.mark.slow

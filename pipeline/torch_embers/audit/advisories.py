@@ -25,21 +25,28 @@ Status = Literal["published", "doubted", "confirmed"]
 
 
 class Published(toml_models.Entry):
-    """The range of an advisory: from the first release to the one before ``fixed``, or up to ``last_affected``."""
+    """The range of an advisory: from the first release to the one before ``fixed``, or up to ``last_affected``.
+
+    Or the ``versions`` that it names and no range; one of two parts (2.5) stands for all releases that begin so.
+    """
 
     introduced: str = "0"
     fixed: str = ""
     last_affected: str = ""
+    versions: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _one_end(self) -> Published:
-        if bool(self.fixed) == bool(self.last_affected):
-            raise ValueError("a range ends by fixed or by last_affected, one of them")
+        if sum(map(bool, (self.fixed, self.last_affected, self.versions))) != 1:
+            raise ValueError("fixed, last_affected or versions: one of them")
         return self
 
     def holds(self, release: str) -> bool:
         """Whether a release is in the range."""
         version = Version(release)
+        if self.versions:
+            named = [Version(name).release for name in self.versions]
+            return any(version.release[: len(parts)] == parts for parts in named)
         if self.introduced != "0" and version < Version(self.introduced):
             return False
         return version < Version(self.fixed) if self.fixed else version <= Version(self.last_affected)

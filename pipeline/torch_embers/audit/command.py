@@ -75,6 +75,7 @@ class Audited:
         not_met: bugs of the release that the code was not seen to use.
         intended: findings that were left out because maintainers call the behaviour intended.
         files: files that were read.
+        files_with_torch: of these, those that import torch; in a folder or package without any nothing is found.
         unread: files that could not be, with the reason.
         dynamic: places whose names are made at run time.
     """
@@ -85,6 +86,7 @@ class Audited:
     not_met: tuple[Bug, ...]
     intended: int
     files: int
+    files_with_torch: int
     unread: Mapping[Path, str]
     dynamic: Sequence[tuple[Path, Dynamic]]
 
@@ -104,12 +106,14 @@ def audit(targets: Sequence[str], version: str, device: str = "cpu", *, intended
     known_on(version, device)  # refused before anything is read
     texts: dict[Path, str] = {}
     unread: dict[Path, str] = {}
-    for path in sorted({path for target in targets for path in _files(target, unread)}):
+    found = {target: _files(target, unread) for target in targets}
+    for path in sorted({path for paths in found.values() for path in paths}):
         try:
             texts[path] = _text(path)
         except (SyntaxError, ValueError, OSError, RecursionError, MemoryError) as error:
             unread[path] = _reason(error)
-    done = audit_texts(texts if targets else None, version, device, intended=intended, unread=unread)
+    wholes = [paths for target, paths in found.items() if not Path(target).is_file()]
+    done = audit_texts(texts if targets else None, version, device, intended=intended, unread=unread, wholes=wholes)
     if targets and not done.files:
         path, why = next(iter(done.unread.items()))
         raise InputError(f"none of {len(done.unread)} files could be read: {path}: {why}")
@@ -123,6 +127,7 @@ def audit_texts(
     *,
     intended: bool = False,
     unread: Mapping[Path, str] | None = None,
+    wholes: Sequence[Sequence[Path]] = (),
 ) -> Audited:
     """Audit texts that were read already.
 
@@ -132,6 +137,7 @@ def audit_texts(
         device: cpu, cuda or mps.
         intended: also tell what maintainers call intended or superseded.
         unread: files that could not be read, with the reason.
+        wholes: files that make up a folder or package; where none of its files imports torch, nothing is found in it.
 
     Raises:
         InputError: nothing was measured on the version or device.
@@ -151,7 +157,14 @@ def audit_texts(
     if texts is None:
         met = [Finding(bug, "not narrowed", (), ()) for bug in told]
     else:
-        index = _index(read)
+        # a file that does not import torch may be given tensors, but not within a folder or package without torch
+        apart = {
+            path
+            for whole in wholes
+            if not any(_may_have_torch(path, read, refused) for path in whole)
+            for path in whole
+        }
+        index = _index({path: uses for path, uses in read.items() if path not in apart})
         met = [finding for bug in told if (finding := _finding(bug, index)) is not None]
     return Audited(
         asked=version,
@@ -160,9 +173,14 @@ def audit_texts(
         not_met=tuple(bug for bug in told if bug not in [finding.bug for finding in met]),
         intended=len(known.bugs) - len(told),
         files=len([path for path in texts or () if path not in refused]),
+        files_with_torch=sum(uses.imports_torch for uses in read.values()),
         unread=refused,
         dynamic=[(path, place) for path, uses in read.items() for place in uses.dynamic],
     )
+
+
+def _may_have_torch(path: Path, read: Mapping[Path, Uses], unread: Mapping[Path, str]) -> bool:
+    return path in unread or (path in read and read[path].imports_torch)
 
 
 def _reason(error: Exception) -> str:
@@ -296,7 +314,7 @@ def _finding(bug: Bug, index: Index) -> Finding | None:
         for api in spelling.apis
         for name in spellings(api)
         for path, use in index.get(name, ())
-        if not spelling.keyword or use.gives(spelling.keyword, spelling.value, spelling.position) is not False
+        if _may_meet(use, spelling)
     ]
     near = _files_with(bug.conditions, index)
     calls = [(path, use) for path, use in met if _is_certain(use, spelling) and (not bug.conditions or path in near)]
@@ -311,6 +329,13 @@ def _finding(bug: Bug, index: Index) -> Finding | None:
         places=tuple(sorted({Place(path, use.line) for path, use in shown})),
         used=tuple(sorted({use.name for _, use in shown})),
     )
+
+
+def _may_meet(use: Use, spelling: Spelling) -> bool:
+    """Whether nothing in the file shows that a use cannot be one that the bug needs."""
+    if spelling.tensor and use.plain:
+        return False
+    return not spelling.keyword or use.gives(spelling.keyword, spelling.value, spelling.position) is not False
 
 
 def _files_with(conditions: Sequence[str], index: Index) -> set[Path]:

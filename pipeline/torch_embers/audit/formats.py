@@ -14,12 +14,11 @@ if TYPE_CHECKING:
 
 LEVELS: dict[Severity, sarif_output.Level] = {"high": "error", "medium": "warning", "low": "note"}
 SHOWN_PLACES = 5
+"""Lines that are named of a bug that the code calls; of one that it may call, the first is."""
 SHORT_COMMIT = 10
 TORCH = "https://github.com/pytorch/pytorch"
-LIMITS = (
-    "Only the code given was read: a library that it calls is audited by naming it. A bug needs the input that its "
-    "line names, too; a call alone is no proof of a wrong result."
-)
+OTHERS = "Only the code given was read: a library that it calls is audited by naming it."
+LIMITS = f"{OTHERS} A bug needs the input that its line names, too; a call alone is no proof of a wrong result."
 
 
 def lines(done: Audited) -> list[str]:
@@ -36,15 +35,17 @@ def _head(done: Audited) -> list[str]:
     instead = "" if known.exact else f" (nothing was measured on {done.asked} itself)"
     return [
         f"torch {known.release}{built}{instead}: "
-        f"{len(known.bugs)} of {known.decided} known bugs that could be decided occur"
+        f"{len(known.bugs)} of {known.decided} known bugs that could be decided occur",
+        f"measured on {'; '.join(known.environments)}",
     ]
 
 
 def _finding(finding: Finding) -> list[str]:
     bug = finding.bug
-    shown = [f"{place.file}:{place.line}" for place in finding.places[:SHOWN_PLACES]]
+    most = SHOWN_PLACES if finding.nearness == "calls" else 1
+    shown = [f"{place.file}:{place.line}" for place in finding.places[:most]]
     more = len(finding.places) - len(shown)
-    where = ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+    where = ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
     used = f"{finding.nearness} {', '.join(finding.used)}: {where}" if shown else ""
     return [
         "",
@@ -62,7 +63,15 @@ def _foot(done: Audited) -> list[str]:
         told.append(f"cannot be told: {more} more places whose names are made at run time")
     if done.intended:
         told.append(f"left out: {done.intended} that maintainers call intended or superseded (--intended shows them)")
-    count = f"{len(done.findings)} of {len(done.findings) + len(done.not_met)} bugs can be met by {done.files} files"
+    total = len(done.findings) + len(done.not_met)
+    if done.files and not done.files_with_torch and not done.findings:
+        return [
+            "",
+            *told,
+            f"no file that was read imports torch: none of {total} bugs can be met by {done.files} files",
+            OTHERS,
+        ]
+    count = f"{len(done.findings)} of {total} bugs can be met by {done.files} files"
     return ["", *told, *([count, LIMITS] if done.files else [])]
 
 
@@ -86,10 +95,12 @@ def rows(done: Audited) -> dict[str, Any]:
         "torch": done.asked,
         "measured_on": done.known.release,
         "commit": done.known.commit,
+        "environments": list(done.known.environments),
         "bugs": len(done.known.bugs),
         "decided": done.known.decided,
         "undecided": done.known.undecided,
         "files": done.files,
+        "files_with_torch": done.files_with_torch,
         "findings": [_row(finding) for finding in done.findings],
         "not_met": [bug.case.name for bug in done.not_met],
         "intended_left_out": done.intended,
@@ -163,6 +174,7 @@ def vex(done: Audited) -> dict[str, Any]:
         },
         "components": [
             {"type": "library", "name": "torch", "version": done.known.release, "purl": package, "bom-ref": package}
+            | {"properties": [{"name": "embers:measured_on", "value": place} for place in done.known.environments]}
             | _pedigree(done.known.commit)
         ],
         "vulnerabilities": [

@@ -50,6 +50,7 @@ class Spelling(toml_models.Entry):
         keyword: an argument that the call must give by name; empty where any call counts.
         value: what that argument must be; empty where any value counts.
         position: place from which on it can be given without its name.
+        tensor: whether an operand, or the index, must be a tensor: with numbers that stand in the file it is none.
         also: names of torch, or groups of them, one of which must be used; empty where none is needed.
         when: what the input must be, as a plain sentence.
         input: whether such inputs arise without anybody meaning it.
@@ -61,6 +62,7 @@ class Spelling(toml_models.Entry):
     keyword: str = ""
     value: str = ""
     position: int = MANY
+    tensor: bool = False
     also: tuple[str, ...] = ()
     when: str = Field(min_length=10, max_length=120)
     input: Literal["ordinary", "unusual"]
@@ -142,11 +144,13 @@ class Known:
         bugs: those that occur.
         decided: cases that occur or are absent.
         undecided: cases that could not be decided there.
+        environments: where: device, processor, its capability, operating system.
     """
 
     release: str
     commit: str | None
     exact: bool
+    environments: tuple[str, ...]
     bugs: tuple[Bug, ...]
     decided: int
     undecided: int
@@ -191,8 +195,9 @@ def known_on(version: str, device: str = "cpu") -> Known:
                 seen=row["detail"],
             )
         )
-    decided = sum(row["verdict"] in ("occurs", "absent") for row in here)
-    return Known(release, commit_of(release), exact, tuple(bugs), decided, len(here) - decided)
+    decided = [row for row in here if row["verdict"] in ("occurs", "absent")]
+    places = tuple(sorted({row["environment"] for row in decided}))
+    return Known(release, commit_of(release), exact, places, tuple(bugs), len(decided), len(here) - len(decided))
 
 
 def _is_of(row: Mapping[str, str], case: Case | None) -> bool:

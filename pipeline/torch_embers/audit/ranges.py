@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def published(entry: Published) -> str:
-    """The published range."""
+    """The published range, or the versions that are named."""
+    if entry.versions:
+        return f"{' and '.join(entry.versions)} named"
     begin = "" if entry.introduced == "0" else f"{entry.introduced} to "
     return f"{begin}before {entry.fixed}" if entry.fixed else f"{begin}up to {entry.last_affected}"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from torch_embers.repro.names import undefined
@@ -57,6 +57,7 @@ class Use:
         texts: texts given by position.
         positional: how many arguments are given by position; many where some come from a list.
         called: false where the name is only handed on.
+        plain: whether the operands are numbers that stand in the file, or an index of such numbers and slices.
     """
 
     line: int
@@ -65,6 +66,7 @@ class Use:
     texts: tuple[str, ...] = ()
     positional: int = 0
     called: bool = True
+    plain: bool = False
 
     def gives(self, keyword: str, value: str = "", position: int = MANY) -> bool | None:
         """Whether the call gives an argument; None where the file does not tell.
@@ -247,10 +249,11 @@ class _Reader(ast.NodeVisitor):
         positional = MANY if any(isinstance(part, ast.Starred) for part in node.args) else len(node.args)
         names = dotted(node.func, self.names)
         parts: list[ast.expr] = list(node.args)
+        use = Use(node.lineno, "", keywords, texts, positional, plain=bool(parts) and all(map(_is_plain, parts)))
         if names:
-            self.found += [Use(node.lineno, _operator(name), keywords, texts, positional) for name in names]
+            self.found += [replace(use, name=_operator(name)) for name in names]
         elif isinstance(node.func, ast.Attribute):
-            self._method(node.func, keywords, texts, positional)
+            self._method(node.func, use)
         else:
             self._plain(node)
             self.visit(node.func)
@@ -283,20 +286,12 @@ class _Reader(ast.NodeVisitor):
         names = dotted(node, self.names)
         self.found += [Use(node.lineno, _operator(name), called=False) for name in names]
         if not names:
-            self._method(node, called=False)
+            self._method(node, Use(node.lineno, "", called=False))
 
-    def _method(
-        self,
-        node: ast.Attribute,
-        keywords: tuple[tuple[str, str], ...] = (),
-        texts: tuple[str, ...] = (),
-        positional: int = 0,
-        *,
-        called: bool = True,
-    ) -> None:
+    def _method(self, node: ast.Attribute, use: Use) -> None:
         """A method of something; those of ``self`` and ``cls`` are the class's own."""
         if not isinstance(node.value, ast.Name) or node.value.id not in OWN:
-            self.found.append(Use(node.lineno, f"Tensor.{node.attr}", keywords, texts, positional, called))
+            self.found.append(replace(use, line=node.lineno, name=f"Tensor.{node.attr}"))
         self.visit(node.value)
 
     def visit_Name(self, node: ast.Name) -> None:
@@ -307,29 +302,39 @@ class _Reader(ast.NodeVisitor):
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
         """``a @ b`` calls ``a.__matmul__``."""
-        self._sign(node.lineno, node.op)
+        self._sign(node.lineno, node.op, plain=_is_plain(node.left) or _is_plain(node.right))
         self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         """``a += b`` calls ``a.__iadd__``."""
-        self._sign(node.lineno, node.op, "i")
+        self._sign(node.lineno, node.op, "i", plain=_is_plain(node.value))
         self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> None:
         """``a < b`` calls ``a.__lt__``."""
-        for sign in node.ops:
-            self._sign(node.lineno, sign)
+        sides = [node.left, *node.comparators]
+        for sign, left, right in zip(node.ops, sides[:-1], sides[1:], strict=True):
+            self._sign(node.lineno, sign, plain=_is_plain(left) or _is_plain(right))
         self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         """``a[i]`` and ``a[i] = b``."""
         item = "getitem" if isinstance(node.ctx, ast.Load) else "setitem"
-        self.found.append(Use(node.lineno, f"Tensor.__{item}__"))
+        self.found.append(Use(node.lineno, f"Tensor.__{item}__", plain=_is_plain(node.slice)))
         self.generic_visit(node)
 
-    def _sign(self, line: int, sign: ast.operator | ast.cmpop, before: str = "") -> None:
+    def _sign(self, line: int, sign: ast.operator | ast.cmpop, before: str = "", *, plain: bool) -> None:
         if word := SIGNS.get(type(sign)):
-            self.found.append(Use(line, f"Tensor.__{before}{word}__"))
+            self.found.append(Use(line, f"Tensor.__{before}{word}__", plain=plain))
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether an operand or index is made of constants and slices, so that it is no tensor, whatever runs."""
+    if isinstance(node, ast.Tuple):
+        return all(map(_is_plain, node.elts))
+    if isinstance(node, ast.UnaryOp):
+        return _is_plain(node.operand)
+    return isinstance(node, ast.Constant | ast.Slice)
 
 
 def _text(node: ast.expr) -> str:
