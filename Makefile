@@ -65,8 +65,8 @@ repro: mine setup-classify ## extract, link, and run every case against the curr
 recheck: mine setup-classify ## re-check closed and open bugs on all builds: what changed since last time
 	$(EMBERS) recheck --out recheck $(RECHECK) || [ $$? = 10 ] # 10: there is something to tell
 
-report: classify ## a static site of what the database holds: open site/index.html
-	$(EMBERS) report $(REPORT)
+report: classify site ## a static site of what the database holds, with the documentation: open site/index.html
+	$(EMBERS) report --docs build/docs $(REPORT)
 
 doctor: setup-classify ## what the sandbox can guarantee here
 	$(EMBERS) doctor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import shutil
@@ -24,6 +25,7 @@ from torch_embers import atom_output
 from torch_embers.errors import InputError
 from torch_embers.report import (
     badges,
+    command,
     data_files,
     evaluation,
     feed,
@@ -67,7 +69,7 @@ def pages(site: Path) -> dict[Path, Page]:
 
 def facts_of(database: Path) -> Facts:
     """The facts of a database without pages of items."""
-    return Facts(read(Store(database), lambda source: [], 100), rules.load(), frozenset())
+    return Facts(read(Store(database), lambda source: [], 100, 100), rules.load(), frozenset())
 
 
 def test_nothing_of_an_item_runs_styles_or_leads_elsewhere(pages: dict[Path, Page]) -> None:
@@ -345,6 +347,49 @@ def test_serving_answers_this_machine_alone_with_the_policy_and_lists_nothing(si
         for name in ("localhost", "LOCALHOST:80", "127.0.0.1"):
             assert requests.get(f"{address}/index.html", headers={"Host": name}, timeout=60).status_code == 200
         running.shutdown()
+
+
+def test_the_documentation_becomes_a_part_of_the_site_that_every_page_leads_to(
+    hostile_database: Path, site: Path, tmp_path: Path
+) -> None:
+    docs, out = tmp_path / "built", tmp_path / "site"
+    (docs / "commands").mkdir(parents=True)
+    (docs / "index.html").write_text("<h1>embers</h1><script>1</script>", encoding="utf-8")
+    (docs / "commands" / "run.html").write_text("run", encoding="utf-8")
+    (docs / "elsewhere").symlink_to(site / "index.html")
+    command.report(Store(hostile_database), command.Request(out, docs=docs))
+    assert sorted(path.relative_to(out).as_posix() for path in (out / "docs").rglob("*.*")) == [
+        "docs/commands/run.html",
+        "docs/index.html",
+    ]
+    page = out / places.item_page("pytorch/pytorch", NUMBER)
+    assert '<a href="../docs/index.html">Documentation</a>' in page.read_text(encoding="utf-8")
+    assert "docs/index.html" not in (site / "index.html").read_text(encoding="utf-8")
+    command.report(Store(hostile_database), command.Request(out))
+    assert not (out / "docs").exists()
+
+
+def test_a_folder_without_documentation_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    request = command.Request(tmp_path / "site", docs=tmp_path)
+    with pytest.raises(InputError, match="`make site` writes the documentation"):
+        command.report(Store(tmp_path / "nothing.duckdb"), request)
+
+
+def test_served_documentation_alone_may_run_its_own_scripts(site: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(site, tmp_path / "site")
+    (copy / "docs").mkdir()
+    (copy / "docs" / "index.html").write_text("<script>1</script>", encoding="utf-8")
+    with server(copy, 0) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        connection = http.client.HTTPConnection("127.0.0.1", running.server_port, timeout=60)
+        policies = {}
+        for name in ("/docs/index.html", "/docs/../index.html", "/docs/%2e%2e/index.html", "/docsx", "/index.html"):
+            connection.request("GET", name)
+            answer = connection.getresponse()
+            answer.read()
+            policies[name] = "unsafe-inline" in (answer.headers["Content-Security-Policy"] or "")
+        running.shutdown()
+    assert [name for name, is_lax in policies.items() if is_lax] == ["/docs/index.html"]
 
 
 def test_serving_needs_a_report(tmp_path: Path) -> None:

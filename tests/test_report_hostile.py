@@ -111,6 +111,39 @@ def test_hostile_and_missing_rows_give_inert_pages(
         assert "&lt;script&gt;globalThis.hit = 1&lt;/script&gt;</td><td" in page  # a step of a bisection
 
 
+PRINTED = {
+    "unseen": "\x1b[2J\x1b]0;owned\x07\x1b[31m\u202egnp.exe\u2066\u200b before\0after</pre><script>globalThis.hit = 1</script>",
+    "long": "y" * 5_000_000 + "the end",
+    "lines": "z\n" * 1_000_000 + "the end",
+    "empty": "",
+}
+"""What runs may print: one each on another build."""
+
+
+def test_what_a_run_printed_is_shown_as_text_from_its_end(database: Path, tmp_path: Path) -> None:
+    odd, out = shutil.copy(database, tmp_path / "e.duckdb"), tmp_path / "site"
+    with duckdb.connect(odd) as connection:
+        query = "SELECT build FROM verdicts JOIN cases USING (case_hash) WHERE name = ? ORDER BY build"
+        builds = [row[0] for row in connection.execute(query, [CASE]).fetchall()]
+        for place, printed in enumerate(PRINTED.values()):
+            connection.execute(
+                "INSERT INTO runs (case_hash, build, environment, planted, outcome, detail, ended, stdout, stderr, duration, "
+                "ran_at, batch, attempt, profile, cpu, peak_memory, zygote, seed, guarantees) SELECT case_hash, build, "
+                f"environment, false, 'reproduced', $d, $d, $t, $t, 0.1, {AT}, 0, 0, 'reviewed', 0, 0, '', 0, [] "
+                "FROM verdicts JOIN cases USING (case_hash) WHERE name = $c AND build = $b LIMIT 1",
+                {"t": printed, "d": printed[:300], "b": builds[place], "c": CASE},
+            )
+    command.report(Store(odd), command.Request(out))
+    path = out / places.item_page("pytorch/pytorch", NUMBER)
+    text = path.read_text(encoding="utf-8")
+    assert list(inline({path: Page(path)})) == []
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]", text)
+    assert len(text) < 200_000
+    assert "y" * 5_000 + "the end</pre>" in text
+    assert "…\nz\nz\n" in text
+    assert "beforeafter&lt;/pre&gt;&lt;script&gt;" in text
+
+
 def test_a_database_that_is_missing_or_none_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "none.duckdb").write_text("<script>")
     for name in ("missing.duckdb", "none.duckdb"):

@@ -22,6 +22,10 @@ def report(
         Path | None, typer.Option(help="Also write the tables to this SQLite file, with metadata for Datasette.")
     ] = None,
     study: Annotated[Path, typer.Option(help="Folder that `embers study` wrote to.")] = Path("analysis/results"),
+    docs: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the documentation as pages (`make site`): it becomes a part of the site."),
+    ] = None,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
@@ -30,7 +34,8 @@ def report(
     packages.require("report", "the report needs")
     from torch_embers.report import command, show
 
-    done = command.report(store, command.Request(out, bodies=bodies, address=url, sqlite=sqlite, study=study))
+    request = command.Request(out, bodies=bodies, address=url, sqlite=sqlite, study=study, docs=docs)
+    done = command.report(store, request)
     if json:
         print_json(done)
     else:

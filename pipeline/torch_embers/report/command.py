@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from torch_embers.atom_output import iso
-from torch_embers.report import data_files, folder, hunt_map, rules, since, site, study_files
+from torch_embers.report import data_files, documentation, folder, hunt_map, rules, since, site, study_files
 from torch_embers.report.facts import Facts, chosen
 from torch_embers.report.similar import similar
 from torch_embers.report.source import read
@@ -52,6 +52,7 @@ class Request:
         address: where the site will be on the web, for the feed.
         sqlite: a SQLite file that the tables are written to as well.
         study: folder that `embers study` wrote to, with the coverage map of the hunt.
+        docs: folder of the documentation as pages, which become a part of the site.
     """
 
     out: Path
@@ -59,20 +60,22 @@ class Request:
     address: str = ""
     sqlite: Path | None = None
     study: Path | None = None
+    docs: Path | None = None
 
 
 def report(store: Store, request: Request) -> Reported:
     """Write the site.
 
     Raises:
-        InputError: the folder holds something else, or cannot be written; the study cannot be read.
+        InputError: the folder holds something else, or cannot be written; study or documentation cannot be read.
         StoreError: the database cannot be read.
     """
     place = folder.check(request.out)
+    pages = documentation.files(request.docs) if request.docs else ()
     known = rules.load()
     limits = known.limits
     characters = limits.excerpt_with_bodies if request.bodies else limits.excerpt
-    source = read(store, lambda source: chosen(source, limits.item_pages), characters)
+    source = read(store, lambda source: chosen(source, limits.item_pages), characters, limits.log_characters + 1)
     paged = frozenset(chosen(source, limits.item_pages))
     near = similar(source.vectors, paged, limits.similar, limits.similar_from) if source.vectors else {}
     facts = Facts(source, known, paged, near, is_whole=request.bodies)
@@ -84,7 +87,9 @@ def report(store: Store, request: Request) -> Reported:
     if request.sqlite:
         data_files.write_sqlite(rows, request.sqlite)
     with folder.replaced(place) as made:
-        site.write(made, facts, rows, compared, request.address.rstrip("/"), study, hunted)
+        for name, path in pages:
+            made.write(name, path.read_bytes())
+        site.write(made, facts, rows, compared, request.address.rstrip("/"), study, hunted, has_docs=bool(pages))
         about = {"embers": __version__, "items": len(facts.items), "pages": len(facts.paged)}
         about |= {"newest": iso(source.newest) if source.newest else None, since.ENTRY: compared.entry()}
         about |= {folder.ENTRIES: sorted(path.name for path in made.folder.iterdir())}

@@ -153,9 +153,15 @@ class Pages:
         }
 
     def _run(self, row: Row) -> dict[str, Any]:
+        limits = self.facts.rules.limits
         printed = "\n".join(text.rstrip() for text in (row["stdout"], row["stderr"]) if text and text.strip())
-        lines = visible(printed).splitlines()[-self.facts.rules.limits.log_lines :]
-        return row | {"tail": "\n".join(lines)}
+        lines = visible(printed).splitlines()
+        tail = "\n".join(lines[-limits.log_lines :])
+        if len(tail) > limits.log_characters:
+            tail = f"…{tail[-limits.log_characters :]}"
+        elif row["is_cut"] or len(lines) > limits.log_lines:
+            tail = f"…\n{tail}"
+        return row | {"tail": tail}
 
     def _drawing(self, key: Key) -> dict[str, Any] | None:
         made = links_graph.draw(Node(*key), self._neighbours, self._node_facts, self.facts.rules.limits.graph_nodes)

@@ -11,6 +11,7 @@ from torch_embers import resources
 from torch_embers.atom_output import iso
 from torch_embers.classify.show import answer
 from torch_embers.escaping import visible
+from torch_embers.report import documentation
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
@@ -48,11 +49,15 @@ NAVIGATION = (
 )
 
 
-def environment(newest: datetime | None) -> Environment:
+DOCUMENTATION = (f"{documentation.FOLDER}/{documentation.START}", "Documentation")
+
+
+def environment(newest: datetime | None, *, has_docs: bool = False) -> Environment:
     """The templates of the report.
 
     Args:
         newest: the date that the pages state.
+        has_docs: whether the documentation is a part of the site.
     """
     made = Environment(
         loader=FileSystemLoader(resources.package_file("report", "templates", "base.html").parent),
@@ -67,7 +72,7 @@ def environment(newest: datetime | None) -> Environment:
     made.globals |= {
         "answer": answer,
         "marks": MARKS,
-        "navigation": NAVIGATION,
+        "navigation": (*NAVIGATION, DOCUMENTATION) if has_docs else NAVIGATION,
         "newest": newest,
         "policy": POLICY,
         "version": __version__,

@@ -24,6 +24,7 @@ class Limits(toml_models.Explained):
     similar: int
     similar_from: float
     log_lines: int
+    log_characters: int
     log_runs: int
     feed_entries: int
     news: int

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from torch_embers.errors import InputError
+from torch_embers.report.documentation import FOLDER as DOCUMENTATION
 from torch_embers.report.folder import MARK
 from torch_embers.report.rendering import POLICY
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 HOST = "127.0.0.1"
+OWN_WORDS = "; ".join(
+    (
+        *("default-src 'self' 'unsafe-inline'", "img-src 'self' data:", "worker-src 'self' blob:"),
+        *("base-uri 'none'", "form-action 'none'"),
+    )
+)
+"""For the documentation, which is ours: its theme has scripts in its pages, and searches by a worker."""
 HEADERS = {
-    "Content-Security-Policy": f"{POLICY}; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
@@ -25,6 +30,9 @@ HEADERS = {
 
 class _Handler(SimpleHTTPRequestHandler):
     def end_headers(self) -> None:
+        asked = Path(self.translate_path(getattr(self, "path", "/")))  # without `..`
+        policy = OWN_WORDS if asked.is_relative_to(Path(self.directory, DOCUMENTATION)) else POLICY
+        self.send_header("Content-Security-Policy", f"{policy}; frame-ancestors 'none'")
         for name, value in HEADERS.items():
             self.send_header(name, value)
         super().end_headers()

@@ -47,9 +47,9 @@ CALLED = "What the code of the cases calls, read from its syntax; a method of a 
 class Writer:
     """Renders templates into a site."""
 
-    def __init__(self, site: Site, facts: Facts) -> None:
+    def __init__(self, site: Site, facts: Facts, *, has_docs: bool = False) -> None:
         self.site, self.facts = site, facts
-        self.environment: Environment = rendering.environment(facts.source.newest)
+        self.environment: Environment = rendering.environment(facts.source.newest, has_docs=has_docs)
         self.paths = {
             "component": _pages("components", facts.by_component),
             "operator": _pages("operators", facts.by_operator),
@@ -83,6 +83,8 @@ def write(
     address: str = "",
     study: Study | None = None,
     hunted: Map | None = None,
+    *,
+    has_docs: bool = False,
 ) -> None:
     """Write all pages, badges, data files and what the pages load.
 
@@ -94,8 +96,9 @@ def write(
         address: where the site will be on the web; empty where that is not known.
         study: its tables and figures.
         hunted: the coverage map of the hunt.
+        has_docs: whether the documentation is a part of the site.
     """
-    writer = Writer(site, facts)
+    writer = Writer(site, facts, has_docs=has_docs)
     _assets(site)
     site.write(feed.FILE, feed.feed(facts, address))
     for name, content in data_files.files(tables):

@@ -67,13 +67,14 @@ class Source:
         return max(times, default=None)
 
 
-def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: int) -> Source:
+def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: int, printed: int) -> Source:
     """Read all rows.
 
     Args:
         store: the database.
         choose: which items get a page; it is asked before their texts, labels and links are read.
         characters: of an item's text that are read.
+        printed: characters of what a run printed that are read, from its end.
 
     Raises:
         StoreError: the database cannot be read, or is of another version.
@@ -85,12 +86,13 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
         known = Source(
             items=_ask(connection, "items", strong=strong),
             verdicts=verdicts,
+            runs=_ask(connection, "runs", characters=printed),
             schema_version=int(connection.execute("SELECT max(version) FROM schema_version").fetchall()[0][0]),
             **{
                 name: _ask(connection, name)
                 for name in (
-                    *("cases", "statuses", "history", "announcements", "runs", "builds", "freshness", "sources"),
-                    *("commits", "bisections"),
+                    *("cases", "statuses", "history", "announcements", "builds", "freshness", "sources", "commits"),
+                    "bisections",
                 )
             },
         )
