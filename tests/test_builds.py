@@ -294,6 +294,8 @@ def test_what_a_killed_installation_left_is_swept_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("version", "packages"),
     [
+        ("1.7.1", ["numpy<1.24", "setuptools<59.6"]),
+        ("1.10.2", ["numpy<2", "setuptools<59.6"]),
         ("1.13.1", ["numpy<2", "setuptools<80", "expecttest"]),
         ("2.2.2", ["numpy<2", "setuptools", "expecttest"]),
         ("2.13.0", ["numpy", "setuptools", "expecttest"]),
