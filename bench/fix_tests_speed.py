@@ -7,7 +7,9 @@ commits. Git's own time is counted apart.
 
 With `--whole` every commit is linked into a new database, too, in two processes and by the clock. With `--trials FILE` tests of a database
 that `embers link-repros --fix-tests` filled are drawn and run on the
-installed builds as `embers fix-tests --build all` does it (in a copy of the database, which should hold no runs).
+installed builds as `embers fix-tests --build all` does it (in a copy of the database, which should hold no runs); with `--everywhere`
+each of them on every build, not only where a run can decide something. `--only-trials` measures nothing else, and keeps the other
+figures of the file.
 """
 
 from __future__ import annotations
@@ -30,10 +32,13 @@ from torch_embers.progress import Silent
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests import versions
 from torch_embers.repro.fix_tests.cases import FileOfTests, TestFound, scripts_of_commit
+from torch_embers.run.fix_tests import trial
 from torch_embers.run.fix_tests.link import link_fix_tests
 from torch_embers.run.fix_tests.trial import Draw, TrialRequest, run_trials
 from torch_embers.settings import DEFAULT_REPO, Settings
 from torch_embers.store.store import Store
+
+FILE = Path(__file__).parent / "fix_tests_speed.json"
 
 
 def _git() -> float:
@@ -71,20 +76,29 @@ def _whole(clone: Path, revision: str) -> dict[str, Any]:
         }
 
 
-def _trials(database: Path, size: int, seed: int) -> dict[str, Any]:
-    """Run drawn tests on all installed builds, as `embers fix-tests` does, from none: how long, with all that starts."""
+def _trials(database: Path, size: int, seed: int, everywhere: bool) -> dict[str, Any]:
+    """Run drawn tests on all installed builds from none: how long, with all that starts.
+
+    Args:
+        database: is copied.
+        size: how many tests.
+        seed: of the draw.
+        everywhere: each test on each build, not only where `embers fix-tests` would run it.
+    """
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(shutil.copy(database, folder)))
         registry = Registry(Settings().builds_dir)
         builds = registry.installed()
         request = TrialRequest(DEFAULT_REPO, builds, Draw(size, seed), jobs=2)
-        with store.writer("bench") as writer:
+        around: Any = (lambda *_: iter(builds)) if everywhere else trial._around  # noqa: SLF001 - as it is
+        with store.writer("bench") as writer, mock.patch.object(trial, "_around", around):
             start = time.perf_counter()
             runs = run_trials(store, writer, registry, request, Silent())
             seconds = time.perf_counter() - start
     return {
         "trial_tests": size,
         "trial_builds": len(builds),
+        "trial_everywhere": everywhere,
         "trial_runs": runs,
         "trial_seconds": round(seconds),
         "trial_load": [round(value, 1) for value in os.getloadavg()],
@@ -106,7 +120,12 @@ def main() -> None:
     arguments.add_argument("--trials", type=Path, help="a linked database: run tests of it on every build, too")
     arguments.add_argument("--tests", type=int, default=60, help="how many, drawn at random")
     arguments.add_argument("--seed", type=int, default=0, help="of that draw")
+    arguments.add_argument("--everywhere", action="store_true", help="each of them on every build")
+    arguments.add_argument("--only-trials", action="store_true", help="keep the other figures")
     given = arguments.parse_args()
+    if given.only_trials:
+        _write(json.loads(FILE.read_text()) | _trials(given.trials, given.tests, given.seed, given.everywhere))
+        return
     clone = Clone(given.clone)
     tip = revision_of(clone, given.revision)
     history = int(clone.run("rev-list", "--count", "--stdin", lines=[tip]))
@@ -148,8 +167,12 @@ def main() -> None:
     if given.whole:
         facts |= _whole(given.clone, given.revision)
     if given.trials:
-        facts |= _trials(given.trials, given.tests, given.seed)
-    (Path(__file__).parent / "fix_tests_speed.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        facts |= _trials(given.trials, given.tests, given.seed, given.everywhere)
+    _write(facts)
+
+
+def _write(facts: dict[str, Any]) -> None:
+    FILE.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(facts, indent=1))
 
 

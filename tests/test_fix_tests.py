@@ -7,8 +7,10 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -33,6 +35,7 @@ from torch_embers.repro.fix_tests.script import make_script
 from torch_embers.repro.fix_tests.segments import segments
 from torch_embers.repro.fix_tests.versions import outlines
 from torch_embers.run.batch import PROFILES
+from torch_embers.run.fix_tests import link, trial
 from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
 from torch_embers.run.fix_tests.link import link_fix_tests
 from torch_embers.run.fix_tests.report import yield_of
@@ -42,6 +45,7 @@ from torch_embers.run.status import Tracked, statuses_of
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from torch_embers.repro.case import Case
@@ -585,6 +589,44 @@ def test_a_second_run_says_what_a_fresh_one_says_when_the_clone_says_more(clone:
 
 
 @pytest.mark.slow
+def test_a_run_that_stopped_in_the_middle_goes_on_where_it_was(
+    clone: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1, 4):
+        fixing(clone, f"Fixes #{number}", test__test_x_py=ADDED.replace("(1, 1)", f"({number}, {number})"))
+    store, written, really = Store(tmp_path / "e.duckdb"), [], link._write
+    monkeypatch.setattr(link, "BATCH", 1)
+
+    def stops(*arguments: Any) -> None:
+        if written:
+            raise KeyboardInterrupt
+        written.append(really(*arguments))
+
+    monkeypatch.setattr(link, "_write", stops)
+    with pytest.raises(KeyboardInterrupt):
+        linked(clone, store)
+    assert len(table(store)) == 1
+    monkeypatch.setattr(link, "_write", really)
+    assert linked(clone, store).read == 2
+    assert len(table(store)) == 3
+    assert as_fresh(clone, store, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_clone_without_its_trees_gives_a_reason_per_commit(clone: Repository, tmp_path: Path) -> None:
+    fixing(clone, test__test_x_py=ADDED)
+    tree = clone("rev-parse", "HEAD:test")
+    place = clone.path / ".git" / "objects" / tree[:2] / tree[2:]
+    place.rename(tmp_path / "kept")
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    assert table(store) == [(["123"], None, None, "not_possible", "not_readable")]
+    (tmp_path / "kept").rename(place)
+    assert as_fresh(clone, store, tmp_path)
+    assert table(store)[0][3] == "script"
+
+
+@pytest.mark.slow
 def test_commits_without_a_test_that_can_be_used_keep_a_reason(clone: Repository, tmp_path: Path) -> None:
     fixing(clone, "Fixes #1", torch__nn_py="x = 1")
     fixing(clone, "Fixes #2", test__test_x_py=FILE.replace("x + SIZE", "SIZE + x").replace("test_new", "test_before"))
@@ -828,6 +870,45 @@ def classed(store: Store) -> tuple[object, ...]:
         class_tests(store, writer, REPO)
     [found] = rows(store.path, "SELECT class, reason, failed, passed, unusable, validated_before FROM fix_test_classes")
     return found
+
+
+def test_trial_runs_that_stopped_in_the_middle_go_on_with_what_is_missing(
+    one_test: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Writer:
+        @contextmanager
+        def transaction(self) -> Iterator[Any]:
+            with one_test.writer("test") as writer, writer.transaction() as connection:
+                yield connection
+
+    class Ledger:
+        def __init__(self, *_: object) -> None: ...
+        def note_builds(self, builds: Iterable[Any]) -> dict[str, str]:
+            return {build.identity: "e" for build in builds}
+
+    asked: list[str] = []
+
+    def run(_ledger: object, place: Any, tests: Sequence[object], *_: object) -> int:
+        asked.append(place.build.name)
+        if asked == ["1.13.1", "2.0.1"]:
+            raise KeyboardInterrupt
+        stored_run(one_test, place.build.name, int(place.build.name == "1.13.1"), "AssertionError: 3 != 4")
+        return len(tests)
+
+    for name, fake in (("Ledger", Ledger), ("placed_here", lambda build: build), ("_run", run)):
+        monkeypatch.setattr(trial, name, fake)
+    builds: Any = [
+        SimpleNamespace(identity=version, public_version=version, name=version)
+        for version in ("1.12.1", "1.13.1", "2.0.1", "2.15.0")
+    ]
+    request = trial.TrialRequest(REPO, builds, trial.Draw(sample=5))
+    more: Any = (Writer(), None, request, Silent())
+    with pytest.raises(KeyboardInterrupt):
+        trial.run_trials(one_test, *more)
+    assert trial.run_trials(one_test, *more) == 3
+    assert asked == ["1.13.1", "2.0.1", "2.0.1", "2.15.0", "1.12.1"]
+    assert trial.run_trials(one_test, *more) == 0
+    assert classed(one_test)[:2] == ("validated", None)
 
 
 def test_a_validated_test_gets_the_signature_of_its_failure_and_is_run_like_every_case(one_test: Store) -> None:
