@@ -448,7 +448,7 @@ def by_positions(x, y):
 
 
 def examined(rules):
-    """What the oracle says of each operator: rows of name, about, wrong (expected severity) and found (severities)."""
+    """What the oracle says of each operator: rows of name, about, wrong (expected severity) and found (severities), short (scripts)."""
     from torch_embers.oracles.layout import LayoutOracle
 
     library = torch.library.Library(NAMESPACE, "DEF")
@@ -470,6 +470,7 @@ def examined(rules):
                 "wrong": one.wrong,
                 "found": found,
                 "case": bool(case),
+                "short": [one.short for one in oracle.findings if one.severity in ("wrong_value", "outside_write")],
                 "refused": refused,
             }
         )

@@ -1,5 +1,6 @@
 """The hunt's driver: what is run in which group, what a journal holds, what is reported."""
 
+import dataclasses
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -208,6 +209,20 @@ def test_a_journal_gives_findings_and_the_draft_of_a_report(tmp_path, monkeypatc
         hunt_command.act(["report", "00"], tmp_path / "none")
     with pytest.raises(InputError, match="no finding 00"):
         hunt_command.act(["report", "00"], tmp_path)
+
+
+def test_a_draft_shows_the_few_lines_first_and_says_what_a_crash_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBERS_BUILDS_DIR", str(tmp_path / "builds"))
+    shown = dataclasses.replace(RESTRIDED, reproducer="whole = 1\n", short="short = 1\n")
+    died = dataclasses.replace(RESTRIDED, severity="crash", reproducer="dies = 1\n")
+    Journal(tmp_path / hunt.FILE).append(Hunted("2.15.0", RESTRIDED.op, "float32", findings=[shown, died]))
+    text = hunt_command.act(["report", hunt_rows.ident(shown)], tmp_path)
+    assert (
+        text.index("short = 1\n```") < text.index("<details>") < text.index("whole = 1\n```") < text.index("</details>")
+    )
+    text = hunt_command.act(["report", hunt_rows.ident(died)], tmp_path)
+    assert "The process ends" in text
+    assert "dense copies" not in text
 
 
 def test_the_coverage_map_counts_calls_and_says_what_was_not_called(tmp_path):

@@ -32,6 +32,16 @@ def test_calls_are_refused_accepted_or_fatal_and_the_others_go_on():
     assert malformed.outcomes(calls) == ["accepted", "SIGSEGV", "refused"]
 
 
+def test_a_call_without_an_end_is_named_so_and_the_others_go_on(monkeypatch):
+    monkeypatch.setattr(malformed, "SECONDS", 1)
+
+    def endless():
+        while True:
+            pass
+
+    assert malformed.outcomes([endless, lambda: 1]) == [malformed.ENDLESS, "accepted"]
+
+
 def test_a_fatal_call_is_made_small_and_repeated(monkeypatch):
     monkeypatch.setattr(torch, "embers_dies", dies, raising=False)
     tried, (death,) = malformed.deaths(dies, "torch.embers_dies", [torch.randn(7, 5), 3], {})

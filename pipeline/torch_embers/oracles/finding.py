@@ -61,6 +61,7 @@ class Finding:
         line: the user's source line as ``file:line``; empty where unknown.
         source: text of that line.
         reproducer: text of a case file that repeats this one call; empty where none could be made.
+        short: the same fault in a few lines that end with an AssertionError; empty where it does not show in them.
     """
 
     oracle: str
@@ -76,6 +77,7 @@ class Finding:
     line: str = ""
     source: str = ""
     reproducer: str = ""
+    short: str = ""
 
     @property
     def signature(self) -> str:

@@ -148,7 +148,7 @@ class LayoutOracle(DispatchMode):
         if key in self._known or len(self.findings) >= self.rules.findings:
             return
         self._known.add(key)
-        text = reproducer.write(func, plan, origin, problem, self.rules) if self.reproduce else ""
+        made = reproducer.write(func, plan, origin, problem, self.rules) if self.reproduce else reproducer.Repeat()
         shown = [(name, words) for name, words in described if not words.startswith("dense")] or list(described)
         finding = Finding(
             oracle="layout",
@@ -164,7 +164,8 @@ class LayoutOracle(DispatchMode):
             difference=problem.difference,
             line=line,
             source=source,
-            reproducer=text,
+            reproducer=made.case,
+            short=made.short,
         )
         self.findings.append(finding)
         if self.on_finding is not None:

@@ -23,6 +23,8 @@ from torch_embers.oracles.reproducer import literal
 REFUSED, ACCEPTED = "refused", "accepted"
 SECONDS = 3
 """Processor time of one call; the arguments have some hundred elements."""
+ENDLESS = "no end within %d s of processor time" % SECONDS
+"""What comes of a call that the timer ends."""
 MEMORY = 1 << 30
 """Bytes that a call may ask for; beyond, the allocator refuses."""
 TRIES = 40
@@ -56,7 +58,7 @@ class Death(NamedTuple):
     Attributes:
         kind: what was wrong with the arguments, one of ``KINDS``.
         argument: which one.
-        ended: the signal.
+        ended: the signal, or that the call had no end.
         line: the call as one line; empty where it was not made so small, or does not die each time.
     """
 
@@ -133,7 +135,7 @@ def _of_value(value: Any) -> Iterator[Tuple[str, Any]]:
 
 
 def outcomes(calls: Sequence[Callable[[], Any]]) -> List[str]:
-    """What comes of calls in children: ``refused``, ``accepted``, or the name of the signal."""
+    """What comes of calls in children: ``refused``, ``accepted``, ``ENDLESS``, or the name of the signal."""
     ended: List[str] = []
     while len(ended) < len(calls):
         read, write = os.pipe()
@@ -147,8 +149,16 @@ def outcomes(calls: Sequence[Callable[[], Any]]) -> List[str]:
         _, status = os.waitpid(child, 0)
         ended += [REFUSED if letter == "r" else ACCEPTED for letter in said]
         if len(ended) < len(calls):
-            ended.append(signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else "exit")
+            ended.append(_how(status))
     return ended
+
+
+def _how(status: int) -> str:
+    """How a child ended whose last call did not come back."""
+    if not os.WIFSIGNALED(status):
+        return "exit"
+    number = os.WTERMSIG(status)
+    return ENDLESS if number == signal.SIGPROF else signal.Signals(number).name
 
 
 def _in_child(calls: Sequence[Callable[[], Any]], write: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optiona
 
 import torch
 
-from torch_embers.oracles import layouts
+from torch_embers.oracles import layouts, short
 from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named
 
 if TYPE_CHECKING:
@@ -48,6 +48,18 @@ def laid_of(tensor: Any) -> Laid:
     return Laid(
         tuple(tensor.size()), tuple(tensor.stride()), tensor.storage_offset(), values, tensor.is_conj(), tensor.is_neg()
     )
+
+
+class Repeat(NamedTuple):
+    """One call, repeated on its own.
+
+    Attributes:
+        case: text of a case file; empty where the call cannot be repeated or is too large to be written.
+        short: the same fault in a few lines, see ``short``; empty where it does not show in them.
+    """
+
+    case: str = ""
+    short: str = ""
 
 
 class Origin:
@@ -215,8 +227,8 @@ def _facts(arguments: Arguments) -> List[Tuple[Any, ...]]:
     return [laid[:3] for laid in _all(list(arguments))]
 
 
-def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules, call: str = "") -> str:
-    """The text of a case file; empty where the call cannot be repeated on its own or is too large to be written.
+def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules, call: str = "") -> Repeat:
+    """A case file, and a script of a few lines.
 
     Args:
         func: what is called.
@@ -229,13 +241,23 @@ def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules,
     shrinker = Shrinker(func, plan, problem.severity, rules)
     arguments = shrinker.shrink((origin.args, origin.kwargs))
     if arguments is None:
-        return ""
+        return Repeat()
     if any(laid.values.numel() > rules.reproducer for laid in _all(list(arguments))):
-        return ""
+        return Repeat()
     try:
-        return case_text(plan, arguments, problem, call)
+        case = case_text(plan, arguments, problem, call)
     except ValueError:
-        return ""
+        return Repeat()
+    if origin.device != "cpu":  # the text names no device
+        return Repeat(case)
+    called = short.Called(call or source_of(plan), *arguments, plan.names, plan.written, literal)
+    return Repeat(case, short.write(called, problem.severity))
+
+
+def source_of(plan: Plan) -> str:
+    """Python source of an operator of the dispatcher."""
+    namespace, _, name = plan.op.partition(".")
+    return "torch.ops.%s.%s.%s" % (namespace, name, plan.overload or "default")
 
 
 def case_text(plan: Plan, arguments: Arguments, problem: Problem, call: str = "") -> str:
@@ -260,7 +282,6 @@ def fatal_text(plan: Plan, arguments: Arguments, problem: Problem, call: str = "
 def _filled(template: str, plan: Plan, arguments: Arguments, problem: Problem, call: str) -> str:
     args = ", ".join(literal(value) for value in arguments[0])
     kwargs = ", ".join("%s=%s" % (name, literal(value)) for name, value in arguments[1].items())
-    namespace, _, name = plan.op.partition(".")
     given = ", ".join(part for part in (args, kwargs) if part)
     written = [place for place, name in enumerate(plan.names[: len(arguments[0])]) if name in plan.written]
     keys = [name for name in arguments[1] if name in plan.written]
@@ -268,7 +289,7 @@ def _filled(template: str, plan: Plan, arguments: Arguments, problem: Problem, c
     return template.format(
         sentence="Calls %s on tensors that are not dense, and on dense copies. The results must agree; %s."
         % (plan.op, seen),
-        call=call or "torch.ops.%s.%s.%s" % (namespace, name, plan.overload or "default"),
+        call=call or source_of(plan),
         gradients=GRADIENTS if call.startswith("gradients(") else "",
         given=given,
         written=repr(written),

@@ -315,7 +315,8 @@ class Sweep:
             what = {malformed.REFUSED: "refused", malformed.ACCEPTED: "tested"}.get(how, "died")
             self.tally.add(Cell(MALFORMED, str(func), one.argument, one.kind), what)
         for death in deaths:
-            said = "%s, %s of %s: the process ended: %s" % (func, death.kind, death.argument, death.ended)
+            end = death.ended if death.ended == malformed.ENDLESS else "the process ended: " + death.ended
+            said = "%s, %s of %s: %s" % (func, death.kind, death.argument, end)
             line = "import torch\n\n%s\n" % death.line if death.line else ""
             self.findings.append(
                 Finding("layout", plan.op, MALFORMED, "crash", said, place=death.kind, device="cpu", reproducer=line)
@@ -373,10 +374,10 @@ class Sweep:
             return
         first = not any(old[:3] == key[:3] for old in self.known)
         self.known.add(key)
-        text = ""
+        made = reproducer.Repeat()
         source = self.text(cell.mode, call.run)
         if first and source is not None and not call.drawn:
-            text = reproducer.write(call.run, plan, origin, problem, self.rules, source)
+            made = reproducer.write(call.run, plan, origin, problem, self.rules, source)
         place = "%s %s" % (cell.layout, cell.argument)
         self.findings.append(
             Finding(
@@ -390,7 +391,8 @@ class Sweep:
                 device="cpu",
                 place=problem.place,
                 difference=problem.difference,
-                reproducer=text,
+                reproducer=made.case,
+                short=made.short,
             )
         )
 

@@ -144,11 +144,19 @@ def draft(name: str, out: Path) -> str:
         title=first.message,
         seen=seen,
         layouts="\n".join(f"- `{layout}`" for layout in first.layouts),
-        script=first.reproducer or "(none was made)\n",
+        script=scripts(first),
         versions=", ".join(by_version(having)),
         clean=f" Not with the same samples on: {', '.join(by_version(clean))}." if clean else "",
         environment=environment(build),
     )
+
+
+def scripts(found: Finding) -> str:
+    """The part of a draft that shows the fault: the few lines first, where there are some."""
+    if not found.reproducer:
+        return "No script could be made of this call.\n"
+    whole = WHOLE.format(said=DIES if found.severity == "crash" else COMPARED, script=found.reproducer)
+    return SHORT.format(short=found.short, whole=whole) if found.short else whole
 
 
 def by_version(names: Iterable[str]) -> list[str]:
@@ -183,15 +191,32 @@ DRAFT = """<!-- Made by a tool (embers hunt). To be read, run and signed by a pe
 {seen}
 {layouts}
 
-The expected values are those of the same call on dense copies, checked in double precision. The script exits with 1
-where the fault is there, with 0 where it is not, with 125 where it cannot be told.
-
-```python
-{script}```
-
+{script}
 ### Versions
 
 It occurs on: {versions}.{clean}
 
 {environment}
 """
+
+SHORT = """In short, with an AssertionError where the fault is there:
+
+```python
+{short}```
+
+<details><summary>The whole script</summary>
+
+{whole}
+</details>
+"""
+
+WHOLE = """{said}
+
+```python
+{script}```
+"""
+
+COMPARED = """The expected values are those of the same call on dense copies, checked in double precision. The script
+exits with 1 where the fault is there, with 0 where it is not, with 125 where it cannot be told."""
+
+DIES = "The process ends, or does not come back, where the fault is there."
