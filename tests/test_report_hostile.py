@@ -11,11 +11,14 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from report_data import HOSTILE, NUMBER, Page, hostile, inline
 from support import assert_clean_error, run_embers
+from torch_embers.cli import app
 from torch_embers.errors import InputError
-from torch_embers.report import command, folder, hunt_map, places, study_files
+from torch_embers.report import command, folder, hunt_map, places, rendering, study_files
+from torch_embers.store import writer
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -109,6 +112,68 @@ def test_hostile_and_missing_rows_give_inert_pages(
     else:
         assert "x&lt;b&gt; " * 2000 in page
         assert "&lt;script&gt;globalThis.hit = 1&lt;/script&gt;</td><td" in page  # a step of a bisection
+
+
+def without_rows(connection: duckdb.DuckDBPyConnection) -> None:
+    """Tables alone."""
+    for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+        if table != "schema_version":
+            connection.execute(f"DELETE FROM {table}")
+
+
+def with_items_alone(connection: duckdb.DuckDBPyConnection) -> None:
+    without_builds(connection)
+    for table in ("cases", "case_items", "runs", "predictions", "gold_labels", "links", "dispositions"):
+        connection.execute(f"DELETE FROM {table}")
+
+
+def with_verdicts_of_no_case(connection: duckdb.DuckDBPyConnection) -> None:
+    for table in ("cases", "case_items"):
+        connection.execute(f"DELETE FROM {table}")
+
+
+def with_cases_of_no_item(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("DELETE FROM items")
+
+
+@pytest.mark.parametrize(
+    ("change", "items", "cases"),
+    [
+        (without_rows, False, False),
+        (with_items_alone, True, False),
+        (with_verdicts_of_no_case, True, False),
+        (with_cases_of_no_item, False, True),
+    ],
+)
+def test_a_database_that_lacks_whole_kinds_of_rows_gives_every_page(
+    database: Path, tmp_path: Path, change: Callable[[duckdb.DuckDBPyConnection], None], items: bool, cases: bool
+) -> None:
+    odd, out = shutil.copy(database, tmp_path / "e.duckdb"), tmp_path / "site"
+    with duckdb.connect(odd) as connection:
+        change(connection)
+    done = command.report(Store(odd), command.Request(out, sqlite=tmp_path / "e.sqlite"))
+    assert (done.items > 0) == items
+    for address, _ in rendering.NAVIGATION:
+        assert list(inline({out / address: Page(out / address)})) == []
+    assert ("No verdicts yet" in (out / "index.html").read_text(encoding="utf-8")) == (not cases)
+
+
+@pytest.mark.parametrize(
+    "words", [["status"], ["funnel"], ["search", "conv"], ["list"], ["report"], ["export", "--to", "out"]]
+)
+def test_a_duckdb_file_of_somebody_else_is_one_line(tmp_path: Path, words: list[str]) -> None:
+    path = tmp_path / "mine.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE x (a INTEGER)")
+    done = CliRunner().invoke(app, [*words, "--database", str(path)])
+    assert isinstance(done.exception, InputError)
+    assert str(done.exception) == f"{path} holds no tables of embers: name its database, `embers mine` makes a new one"
+
+
+def test_a_database_that_was_just_made_has_all_its_views(tmp_path: Path) -> None:
+    writer.create(tmp_path / "e.duckdb")
+    with Store(tmp_path / "e.duckdb").read() as connection:
+        assert connection.execute("SELECT count(*) FROM candidates").fetchall() == [(0,)]
 
 
 PRINTED = {

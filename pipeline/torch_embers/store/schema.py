@@ -64,6 +64,18 @@ def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         )
 
 
+def require_ours(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
+    """Refuse a DuckDB file that is no database of embers; return its version.
+
+    Raises:
+        InputError
+    """
+    version = file_version(connection)
+    if not version:
+        raise InputError(f"{path} holds no tables of embers: name its database, `embers mine` makes a new one")
+    return version
+
+
 def require_latest(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     """Refuse a database that lacks what newer queries read; return its version.
 
@@ -71,7 +83,7 @@ def require_latest(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
         InputError
     """
     applied = _applied(connection)
-    version = max(applied, default=0)
+    version = require_ours(connection, path)
     if {BASE_VERSION, *migrations()} - applied:
         raise InputError(
             f"{path} is of an older embers (schema version {version}): run `embers mine` once, it upgrades it"

@@ -91,6 +91,7 @@ def status(store: Store) -> Status:
         StoreError: one of its kinds.
     """
     with store.read() as connection:
+        version = schema.require_ours(connection, store.path)
         tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
 
         def read(query: str) -> Rows:
@@ -102,7 +103,6 @@ def status(store: Store) -> Status:
             f"SELECT '{table}' AS name, count(*) AS rows FROM {table}" for table in COUNTED if table in tables
         )
         counts = {row["name"]: row["rows"] for row in read(counted)}
-        version = schema.file_version(connection)
         return Status(
             path=store.path,
             size=store.path.stat().st_size,

@@ -12,6 +12,7 @@ import duckdb
 
 from torch_embers import resources
 from torch_embers.errors import StoreMissingError
+from torch_embers.store import schema
 from torch_embers.store.connection import READ_PATIENCE, WRITE_PATIENCE, connect, ctrl_c, explain
 
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ class Store:
             connection = connect(self.path, read_only=True, patience=patience, folder=folder)
             try:
                 yield connection
+            except duckdb.CatalogException as error:
+                schema.require_latest(connection, self.path)  # a missing table says less than the reason
+                raise explain(error, self.path) from error
             except duckdb.Error as error:
                 raise explain(error, self.path) from error
             finally:

@@ -258,6 +258,7 @@ def create(path: Path) -> None:
         leftover.unlink(missing_ok=True)
     with Writer(unfinished).transaction() as connection:
         schema.upgrade(connection, now_utc(), __version__)
+        views.refresh(connection)
     unfinished.replace(path)
 
 
