@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -34,6 +35,10 @@ MARKS = {
     "inconclusive": "?",
 }
 """Marks of the verdicts, so that no page relies on colour alone."""
+LONGEST_NAME = 40
+"""Characters of a cell beyond which it holds a sentence."""
+_JOINT = re.compile(r"(?<=[._])(?=\w)")
+_NUMBER = re.compile(r"[+-]?[\d,.]+(e[+-]?\d+)?%?")
 NAVIGATION = (
     ("index.html", "Overview"),
     ("items.html", "Items"),
@@ -69,6 +74,7 @@ def environment(newest: datetime | None, *, has_docs: bool = False) -> Environme
         finalize=_seen,
     )
     made.filters |= {"day": day, "moment": _moment, "iso": iso, "number": _number, "words": words}
+    made.filters |= {"breakable": breakable, "cell_class": cell_class}
     made.globals |= {
         "answer": answer,
         "marks": MARKS,
@@ -96,6 +102,18 @@ def _moment(moment: datetime) -> str:
 
 def _number(value: int) -> str:
     return f"{value:,}"
+
+
+def breakable(names: str) -> Markup:
+    """Dotted names that a narrow window may break behind their dots and underscores, and not within a word."""
+    return Markup("<wbr>").join(_JOINT.split(visible(names)))  # it escapes each part
+
+
+def cell_class(cell: str) -> str:
+    """The class of a cell of a table of the study: a number stays in one line, a sentence gets room."""
+    if _NUMBER.fullmatch(cell):
+        return "num"
+    return "text" if len(cell) > LONGEST_NAME else ""
 
 
 def words(text: str) -> str:
