@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "RESULTS.md"
@@ -40,8 +41,6 @@ SEARCHED = ROOT / "bench" / "search.json"
 CLUSTER = ROOT / "bench" / "cluster.json"
 REPORTED = ROOT / "bench" / "report.json"
 CLASSIFICATION = "## Classification"
-SCHEDULES = "## Fault schedules"
-"""The parts from here on are written by hand."""
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
 
 WORDS = 4_000
@@ -212,7 +211,7 @@ def machine() -> str:
 
 
 def report(figures: list[Figure], baseline: Figure, mean_bytes: float) -> str:
-    """The text of RESULTS.md."""
+    """The beginning of RESULTS.md, up to its first section."""
     lines = [
         "# Measurements",
         "",
@@ -234,7 +233,7 @@ def report(figures: list[Figure], baseline: Figure, mean_bytes: float) -> str:
         shown = "0" if again else f"{f.items:,}"
         lines.append(f"| {f.name} | {shown} | {f.seconds:,.2f} | {rate} | {ratio} | {f.peak_mb:,.0f} | {cost} |")
     lines += ["", *aims(figures)]
-    return "\n".join(lines) + "\n" + generated()
+    return "\n".join(lines) + "\n"
 
 
 def aims(figures: list[Figure]) -> list[str]:
@@ -614,31 +613,51 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
 
 
 def rewrite_parts() -> None:
-    """Put the newest figures of the other programs into bench/RESULTS.md, and leave those of this one."""
-    text = RESULTS.read_text(encoding="utf-8")
-    before = text.partition(f"\n{CLASSIFICATION}\n")[0].rstrip()
-    RESULTS.write_text(before + "\n" + generated() + by_hand(text), encoding="utf-8")
+    """Put the newest figures of the other programs into bench/RESULTS.md, and leave everything else in it."""
+    RESULTS.write_text(with_parts(RESULTS.read_text(encoding="utf-8"), generated()), encoding="utf-8")
 
 
-def generated() -> str:
-    """What the other programs measured last."""
-    return (
-        classification()
-        + reproduction()
-        + study()
-        + speed()
-        + comments()
-        + peers()
-        + full_mine()
-        + search()
-        + site()
-        + cluster()
-    )
+def with_parts(text: str, parts: Iterable[str]) -> str:
+    """The text with each part in the place of the section that has its heading.
+
+    Sections (``##``) without a part and subsections (``###``) that a part does not write stay as they are: somebody
+    wrote them by hand. A part that is new comes behind the part before it.
+    """
+    beginning, *sections = _split(text, "## ")
+    place = 0
+    for part in filter(None, (part.strip("\n") for part in parts)):
+        heading = part.partition("\n")[0]
+        known = next((n for n, section in enumerate(sections) if section.partition("\n")[0] == heading), None)
+        if known is None:
+            sections.insert(place, part)
+        else:
+            place = known
+            written = {subsection.partition("\n")[0] for subsection in _split(part, "### ")[1:]}
+            by_hand = (s for s in _split(sections[known], "### ")[1:] if s.partition("\n")[0] not in written)
+            sections[known] = "\n\n".join([part, *by_hand])
+        place += 1
+    return "\n\n".join([beginning, *sections]) + "\n"
 
 
-def by_hand(text: str) -> str:
-    """What somebody wrote at the end of bench/RESULTS.md."""
-    return "".join(text.partition(f"\n{SCHEDULES}\n")[1:])
+def _split(text: str, mark: str) -> list[str]:
+    """What stands before the first line that begins with ``mark``, and the text from each such line to the next."""
+    return [section.strip("\n") for section in re.split(f"^(?={re.escape(mark)})", text, flags=re.MULTILINE)]
+
+
+def generated() -> list[str]:
+    """What the other programs measured last, a section each; empty where one never ran."""
+    return [
+        classification(),
+        reproduction(),
+        study(),
+        speed(),
+        comments(),
+        peers(),
+        full_mine(),
+        search(),
+        site(),
+        cluster(),
+    ]
 
 
 def main() -> None:
@@ -654,7 +673,8 @@ def main() -> None:
     text = report([*figures, *live], baseline, probe)
     print(text)
     if not options.dry:
-        RESULTS.write_text(text + by_hand(RESULTS.read_text(encoding="utf-8")), encoding="utf-8")
+        sections = _split(RESULTS.read_text(encoding="utf-8"), "## ")[1:]
+        RESULTS.write_text(with_parts("\n\n".join([text.strip("\n"), *sections]), generated()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -282,6 +283,113 @@ def test_a_last_line_without_a_line_feed_counts(tmp_path: Path) -> None:
     path = tmp_path / "f.jsonl"
     path.write_bytes(record(1) + b"\n" + record(2))
     assert numbers(mine([path])[0]) == [1, 2]
+
+
+MARKED = {
+    "utf-8-sig": codecs.BOM_UTF8,
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+    "utf-32-le": codecs.BOM_UTF32_LE,
+    "utf-32-be": codecs.BOM_UTF32_BE,
+}
+TITLES = ["gr\u00f6\u00dfe \U0001f525", *(f"title {n}" for n in range(2, 40))]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "jsonl.gz", "json", "csv"])
+@pytest.mark.parametrize("encoding", MARKED)
+@pytest.mark.parametrize("read_bytes", [7, record_files.READ_BYTES])
+def test_a_byte_order_mark_says_how_a_file_is_encoded(
+    tmp_path: Path, encoding: str, form: str, read_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_files, "READ_BYTES", read_bytes)
+    records = [{"number": n, "title": title} for n, title in enumerate(TITLES, start=1)]
+    if form == "json":
+        text = json.dumps(records, ensure_ascii=False)
+    elif form == "csv":
+        text = "number,title\r\n" + "".join(f"{r['number']},{r['title']}\r\n" for r in records)
+    else:
+        text = "".join(json.dumps(record, ensure_ascii=False) + "\r\n" for record in records)
+    coded = MARKED[encoding] + text.encode(encoding.removesuffix("-sig"))
+    path = tmp_path / f"marked.{form}"
+    path.write_bytes(gzip.compress(coded) if form.endswith(".gz") else coded)
+    found = [json.loads(line) for line in record_files.lines_of(path)]
+    assert [(int(record["number"]), record["title"]) for record in found] == list(enumerate(TITLES, start=1))
+
+
+def test_marks_within_a_file_are_no_part_of_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "joined.jsonl"
+    path.write_bytes(b"".join(codecs.BOM_UTF8 + b'{"number": %d, "title": "t"}\n' % n for n in (1, 2, 3)))
+    batch, _ = mine([path])
+    assert [item.number for item in batch.items] == [1, 2, 3]
+    assert batch.rejects == []
+
+
+def test_what_a_wide_text_lacks_is_one_reject_and_the_lines_before_it_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "cut.jsonl"
+    path.write_bytes(codecs.BOM_UTF16_LE + '{"number": 1}\n{"number": 2}\n{"num'.encode("utf-16-le")[:-1])
+    batch, _ = mine([path])
+    assert [item.number for item in batch.items] == [1, 2]
+    assert [(reject.origin, reject.line) for reject in batch.rejects] == [("cut.jsonl:1", 3)]
+
+
+def test_a_file_that_is_only_a_mark_is_empty(tmp_path: Path) -> None:
+    for place, mark in enumerate(MARKED.values()):
+        path = tmp_path / f"{place}.jsonl"
+        path.write_bytes(mark)
+        batch, _ = mine([path])
+        assert (batch.items, batch.rejects) == ([], [])
+
+
+def versions(*told: tuple[int, str, str, str]) -> bytes:
+    lines = []
+    for number, title, state, updated_at in told:
+        closed = {"closed_at": updated_at} if state == "closed" else {}
+        record = {"number": number, "title": title, "body": f"of {title}", "state": state, "updated_at": updated_at}
+        lines.append(json.dumps(record | closed) + "\n")
+    return "".join(lines).encode()
+
+
+EARLY, LATE = "2021-02-01T00:00:00Z", "2021-03-01T00:00:00Z"
+NEWEST = [(1, "late", "closed", "of late"), (2, "late", "open", "of late")]
+
+
+def stored_items(database: Path) -> list[tuple[Any, ...]]:
+    return rows(database, "SELECT number, title, state, body FROM items ORDER BY number")
+
+
+@pytest.mark.parametrize("page_records", [1, 3, jsonl.PAGE_RECORDS])
+def test_of_an_item_that_stands_several_times_in_a_file_the_newest_version_stays(
+    database: Path, tmp_path: Path, page_records: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jsonl, "PAGE_RECORDS", page_records)
+    told = [(1, "late", "closed", LATE), (2, "early", "closed", EARLY), (1, "early", "open", EARLY)]
+    path = tmp_path / "twice.jsonl"
+    path.write_bytes(
+        versions(*told, (2, "late", "open", LATE), (3, "first", "open", EARLY), (3, "last", "open", EARLY))
+    )
+    report = runner.mine(Store(database), JsonlSource(REPO, [path]))
+    assert report.items == 3
+    assert stored_items(database) == [*NEWEST, (3, "last", "open", "of last")]
+    assert rows(database, "SELECT count(*) FROM rejects") == [(0,)]
+    runner.replay(Store(database))
+    assert stored_items(database) == [*NEWEST, (3, "last", "open", "of last")]
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_an_item_in_two_files_the_newest_version_stays_in_any_order(
+    database: Path, tmp_path: Path, order: tuple[int, int], together: bool
+) -> None:
+    contents = [
+        versions((1, "late", "closed", LATE), (2, "early", "closed", EARLY)),
+        versions((1, "early", "open", EARLY), (2, "late", "open", LATE)),
+    ]
+    paths = [tmp_path / f"{place}.jsonl" for place in order]
+    for path, place in zip(paths, order, strict=True):
+        path.write_bytes(contents[place])
+    for run in [paths] if together else [[path] for path in paths]:
+        runner.mine(Store(database), JsonlSource(REPO, run))
+    assert stored_items(database) == NEWEST
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n"])

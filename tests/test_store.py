@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -749,6 +750,22 @@ def test_a_holder_without_a_note_is_another_process(tmp_path: Path) -> None:
     for odd in ("", "[]", '"x"', '{"pid": 1}', "\x00"):
         lock.lock_path(database).write_text(odd)
         assert lock.holder(database) == "another process"
+
+
+@pytest.mark.parametrize("left", ["", '{"pid": %d, "host": "%s", "purpose": "killed", "since": "then"}'])
+def test_a_writer_that_has_just_taken_the_lock_is_named_and_not_the_one_before_it(store: Store, left: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        pass
+    path = lock.lock_path(store.path)
+    path.write_text(left % (dead.pid, socket.gethostname()) if left else left)
+    note = {"pid": os.getpid(), "host": socket.gethostname(), "purpose": "the present one", "since": "now"}
+    with path.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        later = threading.Timer(0.2, lambda: path.write_text(json.dumps(note)))
+        later.start()
+        with pytest.raises(StoreBusyError, match="the present one"), store.writer("second", create=True):
+            pass
+        later.join()
 
 
 def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ YIELD = 4.0
 """Seconds for which a reader lets a waiting writer go first. After that the writer waits for somebody who keeps the
 file open, and one reader more makes no difference."""
 PAUSE = 0.005
+NOTE_PATIENCE = 1.0
+"""Seconds that who has just taken the lock gets to write its note."""
+UNNAMED = "another process"
 
 
 def lock_path(database: Path) -> Path:
@@ -46,7 +49,29 @@ def holder(database: Path) -> str:
         note = json.loads(lock_path(database).read_text(encoding="utf-8"))
         return f"`{note['purpose']}` (process {note['pid']} on {note['host']}, since {note['since']})"
     except (OSError, ValueError, KeyError, TypeError):
-        return "another process"
+        return UNNAMED
+
+
+def _present_holder(database: Path) -> str:
+    """Who holds the lock, in words: the note of one that was killed stays until the next one has written its own."""
+    deadline = time.monotonic() + NOTE_PATIENCE
+    while time.monotonic() < deadline:
+        if (name := holder(database)) != UNNAMED and not _left_by_the_dead(database):
+            return name
+        time.sleep(PAUSE)
+    return UNNAMED
+
+
+def _left_by_the_dead(database: Path) -> bool:
+    try:
+        note = json.loads(lock_path(database).read_text(encoding="utf-8"))
+        if note["host"] == socket.gethostname():
+            os.kill(note["pid"], 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):  # not ours to see, or written again just now
+        pass
+    return False
 
 
 def process(database: Path, pid: int, program: str) -> str:
@@ -83,7 +108,7 @@ def writer_lock(database: Path, purpose: str) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StoreBusyError(
-                f"{database} is being written by {holder(database)}: wait until it is done, or stop it"
+                f"{database} is being written by {_present_holder(database)}: wait until it is done, or stop it"
             ) from None
         note = {"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose, "since": now_utc()[:19]}
         _write(path, descriptor, json.dumps(note).encode())

@@ -39,6 +39,14 @@ CUT = b" \x00 cut"
 TOO_LONG = f"longer than {LONGEST_RECORD >> 20} MiB"
 
 _BLANKS = " \t\r\n"
+_WIDE_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+"""Byte order marks of texts that are not UTF-8: PowerShell's ``>`` writes UTF-16. The longer marks stand first, because
+one of them begins with a shorter one."""
 
 
 def base_suffix(path: Path) -> str:
@@ -53,7 +61,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
         DamagedFileError: the file ends early, cannot be parsed, or is larger than it may be; what came before is good.
     """
     try:
-        with _opened(path) as stream:
+        with _opened(path) as content, _as_utf8(content) as stream:
             suffix = base_suffix(path)
             if suffix == ".json":
                 yield from _array_lines(stream)
@@ -69,6 +77,38 @@ def _opened(path: Path) -> io.BufferedReader:
     if path.suffix != ".gz":
         return io.BufferedReader(io.FileIO(path), READ_BYTES)
     return io.BufferedReader(_Unpacked(path), READ_BYTES)
+
+
+def _as_utf8(content: io.BufferedReader) -> io.BufferedReader:
+    """The text of a file without its byte order mark, in UTF-8 where the mark names another encoding."""
+    head = content.peek(4)[:4]
+    if head.startswith(codecs.BOM_UTF8):
+        content.read(len(codecs.BOM_UTF8))
+    encoding = next((name for mark, name in _WIDE_MARKS if head.startswith(mark)), "")
+    return io.BufferedReader(_Recoded(content, encoding), READ_BYTES) if encoding else content
+
+
+class _Recoded(io.RawIOBase):
+    """A text in another encoding as UTF-8; what is no character becomes U+FFFD."""
+
+    def __init__(self, content: io.BufferedReader, encoding: str) -> None:
+        super().__init__()
+        self._content = content
+        self._decode = codecs.getincrementaldecoder(encoding)("replace").decode
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        ended = False
+        while not self._ready and not ended:
+            data = self._content.read1(READ_BYTES)
+            ended = not data
+            self._ready = self._decode(data, final=ended).encode()
+        taken, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
 
 
 class _Unpacked(io.RawIOBase):
