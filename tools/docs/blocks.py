@@ -90,6 +90,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "uncovered": cases.uncovered,
         # case-reviews.md
         "reviews-counted": reviews.counted,
+        "reviews-read-again": reviews.read_again,
         "dispositions-counted": reviews.dispositions_counted,
         "headline-left": headline.left,
         "closings-moved": headline.moved,

@@ -52,6 +52,37 @@ def same_by_authors_only(case: str, repo: str, number: int) -> bool:
     return bool(readers) and readers <= AUTHORS
 
 
+def read_again() -> str:
+    """How often a later reader gave the answer of one that had changed the case itself, and where it did not."""
+    pairs = [lines for lines in _readings().values() if any(line["annotator"] in AUTHORS for line in lines)]
+    later = []
+    for lines in pairs:
+        place = max(at for at, line in enumerate(lines) if line["annotator"] in AUTHORS)
+        later += [(lines[place], line) for line in lines[place + 1 :][-1:]]
+    differ = [(old, new) for old, new in later if (old["answer"], old["relation"]) != (new["answer"], new["relation"])]
+    counts = Counter(new["annotator"] for _, new in later)
+    by = ", ".join(f"{code(name)} {count}" for name, count in sorted(counts.items()))
+    text = (
+        f"{len(pairs)} pairs were read by a program that had changed their case. {len(later)} of them were read again "
+        f"later by one that had not ({by}); {len(later) - len(differ)} times of {len(later)} it gave the same answer "
+        "and relation."
+    )
+    if not differ:
+        return text
+    rows = [
+        (
+            code(old["case"]),
+            issue_link(old["repo"], old["number"]),
+            f"{old['answer']}, {old['relation']}",
+            f"{new['answer']}, {new['relation']}",
+            code(new["annotator"]),
+            cell(new["reason"]),
+        )
+        for old, new in differ
+    ]
+    return f"{text}\n\n" + table(("case", "item", "before", "now", "reader", "reason"), rows)
+
+
 @cache
 def dispositions() -> dict[int, dict[str, Any]]:
     """The lines of data/dispositions.jsonl by issue."""

@@ -310,10 +310,13 @@ def _read(pairs: Sequence[_Pair]) -> str:
     counts = Counter(map(_thread_read, pairs))
     seen = ", ".join(f"{counts[name]} {name}" for name in ("whole", "partly", "no") if counts[name])
     own = [p for p in pairs if same_by_authors_only(p.row["case"], p.repo, p.number)]
+    text = f"An automated reader saw the threads as follows: {seen}."
+    if not own:
+        return f"{text} That the case is the report's own, a program says of each that did not change the case."
     named = ", ".join(issue_link(p.repo, p.number) for p in sorted(own, key=lambda pair: pair.number))
     return (
-        f"An automated reader saw the threads as follows: {seen}. That the case is the report's own rests for "
-        f"{len(own)} of them ({named}) on the program alone that also changed the case."
+        f"{text} That the case is the report's own rests for {len(own)} of them ({named}) on the program alone that "
+        "also changed the case."
     )
 
 
