@@ -31,16 +31,28 @@ def bisect(
         str | None,
         typer.Option(help="Bisect this command instead: 0 good, 125 skip, 1 to 127 bad, 128 and above stop."),
     ] = None,
+    call: Annotated[
+        str | None, typer.Option(help="Bisect the time of this call of data/perf.toml, against the good build.")
+    ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs of a script or command that measure how often it fails.", show_default="10"),
+        typer.Option(
+            min=1,
+            help="Runs of a script or command that measure how often it fails; processes per build for times.",
+            show_default="10; 8",
+        ),
     ] = None,
     validate: Annotated[
         int | None,
         typer.Option(min=0, help="Builds to try at random outside the range that was found.", show_default="2"),
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(min=1, help="Seconds of one run of a script or command.", show_default="600")
+        float | None,
+        typer.Option(
+            min=1,
+            help="Seconds of one run of a script or command, or of one process that times.",
+            show_default="600; 300",
+        ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure anew; use no earlier verdict.")] = False,
     install: Annotated[bool, typer.Option("--install", help="Install the releases that are asked for.")] = False,
@@ -82,6 +94,7 @@ def bisect(
         bad=bad or "",
         script=script,
         predicate=predicate or "",
+        call=call or "",
         runs=runs or 0,
         validation=validate,
         fresh=fresh,

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from typing import IO, NamedTuple, Optional, Sequence
+from typing import IO, Mapping, NamedTuple, Optional, Sequence
 
 MOST_BYTES = 1 << 24
 """A file of output that holds more is cut at its beginning."""
@@ -37,7 +37,7 @@ class Ended(NamedTuple):
     err: str
 
 
-def run(command: Sequence[str], timeout: float) -> Ended:
+def run(command: Sequence[str], timeout: float, text: str = "", env: Optional[Mapping[str, str]] = None) -> Ended:
     """Run a command to its end, or until the time limit; what it started is killed with it.
 
     Children that leave its session are not found.
@@ -45,14 +45,16 @@ def run(command: Sequence[str], timeout: float) -> Ended:
     Args:
         command: program and arguments.
         timeout: seconds.
+        text: what it reads from its standard input.
+        env: its environment; None for this one.
 
     Raises:
         OSError: the program cannot be run.
     """
-    with tempfile.TemporaryFile("ab+") as out, tempfile.TemporaryFile("ab+") as err:
-        process = subprocess.Popen(
-            list(command), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
-        )
+    with tempfile.TemporaryFile() as told, tempfile.TemporaryFile("ab+") as out, tempfile.TemporaryFile("ab+") as err:
+        told.write(text.encode("utf-8"))
+        told.seek(0)
+        process = subprocess.Popen(list(command), stdin=told, stdout=out, stderr=err, start_new_session=True, env=env)
         try:
             code = _code(process, (out, err), timeout)
         finally:

@@ -11,7 +11,6 @@ import itertools
 import json
 import random
 import statistics
-import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +21,7 @@ from pydantic import Field
 
 from torch_embers import toml_models
 from torch_embers.errors import InputError
-from torch_embers.oracles import timing
+from torch_embers.oracles import bounded, timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -255,16 +254,20 @@ for name, setup, call in json.loads({listed!r}):
 def _answers(python: str, program: str, timeout: float) -> Mapping[str, float | str]:
     """What one process measured."""
     try:
-        done = subprocess.run(
-            [python, "-c", program], capture_output=True, text=True, errors="replace", timeout=timeout, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return {"all calls": f"longer than {timeout:g} s"}
-    answers: dict[str, float | str] = dict(told(done.stdout, 2))
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-        answers["all calls"] = last[:200]
+        done = bounded.run([python, "-c", program], timeout)
+    except OSError as error:  # the build went while others were timed
+        return {"all calls": f"{python}: {error.strerror or error}"}
+    answers: dict[str, float | str] = dict(told(done.out, 2))
+    if (reason := ended_badly(done, timeout)) is not None:
+        answers["all calls"] = reason
     return answers
+
+
+def ended_badly(done: bounded.Ended, timeout: float) -> str | None:
+    """Why a process did not end well; None where it did."""
+    if done.code is None:
+        return f"longer than {timeout:g} s"
+    return (done.err.strip().splitlines() or [f"exit status {done.code}"])[-1][:200] if done.code else None
 
 
 def told(output: str, length: int) -> Iterator[list[Any]]:

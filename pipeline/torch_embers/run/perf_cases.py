@@ -11,13 +11,12 @@ import json
 import os
 import re
 import statistics
-import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.oracles import timing
+from torch_embers.oracles import bounded, timing
 from torch_embers.repro import bank
 from torch_embers.repro.case import load
 from torch_embers.run import perf
@@ -167,23 +166,13 @@ def _answers(python: str, cases: Sequence[Case], timeout: float) -> dict[str, tu
     """Seconds of both ways of each case in one process, or why there are none; under ``""`` why the process ended."""
     clean = {name: value for name, value in os.environ.items() if name != "EMBERS_PLANT"}
     asked = json.dumps([[case.name, case.code] for case in cases])
-    command = [python, "-c", _PROGRAM]
     try:
-        done = subprocess.run(
-            command,
-            input=asked,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout,
-            check=False,
-            env=clean,
-        )
-    except subprocess.TimeoutExpired:
-        return {"": f"longer than {timeout:g} s"}
-    answers = {name: read(status, output) for name, status, output in perf.told(done.stdout, 3)}
-    if done.returncode:
-        answers[""] = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1][:200]
+        done = bounded.run([python, "-c", _PROGRAM], timeout, asked, clean)
+    except OSError as error:  # the build went while others were timed
+        return {"": f"{python}: {error.strerror or error}"}
+    answers = {name: read(status, output) for name, status, output in perf.told(done.out, 3)}
+    if (reason := perf.ended_badly(done, timeout)) is not None:
+        answers[""] = reason
     return answers
 
 

@@ -12,8 +12,8 @@ from torch_embers.builds.registry import Build, BuildError, Registry, environmen
 from torch_embers.errors import InputError
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.repro import bank
-from torch_embers.run import matrix, shipped
-from torch_embers.run.bisect import nightly, rules, sessions
+from torch_embers.run import matrix, perf, shipped
+from torch_embers.run.bisect import nightly, rules, sessions, speed
 from torch_embers.run.bisect.commits import commit_range
 from torch_embers.run.bisect.measuring import (
     CaseMeasure,
@@ -25,7 +25,7 @@ from torch_embers.run.bisect.measuring import (
 )
 from torch_embers.run.bisect.places import Place, known_replies, place_of, releases, said_bad
 from torch_embers.run.bisect.replies import Measure, Patient
-from torch_embers.run.bisect.report import Bisection, SubjectKind, run_places, sentence
+from torch_embers.run.bisect.report import BUG, SLOW, Bisection, SubjectKind, run_places, sentence
 from torch_embers.run.bisect.search import ContradictedError, search
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.script import Script, script_of
@@ -55,10 +55,11 @@ class BisectRequest:
     """What `embers bisect` is asked for.
 
     Attributes:
-        name: a case or the number of an item; empty with a script or predicate.
+        name: a case or the number of an item; empty with a script, predicate or call.
         good: version that is said to be without the bug.
         bad: version that is said to show it.
-        runs: runs of a script or predicate that measure its rate.
+        call: one of data/perf.toml whose time is searched.
+        runs: runs of a script or predicate that measure its rate; processes per build where time is searched.
         validation: builds asked at random outside the range found; None for the number of data/bisect.toml.
         fresh: measure anew, and take no earlier verdict.
         install: install releases of the shipped matrix that are missing.
@@ -74,6 +75,7 @@ class BisectRequest:
     bad: str = ""
     script: Path | None = None
     predicate: str = ""
+    call: str = ""
     runs: int = 0
     validation: int | None = None
     fresh: bool = False
@@ -97,10 +99,16 @@ class _Subject:
     kind: SubjectKind
     case: Case | None = None
     sibling_of: tuple[str, int] | None = None
+    speed: speed.Speed | None = None
+
+    @property
+    def shown(self) -> Case | None:
+        """The case that the report is about: of a bug, or of a slow-down."""
+        return self.speed.case if self.speed else self.case
 
     @property
     def script(self) -> Script | None:
-        return script_of(self.case.name, self.case.origin, self.case.code) if self.case else None
+        return script_of(self.shown.name, self.shown.origin, self.shown.code) if self.shown else None
 
 
 class _Builds:
@@ -249,9 +257,11 @@ def bisect(store: Store, settings: Settings, request: BisectRequest, progress: P
 
 
 def _check(request: BisectRequest) -> None:
-    given = [word for word in (request.name, request.script, request.predicate) if word]
+    given = [word for word in (request.name, request.script, request.predicate, request.call) if word]
     if len(given) != 1:
-        raise InputError("give one thing to bisect: a case or the number of its item, or --script, or --predicate")
+        raise InputError(
+            "give one thing to bisect: a case or the number of its item, or --script, or --predicate, or --call"
+        )
     if request.predicate and request.where != HERE:
         raise InputError("--predicate runs on this machine only: leave --executor and --address out, or give --script")
     if request.good and request.good == request.bad:
@@ -259,6 +269,11 @@ def _check(request: BisectRequest) -> None:
 
 
 def _subject(store: Store, settings: Settings, request: BisectRequest) -> _Subject:
+    timed = _timed(store, settings, request)
+    if timed is not None:
+        if request.where != HERE:
+            raise InputError("times are measured on this machine only: leave --executor and --address out")
+        return _Subject(timed.name, repr((timed.limit, timed.code)), timed.code, "speed", speed=timed)
     if request.name:
         asked = _item(request.name, settings.repo)
         case = min(bank.load(store, [request.name], settings.repo), key=lambda case: _closeness(case, asked))
@@ -271,6 +286,19 @@ def _subject(store: Store, settings: Settings, request: BisectRequest) -> _Subje
             raise InputError(f"no script {request.script}: give the path of a Python file in UTF-8") from error
         return _Subject(request.script.name, code, code, "script")
     return _Subject(request.predicate, repr((request.predicate, identity_of(request.predicate))), "", "predicate")
+
+
+def _timed(store: Store, settings: Settings, request: BisectRequest) -> speed.Speed | None:
+    """What is timed; None where the request is about a bug. A number means a case about time where no other has it."""
+    if request.call:
+        return speed.of_call(request.call)
+    if not request.name or (named := speed.of_case(request.name, settings.repo, by_number=False)):
+        return named if request.name else None
+    try:
+        bank.load(store, [request.name], settings.repo)
+    except InputError:
+        return speed.of_case(request.name, settings.repo, by_number=True)
+    return None
 
 
 def _item(name: str, repo: str) -> tuple[str, int] | None:
@@ -319,6 +347,7 @@ class _Bisector:
         self._store, self._writer, self._settings = store, writer, settings
         self._subject, self._request, self._progress = subject, request, progress
         self._dispatcher = dispatcher
+        self._good: Build | None = None
 
     def run(self) -> Bisection:
         """Search the releases, and the nightlies of the last change where an index is given."""
@@ -328,6 +357,8 @@ class _Bisector:
         if not self._request.install and not any(place.build for place in places):
             raise BuildError("no build here: `embers builds add VERSION` adds one, --install adds what is needed")
         places, expected = _ends(places, self._request)
+        if self._subject.speed is not None and not self._request.good:
+            self._good = next((place.build for place in places if place.build), None)
         made = self._searched(places, known_replies(places, entries, Rules.load()), expected)
         between = _last_change(made) if self._request.index else None
         if between is None:
@@ -359,23 +390,26 @@ class _Bisector:
         batch = Ledger(self._store, self._writer).last_batch() + 1
         anew = self._request.fresh or self._subject.case is None  # what a command found may be different now
         session = sessions.begun(self._store, self._writer, key, self._subject.name, batch, fresh=anew)
-        measure = self._measure(builds, session)
-        measured: AskBatch = Patient(measure, own, Rules.load())
+        timed = self._subject.speed is not None
+        measure = None if timed else self._measure(builds, session)
+        measured: AskBatch = Patient(measure, own, Rules.load()) if measure else self._timing(builds)
         if any(place.address for place in places):
             measured = nightly.ByCommit(measured, builds.places, builds.of)
         ask = sessions.Remembering(session, self._writer, places, measured)
 
         def soon(expected: Sequence[int]) -> None:
+            if timed:  # an installation would weigh on what is timed
+                return
             builds.prefetch(expected)
             if isinstance(measure, CaseMeasure):
                 measure.expect(expected)
 
-        case = self._subject.case
-        bad = said_bad(places, case.known_bad) if case else []
+        case, shown, words = self._subject.case, self._subject.shown, SLOW if timed else BUG
+        bad = said_bad(places, shown.known_bad) if shown else []
         try:
             found = search(
                 len(places), ask, own, _drawn(key), known=known, said_bad=bad, expected=expected,
-                own_control=case is None and self._rated, soon=soon,
+                own_control=case is None and not timed and self._rated, soon=soon,
             )  # fmt: skip
         except ContradictedError as error:
             raise InputError(_contradiction(error, places[error.place].version, expected)) from error
@@ -383,10 +417,10 @@ class _Bisector:
             if isinstance(measure, CaseMeasure):
                 measure.close()
             builds.evict()
-        found = found if case else doubted(found)
-        sessions.finish(self._writer, session, found, sentence(found, [place.version for place in places]))
+        found = found if case or timed else doubted(found)
+        sessions.finish(self._writer, session, found, sentence(found, [place.version for place in places], words))
         return Bisection(
-            self._subject.name, case.issues if case else (), tuple(builds.places), found,
+            self._subject.name, shown.issues if shown else (), tuple(builds.places), found,
             tuple(builds.environments(run_places(found))), self._subject.script,
             kind=self._subject.kind, sibling_of=self._subject.sibling_of, rated=self._rated,
         )  # fmt: skip
@@ -394,7 +428,7 @@ class _Bisector:
     @property
     def _rated(self) -> bool:
         """Whether hits measure a rate: not where each build has one run."""
-        return self._subject.case is not None or self._request.runs != 1
+        return self._subject.kind in ("case", "speed") or self._request.runs != 1
 
     def _key(self, builds: _Builds) -> str:
         """All that decides what is found: a change of any begins a new session."""
@@ -404,10 +438,29 @@ class _Bisector:
             for place, key in zip(places, builds.environment_keys(threads), strict=True)
         ]
         request = self._request
-        asked = (request.good, request.bad, request.runs, request.validation, request.fresh, request.timeout)
+        asked: tuple[object, ...] = (
+            request.good, request.bad, request.runs, request.validation, request.fresh, request.timeout,
+        )  # fmt: skip
+        if self._good is not None:  # what times are held against
+            asked = (*asked, self._good.identity)
         return sessions.key_of(
             [self._subject.kind, self._subject.content, [place.version for place in places], where, asked]
         )
+
+    def _timing(self, builds: _Builds) -> speed.SpeedMeasure:
+        if self._subject.speed is None:
+            raise AssertionError("nothing to time")
+        limits = perf.Rules.load().limits
+        if self._request.timeout:
+            limits = limits.model_copy(update={"timeout": self._request.timeout})
+
+        def good() -> Build | None:
+            if self._good is None:  # it may have to be installed first
+                self._good = builds.of(place_of(builds.places, self._request.good))
+            return self._good
+
+        rounds = self._request.runs or limits.rounds
+        return speed.SpeedMeasure(self._subject.speed, builds, good, limits, rounds, self._progress)
 
     def _measure(self, builds: _Builds, session: sessions.Session) -> Measure:
         own, request, case = rules.load(), self._request, self._subject.case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
@@ -20,7 +20,18 @@ if TYPE_CHECKING:
 
 SHOWN_DETAIL = 160
 SHOWN_COMMAND = 2_000
-SubjectKind = Literal["case", "script", "predicate"]
+SubjectKind = Literal["case", "script", "predicate", "speed"]
+
+
+class Words(NamedTuple):
+    """What a history is about, and what was counted."""
+
+    what: str
+    unit: str
+
+
+BUG = Words("bug", "runs")
+SLOW = Words("slow-down", "comparisons")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +39,7 @@ class Bisection:
     """What a bisection found.
 
     Attributes:
-        subject: the case, script or predicate.
+        subject: the case, script, predicate or call.
         kind: which of these it is.
         sibling_of: the item that was asked for, where the case shows a related bug and not its own.
         items: (repository, number) that the case belongs to.
@@ -60,7 +71,12 @@ class Bisection:
     @property
     def sentence(self) -> str:
         """The answer in one sentence."""
-        return sentence(self.history, [place.version for place in self.places])
+        return sentence(self.history, [place.version for place in self.places], self.words)
+
+    @property
+    def words(self) -> Words:
+        """What it is about."""
+        return SLOW if self.kind == "speed" else BUG
 
     @property
     def run_places(self) -> set[int]:
@@ -81,55 +97,56 @@ def run_places(found: History) -> set[int]:
     return {step.place for step in found.steps if step.reply.ran}
 
 
-def sentence(found: History, versions: Sequence[str]) -> str:
+def sentence(found: History, versions: Sequence[str], words: Words = BUG) -> str:
     """The answer in one sentence.
 
     Args:
         found: the history.
         versions: by place.
+        words: what it is about.
     """
-    said = [_said(change, found, versions) for change in found.changes]
-    rest = _undecided(found, versions)
+    what = words.what
+    said = [_said(change, found, versions, words) for change in found.changes]
+    rest = _undecided(found, versions, words)
     match found.kind:
         case "cannot tell":
             return f"Cannot tell: {found.reason}."
         case "always":
-            return f"The bug is there on every tested build ({_tested(found, versions)}).{rest}"
+            return f"The {what} is there on every tested build ({_tested(found, versions)}).{rest}"
         case "never":
             tested = _tested(found, versions)
-            return (
-                f"The bug was not seen on any build that was tested ({tested}); nothing shows that it can be seen here."
-            )
+            unseen = f"The {what} was not seen on any build that was tested ({tested})"
+            return f"{unseen}; nothing shows that it can be seen here."
         case "several":
             listed = ", ".join(span(versions[low : high + 1]) for low, high in found.ranges)
-            return f"Not one range: the bug is there on {listed}. It {', then it '.join(said)}.{rest}"
+            return f"Not one range: the {what} is there on {listed}. It {', then it '.join(said)}.{rest}"
         case _:
-            return f"The bug {' and it '.join(said)}.{rest}"
+            return f"The {what} {' and it '.join(said)}.{rest}"
 
 
-def _undecided(found: History, versions: Sequence[str]) -> str:
+def _undecided(found: History, versions: Sequence[str], words: Words) -> str:
     """Places away from the changes and ranges that showed the bug, but not often enough to be sure."""
     within = {place for change in found.changes for place in change.skipped}
     within |= {place for low, high in found.ranges for place in range(low, high + 1)}
-    named = [_open(place, found, versions) for place, reply in found.replies.items() if place not in within]
+    named = [_open(place, found, versions, words) for place, reply in found.replies.items() if place not in within]
     named = [text for text in named if "undecided" in text]
     return f" It may be there elsewhere, too: {'; '.join(named)}." if named else ""
 
 
-def _open(place: int, found: History, versions: Sequence[str]) -> str:
+def _open(place: int, found: History, versions: Sequence[str], words: Words) -> str:
     """Why a place has no answer."""
     reply = found.replies[place]
-    if reply.answer == "unknown" and reply.hits:
-        return f"{versions[place]} is undecided, {reply.hits} of {reply.runs} runs showed it"
+    if reply.answer == "unknown" and (reply.hits or (words is SLOW and reply.runs)):
+        return f"{versions[place]} is undecided, {reply.hits} of {reply.runs} {words.unit} showed it"
     return f"{versions[place]} cannot be tested"
 
 
-def _said(change: Change, found: History, versions: Sequence[str]) -> str:
+def _said(change: Change, found: History, versions: Sequence[str], words: Words) -> str:
     """When the bug came or went; that it went does not say that somebody fixed it."""
     last, first = versions[change.before], versions[change.after]
     came = change.kind == "broken"
     if change.skipped:
-        skipped = "; ".join(_open(place, found, versions) for place in change.skipped)
+        skipped = "; ".join(_open(place, found, versions, words) for place in change.skipped)
         return f"{'came' if came else 'went'} after {last} and no later than {first} ({skipped})"
     if came:
         return f"came with {first} ({last} is the last build without it)"
@@ -225,11 +242,13 @@ def markdown(made: Bisection) -> str:
         out += [f"About {', '.join(item_link(*item) for item in made.items)}.", ""]
     if made.sibling_of:
         out += [f"The case is a sibling of {item_link(*made.sibling_of)}: it shows a related bug, not that one.", ""]
-    if made.kind != "case":
+    if made.kind == "speed":
+        out += [f"Time of {escaped(made.subject, SHOWN_COMMAND)}; {_HELD[bool(made.items)]}", ""]
+    elif made.kind != "case":
         what = "Script" if made.kind == "script" else "Command (0 is good, 125 skips, any other is bad)"
         out += [f"{what}: {escaped(made.subject, SHOWN_COMMAND)}", ""]
     out += [
-        "| build | commit | bug | runs that showed it | how it is known | what was seen |",
+        f"| build | commit | {made.words.what} | {made.words.unit} that showed it | how it is known | what was seen |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for place, reply in found.replies.items():
@@ -259,6 +278,12 @@ def markdown(made: Bisection) -> str:
     return "\n".join(out).rstrip() + "\n"
 
 
+_HELD = {
+    True: "it is held against its workaround on the same build.",
+    False: "it is held against the same call on the good build, in processes that take turns.",
+}
+
+
 def _limits(made: Bisection) -> list[str]:
     """What the answer does not say."""
     found = made.history
@@ -270,5 +295,8 @@ def _limits(made: Bisection) -> list[str]:
         said.append("- Builds marked `known before` rest on earlier verdicts, perhaps of another machine.")
     if made.environments:
         said.append("- It holds for the environment above: another processor or device may take another kernel.")
-    said.append("- A change that makes the bug rarer than the clean runs could show would pass for its fix.")
+    if made.kind == "speed":
+        said.append("- One size and one thread were timed: at other sizes the ratio may be another.")
+    else:
+        said.append("- A change that makes the bug rarer than the clean runs could show would pass for its fix.")
     return said
