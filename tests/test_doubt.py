@@ -398,3 +398,59 @@ def test_a_crash_that_a_sentence_denies_or_compares_with_is_not_the_failure(word
     assert doubt("flip goes away", f"{SCRIPT}\n{words}\n") == (
         "the sentence that names the crash may mean another one, or none"
     )
+
+
+OUTPUT = """
+```
+tensor([[3, 4, 5],
+        [0, 1, 2]])
+```
+"""
+
+
+def test_a_printed_value_that_the_title_complains_of_is_clear() -> None:
+    assert doubt("flip gives a wrong result", SCRIPT + OUTPUT + "The rows should stay in their order.\n") == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "This is the correct value. In my training I see the rows swapped again.",
+        "So far so good. Inside a nested function the last row is lost.",
+        "which matches NumPy. The documentation says something else.",
+        "Both are as expected. In my C++ program the second is transposed.",
+        "The output is right here, but the gradient is not.",
+        "> This is expected, as discussed.\n> What I see is that export does not raise.",
+        "The first one is right, the second should be 6.",
+    ],
+)
+def test_words_below_an_output_that_call_it_right_leave_it_to_a_person(said: str) -> None:
+    assert doubt("flip gives a wrong result", SCRIPT + OUTPUT + said + "\n").startswith(
+        "words below the output say that"
+    )
+    assert doubt("flip fails on a view", SCRIPT + ERROR + said + "\n").startswith("words below the output say that")
+
+
+def test_an_output_that_is_wrong_on_a_device_below_it_is_not_of_the_cpu() -> None:
+    said = "On an A100 with CUDA 12 I get the rows in another order.\n"
+    assert "'on an a100 with cuda'" not in doubt("flip gives a wrong result", SCRIPT + OUTPUT).lower()
+    assert doubt("flip gives a wrong result", SCRIPT + OUTPUT + said).endswith("the failure may be there alone")
+
+
+def test_words_of_the_next_section_do_not_speak_of_an_output() -> None:
+    said = "\n### Versions\n\nEverything works fine with 2.0.\n"
+    assert doubt("flip gives a wrong result", SCRIPT + OUTPUT + said) == ""
+
+
+def test_what_stands_under_a_summary_of_what_works_is_not_the_failure() -> None:
+    body = f"<details><summary>What works</summary>\r\n{SCRIPT}{OUTPUT}</details>\n\nWith int16 it is incorrect on my machine.\n"
+    assert doubt("flip gives a wrong result", body) == "the wrong value is told in words alone"
+
+
+def test_a_traceback_that_ends_in_a_package_that_the_script_does_not_name_is_of_another_script() -> None:
+    other = ERROR.replace(
+        "RuntimeError: flip",
+        '  File "/usr/lib/python3/dist-packages/PIL/Image.py", line 2953, in open\n    raise Unidentified(\nRuntimeError: flip',
+    )
+    assert doubt("flip fails on a view", SCRIPT + other) == "the traceback ends in PIL, which the script does not name"
+    assert doubt("flip fails on a view", SCRIPT + other.replace("PIL", "torch")) == ""

@@ -522,6 +522,46 @@ def main():
 '''
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("got = copy.deepcopy(y)", "got = pickle.loads(data)", "y -= z", "got = y.mT", "got = y == z", "got = -y"),
+        *("got = repr(y)", "got = list(y)", "first, second = y", "del y", 'got = f"{y}"', "got = int(y)"),
+        *("threading.Thread(target=torch.sort, args=(y,)).start()", "got = functools.reduce(torch.logaddexp, [y, y])"),
+        *("with y: pass", "match y.T:\n            case got: pass", "got = [part for part in y]", "got = y in z"),
+    ],
+)
+def test_no_call_hides_behind_a_fault_by_another_name_or_by_none(call: str) -> None:
+    body = f"""
+import copy, functools, pickle, threading
+y = torch.sort(torch.ones(3))
+z = torch.sort(torch.ones(3))
+data = torch.sort(torch.ones(3))
+try:
+    if PLANT:
+        raise RuntimeError("injected")
+    {call}
+except RuntimeError:
+    return 1, "it raised"
+return 0, "it did not"
+"""
+    assert "the fault leaves before" in " ".join(found(body)), call
+    skipped = body.replace(
+        '    if PLANT:\n        raise RuntimeError("injected")\n    ' + call, f"    if not PLANT:\n        {call}"
+    )
+    assert found(skipped), call
+
+
+def test_a_fault_that_is_asked_for_in_parts_is_refused() -> None:
+    assert "read single variables of the environment" in " ".join(
+        found("""
+        if os.getenv("EMBERS_" + "PLANT"):
+            return 1, "off"
+        return 0, "right: %s" % torch.sort(torch.ones(3))
+    """)
+    )
+
+
 def test_a_program_in_a_text_is_read_with_the_lines_of_the_file() -> None:
     call, fault = "got = torch.sort(torch.ones(3))", "if PLANT:\n    os.abort()"
     assert breaches(PROGRAM.format(lines=f"{call}\n{fault}")) == []

@@ -125,6 +125,28 @@ def test_assertions_and_exhausted_memory_are_kinds_of_their_own() -> None:
     assert seen.kind == "memory"
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("numpy._core._exceptions._ArrayMemoryError", "Unable to allocate 298. GiB for an array with shape (2, 2)"),
+        ("RuntimeError", "Invalid buffer size: 298.02 GiB"),
+        ("RuntimeError", "could not allocate 4096 bytes"),
+        ("RuntimeError", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        ("RuntimeError", "std::bad_array_new_length"),
+    ],
+)
+def test_a_refused_allocation_is_exhausted_memory_whoever_says_so(name: str, said: str) -> None:
+    seen = from_traceback(f"Traceback (most recent call last):\n{name}: {said}\n")
+    assert seen is not None
+    assert seen.kind == "memory"
+
+
+@pytest.mark.parametrize("value", [[3], 3, [], None, ["SIGSEGV", 1], {"a": 1}])
+def test_a_signature_that_is_no_text_is_refused(value: object) -> None:
+    with pytest.raises(SignatureError):
+        parse_family(value)  # type: ignore[arg-type]
+
+
 @given(st.text(max_size=2000))
 def test_any_output_can_be_looked_at(text: str) -> None:
     from_traceback(text)

@@ -32,7 +32,7 @@ LONGEST_MESSAGE = 400
 _TAIL = 64_000
 """Characters of an output that are looked at, from its end."""
 
-_EXCEPTION = re.compile(r"^((?:[A-Za-z_][A-Za-z0-9_]{0,60}\.){0,8}[A-Z][A-Za-z0-9_]{0,60})(?::[ \t](.{0,2000}).*)?$")
+_EXCEPTION = re.compile(r"^((?:[A-Za-z_][A-Za-z0-9_]{0,60}\.){0,8}_?[A-Z][A-Za-z0-9_]{0,60})(?::[ \t](.{0,2000}).*)?$")
 _TRACEBACK = re.compile(r"^[ \t+|]{0,40}Traceback \(most recent call last\):", re.MULTILINE)
 _UNPARSED = re.compile(
     r'^  File "[^"\n]{1,400}", line \d{1,9}\n'
@@ -52,7 +52,12 @@ _RULES = (
     (re.compile(r"\s{1,1000}"), " "),
 )
 _NOT_MESSAGE = ("Exception raised from", "frame #", "The above exception", "Traceback")
-_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory", "std::bad_alloc")
+_MEMORY = (
+    *("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory", "std::bad_alloc"),
+    *("unable to allocate", "could not allocate", "failed to allocate", "invalid buffer size", "_alloc_failed"),
+    "std::bad_array_new_length",
+)
+"""What PyTorch, NumPy, CUDA's libraries and the C++ library say where an allocation is refused."""
 
 
 class SignatureError(ValueError):
@@ -121,8 +126,12 @@ def parse_family(value: Union[str, Sequence[str]]) -> Family:
     Raises:
         SignatureError: empty, or one of them has no meaning.
     """
-    texts = [value] if isinstance(value, str) else list(value)
-    if not texts or not all(text.strip() for text in map(str, texts)):
+    texts: Sequence[str] = [value] if isinstance(value, str) else value
+    if (
+        not isinstance(texts, (list, tuple))
+        or not texts
+        or not all(isinstance(text, str) and text.strip() for text in texts)
+    ):
         raise SignatureError("a signature is a text or a list of texts")
     return tuple(parse(text) for text in texts)
 
@@ -134,7 +143,7 @@ def of_exception(name: str, message: str = "", place: str = "") -> Signature:
     if short == "AssertionError":
         return Signature("assertion", short, said, place)
     lowered = message.lower()
-    if short in ("MemoryError", "OutOfMemoryError") or any(words in lowered for words in _MEMORY):
+    if short.endswith("MemoryError") or any(words in lowered for words in _MEMORY):
         return Signature("memory", short, said, place)
     return Signature("exception", short, said, place)
 

@@ -55,6 +55,7 @@ class Block:
         chunks: statements with their outputs, of a session.
         outputs: what was printed, apart from code.
         before: the line of prose above it.
+        after: the first lines of prose below it.
         edits: what was done to get the code.
         reason: why it is no Python; empty where it is.
     """
@@ -68,6 +69,7 @@ class Block:
     chunks: tuple[Chunk, ...] = ()
     outputs: tuple[str, ...] = ()
     before: str = ""
+    after: str = ""
     edits: tuple[Edit, ...] = ()
     reason: str = ""
 
@@ -111,7 +113,7 @@ def _closed(tree: ast.Module) -> bool:
 def _blocks_of(raw: Raw) -> Iterator[Block]:
     limits = rules.load().limits
     text = raw.text.strip("\n")
-    base = Block(text, "empty", raw.source, raw.tag, raw.line, before=raw.before)
+    base = Block(text, "empty", raw.source, raw.tag, raw.line, before=raw.before, after=raw.after)
     if not text.strip():
         if raw.source == "fenced":
             yield base

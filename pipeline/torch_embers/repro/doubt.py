@@ -28,6 +28,7 @@ _QUOTED = re.compile(
     re.MULTILINE,
 )
 _TEST = re.compile(r"[ \t]{0,40}(?:assert[ (]|(?:self|torch\.testing|np\.testing|numpy\.testing)\.assert)")
+_PACKAGE = re.compile(r"(?:site|dist)-packages/([A-Za-z_]\w{0,60})[/.]")
 _CLASS = re.compile(r"\b[A-Z]\w{2,40}(?:Error|Exception)\b")
 _DECIMAL = re.compile(r"\d\.\d")
 
@@ -59,6 +60,26 @@ class Claim:
 
 def doubt(claim: Claim) -> str:
     """Why this failure need not be what the report calls wrong; empty where the text is clear."""
+    return _of_kind(claim) or _of_words_behind(claim)
+
+
+def _of_words_behind(claim: Claim) -> str:
+    """Doubts from what the report says below an output: that it is right, and wrong elsewhere."""
+    own = rules.load().review
+    if claim.where not in ("output", "code") and not claim.values.actual:
+        return ""
+    for shown in claim.outputs:
+        if is_aside(shown):
+            continue
+        if own.right_behind.search(shown.after):
+            return "words below the output say that something is right: it may be this output"
+        placed = own.on_device.search(shown.after)
+        if placed is not None and not own.on_device.search(claim.title):
+            return f"words below the output say {placed[0].strip()!r}: the failure may be there alone"
+    return ""
+
+
+def _of_kind(claim: Claim) -> str:
     match claim.signature.kind:
         case "mismatch":
             return _of_value(claim)
@@ -121,14 +142,18 @@ def _of_output(claim: Claim) -> str:
     quoted = {match[1].strip() for one in shown for match in _QUOTED.finditer(one.text[-20_000:])}
     if quoted and not quoted & lines:
         return "the traceback quotes no line of the script"
+    ends = [found[-1] for one in shown if (found := _PACKAGE.findall(one.text[-20_000:]))]
+    strange = {name for name in ends if name not in rules.load().review.libraries and name not in claim.code}
+    if strange:
+        return f"the traceback ends in {min(strange)}, which the script does not name"
     if not claim.signature.message and not quoted:
         return "the error has no message, and nothing ties it to the script"
     if any(rules.load().review.is_right.search(one.before[-200:]) for one in shown if not one.own):
         return "words beside the error say that it is right, or gone"
     headings = " ".join(introduction(one.before) for one in shown if not one.own and claim.signature.type in one.text)
     sides = {match[1].lower() for match in rules.load().review.other_side.finditer(headings)}
-    if strange := sorted(side for side in sides if side not in claim.title.lower()):
-        return f"the error stands under words about {strange[0]}, the title does not: it may be the right side"
+    if others := sorted(side for side in sides if side not in claim.title.lower()):
+        return f"the error stands under words about {others[0]}, the title does not: it may be the right side"
     return ""
 
 

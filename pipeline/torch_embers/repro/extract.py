@@ -357,13 +357,16 @@ def _identifiers(text: str) -> set[str]:
 def _outputs(all_blocks: Sequence[Block], script: _CandidateScript) -> tuple[PrintedOutput, ...]:
     """What was printed: by the script's own blocks, then in the blocks behind it, then anywhere in the text."""
     used = {part.place for part in script.parts}
-    shown = [PrintedOutput(text, own=True) for part in script.parts for text in part.block.outputs]
+    shown = [
+        PrintedOutput(text, own=True, after=part.block.after) for part in script.parts for text in part.block.outputs
+    ]
     last = max(used)
     printed = [place for place, block in enumerate(all_blocks) if place not in used and _is_printed(block)]
     behind = [place for place in printed if place > last]
     ahead = [place for place in printed if place < last]
     for place in [*behind, *ahead]:
-        shown.extend(PrintedOutput(text, all_blocks[place].before) for text in all_blocks[place].outputs)
+        block = all_blocks[place]
+        shown.extend(PrintedOutput(text, block.before, after=block.after) for text in block.outputs)
     return tuple(shown)
 
 
@@ -418,7 +421,10 @@ def _without_code(item: ItemText, all_blocks: Sequence[Block]) -> Extraction:
     """The reason for an item in which no block is Python."""
     own = rules.load()
     outputs = [
-        PrintedOutput(text, block.before) for block in all_blocks for text in block.outputs if block.kind in _PRINTED
+        PrintedOutput(text, block.before, after=block.after)
+        for block in all_blocks
+        for text in block.outputs
+        if block.kind in _PRINTED
     ]
     expectation = infer(outputs, "", prose(item.body), item.title)
     kinds = Counter(block.kind for block in all_blocks)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from torch_embers.link.markdown import Fence, fence
@@ -22,6 +22,7 @@ Source = Literal["fenced", "indented", "paragraph", "html", "inline"]
 
 _PRE = re.compile(r"<(pre|code)\b[^>\n]{0,200}>", re.IGNORECASE)
 _TAGS = re.compile(r"</?(?:pre|code)\b[^>\n]{0,200}>", re.IGNORECASE)
+_ANY_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _QUOTE = re.compile(r"^[ \t]{0,12}> ?")
 _LISTED = re.compile(r"\s{0,8}(?:[-*+#>|]|\d{1,3}[.)])\s")
 _GOES_ON = re.compile(r"[)\]}]|\s{0,40}#(?! )|\.\.\.")
@@ -29,19 +30,22 @@ _LANGUAGES = frozenset({"python", "shell", "cpp"})
 _SHORTEST_TAG = 2
 """A single letter alone in a line is a variable rather than a language."""
 _LONGEST_LINE = 2000
+_SAID_BEHIND = 3
+"""Lines of prose behind a block that may speak of it."""
 _LONGEST_HTML = 400
 """Lines until a ``<pre>`` must be closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A piece of a text that may be code: without its fence, with the tag behind it and the prose above it."""
+    """A piece of a text that may be code: without its fence, with its tag, and the prose above and below it."""
 
     text: str
     source: Source
     tag: str
     line: int
     before: str
+    after: str = ""
 
 
 def raw_blocks(text: str) -> Iterator[Raw]:
@@ -63,7 +67,7 @@ def raw_blocks(text: str) -> Iterator[Raw]:
         yield from _bare_blocks(bare, start + 1, said)
         said = _last_said(bare) or said
         end, raw = _fenced(lines, place, opening, said) if opening else _html(lines, place, last or place, said)
-        yield raw
+        yield replace(raw, after=_next_said(lines, end))
         bare, start, place = [], end, end
     yield from _bare_blocks(bare, start + 1, said)
 
@@ -143,7 +147,19 @@ def _html(lines: Sequence[str], place: int, last: int, said: str) -> tuple[int, 
 
 def _last_said(lines: Sequence[str]) -> str:
     kept = [line.strip() for line in lines[-6:] if line.strip()]
-    return " ".join(kept[-2:])[-300:]
+    return _ANY_TAG.sub("", " ".join(kept[-2:]))[-300:].strip()
+
+
+def _next_said(lines: Sequence[str], place: int) -> str:
+    """The first lines of prose behind a block, up to the next block or heading."""
+    kept: list[str] = []
+    for line in lines[place : place + 8]:
+        said = _QUOTE.sub("", line[:_LONGEST_LINE]).strip()
+        if _opening(line) or _PRE.search(line[:400]) or said.startswith("#") or len(kept) == _SAID_BEHIND:
+            break
+        if said:
+            kept.append(said)
+    return _ANY_TAG.sub("", " ".join(kept))[:300].strip()
 
 
 def _bare_blocks(lines: Sequence[str], start: int, said: str) -> Iterator[Raw]:

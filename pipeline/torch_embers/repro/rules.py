@@ -233,6 +233,8 @@ class _Review(Explained):
     about_value: Pattern
     about_failure: Pattern
     is_right: Pattern
+    right_behind: Pattern
+    libraries: frozenset[str]
     other_side: Pattern
     on_device: Pattern
     no_failure: Pattern

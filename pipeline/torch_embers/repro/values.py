@@ -37,11 +37,13 @@ class PrintedOutput:
         text: what was printed.
         before: the line of prose above it, which may say "expected" or "actual".
         own: whether it stands in the block of the script, behind the statement that printed it.
+        after: the first lines of prose below it, which may say that it is right.
     """
 
     text: str
     before: str = ""
     own: bool = False
+    after: str = ""
 
 
 @dataclass(frozen=True, slots=True)

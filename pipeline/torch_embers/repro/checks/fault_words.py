@@ -22,6 +22,7 @@ class Words(Explained):
     arranging: frozenset[str]
     comparing: frozenset[str]
     reporting: frozenset[str]
+    saying: frozenset[str]
     references: frozenset[str]
 
 

@@ -5,7 +5,8 @@ in its place, shows that a branch exists; it shows nothing about the check of th
 syntax tree, no case is run:
 
 1. what runs without the fault runs with it too: the fault chooses neither a call nor an argument, nor an operator;
-2. a fault that leaves (exception, signal, endless wait) comes after a call, and no call stands behind it;
+2. a fault that leaves (exception, signal, endless wait) comes after a call, and nothing stands behind it that could be
+   the call: no other call, operator, attribute or unpacking;
 3. any other fault changes a name that a call gave or wrote to, and that name is looked at afterwards; an input that was
    only arranged (transposed, converted) is no such name where a call takes it afterwards;
 4. a fault never states the verdict, never spoils the reference, and never rewrites how a child process ended.
@@ -89,6 +90,13 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _TRIES = (ast.Try, ast.TryStar)
 
 
+_TOUCHING = (
+    *(ast.AugAssign, ast.Delete, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.Match, ast.Starred),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Await, ast.YieldFrom),
+)
+"""What calls a method of a value without naming it."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Path:
     """What lies around a fault, within its function.
@@ -146,6 +154,8 @@ class _Program:
                 yield from self._of_use(node)
             if isinstance(node, ast.Name) and node.id in _HIDING:
                 yield Breach(node.lineno, f"`{node.id}` can hide what the fault decides: write it out")
+            if isinstance(node, ast.Attribute) and node.attr == "getenv" and not self._is_written_out(node):
+                yield Breach(node.lineno, "read single variables of the environment, by their whole names")
             if isinstance(node, ast.Attribute) and node.attr == "environ" and not self._is_read_by_name(node):
                 yield Breach(node.lineno, "read single variables of the environment, by their whole names")
         names = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
@@ -162,6 +172,11 @@ class _Program:
             return isinstance(parent.slice, ast.Constant)
         is_copy = isinstance(parent, ast.Call) and dotted(parent.func, {}) == "dict"
         return is_copy or isinstance(parent, ast.Dict | ast.keyword)
+
+    def _is_written_out(self, function: ast.Attribute) -> bool:
+        """Whether `os.getenv` is called with a name that is written out."""
+        call = self.parents[function]
+        return isinstance(call, ast.Call) and bool(call.args) and isinstance(call.args[0], ast.Constant)
 
     def _is_flag(self, node: ast.AST) -> bool:
         statement = self._statement(node)
@@ -190,8 +205,11 @@ class _Program:
     # The four rules.
 
     def _of_branch(self, branch: ast.If, on: Sequence[ast.stmt], off: Sequence[ast.stmt]) -> Iterator[Breach]:
-        for work in islice(self._work(off, operators=True), 1):
-            yield Breach(work.lineno, f"{shown(work)} runs only without the fault: {_FIRST}")
+        skipped = next(self._work(off, operators=True), None) or next(
+            self._touched(off, self._path(branch, None)), None
+        )
+        if skipped is not None:
+            yield Breach(skipped.lineno, f"{shown(skipped)} runs only without the fault: {_FIRST}")
             return
         if any(self._leaves(statement) for statement in off):  # what follows runs with the fault alone
             on = [*on, *following(self._block(branch), branch)]
@@ -207,7 +225,7 @@ class _Program:
 
     def _of_leaving(self, branch: ast.If, leaving: ast.stmt) -> Iterator[Breach]:
         path = self._path(branch, leaving)
-        behind = next(self._work(path.behind, operators=True), None)
+        behind = next(self._work(path.behind, operators=True), None) or next(self._touched(path.behind, path), None)
         if behind is not None:
             text = f"the fault leaves before {shown(behind)} (line {behind.lineno})"
             yield Breach(leaving.lineno, f"{text}: put it behind the call, in a `finally` where the call can raise")
@@ -404,6 +422,35 @@ class _Program:
                 if isinstance(node, ast.expr) and (self._is_work(node) or (operators and self._is_arithmetic(node))):
                     yield node
 
+    def _touched(self, statements: Iterable[ast.stmt], path: _Path) -> Iterator[ast.expr | ast.stmt]:
+        """Whatever else in statements that the fault skips could be the call under test, by another name or by none.
+
+        A deep copy, a thread, `y -= z`, `-y`, `y.mT`, an unpacking and `f"{y}"` all call what is under test. To look at
+        what a call before the fault gave, by comparing it with constants, is the check.
+        """
+        given = self._observed(path)
+        for statement in statements:
+            for node in in_order(statement, _not_run_here):
+                if isinstance(node, ast.Compare) and {*loaded(node)} <= given and not _has_names_alone(node):
+                    continue
+                if isinstance(node, ast.expr | ast.stmt) and self._touches(node):
+                    yield node
+
+    def _touches(self, node: ast.expr | ast.stmt) -> bool:
+        if isinstance(node, _TOUCHING):
+            return True
+        if isinstance(node, ast.Assign):
+            return any(isinstance(target, ast.Tuple | ast.List) for target in node.targets)
+        if isinstance(node, ast.Call):
+            return dotted(node.func, {}) not in {*rules().leaving, *rules().saying}
+        if isinstance(node, ast.Attribute):
+            is_of_module = isinstance(node.value, ast.Name) and node.value.id in self.imported
+            return isinstance(node.ctx, ast.Load) and not is_of_module
+        is_operator = isinstance(node, ast.Compare | ast.JoinedStr) or (
+            isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not)
+        )
+        return is_operator and any(loaded(node))
+
     def _is_work(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
             return True
@@ -450,6 +497,11 @@ def _is_report(node: ast.AST) -> bool:
         return False
     value = node.value.elts[0] if isinstance(node.value, ast.Tuple) and node.value.elts else node.value
     return isinstance(value, ast.Constant) and type(value.value) is int
+
+
+def _has_names_alone(comparison: ast.Compare) -> bool:
+    """Whether no side of a comparison is a constant: then it may be the operator under test."""
+    return not any(isinstance(side, ast.Constant) for side in (comparison.left, *comparison.comparators))
 
 
 def _not_run_here(node: ast.AST) -> bool:

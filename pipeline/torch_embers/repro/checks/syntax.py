@@ -44,10 +44,10 @@ def loaded(node: ast.AST) -> Iterator[str]:
     return (part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load))
 
 
-def shown(node: ast.expr) -> str:
+def shown(node: ast.expr | ast.stmt) -> str:
     """A call by its name, any other expression as it is, cut to fit a line."""
     try:
-        text = ast.unparse(node.func if isinstance(node, ast.Call) else node)
+        text = ast.unparse(node.func if isinstance(node, ast.Call) else node).partition("\n")[0]
     except RecursionError:  # nested too deeply
         return f"the call of line {node.lineno}"
     return f"`{text}`" if len(text) <= 50 else f"`{text[:50]}...`"
