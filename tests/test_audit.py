@@ -324,6 +324,7 @@ def test_of_a_bug_that_is_not_called_for_certain_one_line_is_named() -> None:
         ("x < {}", "pt178716_compare_byte_with_negative"),
         ("x -= {}", "pt76891_subtract_own_column"),
         ("x.mul_({})", "pt76891_subtract_own_column"),
+        ("torch.compile(f)(x // {})", "pt198364_meta_strides_floor_divide"),
     ],
 )
 def test_a_number_that_stands_in_the_file_is_no_tensor(line: str, case: str) -> None:
