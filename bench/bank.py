@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections import Counter, defaultdict
 from datetime import UTC, datetime
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from torch_embers import settings
 from torch_embers.builds.registry import Registry
 from torch_embers.repro import bank
 from torch_embers.run import schedule
+from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.sandbox import runner as runners
 from torch_embers.store.store import Store
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 RESULT = Path(__file__).with_suffix(".json")
 LONGEST = 15
 """Cases that are listed with the time of their runs."""
+COLUMNS = ("runs", "of it processor", "around the runs")
 PARTS = ("starts of zygotes", "runs", "around the runs", "waiting")
 
 
@@ -45,7 +46,7 @@ class Clock:
     def __init__(self) -> None:
         self.seconds: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
         self.counts: dict[str, Counter[str]] = defaultdict(Counter)
-        self.cases: dict[str, float] = defaultdict(float)
+        self.cases: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
 
 
 CLOCK = Clock()
@@ -79,7 +80,9 @@ class Timed(runners.Worker):  # only a worker knows when its zygote is ready
         CLOCK.seconds[self._build()]["runs"] += result.duration
         CLOCK.seconds[self._build()]["around the runs"] += whole - result.duration
         CLOCK.counts[self._build()]["runs"] += 1
-        CLOCK.cases[attempt.name if attempt else ""] += result.duration
+        spent = CLOCK.cases[attempt.name.removesuffix(".py") if attempt else ""]
+        for place, seconds in enumerate((result.duration, result.cpu, whole - result.duration)):
+            spent[place] += seconds
         return result
 
 
@@ -109,7 +112,7 @@ def sweep(names: list[str], jobs: int) -> dict[str, Any]:
         with store.writer("bank", create=True) as writer:
             bank.refresh(writer)
             cases = bank.load(store)
-            executor = Executor(store, writer, registry, Quiet())
+            executor = Executor(store, writer, LocalDispatcher(registry, Quiet()), Quiet())
             for cell in executor.sweep(SweepRequest(cases, targets, registry.installed(), jobs)):
                 decision = cell.decision
                 verdicts[cell.build.name][decision.verdict] += 1
@@ -140,7 +143,8 @@ def sweep(names: list[str], jobs: int) -> dict[str, Any]:
         "cpu_seconds": round(sum(after[:4]) - sum(cpu[:4]), 1),
         "verdicts": {name: dict(sorted(found.items())) for name, found in verdicts.items()},
         "longest": {
-            name: round(seconds, 1) for name, seconds in heapq.nlargest(LONGEST, CLOCK.cases.items(), itemgetter(1))
+            name: dict(zip(COLUMNS, (round(one, 1) for one in seconds), strict=True))
+            for name, seconds in heapq.nlargest(LONGEST, CLOCK.cases.items(), lambda case: case[1][0] + case[1][2])
         },
         "cells": sorted(texts),
     }

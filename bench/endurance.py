@@ -2,7 +2,8 @@
 
 PYTHON is a build. After every --step runs the processes below this one, the open files, mounts, namespaces and resident memory of this
 process, the steward and the zygotes are counted, while no run is going on. Written to bench/endurance.json after each count, so that a
-stopped measurement keeps what it has; what is printed at the end compares the first count after warming up with the last.
+stopped measurement keeps what it has. `--add` makes a further part of --runs from fresh zygotes and adds it to the file: four times
+`--runs 50000 --add` is 200,000 runs. A part compares its first count, after warming up, with its last, and keeps ten counts between them.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ sys.stdout.write("x" * 20000)
 sys.stdout.flush()
 os.kill(os.getpid(), signal.SIGKILL)
 """
+SAMPLES = 10
 SCRIPTS = {"flickering": FLICKERING, "hostile": HOSTILE}
 
 
@@ -119,6 +121,31 @@ def wait_for(lock: Path | None) -> None:
                 return
 
 
+def described(counts: list[dict[str, int]]) -> dict[str, Any]:
+    """The first and the last count, the most of each, and ten over time."""
+    every = max(1, len(counts) // SAMPLES)
+    return {
+        "first": counts[0],
+        "last": counts[-1],
+        "most": {name: max(one[name] for one in counts) for name in counts[0]},
+        "over_time": counts[every - 1 :: every],
+    }
+
+
+def whole(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The report: the parts, and what they add up to."""
+    ended: Counter[str] = Counter()
+    for part in parts:
+        ended.update(part["ended"])
+    return {
+        "runs": sum(part["runs"] for part in parts),
+        "seconds": sum(part["seconds"] for part in parts),
+        "ended": dict(sorted(ended.items())),
+        "left_alive": sum(part["left_alive"] for part in parts),
+        "parts": parts,
+    }
+
+
 def main() -> None:
     """Run, count, write."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -127,36 +154,43 @@ def main() -> None:
     parser.add_argument("--step", type=int, default=1_000)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("--add", action="store_true", help="add a part to what the file has")
     parser.add_argument("--lock", type=Path, help="pause between steps while somebody holds this file")
     options = parser.parse_args()
+    earlier = (
+        json.loads(options.out.read_text(encoding="utf-8"))["parts"] if options.add and options.out.exists() else []
+    )
+    first_seed = sum(part["runs"] for part in earlier)
     ended: Counter[str] = Counter()
-    counts: list[dict[str, Any]] = []
+    counts: list[dict[str, int]] = []
     begin, done = time.monotonic(), 0
     with Runner(options.python, "hostile", doctor.prove()) as runner:
         while done < options.runs:
             wait_for(options.lock)
             number = min(options.step, options.runs - done)
-            for result in runner.run(attempts(done, number), options.jobs):
+            for result in runner.run(attempts(first_seed + done, number), options.jobs):
                 how = result.ended if result.signal is None else f"signal {result.signal}"
                 ended[f"{result.key}: {how}{'' if result.exit_code is None else f' {result.exit_code}'}"] += 1
                 if "repeated" in result.detail:
                     ended["repeated"] += 1
             done += number
             counts.append({"runs": done, **count(runner)})
-            report: dict[str, Any] = {
+            part = {
                 "date": datetime.now(UTC).date().isoformat(),
                 "torch": result.versions.get("torch", ""),
                 "user": os.geteuid(),
+                "jobs": options.jobs,
                 "runs": done,
                 "seconds": round(time.monotonic() - begin),
                 "load": round(os.getloadavg()[0], 1),
                 "ended": dict(sorted(ended.items())),
                 "left_alive": len(runner.left_alive()),
-                "first": counts[0],
-                "last": counts[-1],
-                "most": {name: max(one[name] for one in counts) for name in counts[0]},
+                **described(counts),
             }
-            options.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+            report = whole([*earlier, part])
+            draft = options.out.with_suffix(".new")
+            draft.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+            draft.replace(options.out)
     print(json.dumps(report, indent=1))
 
 

@@ -20,7 +20,17 @@ from support import FAKE_TORCH, fake_python
 from torch_embers import resources
 from torch_embers import settings as settings_room
 from torch_embers.builds import install, pins
-from torch_embers.builds.registry import CURRENT, PARTIAL, Build, BuildError, Registry, ask, look, processor_of
+from torch_embers.builds.registry import (
+    CURRENT,
+    PARTIAL,
+    Build,
+    BuildError,
+    Registry,
+    ask,
+    compile_ahead,
+    look,
+    processor_of,
+)
 from torch_embers.progress import Silent
 from torch_embers.sandbox.inside.facts import _capability
 
@@ -72,6 +82,33 @@ def test_a_registered_interpreter_is_found_by_name_and_by_version(registry: Regi
     assert registry.find("2.5.1").name == "mine"
     with pytest.raises(BuildError, match=r"no build '2\.0\.1': installed are .*mine"):
         registry.find("2.0.1")
+
+
+def test_bytecode_that_an_added_interpreter_lacks_is_compiled_and_a_file_that_is_no_python_stops_nothing(
+    registry: Registry, python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = next((python.parents[1] / "lib").glob("python3*")) / "site-packages" / "torch"
+    (package / "late").mkdir()
+    (package / "late" / "__init__.py").write_text("x = 1\n")
+    (package / "broken.py").write_text("this is no Python\n")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # of whoever calls; it is not the build's
+    given: dict[str, Any] = {"version": None, "wheel": None, "allow_cuda_packages": False, "progress": Silent()}
+    wanted = settings_room.load(builds_dir=registry.folder)
+    build = install.add(wanted, python=python, name="mine", **given)
+    assert registry.find("mine").identity == build.identity
+    assert list((package / "late" / "__pycache__").glob("__init__.*.pyc"))
+    assert not list((package / "__pycache__").glob("broken.*"))
+
+
+def test_an_interpreter_whose_folders_cannot_be_written_is_added_as_it_is(
+    registry: Registry, python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_arguments: object, **_options: object) -> None:
+        raise OSError("no process can be started")
+
+    build = registry.register(python, "mine")
+    monkeypatch.setattr("torch_embers.builds.registry.subprocess.run", refused)
+    compile_ahead(build)
 
 
 def test_builds_are_listed_in_order_of_release(registry: Registry, tmp_path: Path) -> None:

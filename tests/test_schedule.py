@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from support import case_of
 from torch_embers.builds.registry import Build
 from torch_embers.run import schedule
 from torch_embers.run.batch import Batch
-from torch_embers.run.schedule import Schedule
+from torch_embers.run.schedule import Course, Schedule
 from torch_embers.run.verdict import Control, Rules
 from torch_embers.sandbox.runner import RunResult
 
@@ -52,6 +52,12 @@ class Machine:
     made: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     """Code of the case and runner -> the zygote and the seed of each run."""
     zygotes: int = 0
+    asleep: frozenset[str] = frozenset()
+    """Cases whose runs sleep for a minute."""
+    together: int = 0
+    """Most runs at a time, those that sleep not counted."""
+    beside: int = 0
+    """Runs that ended while one slept."""
 
     def drive(
         self, workers: Sequence[FakeWorker], feed: Callable[[FakeWorker], Attempt | None], _stop: object = None
@@ -67,17 +73,22 @@ class Machine:
             busy = [worker for worker in workers if worker.attempt is not None]
             if not busy:
                 return
-            worker = self.luck.choice(busy)
+            names = {worker: worker.attempt.name for worker in busy if worker.attempt is not None}
+            awake = [worker for worker in busy if names[worker].partition("_")[0] not in self.asleep]
+            worker = self.luck.choice(awake if awake and self.luck.random() < 0.99 else busy)
+            if any(self.made[f"{name} {one.runner}"] for one, name in names.items() if one not in awake):
+                self.together = max(self.together, len(awake))
+                self.beside += worker in awake
             attempt = worker.attempt
             assert attempt is not None
             self.made[f"{attempt.name} {worker.runner}"].append((own[worker], attempt.seed))
             code = self.answer(attempt)
             worker.attempt = None
-            words = "0 of 5\n"
+            words, seconds = "0 of 5\n", 0.01 if worker in awake else 60.0
             yield (
                 worker,
                 RunResult(
-                    "", code, None, "exited", "", words, "", 0.01, 0.01, 0.0, 0, str(own[worker]), "reviewed", (), {}
+                    "", code, None, "exited", "", words, "", seconds, 0.01, 0.0, 0, str(own[worker]), "reviewed", (), {}
                 ),
             )
 
@@ -151,3 +162,30 @@ def test_fresh_starts_of_many_batches_are_the_same_zygotes(monkeypatch: pytest.M
     make([batches], machine, 2, monkeypatch)
     assert machine.zygotes <= RULES.control_batch + 2
     assert all(len(batch.seen) == RULES.control_batch for batch in batches)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_while_a_case_sleeps_one_more_worker_runs_and_the_number_of_runs_is_the_same(
+    monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    machine = Machine(lambda _attempt: 1, random.Random(jobs), asleep=frozenset({"pt0"}))
+    batches = [batch_of(place, BUILDS[0], control=True) for place in range(300)]
+    make([batches], machine, jobs, monkeypatch)
+    assert machine.together == jobs
+    assert machine.beside > 100
+    assert all(len(batch.seen) == batch.made == RULES.control_batch for batch in batches)
+    for runs in machine.made.values():
+        assert len({zygote for zygote, _ in runs}) == RULES.zygotes
+
+
+def test_a_run_that_waits_for_a_processor_does_not_sleep() -> None:
+    course = Course(batch_of(0, BUILDS[0], control=True))
+    asleep = RunResult("", 1, None, "exited", "", "", "", 8.0, 0.5, 0.5, 0, "z", "reviewed", (), {})
+    for result, sleeps in (
+        (asleep, True),
+        (replace(asleep, waited=6.0), False),
+        (replace(asleep, cpu=7.5), False),
+        (replace(asleep, duration=0.2, cpu=0.0, waited=0.0), False),
+    ):
+        course.note(result)
+        assert course.sleeps == sleeps

@@ -539,6 +539,9 @@ def test_words_of_a_script_and_the_release_decide_what_is_imported_beforehand() 
     given = "import torch\nresult.backward(torch.ones(3))\n"
     assert rules.modules_for(given, "2.13.0+cu130") == ["torch.fx.experimental.symbolic_shapes"]
     assert rules.modules_for(given, "2.1.2+cu121") == []
+    transform = "from functorch import jacrev\n"
+    assert rules.modules_for(transform, "1.13.1+cu117") == ["functorch"]
+    assert "functorch" not in rules.modules_for(transform, "2.0.1+cu117")
     assert rules.modules_for(code, "") == rules.modules_for(code, "our own build") == []
 
 

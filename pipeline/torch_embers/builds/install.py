@@ -25,7 +25,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import Field
 
 from torch_embers.builds import pins
-from torch_embers.builds.registry import ENVIRONMENT, PARTIAL, Build, BuildError, Registry, look
+from torch_embers.builds.registry import ENVIRONMENT, PARTIAL, Build, BuildError, Registry, compile_ahead, look
 from torch_embers.toml_models import Entry, load
 
 if TYPE_CHECKING:
@@ -100,7 +100,10 @@ def add(
     if python is not None:
         if wheel is not None:
             raise BuildError("--python registers what is there, --wheel installs: give one of them")
-        return registry.register(python, name, version or "")
+        build = registry.register(python, name, version or "")
+        progress.said("compiling torch's Python files where they are not (once, up to a minute)")
+        compile_ahead(build)
+        return build
     if version is None and wheel is None:
         raise BuildError("nothing to add: name a version such as 2.5.1 or nightly, or give --python or --wheel")
     chosen = _of_wheel(wheel) if wheel is not None else _of_version(version or "", progress, cuda=allow_cuda_packages)

@@ -4,7 +4,8 @@ A turn of a batch is what one freshly started zygote contributes to it. Batches 
 batch takes its next turn from any zygote of its build that has not made runs for it yet, so one zygote serves a turn of
 each batch, whichever turn that is, and batches that take many turns (fresh starts) do not hold up the others. A worker
 starts a zygote anew when it has served all that wait, and longest batches go first, so that no worker is left with a
-long one at the end. What a batch asks for and when it has enough is its own matter (``run/batch.py``).
+long one at the end. A case that only sleeps (its bug is a wait without end) leaves its processor to others: while it
+runs, one more worker does. What a batch asks for and when it has enough is its own matter (``run/batch.py``).
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ SHORT, LONG = 0.05, 5.0
 """Seconds that a run is taken to last before one was made: of a case that watches a clock or memory, the longer."""
 START = 1.5
 """Seconds that the start of a zygote is taken to cost: a second worker starts one where more work than this waits."""
+IDLE_AFTER, IDLE_SHARE = 1.0, 0.25
+"""A run sleeps that lasts this long (seconds) and neither uses nor waits for a processor in more of it than this."""
+SPARE = 1
+"""Workers beyond the number of jobs, for while others sleep: each holds a zygote in memory."""
 
 
 @dataclass(eq=False, slots=True)
@@ -39,6 +44,7 @@ class Course:
         served_by: numbers of the zygotes that have made runs for it.
         under_way: whether a worker has it.
         seconds: how long its next run may last.
+        sleeps: whether its last run left its processor to others.
     """
 
     batch: Batch
@@ -46,6 +52,7 @@ class Course:
     served_by: set[int] = field(default_factory=set)
     under_way: bool = False
     seconds: float = SHORT
+    sleeps: bool = False
 
     def __post_init__(self) -> None:
         """Take a case that watches a clock or memory for a long one."""
@@ -72,6 +79,12 @@ class Course:
         """Whether no further turn of it is made."""
         return self.turn + 1 >= self.batch.turns(rules) or self.batch.is_settled(rules)
 
+    def note(self, result: RunResult) -> None:
+        """Expect the next run to be like this one."""
+        self.seconds = result.duration
+        busy = result.cpu + result.waited
+        self.sleeps = result.duration >= IDLE_AFTER and busy <= IDLE_SHARE * result.duration
+
 
 @dataclass(eq=False, slots=True)
 class Share:
@@ -80,9 +93,10 @@ class Share:
     runner: Runner
     courses: list[Course]
 
-    def waiting(self) -> list[Course]:
-        """Those that no worker has, the longest first."""
-        return sorted((one for one in self.courses if not one.under_way), key=lambda one: -one.seconds)
+    def waiting(self, *, asleep: bool = False) -> list[Course]:
+        """Those that no worker has, the longest first; of them only those that sleep where ``asleep``."""
+        fitting = (one for one in self.courses if not one.under_way and one.sleeps >= asleep)
+        return sorted(fitting, key=lambda one: -one.seconds)
 
 
 @dataclass(eq=False, slots=True)
@@ -108,7 +122,7 @@ class Schedule:
     Args:
         shares: each runner with its batches, none of them settled.
         rules: numbers of data/verdicts.toml.
-        jobs: runs at a time.
+        jobs: runs at a time, those that only sleep not counted.
         said: is told which runs are made again.
     """
 
@@ -123,8 +137,9 @@ class Schedule:
         self._rules = rules
         self._said = said
         self._started = 0
+        self._jobs = max(1, jobs)
         first = self._shares[0]
-        seats = (Seat(Worker(first.runner), first) for _ in range(max(1, jobs)))
+        seats = (Seat(Worker(first.runner), first) for _ in range(self._jobs + SPARE))
         self._seats = {id(seat.worker): seat for seat in seats}
 
     def run(self) -> Iterator[tuple[Batch, Made]]:
@@ -161,20 +176,25 @@ class Schedule:
                 seat.share.courses.remove(course)
 
     def _choose(self, seat: Seat) -> None:
-        """Give a worker a batch whose next turn its zygote can serve; else start another zygote, where that pays."""
-        if seat.zygote and self._take_up(seat):
+        """Give a worker a batch whose next turn its zygote can serve; else start another zygote, where that pays.
+
+        Where as many as jobs are busy already, only a batch that sleeps.
+        """
+        courses = [one.course for one in self._seats.values() if one.course is not None]
+        full = sum(not course.sleeps for course in courses) >= self._jobs
+        if seat.zygote and self._take_up(seat, asleep=full):
             return
-        for share in sorted(self._shares, key=lambda share: -sum(one.seconds for one in share.waiting())):
-            if self._pays(share, seat):
+        for share in sorted(self._shares, key=lambda share: -sum(one.seconds for one in share.waiting(asleep=full))):
+            if self._pays(share, seat, asleep=full):
                 self._started += 1
                 seat.worker.close()
                 seat.worker.runner, seat.share, seat.zygote = share.runner, share, self._started
-                if self._take_up(seat):
+                if self._take_up(seat, asleep=full):
                     return
 
-    def _take_up(self, seat: Seat) -> bool:
+    def _take_up(self, seat: Seat, *, asleep: bool) -> bool:
         """Begin a turn of the longest batch that waits and that this zygote has not served."""
-        for course in seat.share.waiting():
+        for course in seat.share.waiting(asleep=asleep):
             if seat.zygote in course.served_by:
                 continue
             if course.begin_turn(seat.zygote, self._rules):
@@ -183,9 +203,9 @@ class Schedule:
             seat.share.courses.remove(course)
         return False
 
-    def _pays(self, share: Share, seat: Seat) -> bool:
+    def _pays(self, share: Share, seat: Seat, *, asleep: bool) -> bool:
         """Whether to start a zygote: something waits that no other worker's zygote serves, or much waits for it."""
-        waiting = share.waiting()
+        waiting = share.waiting(asleep=asleep)
         others = [one.zygote for one in self._seats.values() if one is not seat and one.share is share and one.zygote]
         if any(all(zygote in course.served_by for zygote in others) for course in waiting):
             return True
@@ -197,7 +217,7 @@ class Schedule:
         course, attempt = seat.course, seat.attempt
         if course is None or attempt is None:
             raise AssertionError("a worker has ended a run that nobody asked for")
-        course.seconds = result.duration
+        course.note(result)
         if course.batch.makes_again(result, self._rules):
             busy = f"it waited for a processor in {result.waited:.0f} of {result.duration:.0f} s"
             self._said(f"{course.batch.case.name} is run again: {busy}")

@@ -73,9 +73,10 @@ class Seccomp(Entry):
 
 
 class Preload(Entry):
-    """Modules that torch imports on behalf of scripts with these words, from a release on."""
+    """Modules that torch imports on behalf of scripts with these words, from a release on and before another one."""
 
     since: str
+    before: str = ""
     words: re.Pattern[str]
     modules: tuple[str, ...]
 
@@ -106,5 +107,9 @@ def modules_for(code: str, torch: str) -> list[str]:
         release = Version(torch)
     except InvalidVersion:  # a build without torch, or somebody's own that is numbered in another way
         return []
-    fitting = [one for one in load().preloads if release >= Version(one.since) and one.words.search(code)]
+    fitting = [one for one in load().preloads if _holds(one, release) and one.words.search(code)]
     return list(dict.fromkeys(name for entry in fitting for name in entry.modules))
+
+
+def _holds(entry: Preload, release: Version) -> bool:
+    return Version(entry.since) <= release and (not entry.before or release < Version(entry.before))

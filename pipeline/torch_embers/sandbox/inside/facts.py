@@ -1,9 +1,13 @@
 """Asks an interpreter which torch it has, or whether that torch works. Runs inside builds: Python 3.8 syntax.
 
-Usage: ``python -I facts.py identity|check``; the answer is one line of JSON, the last of its output.
+Usage: ``python -I facts.py identity|check|compile``; the answer is one line of JSON, the last of its output.
+``compile`` writes the bytecode of torch, and of what it imports late, where it lacks.
 """
 
+import compileall
+import importlib.util
 import json
+import os
 import platform
 import sys
 from typing import Any, Callable, Dict, List
@@ -107,5 +111,20 @@ def _tried(step: Callable[[Any, str], None], torch: Any, device: str) -> str:
     return "ok"
 
 
+COMPILED = ("torch", "functorch", "sympy", "mpmath", "networkx", "numpy", "setuptools", "torchgen")
+"""Packages whose modules torch and scripts for it import."""
+
+
+def compile_all() -> Dict[str, bool]:
+    """Write the bytecode that lacks; package -> whether every file of it has one now."""
+    found = {}
+    for name in COMPILED:
+        spec = importlib.util.find_spec(name)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            if os.access(folder, os.W_OK):
+                found[name] = bool(compileall.compile_dir(folder, quiet=2, workers=0))
+    return found
+
+
 if __name__ == "__main__":
-    print(json.dumps({"identity": identity, "check": check}[sys.argv[1]]()))
+    print(json.dumps({"identity": identity, "check": check, "compile": compile_all}[sys.argv[1]]()))
