@@ -138,19 +138,6 @@ def test_a_coverage_curve_ends_with_every_answer(answers: list[tuple[float, bool
     assert [point.threshold for point in curve] == sorted({*sure}, reverse=True)
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=60), st.floats(0.1, 1))
-def test_answers_above_the_threshold_reach_the_precision(answers: list[tuple[float, bool]], wanted: float) -> None:
-    sure, right = [pair[0] for pair in answers], [pair[1] for pair in answers]
-    threshold = metrics.threshold_for(sure, right, wanted, least=3)
-    above = [hit for value, hit in answers if value >= threshold]
-    assert threshold == math.inf or (len(above) >= 3 and sum(above) / len(above) >= wanted - 1e-9)
-
-
-def test_a_precision_out_of_reach_means_to_abstain_always() -> None:
-    assert metrics.threshold_for([0.9] * 20, [False] * 20, 0.9) == math.inf
-    assert metrics.threshold_for([0.9] * 3, [True] * 3, 0.9) == math.inf
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -161,7 +148,6 @@ def test_a_precision_out_of_reach_means_to_abstain_always() -> None:
         lambda: metrics.reliability([1.5], [True]),
         lambda: metrics.reliability([math.nan], [True]),
         lambda: metrics.reliability([0.5], []),
-        lambda: metrics.threshold_for([], [], 1.5),
     ],
 )
 def test_impossible_input_is_refused(call) -> None:

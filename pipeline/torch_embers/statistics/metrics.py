@@ -11,7 +11,6 @@ A prediction of ``None`` is an abstention; where it counts, it counts as a wrong
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -233,31 +232,6 @@ def coverage_curve(confidence: Sequence[float], right: Sequence[bool]) -> list[C
     last = np.flatnonzero(np.append(sure[1:] != sure[:-1], True)) if sure.size else np.zeros(0, dtype=np.int64)
     share = np.cumsum(hits) / np.arange(1, sure.size + 1)
     return [Coverage(float(sure[at]), (int(at) + 1) / sure.size, float(share[at])) for at in last]
-
-
-def threshold_for(confidence: Sequence[float], right: Sequence[bool], precision: float, least: int = 10) -> float:
-    """Return the lowest confidence from which the answers are right at least as often as asked for.
-
-    Args:
-        confidence: of each answer, on texts the model has not seen.
-        right: whether it was right.
-        precision: share of right answers wanted.
-        least: a share over fewer answers than this is luck and is not believed.
-
-    Returns:
-        The threshold; infinity when no threshold reaches the precision: then the model should always abstain.
-
-    Raises:
-        InputError: as ``reliability``, or a precision outside 0..1.
-    """
-    if not 0 <= precision <= 1:
-        raise InputError(f"a precision is a share from 0 to 1, not {precision}")
-    reached = [
-        point.threshold
-        for point in coverage_curve(confidence, right)
-        if point.accuracy >= precision and round(point.coverage * len(right)) >= least
-    ]
-    return min(reached, default=math.inf)
 
 
 def _classes(truth: Sequence[str], predicted: Sequence[str | None], classes: Sequence[str] | None) -> list[str]:
