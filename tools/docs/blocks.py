@@ -107,6 +107,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "evaluation-wild-shares": wild.shares,
         "evaluation-wild-tried": wild.tried,
         "evaluation-wild-labels": wild.labels,
+        "evaluation-bodies": wild.bodies,
         "evaluation-gold": evaluation.gold,
         "evaluation-others": evaluation.others,
         "evaluation-tags": evaluation.tags,

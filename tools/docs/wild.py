@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 EXCLUSIVE = ("bug_type", "memory_type", "consequence")
 NOTHING = "none"
 SCORES = "wild.json"
+BODIES = "bodies.json"
 
 
 def issues() -> list[WildItem]:
@@ -104,7 +105,7 @@ def _pair(found: Mapping[str, Any], score: str) -> str:
 
 
 def _difference(found: Mapping[str, Any], score: str) -> str:
-    value, low, high = found["model_minus_rules"][score]
+    value, low, high = found[score]
     return f"{value:+.3f} [{low:.3f}, {high:.3f}]"
 
 
@@ -117,7 +118,7 @@ def scores() -> str:
             code(scheme),
             str(found["items"]),
             *(_pair(found, score) for score in ("accuracy", "kappa", "macro_f1")),
-            *(_difference(found, score) for score in ("accuracy", "kappa", "macro_f1")),
+            *(_difference(found["model_minus_rules"], score) for score in ("accuracy", "kappa", "macro_f1")),
         )
         for part in PARTS
         if part in parts
@@ -214,6 +215,22 @@ def tried() -> str:
     ]
     scores = [f"{part}: {score}:" for part in ("drawn", "catalog") for score in ("accuracy", "kappa", "macro-F1")]
     return table(("scheme", "learned from", "labelled by maintainers:", *scores), rows)
+
+
+def bodies() -> str:
+    """What a body adds to the title, out of fold."""
+    rows = [
+        (
+            code(one["scheme"]),
+            one["read"],
+            str(one["items"]),
+            *(f"{one[score]:.3f}" for score in ("accuracy", "kappa", "macro_f1")),
+            *(_difference(other, "accuracy") for other in one["minus"].values()),
+        )
+        for one in measured(BODIES)["rows"]
+    ]
+    minus = [f"accuracy minus {name}" for name in measured(BODIES)["rows"][0]["minus"]]
+    return table(("scheme", "read", "issues:", "accuracy:", "kappa:", "macro-F1:", *minus), rows)
 
 
 def labels() -> str:
