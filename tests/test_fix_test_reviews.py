@@ -38,6 +38,9 @@ def test_the_last_line_of_an_annotator_counts_and_annotators_that_differ_are_unc
     assert reviews.answers(read, "before") == {"fix1": "unclear"}
     assert reviews.answers(read, "after") == {}
     assert reviews.agreement(read, "before") == (0, 1)
+    read = (*read, *reviews.parse(line(annotator="a-3", verdict="wrong", by_run="the call of the issue on 2.15.0")))
+    assert reviews.answers(read, "before") == {"fix1": "wrong"}
+    assert reviews.agreement(read, "before") == (0, 1)
 
 
 @pytest.mark.parametrize(

@@ -999,12 +999,19 @@ def test_a_known_argument_with_a_refused_value_is_a_failure(one_test: Store) -> 
     ("exit_code", "failure", "frame", "reason"),
     [
         (1, "TypeError: f() got an unexpected keyword argument 'x'", "", "lacks_interface"),
+        (1, "TypeError: f() missing 2 required keyword-only arguments: 'x' and 'y'", "", "lacks_interface"),
         (1, "AttributeError: module 'torch' has no attribute 'y'", "", "lacks_interface"),
         (1, "ValueError: Unexpected keyword arguments: x", "", "lacks_interface"),
         (1, "AttributeError: M does not have a field with name 'z'", "", "lacks_interface"),
         (
             1,
             f"TypeError: f() {NO_SIGNATURE} got (Tensor, y=int), but expected one of:\n * (Tensor x)",
+            "",
+            "lacks_interface",
+        ),
+        (
+            1,
+            f"TypeError: f() {NO_SIGNATURE} got (y=int, ), but expected one of:\n * (Tensor x) keywords were incorrect: z, y",
             "",
             "lacks_interface",
         ),

@@ -220,7 +220,16 @@ def readings(facts: str = LATER) -> str:
 
 def failing(facts: str = LATER) -> str:
     """Tests that fail after their fix, and those that fail wherever they say something."""
-    return table(("class", "issues", "test", "commit", "fails on", "passes on"), [*map(_row, _wrong(facts))])
+    rows = [
+        (*_row(test), ", ".join(_change(*change) for change in test.get("changed_later") or ()))
+        for test in _wrong(facts)
+    ]
+    return table(("class", "issues", "test", "commit", "fails on", "passes on", "later changed by"), rows)
+
+
+def _change(sha: str, day: str, change: str) -> str:
+    """A later commit that changed a test."""
+    return f"[{sha[:10]}]({REPO}/commit/{sha[:10]}) ({day}{'' if change == 'changed' else f', {change}'})"
 
 
 def validated(facts: str = LATER) -> str:

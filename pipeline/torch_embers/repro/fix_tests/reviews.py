@@ -29,6 +29,8 @@ class Review(Entry):
         verdict: of a failure before the fix, whether it shows the bug that the issue or the message of the commit
             describes; of one after the fix, whether it shows that bug again.
         why: the reason, in the reader's words.
+        by_run: what was run, and where, if the answer rests on that and not on reading alone; such an answer settles
+            what readings left open.
     """
 
     case: str = Field(min_length=1)
@@ -37,6 +39,7 @@ class Review(Entry):
     annotator_kind: Literal["person", "automated"] = "automated"
     verdict: Verdict
     why: str = Field(min_length=1)
+    by_run: str | None = Field(default=None, min_length=1)
 
 
 def load() -> tuple[Review, ...]:
@@ -70,10 +73,15 @@ def parse(text: str) -> tuple[Review, ...]:
 
 
 def answers(reviews: Iterable[Review], failure: Failure) -> dict[str, Verdict]:
-    """One answer per case about its failure before or after the fix; ``unclear`` where annotators differ."""
+    """One answer per case about its failure before or after the fix; ``unclear`` where annotators differ.
+
+    Answers that rest on a run count alone where there are any.
+    """
+    told = [review for review in reviews if review.failure == failure]
+    settled = {review.case for review in told if review.by_run}
     said: dict[str, set[Verdict]] = {}
-    for review in reviews:
-        if review.failure == failure:
+    for review in told:
+        if review.by_run or review.case not in settled:
             said.setdefault(review.case, set()).add(review.verdict)
     return {case: next(iter(verdicts)) if len(verdicts) == 1 else "unclear" for case, verdicts in said.items()}
 
@@ -84,10 +92,10 @@ def answered(reviews: Iterable[Review], failure: Failure, verdict: Verdict) -> l
 
 
 def agreement(reviews: Iterable[Review], failure: Failure) -> tuple[int, int]:
-    """On how many cases with several annotators all say the same, and how many such cases there are."""
+    """On how many cases that several annotators read all say the same, and how many such cases there are."""
     said: dict[str, list[Verdict]] = {}
     for review in reviews:
-        if review.failure == failure:
+        if review.failure == failure and not review.by_run:
             said.setdefault(review.case, []).append(review.verdict)
     several = [verdicts for verdicts in said.values() if len(verdicts) > 1]
     return sum(len(set(verdicts)) == 1 for verdicts in several), len(several)

@@ -137,6 +137,20 @@ def material_of(
     return materials
 
 
+def later_changes(clone: Clone, tip: str, tests: Sequence[Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The later commits of a history that changed tests or took them away, by case, oldest first.
+
+    Args:
+        clone: where the commits are.
+        tip: the end of the history.
+        tests: each with its ``case``, ``path``, ``test`` (class and method, with a dot) and ``commit``.
+
+    Raises:
+        InputError: git failed.
+    """
+    return _later(clone, changes_of_files(clone, tip, sorted({test["path"] for test in tests})), tests)
+
+
 def _failure(test: Mapping[str, Any]) -> Failure:
     """Which failure of a test is to be judged."""
     return "after" if test["class"] == "fails_after" else "before"
