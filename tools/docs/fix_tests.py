@@ -1,9 +1,10 @@
-"""docs/fix-tests.md: reasons, and what was measured, from bench/fix_tests.json and bench/fix_tests_earlier.json."""
+"""docs/fix-tests*.md: reasons, and what was measured, from bench/fix_tests*.json."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 REPO = "https://github.com/pytorch/pytorch"
-LATER, EARLIER = "fix_tests.json", "fix_tests_earlier.json"
-"""Facts of two parts of the history; nobody made a rule after the earlier one."""
+LATER, EARLIER, OLDEST = "fix_tests.json", "fix_tests_earlier.json", "fix_tests_oldest.json"
+"""Facts of three parts of the history."""
 
 
 def reasons() -> str:
@@ -114,17 +115,22 @@ def _drawn(facts: dict[str, Any]) -> str:
     return f"{text}." if facts["ran"] == facts["sample"] else f"{text}; {facts['sample']:,} are drawn."
 
 
-FROZEN = "embers-reader-fix-tests-8"
-"""Who read the tests of the earlier part that nobody had read when version 4 of the rules was made."""
+FROZEN = "embers-reader-fix-tests-10"
+"""Who read tests of the oldest part that nobody had seen when version 6 of the rules was made."""
 
 
-def frozen(facts: str = EARLIER) -> str:
+MADE_FROM = 250
+"""Tests of that draw, the first ones, from which version 6 was made."""
+
+
+def frozen(facts: str = OLDEST) -> str:
     """What the rules say of the tests that were read after the rules had been fixed; all were validated before."""
-    told = [review for review in reviews.load() if review.failure == "before"]
-    read = reviews.answers([review for review in told if review.annotator == FROZEN], "before")
-    known = {review.case for review in told if review.annotator != FROZEN}
+    told = [review for review in reviews.load() if review.failure == "before" and review.annotator == FROZEN]
+    read = reviews.answers(told, "before")
     tests = measured(facts)["tests"]
-    issues = {issue for test in tests if test["name"] in known for issue in test["issues"]}
+    drawn = sorted(tests, key=lambda test: blake2b(f"{measured(facts)['seed']}:{test['name']}".encode()).digest())
+    used = [test for test in drawn[:MADE_FROM] if test["class"] in ("validated", "doubtful")]
+    issues = {issue for test in used for issue in test["issues"]}
     kinds = {test["name"]: test["class"] for test in tests if test["name"] in read}
     new = {test["name"] for test in tests if test["name"] in read and not issues & set(test["issues"])}
     kept = [name for name, kind in kinds.items() if kind == "validated"]
@@ -132,11 +138,11 @@ def frozen(facts: str = EARLIER) -> str:
     said = [
         _verdicts(read, kept, "tests that these rules leave `validated` show the bug of their issue"),
         _verdicts(read, left, "tests that these rules take out (`doubtful`) show it, and are lost"),
-        _verdicts(read, [*kept, *left], "of all show it: the share with the rules of before"),
+        _verdicts(read, [*kept, *left], "of both together show it: the share without these rules"),
         _verdicts(
             read,
             [name for name in kept if name in new],
-            "`validated` tests of issues that no test of the readings before was about show the bug",
+            "`validated` tests of issues that no test from which the rules were made was about show the bug",
         ),
         _verdicts(
             read, [name for name in left if name in new], "tests that the rules take out, of such issues, show it"
@@ -146,12 +152,12 @@ def frozen(facts: str = EARLIER) -> str:
 
 
 def together() -> str:
-    """The share alive over both parts.
+    """The share alive over all parts.
 
     An issue counts where it is the only one of its commit, or the name of the test names it. A test that fails after
     its fix counts as well where no rule doubts its failure before: else the share could not be but zero.
     """
-    parts = [measured(name) for name in (LATER, EARLIER)]
+    parts = [measured(name) for name in (LATER, EARLIER, OLDEST)]
     before, after = (reviews.answers(reviews.load(), failure) for failure in ("before", "after"))
     tests = [test for part in parts for test in part["tests"] if test["validated_before"]]
     shown = [
