@@ -7,10 +7,19 @@ import os
 import re
 import shutil
 import subprocess
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from socketserver import ThreadingMixIn, UnixStreamServer
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 yaml: Any = pytest.importorskip("yaml")
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,9 +36,13 @@ esac
 GH = """#!/usr/bin/env bash
 echo "gh $*" >>"$LOG"
 case "$1 $2" in
-  "issue list") echo "$FOUND" ;;
   "issue create" | "issue edit") while [ $# -gt 0 ]; do if [ "$1" = --body-file ]; then cp "$2" "$OUT/body.md"; fi; shift; done ;;
-  "api --method") [ -f "$ARTIFACTS" ] || exit 1; jq -r "${@: -1}" "$ARTIFACTS" ;;
+  "api --method")
+    if [[ "$*" == *"/issues "* ]]; then
+      echo "$FOUND"
+      exit
+    fi
+    [ -f "$ARTIFACTS" ] || exit 1; jq -r "${@: -1}" "$ARTIFACTS" ;;
   "run download") [ "$3" != 13 ] || exit 1; mkdir -p "$STATE" ;;
 esac
 """
@@ -96,7 +109,7 @@ def test_there_is_one_tracking_issue_which_is_opened_or_updated(at: Path, found:
     (at / "recheck" / "recheck.md").write_text("# Report\n" + "long line\n" * 10_000)
     assert step(at, "issue", FOUND=found, RUN_URL="https://ci.example/1").returncode == 0
     assert [line.startswith(asked) for line in log(at)].count(True) == 1
-    assert "--app github-actions" in log(at)[0], "issues of other people are not looked at"
+    assert "creator=github-actions[bot]" in log(at)[0], "issues of other people are not looked at"
     text = (at / "recheck" / "body.md").read_text()
     assert len(text) < 65_536
     assert text.endswith("The rest is in the artifact of the run.\n\nWritten by the re-check: https://ci.example/1\n")
@@ -121,9 +134,9 @@ given = {word: words[place + 1] for place, word in enumerate(words[:-1]) if word
 text = Path(given["--body-file"]).read_text() if "--body-file" in given else given.get("--body", "")
 if len(text) > 65_536:
     sys.exit("GraphQL: Body is too long (maximum is 65536 characters)")
-if words[:2] == ["issue", "list"]:
-    assert given["--jq"] == "map(select(.title == env.TITLE)) | .[0].number // empty", given
-    own = [i for i in issues if i["state"] == given["--state"] and i["app"] == given["--app"]]
+if words[:2] == ["api", "--method"]:
+    assert words[4:9:2] == ["repos/{owner}/{repo}/issues", "state=open", "creator=github-actions[bot]"], words
+    own = [i for i in issues if i["state"] == "open" and i["app"] == "github-actions"]
     print("".join(str(i["number"]) for i in own[:1] if i["title"] == os.environ["TITLE"]))
 elif words[:2] == ["issue", "create"]:
     new = {"number": len(issues) + 1, "title": given["--title"], "body": text, "state": "open", "comments": 0}
@@ -249,7 +262,7 @@ def test_actionlint_accepts_the_workflows_and_refuses_a_wrong_one(tmp_path: Path
     assert 'undefined variable "input"' in wrong.stdout
 
 
-@pytest.mark.parametrize("refused", ["issue list", "issue create", "issue edit", "issue comment"])
+@pytest.mark.parametrize("refused", ["api --method", "issue create", "issue edit", "issue comment"])
 @pytest.mark.parametrize(
     "answer",
     [
@@ -269,7 +282,7 @@ def test_a_tracker_that_refuses_fails_the_step_with_its_answer_and_opens_no_seco
         .replace("case", f'[ "$1 $2" != "{refused}" ] || {{ echo "{answer}" >&2; exit 1; }}\ncase', 1)
     )
     (at / "gh").write_text(gh)
-    done = step(at, "issue", FOUND="" if refused in ("issue list", "issue create") else "7")
+    done = step(at, "issue", FOUND="" if refused in ("api --method", "issue create") else "7")
     assert done.returncode == 1
     assert done.stderr.strip() == answer
     asked = [" ".join(line.split()[1:3]) for line in log(at)]
@@ -282,6 +295,148 @@ def test_an_answer_that_is_no_number_of_an_issue_is_not_taken_for_one(at: Path) 
     done = step(at, "issue", FOUND="<html><body>Unicorn!</body></html>")
     assert done.returncode == 1
     assert (
-        done.stderr.strip() == "gh issue list answered with something that is no number of an issue: run the step again"
+        done.stderr.strip()
+        == "the list of issues answered with something that is no number of an issue: run the step again"
     )
     assert len(log(at)) == 1
+
+
+# ---- the real gh -------------------------------------------------------------------------------------------------
+
+
+class GitHub(BaseHTTPRequestHandler):
+    """What `gh` asks of GitHub for the tracking issue, by REST and GraphQL, on a socket of this machine."""
+
+    protocol_version = "HTTP/1.1"
+    issues: list[dict[str, Any]]
+    refuses: str
+
+    def address_string(self) -> str:
+        return "here"
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        place = urlsplit(self.path)
+        asked = parse_qs(place.query)
+        if place.path != "/repos/a/b/issues":
+            self._answer(404, {"message": "Not Found"})
+            return
+        page, creator = int(asked.get("page", ["1"])[0]), asked["creator"][0]
+        found = [issue for issue in self.issues if (issue["state"], issue["user"]["login"]) == ("open", creator)]
+        more = (
+            {} if len(found) <= page else {"Link": f'<http://{self.headers["Host"]}{self._page(page + 1)}>; rel="next"'}
+        )
+        self._answer(200, found[page - 1 : page], more)  # one issue a page: gh must follow the links
+
+    def _page(self, number: int) -> str:
+        return re.sub(r"&page=\d+", "", self.path) + f"&page={number}"
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        query, given = asked["query"], asked["variables"]
+        sent = given.get("input", {})
+        if self.refuses and self.refuses in query:
+            self._answer(200, {"data": None, "errors": [{"message": "Resource not accessible by integration"}]})
+        elif "createIssue" in query:
+            new = {"number": len(self.issues) + 1, "state": "open", "comments": [], "user": {"login": ACTIONS}}
+            self.issues.append(new | {"title": sent["title"], "body": sent["body"]})
+            self._answer(200, {"data": {"createIssue": {"issue": {"id": "x", "url": f"http://x/{new['number']}"}}}})
+        elif "updateIssue" in query:
+            self._own(sent["id"])["body"] = sent["body"]
+            self._answer(200, {"data": {"updateIssue": {"__typename": ""}}})
+        elif "addComment" in query:
+            self._own(sent["subjectId"])["comments"].append(sent["body"])
+            edge = {"node": {"url": "http://x/c"}}
+            self._answer(200, {"data": {"addComment": {"commentEdge": edge}}})
+        elif "IssueByNumber" in query:
+            own = self._own(f"id{given['number']}")
+            found = {
+                "__typename": "Issue",
+                "id": f"id{given['number']}",
+                "url": f"http://github.localhost/a/b/issues/{given['number']}",
+            }
+            found |= {"number": own["number"], "title": own["title"], "body": own["body"]}
+            self._answer(200, {"data": {"repository": {"hasIssuesEnabled": True, "issue": found}}})
+        else:
+            about = {
+                "id": "r",
+                "name": "b",
+                "owner": {"login": "a"},
+                "hasIssuesEnabled": True,
+                "viewerPermission": "WRITE",
+            }
+            self._answer(200, {"data": {"repository": about}})
+
+    def _own(self, identity: str) -> dict[str, Any]:
+        return next(issue for issue in self.issues if f"id{issue['number']}" == identity)
+
+    def _answer(self, status: int, body: object, more: dict[str, str] | None = None) -> None:
+        text = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {
+            "Content-Type": "application/json",
+            "Content-Length": str(len(text)),
+            **(more or {}),
+        }.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(text)
+
+
+class Socket(ThreadingMixIn, UnixStreamServer):
+    daemon_threads = True
+
+
+ACTIONS = "github-actions[bot]"
+REAL_GH = shutil.which("gh")
+
+
+@contextmanager
+def github(
+    at: Path, *issues: dict[str, Any], refuses: str = ""
+) -> Iterator[tuple[list[dict[str, Any]], dict[str, str]]]:
+    """The issues of a stand-in of GitHub, and the environment in which the installed gh asks it."""
+    (at / "gh").unlink()  # the stand-in of gh
+    (at / "gh-config").mkdir()
+    with TemporaryDirectory() as folder:  # the path of a socket is short
+        (at / "gh-config" / "config.yml").write_text(f"http_unix_socket: {folder}/s\n")
+        kept = list(issues)
+        with Socket(f"{folder}/s", type("Asked", (GitHub,), {"issues": kept, "refuses": refuses})) as server:
+            threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+            host = {"GH_HOST": "github.localhost", "GH_REPO": "github.localhost/a/b", "GH_TOKEN": "t"}
+            yield kept, {**host, "GH_ENTERPRISE_TOKEN": "t", "GH_CONFIG_DIR": str(at / "gh-config"), "HOME": str(at)}
+            server.shutdown()
+
+
+@pytest.mark.skipif(REAL_GH is None, reason="gh is not installed")
+def test_the_real_gh_opens_one_issue_and_updates_it_and_leaves_those_of_others(at: Path) -> None:
+    title = "embers: what re-checks announced"
+    of_somebody = {"number": 1, "title": title, "state": "open", "user": {"login": "somebody"}, "body": "mine"}
+    other = {"number": 2, "title": "other", "state": "open", "user": {"login": ACTIONS}, "body": "other"}
+    pull = {**other, "number": 3, "title": title, "body": "pull", "pull_request": {}}
+    closed = {**other, "number": 4, "title": title, "body": "closed", "state": "closed"}
+    with github(at, of_somebody, other, pull, closed) as (issues, where):
+        for text in ("# First", "# Second"):
+            (at / "recheck" / "recheck.md").write_text(f"{text}\n\n@somebody fixes #1\n")
+            done = step(at, "issue", RUN_URL="https://ci.example/1", **where)
+            assert done.returncode == 0, done.stderr
+    assert [issue["number"] for issue in issues] == [1, 2, 3, 4, 5]
+    assert [issue["body"] for issue in issues[:4]] == ["mine", "other", "pull", "closed"]
+    assert issues[4]["title"] == title
+    assert issues[4]["body"].startswith("# Second\n")
+    assert issues[4]["comments"] == ["Something changed: the report above is new. https://ci.example/1"]
+
+
+@pytest.mark.skipif(REAL_GH is None, reason="gh is not installed")
+@pytest.mark.parametrize("refuses", ["createIssue", "updateIssue", "addComment"])
+def test_what_github_refuses_to_the_real_gh_fails_the_step(at: Path, refuses: str) -> None:
+    own = {"number": 1, "title": "embers: what re-checks announced", "state": "open", "body": "old", "comments": []}
+    given = [] if refuses == "createIssue" else [{**own, "user": {"login": ACTIONS}}]
+    (at / "recheck" / "recheck.md").write_text("# Report\n")
+    with github(at, *given, refuses=refuses) as (issues, where):
+        done = step(at, "issue", **where)
+    assert done.returncode == 1
+    assert "Resource not accessible by integration" in done.stderr
+    assert len(issues) == len(given)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from support import assert_clean_error, run_embers
 from torch_embers.run import shipped
@@ -309,3 +312,57 @@ def test_the_reporters_script_is_that_of_the_items_own_repository(tmp_path: Any)
         assert reported(connection, "pytorch/pytorch", 7) == ("s", "r", None, "print(7)")
         assert reported(connection, "pytorch/vision", 7) == ("s", "r", None, None)
         assert reported(connection, "pytorch/pytorch", 8) == ("", "", "", None)
+
+
+HOSTILE = {
+    "html": "<img src=x onerror=alert(1)><script>alert(2)</script><!-- <details>",
+    "link": "[safe](javascript:alert(1)) ![x](http://x.example/p.png) <https://x.example> [a]: http://x.example",
+    "address": "see www.x.example and https://x.example/1 http://x.example mailto:a@x.example ftp://x.example a@x.example",
+    "mention": "@somebody (@team/all) cc@nobody #1 a/b#1 GH-1 gh-2 https://github.com/a/b/issues/1",
+    "ansi": "\x1b[31mred\x1b]8;;http://x.example\x07link\x1b[2J\x9b1m \x08\x08\x00",
+    "bidi": "abc\u202egnp.exe \u2066\u2069 \u200b\u200f\ufeff \U000e0041",
+    "table": "a | b\n| --- | --- |\n| x | y |\r\n\r\n# Heading\n- item\n1. item\n> quote\n---\n```\ncode\n~~~",
+    "emphasis": "**bold** __bold__ ~~gone~~ `code` $math$ :tada: [^1] &lt;b&gt; &#64;somebody \\",
+}
+WANTED = re.compile(r"https://redirect\.github\.com/")
+MENTION = re.compile(
+    r"(?<![\w`])@[A-Za-z]|(?<!\w)#\d|\bgh-\d|\bwww\.|https?://|ftp://|mailto:[^\s]*@[a-z]", re.IGNORECASE
+)
+"""What GitHub makes a link of, or notifies somebody for, in text that it shows."""
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_titles_evidence_details_and_scripts_stay_text_where_the_opinion_is_pasted(text: str) -> None:
+    facts = {"title": text, "closing_evidence": text, "closing_reference": text, "state": "closed"}
+    item = report({"own": "YYn", "sibling": "YY-"}, **facts)
+    loud = [replace(one, detail=text, environment=f"cpu, {text}", control_build=text) for one in item.verdicts]
+    item = replace(item, verdicts=loud)
+    made = opinion_on(item, f"print(1)  # {text}\n```\n{text}\n````", bisected={"own": ("fixed", text)})
+    told = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(markdown(made))
+    blocks = [token.type for token in told]
+    assert "html_block" not in blocks
+    assert [token.content for token in told if token.type == "inline" and token.level == 1][:1] == [
+        "Does this still occur?"
+    ]
+    headings = [told[place + 1].content for place, token in enumerate(told) if token.type == "heading_open"]
+    assert headings == [
+        "Does this still occur?",
+        "Evidence",
+        "What ran, beside the report",
+        "Cannot be concluded",
+        "Minimal example",
+        "The reporter's script, as it stands in the report",
+        "Versions",
+    ]
+    parts = [part for token in told if token.type == "inline" for part in token.children or ()]
+    assert not {"html_inline", "image", "s_open"} & {part.type for part in parts}
+    links = [str(part.attrs["href"]) for part in parts if part.type == "link_open"]
+    assert all(WANTED.match(link) for link in links), links
+    inside, shown = 0, []
+    for part in parts:
+        inside += part.nesting if part.type.startswith("link_") else 0
+        if part.type == "text" and not inside:
+            shown.append(part.content.replace("\u200b", "\0"))
+    assert not MENTION.search("\n".join(shown)), MENTION.search("\n".join(shown))
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff]", markdown(made))
+    assert "\x1b" not in json.dumps(as_table(made), default=str), "JSON writes controls as numbers"

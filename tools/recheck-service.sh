@@ -100,10 +100,12 @@ issue() {
   local number text
   text=$(mktemp)
   body >"$text"
-  # an issue of the same title that somebody else opened is not touched
-  number=$(gh issue list --state open --app github-actions --limit 100 --json number,title --jq 'map(select(.title == env.TITLE)) | .[0].number // empty')
+  # An issue of the same title that somebody else opened is not touched. By REST: `gh issue list --app` asks GraphQL for issues
+  # created by "app/github-actions", a name that this does not know, and would find none.
+  number=$(gh api --method GET --paginate 'repos/{owner}/{repo}/issues' -f state=open -f creator='github-actions[bot]' -F per_page=100 \
+    --jq '.[] | select(.pull_request == null and .user.login == "github-actions[bot]" and .title == env.TITLE) | .number' | sort -n | head -n 1)
   if ! [[ $number =~ ^[0-9]*$ ]]; then
-    echo "gh issue list answered with something that is no number of an issue: run the step again" >&2
+    echo "the list of issues answered with something that is no number of an issue: run the step again" >&2
     return 1
   fi
   if [ -n "$number" ]; then

@@ -25,7 +25,7 @@ from torch_embers.run.bisect.measuring import (
 )
 from torch_embers.run.bisect.places import Place, known_replies, place_of, releases, said_bad
 from torch_embers.run.bisect.replies import Measure, Patient
-from torch_embers.run.bisect.report import BUG, SLOW, Bisection, SubjectKind, run_places, sentence
+from torch_embers.run.bisect.report import BUG, SLOW, Bisection, SubjectKind, Words, run_places, sentence
 from torch_embers.run.bisect.search import ContradictedError, search
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.script import Script, script_of
@@ -248,7 +248,10 @@ def bisect(store: Store, settings: Settings, request: BisectRequest, progress: P
     if clone is not None and (between := _last_change(_innermost(made))):
         issues = [number for _, number in made.items]
         try:
-            ranked = commit_range(clone, settings.repo, between, subject.code, issues, rules.load().commits)
+            code, how = subject.code, rules.load().commits
+            if subject.speed and subject.speed.call:  # the call is the subject, however common its name is
+                code, how = subject.speed.call.call, how.model_copy(update={"ignored": ()})
+            ranked = commit_range(clone, settings.repo, between, code, issues, how)
         except InputError as error:  # what the builds showed is worth printing without the commits
             progress.said(f"no commits: {error}")
         else:
@@ -412,7 +415,7 @@ class _Bisector:
                 own_control=case is None and not timed and self._rated, soon=soon,
             )  # fmt: skip
         except ContradictedError as error:
-            raise InputError(_contradiction(error, places[error.place].version, expected)) from error
+            raise InputError(_contradiction(error, places[error.place].version, expected, words)) from error
         finally:
             if isinstance(measure, CaseMeasure):
                 measure.close()
@@ -495,10 +498,11 @@ def _drawn(key: str) -> Callable[[Sequence[int]], int]:
     return draw
 
 
-def _contradiction(error: ContradictedError, version: str, expected: Mapping[int, Answer]) -> str:
+def _contradiction(error: ContradictedError, version: str, expected: Mapping[int, Answer], words: Words) -> str:
     said = "bad" if expected[error.place] == "yes" else "good"
-    unknown = "it is undecided" if error.reply.hits else "it cannot be tested"
-    shows = {"yes": "it shows the bug", "no": "it is clean", "unknown": unknown}[error.reply.answer]
+    is_undecided = error.reply.hits or (words is SLOW and error.reply.runs and "undecided" in error.reply.detail)
+    unknown = "it is undecided" if is_undecided else "it cannot be tested"
+    shows = {"yes": f"it shows the {words.what}", "no": "it is clean", "unknown": unknown}[error.reply.answer]
     return f"{version} was said to be {said}, but {shows} here ({error.reply.detail}): the ends of a search must differ"
 
 
