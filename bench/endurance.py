@@ -157,9 +157,9 @@ def main() -> None:
     parser.add_argument("--add", action="store_true", help="add a part to what the file has")
     parser.add_argument("--lock", type=Path, help="pause between steps while somebody holds this file")
     options = parser.parse_args()
-    earlier = (
-        json.loads(options.out.read_text(encoding="utf-8"))["parts"] if options.add and options.out.exists() else []
-    )
+    earlier = []
+    if options.add and options.out.exists():
+        earlier = json.loads(options.out.read_text(encoding="utf-8")).get("parts", [])  # files of before have none
     first_seed = sum(part["runs"] for part in earlier)
     ended: Counter[str] = Counter()
     counts: list[dict[str, int]] = []
