@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
+import sys
 import threading
 import time
 import zipfile
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support import assert_clean_error, case_of, fake_python, rows, run_embers
+from support import assert_clean_error, case_of, eventually, fake_python, rows, run_embers
 from torch_embers.builds.registry import Build, BuildError, Registry
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
@@ -222,6 +224,25 @@ def test_a_command_past_its_time_is_killed_with_its_children(tmp_path: Path) -> 
     call = ["sh", "-c", f"(sleep 1; touch {shlex.quote(str(late))}); exit 0"]
     assert measuring._predicate_run(call, dict(os.environ), 0.3).outcome == "timeout"
     time.sleep(1)
+    assert not late.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_bisection_that_is_ended_leaves_no_command_running(
+    home: Path, database: Path, tmp_path: Path, number: int
+) -> None:
+    begun, late = tmp_path / "begun", tmp_path / "late"
+    command = f"sh -c 'touch {begun}; sleep 5; touch {late}'"
+    words = ["bisect", "--predicate", command, "--runs", "1", "--database", str(database)]
+    surroundings = {**os.environ, "EMBERS_BUILDS_DIR": str(home), "NO_COLOR": "1"}
+    program = [sys.executable, "-m", "torch_embers", *words]
+    with subprocess.Popen(program, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        eventually(begun.exists)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert b"Traceback" not in said
+    time.sleep(5.5)
     assert not late.exists()
 
 
