@@ -349,6 +349,13 @@ def test_rules_for_counts(rule: str, value: float, frame: Frame, verdict: str) -
     assert found.why
 
 
+def test_more_than_printed_decides_nothing_where_the_definitions_differ() -> None:
+    claim = study(rule="lower_bound", definition="a shared list of modules").claims[0]
+    found = verdicts.decide(claim, Ours(11, "database"), (), SOME, 0.95)
+    assert found.verdict == "cannot_be_compared"
+    assert found.why == "missing: a shared list of modules; 11 by ours"
+
+
 @pytest.mark.parametrize(
     ("rule", "low", "high", "unlabelled", "frame", "verdict"),
     [

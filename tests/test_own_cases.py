@@ -119,3 +119,11 @@ def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
 def test_the_verdict_is_one_line(verdicts: list[str], line: str) -> None:
     entries = [entry(build, verdict) for build, verdict in zip(("2.0.1", "2.1.2", "2.2.2"), verdicts, strict=False)]
     assert headline(ItemReport("r/r", 1, {}, [], [], [], [{"name": "pt1"}], [], [], entries)) == line
+
+
+def test_a_case_that_shows_half_of_a_report_is_said_to_beside_its_verdict() -> None:
+    case = "pt92260_beta_log_prob_edge"
+    gone = [replace(entry("2.0.1", "occurs"), case=case), replace(entry("2.15.0", "absent"), case=case)]
+    line = headline(ItemReport("pytorch/pytorch", 65811, {}, [], [], [], [{"name": case}], [], [], gone))
+    assert ", gone since 2.15.0. A reader doubts a part of it: " in line
+    assert "A reader doubts" not in headline(ItemReport("r/r", 1, {}, [], [], [], [{"name": case}], [], [], gone))

@@ -27,10 +27,11 @@ GROUP BY ALL;
 -- closing by then counts: an issue that was closed later was open then, and one whose closing nobody dates is left out (NULL) unless it was
 -- seen closed by then. The day of an annotator's evidence is that of the closing only where the evidence is what closes an issue: a reason or
 -- event of the tracker, or the pull request or commit that fixed it. A comment may be older or younger, and what leaves the reason unknown dates
--- nothing. A pull request is no bug and is not in the table.
+-- nothing. Why an issue was closed is known as of today: for a day in the past it counts only where the evidence is of that day or before, and
+-- the tracker neither closed nor reopened the issue since; others are left out (NULL). A pull request is no bug and is not in the table.
 CREATE OR REPLACE TEMP TABLE study_closings AS
 WITH dated AS (
-    SELECT i.repo, i.number, i.state, d.disposition,
+    SELECT i.repo, i.number, i.state, d.disposition, d.evidence_date::DATE AS known_on,
            coalesce(i.closed_at::DATE, k.closed_at::DATE,
                     CASE WHEN d.evidence_kind IN ('state_reason', 'event')
                            OR (d.disposition = 'fixed' AND d.evidence_kind IN ('closing_pr', 'commit')) THEN d.evidence_date END) AS closed_on,
@@ -38,10 +39,14 @@ WITH dated AS (
     FROM items i LEFT JOIN item_dispositions d USING (repo, number) LEFT JOIN catalog c USING (repo, number)
     LEFT JOIN closings k USING (repo, number)
     WHERE i.state IS NOT NULL AND coalesce(nullif(i.kind, ''), 'issue') = 'issue'
+), decided_since AS (
+    SELECT DISTINCT repo, number FROM main.events
+    WHERE type IN ('closed', 'reopened') AND created_at >= (SELECT before_day FROM study_time)
 )
 SELECT repo, number,
        CASE WHEN state = 'open' OR (t.is_past AND closed_on >= t.before_day) THEN 'open'
             WHEN t.is_past AND closed_on IS NULL AND coalesce(seen_on >= t.before_day, true) THEN NULL
+            WHEN t.is_past AND (coalesce(known_on >= t.before_day, seen_on >= t.before_day, true) OR (repo, number) IN (FROM decided_since)) THEN NULL
             WHEN disposition = 'fixed' THEN 'closed as fixed'
             ELSE 'closed otherwise' END AS closing
 FROM dated, study_time t;

@@ -9,6 +9,7 @@ from torch_embers.errors import InputError
 from torch_embers.escaping import markdown as escaped
 from torch_embers.escaping import markdown_code
 from torch_embers.run.matrix import OWN, Entry, builds_of, entries, preferred
+from torch_embers.run.readings import readings_of
 from torch_embers.run.script import script_of
 from torch_embers.store import schema
 
@@ -172,7 +173,7 @@ def deciding(verdicts: Sequence[Entry]) -> Entry:
 
 
 def headline(report: ItemReport) -> str:
-    """The verdict on the newest build in one line: k of n runs, and since when."""
+    """The verdict on the newest build in one line: k of n runs, since when, and what a reader of the report doubts."""
     if not report.verdicts:
         return f"Not run yet: `embers run {report.number}`" if report.cases else "Not run: there is no case"
     verdicts = preferred(report.verdicts)
@@ -182,8 +183,12 @@ def headline(report: ItemReport) -> str:
     line = f"{said} on torch {newest} ({entry.k}/{entry.n} runs of {entry.case} on {entry.machine})"
     if entry.provenance != OWN:  # old builds use a lower capability, so one machine has two environments
         history = [e for e in report.verdicts if e.case == entry.case and e.provenance == entry.provenance]
-        return f"{line}{_since(history)}; {entry.provenance} verdict"
-    return line + _since([e for e in verdicts if e.case == entry.case and e.environment == entry.environment])
+        line = f"{line}{_since(history)}; {entry.provenance} verdict"
+    else:
+        line += _since([e for e in verdicts if e.case == entry.case and e.environment == entry.environment])
+    reading = readings_of(report.repo, report.number).get(entry.case)
+    is_doubted = reading is not None and reading.answer == "faithful" and bool(reading.doubt)
+    return f"{line}. A reader doubts a part of it: {reading.doubt}" if reading and is_doubted else line
 
 
 def _since(history: Sequence[Entry]) -> str:

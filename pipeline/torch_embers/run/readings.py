@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 
 from torch_embers import resources
 
@@ -53,18 +54,23 @@ def readings_of(repo: str, number: int) -> dict[str, Reading]:
     Raises:
         InputError: the file is missing from this installation.
     """
-    found = {}
+    return dict(_all_readings().get((repo, number), {}))
+
+
+@cache
+def _all_readings() -> dict[tuple[str, int], dict[str, Reading]]:
+    """The file, by item; later lines replace earlier ones of the same case."""
+    found: dict[tuple[str, int], dict[str, Reading]] = {}
     for line in resources.data_file(FILE).read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        if (row["repo"], row["number"]) == (repo, number):
-            found[row["case"]] = Reading(
-                row["answer"],
-                row["reason"],
-                row["other_cause"] or "",
-                row.get("decides", True),
-                row["thread_read"],
-                row["annotator_kind"],
-                row["annotator"],
-                row["read_on"],
-            )
+        found.setdefault((row["repo"], row["number"]), {})[row["case"]] = Reading(
+            row["answer"],
+            row["reason"],
+            row["other_cause"] or "",
+            row.get("decides", True),
+            row["thread_read"],
+            row["annotator_kind"],
+            row["annotator"],
+            row["read_on"],
+        )
     return found

@@ -103,7 +103,20 @@ def _decided(study: Study, finding: Finding) -> Outcome:
     numbers, insufficient = TESTS[finding.test](finding, rows, table, study.plan.limits.least_finding)
     if not insufficient and finding.scope == "tracker" and not study.frame.census:
         insufficient = f"{study.frame.words}; what was collected decides it"
+    if not insufficient and finding.scope == "cases" and (left := _not_known_then(study)):
+        insufficient = (
+            f"a day in the past: of {left} more issues nobody says whether they were open then, or why closed"
+        )
     return Outcome(finding, numbers, insufficient)
+
+
+def _not_known_then(study: Study) -> int:
+    """Issues with a case whose state on a day in the past, or the reason of it, nobody dates; today there are none."""
+    made = {table.definition.id for table in study.tables}
+    if "still_occurring" not in made:
+        return 0
+    rows = study.table("still_occurring").of(scheme="all", state="not known of that day")
+    return sum(int(row["n"]) for row in rows)
 
 
 def _few(n: int, least: int) -> str:

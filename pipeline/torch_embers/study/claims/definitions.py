@@ -52,6 +52,7 @@ class Claim(toml_models.Entry):
     parameters: dict[str, Any] = Field(default_factory=dict)
     source: str = ""
     missing: str = ""
+    definition: str = ""
     census: Literal["", "patches", "lines", "majority", "leaders"] = ""
     checks: tuple[dict[str, Any], ...] = ()
 

@@ -109,6 +109,8 @@ def _compared(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[
             return "differs", _distance(claim, ours)
         return "agrees", f"within {checks.number(tolerance)} {claim.unit}" if claim.tolerance else "as printed"
     if claim.rule == "lower_bound":
+        if ours.value > claim.value and claim.definition:
+            return undecided, f"missing: {claim.definition}; {checks.number(ours.value)} by ours"
         if ours.value > claim.value:
             return "differs", f"even this selected sample holds {checks.number(ours.value)}"
         return undecided, f"missing: {claim.missing}; the {checks.number(ours.value)} here are only a lower bound"
