@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 VERSIONS = ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
 SLOWED = """
+import time
+spent = [0.0]
+time.thread_time = lambda: spent[0]
 def manual_seed(n): pass
 def set_num_threads(n): pass
-def burn():
-    for _ in range({turns}):
-        pass
+def burn(): spent[0] += {seconds}
 """
-"""A call that takes as long as it is told to, and what the program around it needs."""
+"""A call that takes as long as it is told to, by a clock of its own that no load moves, and what the program needs."""
 CALL = perf.Call(name="pool", setup="x = torch", call="x.burn()")
 TIMED = """
 import torch
@@ -42,14 +43,14 @@ print("seen")
 """
 
 
-def registered(folder: Path, turns: dict[str, int]) -> Path:
-    """Builds whose call takes so many turns."""
+def registered(folder: Path, seconds: dict[str, float]) -> Path:
+    """Builds whose call takes so many seconds."""
     registry = Registry(folder / "registry")
-    for version, count in turns.items():
+    for version, each in seconds.items():
         python = fake_python(folder / version, version, version.replace(".", "") * 5)
         [torch] = (folder / version / "lib").glob("python3*/site-packages/torch")
         with (torch / "__init__.py").open("a", encoding="utf-8") as file:
-            file.write(SLOWED.format(turns=count))
+            file.write(SLOWED.format(seconds=each))
         (torch / "nn").mkdir()
         for name in ("__init__.py", "functional.py"):
             (torch / "nn" / name).touch()
@@ -59,7 +60,7 @@ def registered(folder: Path, turns: dict[str, int]) -> Path:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return registered(tmp_path_factory.mktemp("builds"), dict(zip(VERSIONS, (2_000, 2_000, 8_000, 8_000), strict=True)))
+    return registered(tmp_path_factory.mktemp("builds"), dict(zip(VERSIONS, (1e-5, 1e-5, 4e-5, 4e-5), strict=True)))
 
 
 @pytest.fixture(autouse=True)
@@ -208,7 +209,7 @@ def test_an_interrupted_search_goes_on_and_a_finished_one_is_made_anew(
 def test_a_build_that_vanishes_while_others_are_timed_has_no_answer_and_ends_no_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = registered(tmp_path / "builds", dict.fromkeys(VERSIONS, 1))
+    home = registered(tmp_path / "builds", dict.fromkeys(VERSIONS, 1e-5))
     case_by_version(monkeypatch, 6.0, 6.0, 6.0, 1.0)
     real = perf_cases.time_cases
 
@@ -223,7 +224,7 @@ def test_a_build_that_vanishes_while_others_are_timed_has_no_answer_and_ends_no_
 
 
 def test_a_build_that_vanishes_in_the_middle_of_a_timing_is_left_out(tmp_path: Path) -> None:
-    home = registered(tmp_path / "builds", dict.fromkeys(VERSIONS[:2], 1))
+    home = registered(tmp_path / "builds", dict.fromkeys(VERSIONS[:2], 1e-5))
     builds = Registry(home).installed()
     limits = perf.Rules.load().limits
 
