@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from torch_embers import resources
+from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import FILE, KIND, CatalogSource, read_catalog
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.runner import mine_catalog, replay
@@ -407,3 +408,16 @@ def test_a_malformed_entry_is_set_aside_with_its_line_and_leaves_nothing_behind(
     assert [i.number for i in batch.items] == [6]
     assert [c.number for c in batch.catalog] == [6]
     assert batch.gold_labels == []
+
+
+@pytest.mark.parametrize("name", ["catalog.jsonl", "dispositions.jsonl"])
+def test_an_emptied_file_is_refused_and_what_was_read_stays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = resources.data_file
+
+    class Emptied:
+        def read_bytes(self) -> bytes:
+            return b"\n"
+
+    monkeypatch.setattr(resources, "data_file", lambda asked: Emptied() if asked == name else whole(asked))
+    with pytest.raises(InputError, match=f"data/{name} is empty"):
+        list(CatalogSource("pytorch/pytorch").batches({}))

@@ -27,8 +27,8 @@ GROUP BY ALL;
 -- closing by then counts: an issue that was closed later was open then, and one whose closing nobody dates is left out (NULL) unless it was
 -- seen closed by then. The day of an annotator's evidence is that of the closing only where the evidence is what closes an issue: a reason or
 -- event of the tracker, or the pull request or commit that fixed it. A comment may be older or younger, and what leaves the reason unknown dates
--- nothing. Why an issue was closed is known as of today: for a day in the past it counts only where the evidence is of that day or before, and
--- the tracker neither closed nor reopened the issue since; others are left out (NULL). A pull request is no bug and is not in the table.
+-- nothing. Why an issue was closed is known as of today: for a day in the past it does not count where the evidence is of a later day, nor where
+-- the tracker closed or reopened the issue since: such issues are left out (NULL). A pull request is no bug and is not in the table.
 CREATE OR REPLACE TEMP TABLE study_closings AS
 WITH dated AS (
     SELECT i.repo, i.number, i.state, d.disposition, d.evidence_date::DATE AS known_on,
@@ -46,7 +46,7 @@ WITH dated AS (
 SELECT repo, number,
        CASE WHEN state = 'open' OR (t.is_past AND closed_on >= t.before_day) THEN 'open'
             WHEN t.is_past AND closed_on IS NULL AND coalesce(seen_on >= t.before_day, true) THEN NULL
-            WHEN t.is_past AND (coalesce(known_on >= t.before_day, seen_on >= t.before_day, true) OR (repo, number) IN (FROM decided_since)) THEN NULL
+            WHEN t.is_past AND (known_on >= t.before_day OR (repo, number) IN (FROM decided_since)) THEN NULL
             WHEN disposition = 'fixed' THEN 'closed as fixed'
             ELSE 'closed otherwise' END AS closing
 FROM dated, study_time t;

@@ -10,7 +10,7 @@ from torch_embers.repro.case import DEVICES
 from torch_embers.repro.shipped_matrix import PROVENANCE
 from torch_embers.run import shipped_mark
 from torch_embers.run.matrix import version_key
-from torch_embers.run.status import CLAIMS, OWN_REPORT, Tracked, statuses_of, tracked_items, withdrawn
+from torch_embers.run.status import CLAIMS, CONFIRMED, OWN_REPORT, Tracked, statuses_of, tracked_items, withdrawn
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import rows
 
@@ -30,9 +30,10 @@ FROM verdicts v JOIN cases c ON c.case_hash = v.case_hash AND c.current
 WHERE v.provenance = 'shipped'
 """
 _OWN_CASES = """
-SELECT i.repo, i.number, coalesce(list_intersect(c.requires, $devices)[1], 'cpu')
+SELECT i.repo, i.number, coalesce(list_intersect(c.requires, $devices)[1], 'cpu'), list(c.name)
 FROM case_items i JOIN cases c USING (case_hash)
 WHERE c.current AND i.relation = 'same' AND list_contains($origins, c.origin)
+GROUP BY ALL
 """
 _CLAIMED = """
 SELECT repo, number, backend, reference, status, evidence FROM statuses
@@ -114,6 +115,12 @@ def _replace_statuses(connection: duckdb.DuckDBPyConnection, fresh: list[dict[st
         rows.append(connection, "status_history", fresh)
 
 
+def _shown(evidence: str) -> set[str]:
+    """Names of the cases that showed the bug when a status was derived."""
+    lines = (line.partition(": ") for line in evidence.split("\n"))
+    return {name for name, _, said in lines if said.startswith("occurs")}
+
+
 def _withdraw_claims(connection: duckdb.DuckDBPyConnection) -> None:
     """Replace own statuses that claim more of an item than its cases and the tracker allow by now.
 
@@ -122,13 +129,16 @@ def _withdraw_claims(connection: duckdb.DuckDBPyConnection) -> None:
     """
     items = tracked_items(connection)
     asked = {"origins": list(OWN_REPORT), "devices": [device for device in DEVICES if device != "cpu"]}
-    own = set(connection.execute(_OWN_CASES, asked).fetchall())
+    own = {tuple(key): set(names) for *key, names in connection.execute(_OWN_CASES, asked).fetchall()}
     moment = naive_utc()
     fresh = []
     for row in connection.execute(_CLAIMED, [list(CLAIMS)]).fetchall():
         repo, number, backend, reference, status, evidence = row
         item = items.get((repo, number), Tracked(None))
-        now = withdrawn(status, item, has_own=(repo, number, backend) in own)
+        cases = own.get((repo, number, backend), set())
+        if status not in CONFIRMED and evidence:
+            cases = cases & _shown(evidence)
+        now = withdrawn(status, item, has_own=bool(cases))
         if now != status:
             fresh.append(
                 {

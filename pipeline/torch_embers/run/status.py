@@ -165,11 +165,18 @@ def withdrawn(status: Status, item: Tracked, *, has_own: bool) -> Status:
     Args:
         status: what was derived.
         item: the item, as the tracker has it now.
-        has_own: whether a case on that backend is the report's own.
+        has_own: whether a case on that backend is the report's own; of a bug that occurs, one that showed it.
     """
-    if status not in CLAIMS or (item.is_claimable and has_own):
+    if status not in CLAIMS or (has_own and _can_carry(item, status)):
         return status
     return "undecided_absent" if status in CONFIRMED else _occurs(item, ())
+
+
+def _can_carry(item: Tracked, status: Status) -> bool:
+    """Whether the tracker says of an item what a claim rests on."""
+    if status == "open_but_absent":
+        return item.state == "open" and not item.is_pull
+    return item.is_claimable if status == "regressed" else item.was_fixed
 
 
 def _last_decided(seen: Sequence[Verdict]) -> Verdict | None:

@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
+from torch_embers.errors import InputError
 from torch_embers.mine.files import dispositions
 from torch_embers.mine.pages import make_page, reject
 from torch_embers.mine.records.rest_records import BadRecordError, labels_of, number_of, text, whole
@@ -122,6 +123,11 @@ class CatalogSource:
     def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Yield the whole catalog as one batch, or nothing where it is already stored."""
         entries, closings = (resources.data_file(name).read_bytes() for name in (FILE, dispositions.FILE))
+        for name, found in ((FILE, entries), (dispositions.FILE, closings)):
+            if not found.strip():  # nothing would be read, and what was read before would stay
+                raise InputError(
+                    f"data/{name} is empty: install torch-embers anew, or take the file from the repository"
+                )
         digest = hashlib.sha256(entries + closings).hexdigest()
         if read_cursor(state.get(STREAM)) == {"sha256": digest}:
             return
