@@ -219,6 +219,14 @@ def _parse(text: str, name: str, origin: Origin) -> Case:
         raise CaseError(f"{name}: oracle {oracle!r} is none of {', '.join(ORACLES)}")
     declared = _signature(embers, name)
     issues = _issues(embers, name)
+    if origin == "curated" and len(set(issues)) < len(issues):
+        raise CaseError(f"{name}: issues names one of them twice")
+    known_bad = tuple(_version(v, name) for v in _texts(embers, "known_bad", name))
+    fixed_in = _version(_text(embers, "fixed_in", name), name) if "fixed_in" in embers else None
+    if fixed_in and (later := [v for v in known_bad if Version(v) >= Version(fixed_in)]):
+        raise CaseError(f"{name}: fixed_in {fixed_in}, but known_bad has {later[0]}")
+    if not isinstance(embers.get("finalise", False), bool):
+        raise CaseError(f"{name}: finalise must be true or false")
     case = Case(
         name=name,
         origin=origin,
@@ -228,16 +236,16 @@ def _parse(text: str, name: str, origin: Origin) -> Case:
         relations=_relations(embers, issues),
         labels=_labels(embers, name),
         needs=tuple(_need(text, name) for text in _texts(embers, "requires", name)),
-        known_bad=tuple(_version(v, name) for v in _texts(embers, "known_bad", name)),
-        fixed_in=_version(embers["fixed_in"], name) if embers.get("fixed_in") else None,
+        known_bad=known_bad,
+        fixed_in=fixed_in,
         signature_texts=declared[0],
         signature=declared[1],
         oracle=oracle,
         timeout=_timeout(embers, name),
         finalise=embers.get("finalise", False) is True,
         prints=tuple(_texts(embers, "prints", name)),
-        evidence=str(embers.get("evidence", "")),
-        review=str(embers.get("review", "")),
+        evidence=_text(embers, "evidence", name),
+        review=_text(embers, "review", name),
         hash=case_hash(text, tree, meta, origin),
     )
     if not any(need.what == "device" for need in case.needs):
@@ -327,6 +335,13 @@ def _tree(text: str, name: str) -> ast.Module:
         raise CaseError(f"{name}: line {error.lineno}: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise CaseError(f"{name}: not Python: {error}") from error
+
+
+def _text(table: Mapping[str, Any], key: str, name: str) -> str:
+    text = table.get(key, "")
+    if not isinstance(text, str):
+        raise CaseError(f"{name}: {key} must be a text")
+    return text
 
 
 def _texts(table: Mapping[str, Any], key: str, name: str) -> list[str]:

@@ -59,10 +59,14 @@ OF_CODE = ("closing_pr", "commit")
 """Kinds of evidence that are seen without the thread where they are named and dated."""
 
 
+_UNFIT = re.compile(r"[\x00-\x20\x7f-\x9f|<>\"'`\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""What no reference has, and what a page or a terminal could take for more than text."""
+
+
 class Line(Entry):
     """One line of the file."""
 
-    repo: str = Field(pattern=r"^[\w.-]+/[\w.-]+$")
+    repo: str = Field(pattern=r"^[A-Za-z\d][\w-]*/[\w.-]*\w[\w.-]*$")
     number: StrictInt = Field(gt=0, lt=1 << 31)
     disposition: Literal["fixed", "declined", "duplicate", "superseded", "stale", "unknown"]
     duplicate_of: StrictInt | None = Field(gt=0, lt=1 << 31)
@@ -82,6 +86,10 @@ class Line(Entry):
             raise ValueError("duplicate_of goes with the disposition duplicate, and only with it")
         if self.duplicate_of == self.number:
             raise ValueError("duplicate_of names the issue itself")
+        if self.evidence_ref is not None and self.evidence_ref == f"#{self.number}":
+            raise ValueError("evidence_ref names the issue itself")
+        if self.evidence_ref is not None and _UNFIT.search(self.evidence_ref):
+            raise ValueError("evidence_ref holds a control character, a bar, a quote or an angle bracket")
         if self.evidence_date is not None and self.evidence_date > self.read_on:
             raise ValueError(f"evidence_date {self.evidence_date} is later than read_on {self.read_on}")
         if self.disposition == "unknown":
@@ -124,11 +132,11 @@ def read_dispositions(page: Page, opened: Mapping[tuple[str, int], str] = Mappin
     seen: dict[tuple[str, int, str], int] = {}
     for place, raw in enumerate(page.body.splitlines(), start=1):
         line = _line(raw, place)
-        key = (line.repo, line.number, line.annotator)
+        key = (line.repo.lower(), line.number, line.annotator)
         if key in seen:
             raise InputError(f"data/{FILE}: line {place}: {line.repo}#{line.number} stands in line {seen[key]}, too")
         seen[key] = place
-        first = opened.get(key[:2], "")
+        first = opened.get((line.repo, line.number), "")
         if line.evidence_date and line.evidence_date < first:
             raise InputError(
                 f"data/{FILE}: line {place}: evidence_date: {line.evidence_date} is before {line.repo}#{line.number} "
