@@ -114,6 +114,29 @@ def test_a_predicate_is_bisected_by_its_exit_codes_and_an_interrupted_search_goe
 
 
 @pytest.mark.slow
+def test_a_build_that_goes_while_a_predicate_is_bisected_is_left_out(tmp_path: Path, database: Path) -> None:
+    registry = Registry(tmp_path / "registry")
+    for place, version in enumerate(VERSIONS):
+        registry.register(fake_python(tmp_path / version, version, f"{place}" * 16))
+    away = [str(tmp_path / version) for version in ("2.1.2", "2.2.2")]
+    code = (
+        f"import os, shutil, sys; v = os.environ['EMBERS_VERSION']; "
+        f"[shutil.rmtree(path, ignore_errors=True) for path in {away!r}]; sys.exit(v == '2.0.1')"
+    )
+    done = embers(
+        tmp_path / "registry",
+        database,
+        "--predicate",
+        f"{sys.executable} -c {shlex.quote(code)}",
+        "--runs",
+        1,
+        "--json",
+    )
+    assert done.returncode == 0, done.stderr
+    [change] = json.loads(done.stdout)["changes"]
+    assert (change["before"], change["after"]) == ("2.0.1", "2.3.1")
+
+
 def test_builds_that_a_predicate_skips_widen_the_range(home: Path, database: Path) -> None:
     made = table(home, database, "--predicate", predicate(["2.0.1"], skip=["2.1.2", "2.2.2"]), "--runs", 1)
     [change] = made["changes"]

@@ -18,6 +18,7 @@ from torch_embers.run.bisect.commits import commit_range
 from torch_embers.run.bisect.measuring import (
     CaseMeasure,
     ExitCodeMeasure,
+    Lasting,
     doubted,
     identity_of,
     predicate_runs,
@@ -395,7 +396,9 @@ class _Bisector:
         session = sessions.begun(self._store, self._writer, key, self._subject.name, batch, fresh=anew)
         timed = self._subject.speed is not None
         measure = None if timed else self._measure(builds, session)
-        measured: AskBatch = Patient(measure, own, Rules.load()) if measure else self._timing(builds)
+        measured: AskBatch = (
+            Patient(Lasting(measure, self._progress), own, Rules.load()) if measure else self._timing(builds)
+        )
         if any(place.address for place in places):
             measured = nightly.ByCommit(measured, builds.places, builds.of)
         ask = sessions.Remembering(session, self._writer, places, measured)

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Protocol
 
+from torch_embers.builds.registry import BuildError
 from torch_embers.errors import InputError
 from torch_embers.oracles.signature import from_traceback
 from torch_embers.run.batch import control_builds
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
+    from torch_embers.run.bisect.replies import Measure
     from torch_embers.run.bisect.search import History
     from torch_embers.run.dispatch import Dispatcher
     from torch_embers.run.ledger import Cell
@@ -69,6 +71,28 @@ class Builds(Protocol):
 
     def note(self, build: Build, where: Mapping[str, object], /) -> None:
         """Take note of the environment in which runs of a build were made."""
+
+
+class Lasting:
+    """A measure for which a build that goes away, or becomes another one, while it is asked about has no answer.
+
+    The search goes on with the other builds, as it does where one was never installed.
+
+    Args:
+        measure: what is asked.
+        progress: is told which build had no answer, and why.
+    """
+
+    def __init__(self, measure: Measure, progress: Progress) -> None:
+        self._measure, self._progress = measure, progress
+
+    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision | None:
+        """Return the verdict of a place; None where its build is gone."""
+        try:
+            return self._measure(place, fresh=fresh, large=large)
+        except BuildError as error:
+            self._progress.said(f"{error}; the search goes on without it")
+            return None
 
 
 class CaseMeasure:
