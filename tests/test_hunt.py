@@ -274,3 +274,30 @@ def test_a_build_without_a_package_of_the_samples_is_told_which():
 
     with pytest.raises(SandboxError, match=r"lacks expecttest, .*`pip install expecttest`"):
         hunt.samples_of(Bare())
+
+
+@pytest.mark.parametrize("line", [b"garbage", b'{"build": 1}', b"\x00\xff", b"[]", b"[" * 5000])
+def test_a_journal_with_another_line_is_named_with_its_place(tmp_path, line):
+    Journal(tmp_path / hunt.FILE).append(Hunted("2.15.0", "add", "float32"))
+    with (tmp_path / hunt.FILE).open("ab") as file:
+        file.write(line + b"\n")
+    with pytest.raises(InputError, match="line 2 is no result of a hunt"):
+        hunt_command.act(["report", "00"], tmp_path)
+
+
+def test_a_map_that_cannot_be_written_is_one_line_and_a_quote_in_its_name_is_a_quote(tmp_path):
+    Journal(tmp_path / hunt.FILE).append(Hunted("2.15.0", "add", "float32"))
+    with pytest.raises(InputError, match="cannot be written"):
+        hunt_command.act(["coverage", str(tmp_path / "none" / "map.parquet")], tmp_path)
+    assert hunt_command.act(["coverage", str(tmp_path / "it's.parquet")], tmp_path).endswith("rows")
+    assert (tmp_path / "it's.parquet").is_file()
+
+
+def test_a_file_in_the_place_of_the_folder_is_one_line(tmp_path, build):
+    (tmp_path / "taken").write_text("x")
+    with pytest.raises(InputError, match="name a folder that can be written"):
+        list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path / "taken", ["out"]), MACHINES))
+
+
+def test_a_dtype_that_is_named_twice_is_run_once():
+    assert hunt.chosen({"add": ["float32"]}, ["add", "add"], ["float32", "float32"]) == [("add", "float32")]

@@ -95,11 +95,14 @@ def hunt(build: Build, request: HuntRequest, dispatcher: Dispatcher) -> Iterator
         dispatcher: makes the runs; the journal is written here, wherever they are made.
 
     Raises:
-        InputError: an operator or dtype is unknown.
+        InputError: an operator or dtype is unknown, or the folder of the journal cannot be used.
         SandboxError: no sandbox can be had, or the build has no database of samples.
         BuildError, ClusterError: as of the dispatcher.
     """
-    request.out.mkdir(parents=True, exist_ok=True)
+    try:
+        request.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {request.out}: {error.strerror}: name a folder that can be written") from error
     journal = Journal(request.out / FILE)
     done = {one.key: one for one in journal.read()}
     with dispatcher.zygotes(build, zygote()) as zygotes:
@@ -138,7 +141,7 @@ def chosen(known: dict[str, list[str]], ops: Sequence[str], dtypes: Sequence[str
         if not any(dtype in have for have in known.values()):
             raise InputError(f"no dtype {dtype!r}: use float32, float64, bfloat16, complex64 or int64")
     names = [name for name in known if not ops or name in ops or any(name.startswith(f"{op}.") for op in ops)]
-    return [(name, dtype) for name in sorted(names) for dtype in dtypes if dtype in known[name]]
+    return [(name, dtype) for name in sorted(names) for dtype in dict.fromkeys(dtypes) if dtype in known[name]]
 
 
 def samples_of(zygotes: Zygotes) -> dict[str, list[str]]:

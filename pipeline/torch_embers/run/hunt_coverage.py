@@ -40,7 +40,7 @@ def write(folder: Path, path: Path) -> int:
     """Write the map of a folder's journal as Parquet; the number of its rows. Of repeated results the last counts.
 
     Raises:
-        InputError: there is no journal.
+        InputError: there is no journal, or the file cannot be written.
     """
     if not (folder / FILE).is_file():
         raise InputError(f"no journal {folder / FILE}: run `embers hunt --out {folder}` first")
@@ -50,7 +50,12 @@ def write(folder: Path, path: Path) -> int:
     with tempfile.TemporaryDirectory() as place, duckdb.connect() as database:
         lines = Path(place) / "rows.jsonl"
         lines.write_text("".join(json.dumps(row) + "\n" for row in found), encoding="utf-8")
-        database.execute(
-            f"copy (select * from read_json('{lines}', columns = {{{columns}}})) to '{path}' (compression zstd)"
-        )
+        target = str(path).replace("'", "''")
+        try:
+            database.execute(
+                f"copy (select * from read_json('{lines}', columns = {{{columns}}})) to '{target}' "
+                "(format parquet, compression zstd)"
+            )
+        except duckdb.Error as error:
+            raise InputError(f"{path} cannot be written: {str(error).partition(chr(10))[0]}") from error
     return len(found)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Self
 
+from torch_embers.errors import InputError
 from torch_embers.oracles import cells, finding
 from torch_embers.oracles.cells import MODES, Cell
 from torch_embers.oracles.finding import Finding
@@ -126,7 +127,11 @@ class Journal:
         self.path = path
 
     def read(self) -> list[Hunted]:
-        """What stands there; a line that a kill cut short is cut off."""
+        """What stands there; a line that a kill cut short is cut off.
+
+        Raises:
+            InputError: the file cannot be read, or a whole line is no result of a hunt.
+        """
         if not self.path.is_file():
             return []
         text = self.path.read_bytes()
@@ -134,7 +139,15 @@ class Journal:
         if whole != text:
             with self.path.open("r+b") as file:
                 file.truncate(len(whole))
-        return [Hunted.of(json.loads(line)) for line in whole.decode().splitlines()]
+        return [self._result(raw, place) for place, raw in enumerate(whole.splitlines(), start=1)]
+
+    def _result(self, raw: bytes, place: int) -> Hunted:
+        try:
+            return Hunted.of(json.loads(raw))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise InputError(
+                f"{self.path}: line {place} is no result of a hunt: move the file away, or give another --out"
+            ) from error
 
     def append(self, one: Hunted) -> None:
         """Add one result."""
