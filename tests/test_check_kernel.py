@@ -114,3 +114,29 @@ def test_inputs_leave_the_global_generator_alone():
         Draw(name, 32).tokens(32, 8)
     assert torch.equal(torch.rand(3), expected)
     assert torch.equal(Draw("zipf", 9, 1).tokens(9, 4), Draw("zipf", 9, 1).tokens(9, 4))
+
+
+def summed(x):
+    return x.sum(-1)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"sizes": ()}, "sizes must be whole numbers above zero"),
+        ({"sizes": (0, -3)}, "sizes must be whole numbers above zero"),
+        ({"sizes": (4.5,)}, "sizes must be whole numbers above zero"),
+        ({"distributions": ("nope",)}, "no distribution 'nope': use uniform, normal, zipf"),
+        ({"distributions": ()}, "no distribution is given: use uniform"),
+    ],
+)
+def test_what_no_input_can_be_drawn_by_is_refused(words, message):
+    with pytest.raises(ValueError, match=message):
+        check_kernel(summed, summed, lambda draw: (draw.values(4, draw.n),), **words)
+
+
+def test_a_tensor_alone_is_one_argument_and_anything_else_is_refused():
+    report = check_kernel(summed, summed, lambda draw: draw.values(4, draw.n), sizes=(8,), distributions=("normal",))
+    assert report.verdict == "passed"
+    with pytest.raises(ValueError, match="make_inputs must give a tuple of arguments, and gave int"):
+        check_kernel(summed, summed, lambda _: 5, sizes=(8,), distributions=("normal",))

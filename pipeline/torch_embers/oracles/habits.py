@@ -10,7 +10,7 @@ from torch_embers.oracles import numerics
 from torch_embers.oracles.dispatch import DispatchMode
 from torch_embers.oracles.draws import Draw
 from torch_embers.oracles.finding import Finding
-from torch_embers.oracles.measure import Outputs, copied, outputs_of
+from torch_embers.oracles.measure import Outputs, arguments, copied, outputs_of
 from torch_embers.oracles.precision import LIMIT, judge
 
 RUNS = 5
@@ -73,7 +73,8 @@ def habits(
         draw: a small set of inputs.
         gradients: run the backward pass, too.
     """
-    inputs, others = tuple(make_inputs(draw)), tuple(make_inputs(Draw(draw.distribution, draw.n, draw.seed + 1)))
+    inputs = arguments(make_inputs, draw)
+    others = arguments(make_inputs, Draw(draw.distribution, draw.n, draw.seed + 1))
     truth = _Truth(reference, inputs, gradients)
     first = outputs_of(candidate, inputs, gradients)
     usual = truth.excess(first)

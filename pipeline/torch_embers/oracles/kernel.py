@@ -18,7 +18,7 @@ from torch_embers.oracles.draws import DISTRIBUTIONS, Draw
 from torch_embers.oracles.finding import Finding, describe
 from torch_embers.oracles.growth import EXCESS, Accumulation, Point, accumulation
 from torch_embers.oracles.habits import habits
-from torch_embers.oracles.measure import Comparison, compare
+from torch_embers.oracles.measure import Comparison, arguments, compare
 from torch_embers.oracles.precision import LIMIT
 
 SIZES = (16, 64, 256, 1024, 4096)
@@ -127,13 +127,15 @@ def check_kernel(
 
     Raises:
         UnusableReferenceError: the reference does not compute in fp64, or has no floating result in common.
+        ValueError: no size or distribution is given, one of them means nothing, or ``make_inputs`` gives no arguments.
     """
     name = name or str(getattr(candidate, "__name__", candidate))
+    _usable(sizes, distributions)
     compared: List[Tuple[Draw, Comparison]] = []
     for distribution in distributions:
         for n in sizes:
             draw = Draw(distribution, n, seed, device)
-            inputs = tuple(make_inputs(draw))
+            inputs = arguments(make_inputs, draw)
             rows = None if counts is None else counts(*inputs)
             found = compare(candidate, reference, inputs, gradients=gradients, counts=rows, n=n)
             compared += [(draw, comparison) for comparison in found]
@@ -146,6 +148,20 @@ def check_kernel(
     refusals = _refusals(compared, usual, used)
     verdict = FOUND if findings else REFUSED if refusals else PASSED
     return KernelReport(verdict, tuple(findings), refusals, points, usual, statement, used)
+
+
+def _usable(sizes: Sequence[int], distributions: Sequence[str]) -> None:
+    """Refuse what no input can be drawn by.
+
+    Raises:
+        ValueError: it says what.
+    """
+    if not sizes or any(n != int(n) or n < 1 for n in sizes):
+        raise ValueError("sizes must be whole numbers above zero, at least one of them: %r" % (tuple(sizes),))
+    unknown = [one for one in distributions if one not in DISTRIBUTIONS]
+    if unknown or not distributions:
+        said = "no distribution %r" % unknown[0] if unknown else "no distribution is given"
+        raise ValueError("%s: use %s" % (said, ", ".join(DISTRIBUTIONS)))
 
 
 def _usual_check(draw: Draw, comparison: Comparison, tolerance: Tuple[float, float]) -> UsualCheck:

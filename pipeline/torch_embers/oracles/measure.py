@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
 from torch_embers.oracles import numerics
 from torch_embers.oracles.growth import Point, one_by_one
 from torch_embers.oracles.precision import LIMIT, LOSSY, Judgement, judge
+
+if TYPE_CHECKING:
+    from torch_embers.oracles.draws import Draw
 
 _COTANGENT_SEED = 20_011
 _SUSPECT = 2.0
@@ -22,6 +25,20 @@ Outputs = Dict[str, torch.Tensor]
 
 class UnusableReferenceError(ValueError):
     """The reference or the inputs cannot be used for a check."""
+
+
+def arguments(make_inputs: Callable[[Draw], Any], draw: Draw) -> Tuple[Any, ...]:
+    """What a caller's function gives for a draw; a tensor alone is one argument and not its rows.
+
+    Raises:
+        UnusableReferenceError: it gives neither a tuple, a list nor a tensor.
+    """
+    made = make_inputs(draw)
+    if isinstance(made, torch.Tensor):
+        return (made,)
+    if not isinstance(made, (tuple, list)):
+        raise UnusableReferenceError("make_inputs must give a tuple of arguments, and gave %s" % type(made).__name__)
+    return tuple(made)
 
 
 @dataclass(frozen=True)
