@@ -17,6 +17,7 @@ from . import (
     examples,
     extraction,
     fix_tests,
+    fix_tests_drawn,
     headline,
     hunt,
     judged,
@@ -131,6 +132,9 @@ def blocks() -> dict[str, Callable[[], str]]:
         "fix-tests-readings": fix_tests.readings,
         "fix-tests-failing": fix_tests.failing,
         "fix-tests-validated": fix_tests.validated,
+        "fix-tests-drawn": fix_tests_drawn.drawn,
+        "fix-tests-drawn-causes": fix_tests_drawn.causes,
+        "fix-tests-drawn-again": fix_tests_drawn.again,
         # commands/perf.md
         "perf-cases": perf.cases,
         # fix-tests-earlier.md

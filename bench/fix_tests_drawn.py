@@ -1,0 +1,56 @@
+"""Draw validated fix tests of all parts for an independent reader: `python bench/fix_tests_drawn.py --seed 4014 --sample 40`.
+
+The population are all tests that bench/fix_tests*.json call `validated`. Their names are put in the order of a digest of the seed and the
+name, and the first ones are taken. Written is bench/fix_tests_drawn.json; a file that is there is not written again, for answers belong to
+its draw. The answers are lines of data/fix_test_reviews.jsonl; what came of a second look at them (`again`) and the causes of wrong ones
+(`causes`) are added to the file by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+HERE = Path(__file__).parent
+PARTS = ("fix_tests.json", "fix_tests_earlier.json", "fix_tests_oldest.json")
+
+
+def order(names: Iterable[str], seed: int) -> list[str]:
+    """The names in the order of the draw."""
+    return sorted(names, key=lambda name: blake2b(f"{seed}:{name}".encode()).digest())
+
+
+def main() -> None:
+    """Draw, and write the names."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--seed", type=int, required=True)
+    arguments.add_argument("--sample", type=int, default=40)
+    given = arguments.parse_args()
+    parts = {part: json.loads((HERE / part).read_text(encoding="utf-8"))["tests"] for part in PARTS}
+    population = {
+        part: sorted(test["name"] for test in tests if test["class"] == "validated") for part, tests in parts.items()
+    }
+    asked = ["git", "-C", str(HERE), "rev-parse", "HEAD"]
+    commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    facts = {
+        "facts_of": commit,
+        "seed": given.seed,
+        "annotator": "embers-reader-9",
+        "drawn": order((name for names in population.values() for name in names), given.seed)[: given.sample],
+        "causes": {},
+        "again": [],
+        "population": population,
+    }
+    with (HERE / "fix_tests_drawn.json").open("x", encoding="utf-8") as out:
+        out.write(json.dumps(facts, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The draw of validated fix tests for an independent reader, and its answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from torch_embers.repro.fix_tests import reviews
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+
+import fix_tests_drawn  # noqa: E402
+
+FACTS = json.loads((ROOT / "bench" / "fix_tests_drawn.json").read_text(encoding="utf-8"))
+ANSWERS = {
+    review.case: review.verdict
+    for review in reviews.load()
+    if review.annotator == FACTS["annotator"] and review.failure == "before"
+}
+
+
+def test_the_draw_is_the_head_of_the_population_in_the_order_of_the_seed() -> None:
+    names = [name for part in FACTS["population"].values() for name in part]
+    assert len(set(names)) == len(names)
+    assert fix_tests_drawn.order(names, FACTS["seed"])[: len(FACTS["drawn"])] == FACTS["drawn"]
+
+
+def test_another_seed_draws_other_tests() -> None:
+    names = [str(number) for number in range(200)]
+    assert fix_tests_drawn.order(names, 1)[:40] != fix_tests_drawn.order(names, 2)[:40]
+    assert fix_tests_drawn.order(reversed(names), 1) == fix_tests_drawn.order(names, 1)
+
+
+def test_every_drawn_test_has_one_answer_and_every_wrong_one_a_cause() -> None:
+    assert set(ANSWERS) == set(FACTS["drawn"])
+    assert {case for case, verdict in ANSWERS.items() if verdict == "wrong"} == set(FACTS["causes"])
+
+
+def test_every_disagreement_was_looked_at_once_more() -> None:
+    differ = {
+        review.case
+        for review in reviews.load()
+        if review.case in ANSWERS and review.failure == "before" and review.verdict != ANSWERS[review.case]
+    }
+    assert differ == {entry["case"] for entry in FACTS["again"]}
+
+
+def test_a_draw_that_has_answers_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["fix_tests_drawn.py", "--seed", "1"])
+    with pytest.raises(FileExistsError):
+        fix_tests_drawn.main()

@@ -1,0 +1,102 @@
+"""docs/fix-tests.md: validated tests drawn at random over all parts, as an independent reader judged them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from torch_embers.repro.fix_tests import reviews
+
+from .fix_tests import REPO
+from .judged import share
+from .markdown import cell, code, table
+from .places import measured
+
+FACTS = "fix_tests_drawn.json"
+RULES = {"fix_tests.json": 3, "fix_tests_earlier.json": 6, "fix_tests_oldest.json": 6}
+"""Version of the rules that classed each part when the tests were drawn."""
+AIM = 38
+"""Of 40 tests: right."""
+CAUSES = {
+    "new_check": "the test waits for an error or a warning that the fix introduced; the reported symptom is not there",
+    "other_change": "the commit changes something beside the fix, and the test is about that",
+    "earlier_fix": "what fails was mended by another commit between the release and this one",
+    "counts_calls": "the test counts internal calls",
+}
+"""Why a failure before a fix was not the reported bug."""
+
+
+def _readings() -> tuple[dict[str, reviews.Review], dict[str, set[str]]]:
+    """The answers of the reader of the draw, and those of the readers before it, by case."""
+    facts = measured(FACTS)
+    own: dict[str, reviews.Review] = {}
+    earlier: dict[str, set[str]] = {}
+    for review in reviews.load():
+        if review.failure == "before" and review.case in facts["drawn"]:
+            if review.annotator == facts["annotator"]:
+                own[review.case] = review
+            else:
+                earlier.setdefault(review.case, set()).add(review.verdict)
+    return own, earlier
+
+
+def drawn() -> str:
+    """How the tests were drawn, how many show the reported bug, and how far the readers agree."""
+    facts = measured(FACTS)
+    own, earlier = _readings()
+    population = facts["population"]
+    total = sum(map(len, population.values()))
+    verdicts = Counter(review.verdict for review in own.values())
+    right = {case for case, review in own.items() if review.verdict == "right"}
+    told = verdicts["right"] + verdicts["wrong"]
+    by_message = right | {again["case"] for again in facts["again"] if again["by_message"] == "right"}
+    kept = [case for case in own if earlier.get(case, {"right"}) == {"right"}]
+    same = sum(earlier[case] == {own[case].verdict} for case in earlier)
+    parts = ", ".join(f"{len(names)} of bench/{part}" for part, names in population.items())
+    missed = "met" if verdicts["right"] >= AIM else "missed"
+    lines = [
+        f"Population: the {total} tests that were `validated` at commit `{facts['facts_of'][:10]}` ({parts}). Drawn: "
+        f"{len(facts['drawn'])}, by the order of a digest of seed {facts['seed']} and name.",
+        f"{share(verdicts['right'], len(own))} show the bug of the issue that the case is linked to; "
+        f"{verdicts['wrong']} do not, {verdicts['unclear']} could not be told. Of those that could be told: "
+        f"{share(verdicts['right'], told)}. The aim, {AIM} of 40, is {missed}.",
+    ]
+    for version in sorted(set(RULES.values())):
+        cases = [case for part, names in population.items() if RULES[part] == version for case in names if case in own]
+        lines.append(f"Classed by version {version} of the rules: {share(len(right & set(cases)), len(cases))}.")
+    lines += [
+        f"Where the message of the commit may say what the bug is, as in the question that the readers before had, "
+        f"after a second look: {share(len(by_message), len(own))}.",
+        f"Of the {len(kept)} that readers before had called right or not read, and that so count for the share: "
+        f"{share(len(right & set(kept)), len(kept))}.",
+        f"Both readings give the same answer on {share(same, len(earlier))} tests that had been read before.",
+    ]
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def causes() -> str:
+    """Why drawn tests do not show the bug of their issue."""
+    counts = Counter(measured(FACTS)["causes"].values())
+    return table(("cause", "what it says", "tests:"), [(code(k), v, str(counts[k])) for k, v in CAUSES.items()])
+
+
+def again() -> str:
+    """Tests on which the readings differ, after a second look at both reasons."""
+    own, earlier = _readings()
+    tests = {test["name"]: test for part in RULES for test in measured(part)["tests"]}
+    rows = [(_test(tests[entry["case"]]), *_answers(entry, own, earlier)) for entry in measured(FACTS)["again"]]
+    headings = ("test", "answers before", "independent answer", "by the issue", "by the message", "why")
+    return table(headings, rows)
+
+
+def _answers(
+    entry: dict[str, Any], own: dict[str, reviews.Review], earlier: dict[str, set[str]]
+) -> tuple[str, str, str, str, str]:
+    case = entry["case"]
+    before = ", ".join(sorted(earlier.get(case, ())))
+    return before, own[case].verdict, entry["by_issue"], entry["by_message"], cell(entry["why"])
+
+
+def _test(test: dict[str, Any]) -> str:
+    issues = ", ".join(f"[#{number}]({REPO}/issues/{number})" for number in test["issues"])
+    return f"{cell(test['test'])} ({issues})"
