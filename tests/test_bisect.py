@@ -250,6 +250,7 @@ def test_a_command_past_its_time_is_killed_with_its_children(tmp_path: Path) -> 
     assert not late.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_bisection_that_is_ended_leaves_no_command_running(
     home: Path, database: Path, tmp_path: Path, number: int

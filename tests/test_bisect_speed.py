@@ -130,6 +130,7 @@ def test_the_good_build_itself_is_timed_twice_and_a_wrong_end_is_refused(home: P
         searched(home, tmp_path, call="pool", good="2.0.1", bad="2.1.2")
 
 
+@pytest.mark.slow
 def test_a_case_about_time_is_searched_by_name_or_number_beside_its_workaround(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +184,7 @@ def test_an_interval_decides_where_all_of_it_is_on_one_side(
     assert reply.confidence == (0.975 if answer == "no" else 1.0)
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_goes_on_and_a_finished_one_is_made_anew(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +208,7 @@ def test_an_interrupted_search_goes_on_and_a_finished_one_is_made_anew(
     assert not any(r.asked_on for r in searched(home, tmp_path, name="pt7_slow_pool").history.replies.values())
 
 
+@pytest.mark.slow
 def test_a_build_that_vanishes_while_others_are_timed_has_no_answer_and_ends_no_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

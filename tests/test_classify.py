@@ -66,6 +66,7 @@ def test_it_was_trained_on_the_shipped_catalog_and_taxonomy() -> None:
     assert len(shipped.held_out["bug_type"]) >= len(numbers) - 5, "classes of fewer than three items are left out"
 
 
+@pytest.mark.slow
 def test_it_learned_from_the_development_half_of_the_drawn_items_alone() -> None:
     shipped, titles = Bundle.load(shipped_folder()), {item.place: item.part for item in wild.load()}
     rows = [row for own in shipped.rows.values() for row in own]
@@ -95,6 +96,7 @@ def labelled(classified_template: Path, tmp_path_factory: pytest.TempPathFactory
     return shutil.copy(classified_template, tmp_path_factory.mktemp("classify") / "e.duckdb")
 
 
+@pytest.mark.slow
 def test_a_fresh_machine_labels_at_once_and_says_where_it_abstains(labelled: Path) -> None:
     entries = len(resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines())
     assert rows(labelled, "SELECT count(DISTINCT (repo, number)) FROM predictions") == [(entries,)]
@@ -108,11 +110,13 @@ def test_a_fresh_machine_labels_at_once_and_says_where_it_abstains(labelled: Pat
     assert rows(labelled, "SELECT count(*) FROM predictions WHERE abstained <> (value IS NULL)") == [(0,)]
 
 
+@pytest.mark.slow
 def test_trained_items_are_judged_by_a_model_that_has_not_seen_them(labelled: Path) -> None:
     kinds = dict(rows(labelled, "SELECT provenance, count(*) FROM predictions WHERE scheme = 'bug_type' GROUP BY ALL"))
     assert kinds["out_of_fold"] + kinds["out_of_fold+votes"] >= 380
 
 
+@pytest.mark.slow
 def test_the_memory_type_is_only_given_where_the_bug_type_is_memory(labelled: Path) -> None:
     assert rows(
         labelled,
@@ -121,6 +125,7 @@ def test_the_memory_type_is_only_given_where_the_bug_type_is_memory(labelled: Pa
     ) == [(0,)]
 
 
+@pytest.mark.slow
 def test_a_sub_type_fits_its_memory_type_and_follows_where_there_is_but_one(labelled: Path) -> None:
     found = rows(
         labelled,
@@ -136,6 +141,7 @@ def test_a_sub_type_fits_its_memory_type_and_follows_where_there_is_but_one(labe
         assert how != "only_class" or silent == parent_silent
 
 
+@pytest.mark.slow
 def test_an_item_can_have_several_backends(labelled: Path) -> None:
     [(most,)] = rows(
         labelled,
@@ -145,11 +151,13 @@ def test_an_item_can_have_several_backends(labelled: Path) -> None:
     assert rows(labelled, f"SELECT count(*) FROM predictions WHERE likeliest = '{NOT}'") == [(0,)]
 
 
+@pytest.mark.slow
 def test_a_second_run_labels_nothing_again(labelled: Path) -> None:
     done = run_embers("classify", "--database", str(labelled), HF_HUB_OFFLINE="1")
     assert "0 items labelled, 0 texts embedded" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_label_is_explained_by_terms_and_nearest_labelled_items(labelled: Path) -> None:
     done = run_embers("classify", "--explain", "67513", "--database", str(labelled))
     assert done.returncode == 0, done.stderr
@@ -161,6 +169,7 @@ def test_a_label_is_explained_by_terms_and_nearest_labelled_items(labelled: Path
     assert done.stdout.count("bug_type=") >= 3
 
 
+@pytest.mark.slow
 def test_labels_that_are_probably_wrong_are_listed(labelled: Path) -> None:
     done = run_embers("label", "--errors", "--scheme", "consequence", "--limit", "3", "--database", str(labelled))
     assert done.returncode == 0, done.stderr
@@ -170,6 +179,7 @@ def test_labels_that_are_probably_wrong_are_listed(labelled: Path) -> None:
     assert last.startswith("3 of ")
 
 
+@pytest.mark.slow
 def test_similar_and_search_find_by_meaning(labelled: Path) -> None:
     near = run_embers("similar", "118115", "-k", "5", "--database", str(labelled))
     assert near.returncode == 0, near.stderr
@@ -179,6 +189,7 @@ def test_similar_and_search_find_by_meaning(labelled: Path) -> None:
     assert "nan" in found.stdout.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "word"),
     [

@@ -220,11 +220,13 @@ def test_a_setting_outranks_the_encoder_of_a_classifier(asked: list[str], monkey
     assert asked == ["nobody/else"]
 
 
+@pytest.mark.slow
 def test_the_shipped_classifier_names_an_encoder_that_can_be_loaded(asked: list[str]) -> None:
     embed.load_matching(Bundle.load(shipped_folder()).embedding)
     assert asked[0] in (SHIPPED_EMBEDDER, weights.DEFAULT_MODEL)
 
 
+@pytest.mark.slow
 def test_items_are_embedded_for_search_too_where_the_classifier_reads_another_encoder(
     database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 REPO = "alice/bugs"
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")]
 
 
 @pytest.fixture

@@ -72,6 +72,7 @@ def test_every_case_is_the_one_whose_verdicts_are_shipped() -> None:
     assert not changed, f"run these on all builds, then `embers matrix --csv`: {changed}"
 
 
+@pytest.mark.slow
 def test_a_fresh_database_writes_the_file_that_it_was_loaded_from(mined: Store, tmp_path: Path) -> None:
     assert run_embers("matrix", "--csv", tmp_path / "m.csv", "--database", mined.path).returncode == 0
     made = list(csv.DictReader((tmp_path / "m.csv").read_text().splitlines()))
@@ -175,6 +176,7 @@ def test_a_database_of_another_repository_gets_no_cases_of_pytorch(tmp_path: Pat
     assert rows(store.path, "SELECT count(*) FROM cases") == [(0,)]
 
 
+@pytest.mark.slow
 def test_a_database_of_an_older_embers_keeps_its_verdicts_as_own_and_gets_the_matrix(tmp_path: Path) -> None:
     path = tmp_path / "e.duckdb"
     steps = {version: text for version, text in schema.migrations().items() if version < 6}
@@ -217,6 +219,7 @@ def test_commands_about_an_item_name_where_shipped_verdicts_are_from(mined: Stor
     assert "shipped, on cpu, AMD EPYC" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_matrix_says_which_lines_are_shipped(mined: Store) -> None:
     done = run_embers("matrix", "--database", mined.path)
     assert "shipped, on cpu, AMD EPYC, AVX512" in done.stdout
@@ -236,6 +239,7 @@ def registry(tmp_path: Path) -> Registry:
     return found
 
 
+@pytest.mark.slow
 def test_a_shipped_verdict_is_neither_known_nor_a_control_here(mined: Store, registry: Registry) -> None:
     one = case_of(name=FIRST["case"])
     build = registry.find(FIRST["build"])

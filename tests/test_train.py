@@ -214,6 +214,7 @@ def drawn(place: int, value: str, part: str = "development", title: str = "") ->
     return item.model_copy(update=changed | {"title": title or told(10**6 + place, value).title})
 
 
+@pytest.mark.slow
 def test_drawn_items_of_the_development_half_are_learned_from_and_judge(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +231,7 @@ def test_drawn_items_of_the_development_half_are_learned_from_and_judge(
     assert {(one.repo, one.number) for one in bundle.held_out["consequence"]} == set(own)
 
 
+@pytest.mark.slow
 def test_nothing_is_learned_from_a_title_of_the_test_half(
     by_maintainers: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,6 +249,7 @@ def test_nothing_is_learned_from_a_title_of_the_test_half(
 VARIANTS: tuple[Variant, ...] = ("title", "title_body")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(
     ("places", "labels"),
@@ -275,6 +278,7 @@ def test_an_item_of_the_test_half_teaches_nothing_also_where_it_has_a_body(
     assert known([drawn(2 * item.number + 1, "crash", "test", str(item.title)) for item in own]) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("present", [wild.REPO, "new/home"])
 def test_an_item_of_the_test_half_is_known_by_its_number_whatever_title_or_repository_it_has_now(

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 ANSWERED, CANNOT_TELL = 0, 11
 """Exit codes of `embers bisect`: there is an answer, or it cannot be told."""
+_TIMED_HERE = "times are measured on this machine only: leave --executor and --address out"
 _PREFERENCE = ("curated", "own", "fix_test", "extracted", "synthesized")
 
 
@@ -268,6 +269,8 @@ def _check(request: BisectRequest) -> None:
         )
     if request.predicate and request.where != HERE:
         raise InputError("--predicate runs on this machine only: leave --executor and --address out, or give --script")
+    if request.call and request.where != HERE:
+        raise InputError(_TIMED_HERE)
     if request.good and request.good == request.bad:
         raise InputError(f"--good and --bad are both {request.good}: a bisection needs two builds that differ")
 
@@ -276,7 +279,7 @@ def _subject(store: Store, settings: Settings, request: BisectRequest) -> _Subje
     timed = _timed(store, settings, request)
     if timed is not None:
         if request.where != HERE:
-            raise InputError("times are measured on this machine only: leave --executor and --address out")
+            raise InputError(_TIMED_HERE)
         return _Subject(timed.name, repr((timed.limit, timed.code)), timed.code, "speed", speed=timed)
     if request.name:
         asked = _item(request.name, settings.repo)
