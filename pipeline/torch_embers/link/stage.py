@@ -1,8 +1,8 @@
 """The stage that fills the tables ``links`` and ``components`` from what changed since it last ran.
 
-Texts are parsed in batches, each committed with the hashes of what it read, so that a kill loses no more than one.
-Links from events and components from labels and files are a few set-based statements; they run when a table that
-they read has changed.
+Texts are parsed in batches, each committed with the hashes of what it read, so that a kill loses no more than one, or
+two where a second process (``helper.py``) parses one while the one before it is written. Links from events and
+components from labels and files are a few set-based statements; they run when a table that they read has changed.
 """
 
 from __future__ import annotations
@@ -10,22 +10,21 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch_embers import resources
 from torch_embers.link import components, relations
 from torch_embers.link.components import Component, Components
-from torch_embers.link.messages import own_part
-from torch_embers.link.references import Parsed, Reference, read
+from torch_embers.link.helper import Helper, SharedWork, helper_for
+from torch_embers.link.texts import REJECTED_BY, Row, Rows
 from torch_embers.store import renames, tables
 from torch_embers.store import rows as table_rows
-from torch_embers.store.records import RAW_KEPT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import duckdb
@@ -39,8 +38,6 @@ BATCH = 20_000
 """Texts of one transaction: each closing of the file costs a checkpoint."""
 TEXTS_AT_ONCE = 1_000
 """Texts in memory at a time: one can take a megabyte."""
-REJECTED_BY = "link"
-"""The source of rejects that this stage writes: texts that cost more than one text may."""
 _SOURCES = {
     # a merge can change an item's text and leave the page of its row; the text of a comment comes with its page
     "items": ", repo, number, kind, content_hash",
@@ -54,7 +51,6 @@ _SOURCES = {
 """Tables that the stage reads, with what tells their rows apart beyond page and time."""
 _SCRIPTS = ("links_of_events.sql", "reverted_commits.sql", "resolve_commits.sql", "components_of_items.sql")
 """The set-based statements, in their order."""
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +64,6 @@ class LinkCounts:
     """Rows in the table afterwards."""
     components: int
     """Rows in the table afterwards."""
-
-
-@dataclass(slots=True)
-class _Rows:
-    links: list[Row] = field(default_factory=list)
-    components: list[Row] = field(default_factory=list)
-    rejects: list[Row] = field(default_factory=list)
-
-    def references(self, parsed: Parsed, origin: str, text: str, page_id: str | None) -> list[Reference]:
-        """The references of a text; what of it was not read becomes a reject."""
-        if parsed.unread:
-            row = {"source": REJECTED_BY, "origin": origin, "reason": parsed.unread, "raw": text[:RAW_KEPT]}
-            self.rejects.append({**row, "page_id": page_id})
-        return parsed.references
 
 
 def link_changed(
@@ -99,17 +81,18 @@ def link_changed(
         InputError: data/relations.toml or data/components.toml is wrong.
     """
     open_writer: AbstractContextManager[Writer] = nullcontext(writer) if writer else store.writer("link")
-    done = dict.fromkeys(_READERS, 0)
+    done: Counter[str] = Counter()
     with open_writer as active:
         mark, totals = _unlinked(store)
         if mark:
             scans = _changed(store)
             _LOG.info("%d changed texts to link", scans.num_rows)
-            for start in range(0, scans.num_rows, BATCH):
-                for origin, texts in _link_batch(store, active, scans.slice(start, BATCH)).items():
-                    done[origin] += texts
-                if progress:
-                    progress(min(start + BATCH, scans.num_rows), scans.num_rows)
+            with helper_for(scans.num_rows) as helper:
+                for todo, rows in _parsed(store, scans, helper):
+                    _write(active, todo, rows)
+                    done.update(todo.column("origin").to_pylist())
+                    if progress:
+                        progress(done.total(), scans.num_rows)
             _link_tables(store, active, mark)
             with store.read() as connection:
                 totals = _totals(connection)
@@ -161,16 +144,36 @@ def _changed(store: Store) -> pa.Table:
     return changed.sort_by([("origin", "ascending"), ("place", "ascending")])
 
 
-def _link_batch(store: Store, writer: Writer, todo: pa.Table) -> dict[str, int]:
-    """Parse some texts; their rows replace the rows of the previous parse. Returns how many of each origin."""
-    origins = Counter(todo.column("origin").to_pylist())
-    rows = _Rows()
+def _parsed(store: Store, scans: pa.Table, helper: Helper | None) -> Iterator[tuple[pa.Table, Rows]]:
+    """Parse the texts, a batch at a time; a helper works at the next batch while this one is written."""
+    before: tuple[pa.Table, SharedWork] | None = None
+    for start in range(0, scans.num_rows, BATCH):
+        todo = scans.slice(start, BATCH)
+        work = _read(store, todo, helper)
+        if helper is None:
+            yield todo, work.rows()
+            continue
+        if before:
+            yield before[0], before[1].rows()
+        before = todo, work
+    if before:
+        yield before[0], before[1].rows()
+
+
+def _read(store: Store, todo: pa.Table, helper: Helper | None) -> SharedWork:
+    """Read some texts and give them out to be parsed."""
+    work = SharedWork(helper)
     with store.read() as base, base.cursor() as connection:  # a fresh cursor has no open result
         connection.register("todo", todo)
-        for origin in sorted(origins):
+        for origin in sorted(set(todo.column("origin").to_pylist())):
             connection.execute(_TEXTS[origin])
             while records := connection.fetchmany(TEXTS_AT_ONCE):
-                _READERS[origin](records, rows)
+                work.add(origin, records)
+    return work
+
+
+def _write(writer: Writer, todo: pa.Table, rows: Rows) -> None:
+    """Put the rows of some texts in the place of those of the previous parse."""
     with writer.transaction(bulk=True) as connection:
         connection.register("todo", todo)
         if any(todo.column("seen").to_pylist()):
@@ -183,7 +186,6 @@ def _link_batch(store: Store, writer: Writer, todo: pa.Table) -> dict[str, int]:
         table_rows.append(connection, "links", _with_present_names(rows.links, renames.former(connection)))
         table_rows.append(connection, "components", rows.components)
         table_rows.append(connection, "rejects", rows.rejects)
-    return dict(origins)
 
 
 _TEXTS = {
@@ -221,90 +223,6 @@ _FORGET = (
        WHERE link_scans.repo = t.repo AND link_scans.origin IN (t.origin, 'own ' || t.origin)
        AND link_scans.id = t.id""",
 )
-
-
-_ENDS = ("repo", "number", "sha", "target_repo", "target_number", "target_sha")
-
-
-def _links(references: Iterable[Reference], number: int | None, sha: str | None, **place: Any) -> Iterator[Row]:
-    """Rows of ``links`` for the references of one text; ``place`` holds the columns about the text itself."""
-    for reference in references:
-        own = (place["repo"], number, sha)
-        other = (reference.target_repo, reference.target_number, reference.target_sha)
-        ends = (*other, *own) if reference.inverse else (*own, *other)
-        statement = {"relation": reference.relation, "rule": reference.rule, "snippet": reference.snippet}
-        yield {**place, **statement, **dict(zip(_ENDS, ends, strict=True))}
-
-
-def _read_items(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
-    parts = Components.load()
-    for repo, number, kind, title, body, created_at, page_id in records:
-        origin = {"repo": repo, "found_id": str(number), "stated_at": created_at, "page_id": page_id}
-        for place, text in (("title", title), ("body", body)):
-            if text:
-                parsed = read(text, repo=repo, number=number, title=place == "title", kind=kind or None)
-                references = rows.references(parsed, f"{repo} item {number}", text, page_id)
-                rows.links += _links(references, number, None, evidence="text", found_in=place, **origin)
-        for part, evidence, detail in parts.by_text(title, body):
-            rows.components.append(
-                {"repo": repo, "number": number, "evidence": evidence, "detail": detail, "page_id": page_id}
-                | part._asdict()
-            )
-
-
-def _read_comments(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
-    for repo, number, comment_id, body, created_at, page_id in records:
-        if body:
-            origin = {"repo": repo, "found_id": comment_id, "stated_at": created_at, "page_id": page_id}
-            parsed = read(body, repo=repo, number=number, kind="comment")
-            references = rows.references(parsed, f"{repo} comment {comment_id}", body, page_id)
-            rows.links += _links(references, number, None, evidence="text", found_in="comment", **origin)
-
-
-def _read_commits(records: Iterable[tuple[Any, ...]], rows: _Rows) -> None:
-    for repo, sha, subject, message, line, pull, committed_at, page_id in records:
-        first, _, rest = own_part(message or "").partition("\n")
-        name = f"{repo} commit {sha}"
-        home = _ELSEWHERE if line == "foreign" else repo
-        title = read(subject or first, repo=home, title=True, kind="commit")
-        references = rows.references(title, name, subject or first, page_id)
-        known = {_key(reference) for reference in references}
-        more = rows.references(read(rest, repo=home, kind="commit"), name, rest, page_id)
-        references += [reference for reference in more if _key(reference) not in known]
-        references = [r for r in references if r.target_repo != _ELSEWHERE and _is_landing_or_other(r, repo, pull)]
-        origin = {"repo": repo, "found_id": sha, "stated_at": committed_at, "page_id": page_id}
-        rows.links += _links(references, None, sha, evidence="commit", found_in="message", **origin)
-
-
-_ELSEWHERE = "another/repository"
-"""What ``#1`` means in a commit that came with the history of another repository."""
-
-
-def _is_landing_or_other(reference: Reference, repo: str, pull: int | None) -> bool:
-    """Whether a reference may stand: which pull request a commit landed was decided when the commit was read.
-
-    Beside that a commit says nothing of its own pull request: the import tool of 2018 let it close that, and the number
-    behind the quoted title of a back-out is that of the back-out.
-    """
-    is_own = pull is not None and (reference.target_repo, reference.target_number) == (repo, pull)
-    return is_own == (reference.relation == relations.LANDS)
-
-
-def _key(reference: Reference) -> tuple[object, ...]:
-    return (
-        reference.relation,
-        reference.target_repo,
-        reference.target_number,
-        reference.target_sha,
-        reference.inverse,
-    )
-
-
-_READERS: dict[str, Callable[[Iterable[tuple[Any, ...]], _Rows], None]] = {
-    "item": _read_items,
-    "comment": _read_comments,
-    "commit": _read_commits,
-}
 
 
 def _link_tables(store: Store, writer: Writer, mark: str) -> None:
