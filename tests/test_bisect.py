@@ -250,6 +250,14 @@ def test_a_command_past_its_time_is_killed_with_its_children(tmp_path: Path) -> 
     assert not late.exists()
 
 
+def test_what_a_command_leaves_in_the_background_ends_with_it(tmp_path: Path) -> None:
+    late = tmp_path / "late"
+    call = ["sh", "-c", f"(sleep 1; touch {shlex.quote(str(late))}) & exit 3"]
+    assert measuring._predicate_run(call, dict(os.environ), 5).outcome == "reproduced"
+    time.sleep(1.5)
+    assert not late.exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_bisection_that_is_ended_leaves_no_command_running(

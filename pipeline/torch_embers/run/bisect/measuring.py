@@ -362,7 +362,11 @@ def _predicate_run(call: Sequence[str], environment: dict[str, str], timeout: fl
 
 
 def _ended(process: subprocess.Popen[bytes], outputs: Sequence[IO[bytes]], timeout: float) -> int | None:
-    """The exit code; None after the time limit. A command that did not end is killed with its children."""
+    """The exit code; None after the time limit. Whatever is left of the command's process group is killed in any case.
+
+    A child in the background would take processor time from the next build, or answer in its place. One that makes a
+    session of its own lives on.
+    """
     deadline = time.monotonic() + timeout
     try:
         while (left := deadline - time.monotonic()) > 0:
@@ -373,10 +377,9 @@ def _ended(process: subprocess.Popen[bytes], outputs: Sequence[IO[bytes]], timeo
                     output.truncate(0)
         return None
     finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        with suppress(ProcessLookupError, PermissionError):  # macOS: no permission where only zombies are left
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _tail(output: IO[bytes]) -> str:
