@@ -60,10 +60,13 @@ class Writer:
         self._unmerged = 0
 
     @contextmanager
-    def transaction(self, *, bulk: bool = False, patience: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    def transaction(
+        self, *, bulk: bool = False, alone: bool = False, patience: float | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open the file, run the block in one transaction, close the file.
 
         ``bulk`` says that the block's rows make a row group that can stay as it is; others are merged now and then.
+        ``alone`` says that one thread is enough for it, as for every bulk write.
 
         Raises:
             StoreError: one of its kinds; nothing of the block is kept.
@@ -71,7 +74,7 @@ class Writer:
         with self._guard, lock.writers_turn(self.path), ctrl_c():
             merge = self._unmerged >= MERGE_EVERY
             seconds = WRITE_PATIENCE if patience is None else patience
-            connection = connect(self.path, read_only=False, patience=seconds, bulk=bulk, merge=merge)
+            connection = connect(self.path, read_only=False, patience=seconds, alone=bulk or alone, merge=merge)
             self._unmerged = 0 if merge else self._unmerged + (not bulk)
             try:
                 connection.execute("BEGIN")
@@ -118,7 +121,7 @@ class Writer:
         prepared = batch if isinstance(batch, Prepared) else self.prepare(batch)
         if not prepared.tables and not prepared.readings and not prepared.outdated:
             return
-        with self.transaction(bulk=prepared.size() >= BULK_RECORDS) as connection:
+        with self.transaction(bulk=prepared.size() >= BULK_RECORDS, alone=True) as connection:
             # first, because the rows that follow have the new names
             for part in prepared.tables.get("repositories", ()):
                 renames.apply(connection, part.to_pylist())
