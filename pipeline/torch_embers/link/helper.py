@@ -80,6 +80,8 @@ class Helper:
         )
         self._talk = ThreadPoolExecutor(1, "embers-linker")
         self._ready: Future[Rows] = self._talk.submit(self._answer)
+        self._first_error: Exception | None = None
+        """What went wrong; that it can be asked no more only follows from it."""
         self.lost = False
         """Whether it can be asked no more."""
 
@@ -95,9 +97,13 @@ class Helper:
 
     def _ask(self, origin: str, texts: Texts) -> Rows:
         stream = cast("IO[bytes]", self._process.stdin)
-        pickle.dump((origin, texts), stream, pickle.HIGHEST_PROTOCOL)
-        stream.flush()
-        return self._answer()
+        try:
+            pickle.dump((origin, texts), stream, pickle.HIGHEST_PROTOCOL)
+            stream.flush()
+            return self._answer()
+        except Exception as error:
+            self._first_error = self._first_error or error
+            raise
 
     def _answer(self) -> Rows:
         answer = pickle.load(cast("IO[bytes]", self._process.stdout))  # noqa: S301 - of our own process, through our own pipe
@@ -108,7 +114,8 @@ class Helper:
     def give_up(self, error: BaseException) -> None:
         """Do without it from now on, and say so once."""
         if not self.lost:
-            reason = f"{type(error).__name__}: {error}".rstrip(": ")
+            cause = self._first_error or error
+            reason = f"{type(cause).__name__}: {cause}".rstrip(": ")
             _LOG.warning("the second process that finds links was lost (%s): this one goes on alone", reason)
             self.close()
 
