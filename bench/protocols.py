@@ -75,7 +75,7 @@ TRIED = tuple(
     for views in (
         (View("word"), View("char"), View("vector")),
         (View("char"), View("vector")),
-        (View("word"), View("char"), View("vector"), View("vector")),
+        (View("word"), View("vector")),
         (View("vector"),),
     )
     for c, min_df in ((1.0, 1), (3.0, 2), (10.0, 1))

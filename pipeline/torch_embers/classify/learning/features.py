@@ -93,12 +93,16 @@ def readable(items: pd.DataFrame) -> NDArray[np.bool_]:
 
 
 def check_views(items: pd.DataFrame, views: Iterable[View]) -> None:
-    """Check that the items have what the views look at.
+    """Check that the items have what the views look at, and that no view stands twice.
 
     Raises:
-        InputError: a column is missing.
+        InputError: a column is missing, or a view stands twice.
     """
+    seen: set[str] = set()
     for view in views:
+        if view.name in seen:
+            raise InputError(f"the classifier looks at {view.name} twice: name each view once")
+        seen.add(view.name)
         column = f"{view.of}:0" if view.kind == "vector" else view.of
         if column not in items.columns:
             raise InputError(f"the classifier looks at {view.name}, which the items do not have")
@@ -117,7 +121,7 @@ def fit_features(
         functions: labelling functions whose votes are read.
 
     Raises:
-        InputError: a view looks at a column that the items do not have.
+        InputError: a view looks at a column that the items do not have, or stands twice.
     """
     check_views(items, views)
     parts: list[tuple[str, Any, Any]] = []
