@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from torch_embers import settings
 from torch_embers.builds.registry import Registry
 from torch_embers.mine.git.fix_commits import FixCommit, contents, fix_commits, revision_of
 from torch_embers.mine.git.gitrepo import Clone
@@ -35,7 +36,7 @@ from torch_embers.repro.fix_tests.cases import FileOfTests, TestFound, scripts_o
 from torch_embers.run.fix_tests import trial
 from torch_embers.run.fix_tests.link import link_fix_tests
 from torch_embers.run.fix_tests.trial import Draw, TrialRequest, run_trials
-from torch_embers.settings import DEFAULT_REPO, Settings
+from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store.store import Store
 
 FILE = Path(__file__).parent / "fix_tests_speed.json"
@@ -65,6 +66,8 @@ def _whole(clone: Path, revision: str) -> dict[str, Any]:
     """Link every commit of the history into a new database: seconds by the clock, and of processor time."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "speed.duckdb")
+        with store.writer("bench", create=True):
+            pass
         start, used = time.perf_counter(), _used()
         done = link_fix_tests(store, DEFAULT_REPO, clone, Silent(), revision=revision, jobs=2)
         return {
@@ -87,7 +90,7 @@ def _trials(database: Path, size: int, seed: int, everywhere: bool) -> dict[str,
     """
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(shutil.copy(database, folder)))
-        registry = Registry(Settings().builds_dir)
+        registry = Registry(settings.load().builds_dir)
         builds = registry.installed()
         request = TrialRequest(DEFAULT_REPO, builds, Draw(size, seed), jobs=2)
         around: Any = (lambda *_: iter(builds)) if everywhere else trial._around  # noqa: SLF001 - as it is

@@ -285,6 +285,18 @@ def test_changes_that_lie_far_apart_are_all_announced() -> None:
     assert announced(["fixed", "regressed"] * 5, days=40) == ["fixed", "regressed"] * 5
 
 
+def test_an_answer_of_a_reader_that_goes_back_and_forth_repeats_no_announcement() -> None:
+    kinds = announced(["closed_but_occurs", "undecided_occurs", "closed_but_occurs", "undecided_occurs"] * 3, days=5)
+    assert kinds == ["closed_but_occurs"] + [None] * 11
+    assert announced(["fixed", "undecided_occurs", "fixed"]) == ["fixed", None, None]
+
+
+def test_an_item_that_was_reopened_and_closed_again_is_news_behind_a_doubt_too() -> None:
+    kinds = announced(["closed_but_occurs", "open_and_occurs", "undecided_occurs", "closed_but_occurs"])
+    assert kinds == ["closed_but_occurs", None, None, "closed_but_occurs"]
+    assert announced(["fixed", "undecided_occurs", "closed_but_occurs"]) == ["fixed", None, "closed_but_occurs"]
+
+
 @given(st.lists(st.sampled_from(STATUSES), max_size=40))
 def test_gaps_change_nothing_and_nothing_is_announced_twice_in_a_row(statuses: list[str]) -> None:
     kinds = announced(statuses, days=0.01)

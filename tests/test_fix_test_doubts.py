@@ -135,6 +135,13 @@ def seen(about: str, failure: str = "RuntimeError: x", line: int = 4, before: st
         ("Fix testing of bounds (#1)", None),
         ("Fix cumsum on CUDA (#1)", "other_device"),
         ("Fix pool: cuda & cpu (#1)", None),
+        ("[jit] Throw an error for empty containers (#1)", "new_check"),
+        ("Show warnings of empty containers (#1)", "new_check"),
+        ("Fix the docstring of sums (#1)", "documentation"),
+        ("Docs of sums (#1)", "documentation"),
+        ("Fix sums of documents (#1)", None),
+        ("Round in line with NumPy 1.20 (#1)", "deliberate_change"),
+        ("Fix rounding, consistent with NumPy (#1)", None),
         ("Fix cumsum (#1)\ncumsum is wrong on CUDA", "other_device"),
     ],
 )
@@ -167,6 +174,23 @@ def test_the_subject_and_the_titles_say_what_a_fix_is_about(about: str, reason: 
             "Mend equality of modes (#1)",
             "TypeError: __init__(): incompatible constructor arguments.",
             "lacks_interface",
+        ),
+        (
+            "Mend hooks (#1)",
+            "torch.nn.modules.module.ModuleAttributeError: 'Sigmoid' object has no attribute 'hook'",
+            "lacks_interface",
+        ),
+        ("Fix attributes of modules (#1)", "ModuleAttributeError: 'Sigmoid' object has no attribute 'hook'", None),
+        ("Mend modes (#1)", "TypeError: missing inner keyword argument; pass it", "lacks_interface"),
+        (
+            "Mend floors (#1)",
+            "TypeError: divide() received an invalid combination of arguments - got (Tensor, mode=NoneType), but",
+            "lacks_interface",
+        ),
+        (
+            "Take None for a mode (#1)",
+            "TypeError: divide() received an invalid combination of arguments - got (Tensor, mode=NoneType), but",
+            None,
         ),
     ],
 )
@@ -205,6 +229,24 @@ def test_a_line_that_looks_into_a_text_and_one_in_front_of_every_change_are_doub
     assert seen("Fix it (#1)", line=10) == "message"
     assert seen("Fix it (#1)", before=TEXT.replace("check(x)", "check(y)")) == "other_line"
     assert seen("Fix it (#1)", before=TEXT.replace("check(1)", "check(2)")) is None
+
+
+def test_words_looked_for_in_a_printed_graph_are_doubted_and_words_in_an_output_are_not() -> None:
+    rules = fix_test_rules.load().doubt
+    for call, reason in (
+        ("run(fn.graph)", "expected_text"),
+        ("run('If', graph)", "expected_text"),
+        ("run(out.getvalue())", None),
+    ):
+        code = CODE.replace("check(1)", f"FileCheck().check('If').{call}")
+        place = frame(next(number for number, line in enumerate(code.split("\n"), 1) if "FileCheck" in line))
+        found = doubt(
+            FixTest("case", "test_new", code, TEXT, None, "Mend (#1)"),
+            'RuntimeError: Expected to find "If" but did not find it',
+            place,
+            rules,
+        )
+        assert (found and found[0]) == reason
 
 
 def test_a_doubted_validated_test_is_doubtful_and_one_that_fails_after_its_fix_keeps_its_class() -> None:

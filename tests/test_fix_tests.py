@@ -457,6 +457,15 @@ def test_a_file_is_read_in_its_own_encoding_and_line_ends(content: bytes) -> Non
     ] == ["no_test_changed"]
 
 
+@pytest.mark.parametrize(
+    "codec", ["rot13", "hex", "base64", "zlib", "no-such", "undefined", "unicode_escape", "utf-16"]
+)
+def test_a_file_that_declares_a_codec_of_no_text_gives_a_reason(codec: str) -> None:
+    content = f"# -*- coding: {codec} -*-\nx = '\\u12'\n".encode()
+    for files in (FileOfTests("test/test_x.py", content, None), FileOfTests("test/test_x.py", content, FILE.encode())):
+        assert [test.reason for test in scripts_of_commit([files], fix_test_rules.load())] == ["not_parsed"]
+
+
 def case(verbatim: str, issues: list[int], test: str = "test_new", owner: str = "TestThing") -> Case:
     made = ScriptOfTest("print()", verbatim, ())
     return case_of(FoundTest("test/test_x.py", owner, test, "added", made), REPO, issues, "0" * 40, 60)

@@ -2,7 +2,8 @@
 
 A status says that a bug occurs, that it is absent, or neither (`undecided`, `untestable_here`, `undecided_absent`,
 ...). What says neither is a gap: a build that cannot be imported makes every case untestable, and is no news of any
-bug. So a status is compared with the last one that did say something.
+bug. So a status is compared with the last one that did say something. `undecided_occurs` is such a gap in what is said
+of an item, though not in whether its bug is there: a reader's answer that goes back and forth repeats nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 """What is announced, in the order of reports: statuses, and an item whose status changes back and forth."""
 GONE: frozenset[str] = frozenset(CONFIRMED)
 THERE = frozenset({"open_and_occurs", "closed_but_occurs", "declined_occurs", "undecided_occurs", "regressed"})
+SILENT = frozenset({"undecided_occurs"})
+"""The bug is there and nothing is said of its item: an answer of a reader or of the tracker is missing or in doubt."""
 
 
 class Flapping(Explained):
@@ -130,7 +133,7 @@ def kind_of(history: History, status: Status, moment: datetime, limits: Flapping
         return "flapping"
     if history.flaps:
         return _announced(status)  # it has settled
-    known = next((s for _, s in reversed(history.statuses) if s in GONE or s in THERE), None)
+    known = next((s for _, s in reversed(history.statuses) if s in GONE or s in THERE - SILENT), None)
     if status == known or (status in THERE and history.came_back):
         return None
     return _announced(status)

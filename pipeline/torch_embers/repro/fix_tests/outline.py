@@ -54,7 +54,11 @@ def source_text(content: bytes) -> str:
         SyntaxError, ValueError: it declares none that is known, or is not written in it.
     """
     encoding, _ = tokenize.detect_encoding(BytesIO(content).readline)
-    return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        text = content.decode(encoding)
+    except LookupError as error:  # a codec that gives no text: rot13, hex, zlib
+        raise ValueError(f"{encoding} is no encoding of text") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read(text: str, parsed: str | None = None) -> Outline:
