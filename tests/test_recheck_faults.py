@@ -306,7 +306,7 @@ def broken():
     if {how!r} == "gone":
         shutil.rmtree(torch.parents[4], ignore_errors=True)
     elif {how!r} == "another":
-        torch.write_text(torch.read_text().replace({new!r}, "2.9.9"))
+        torch.write_text(torch.read_text().replace({new!r}, "2.99.99"))
     else:
         torch.write_text("raise ImportError('libtorch.so: cannot open shared object file')")
 
@@ -321,7 +321,7 @@ else:
 REASONS = {
     "gone": "is no program",
     "cannot import": "torch cannot be imported: ImportError: libtorch.so",
-    "another": "and is 2.9.9@",
+    "another": "and is 2.99.99@",  # of another length: Python takes old bytecode for a file of one size and second
 }
 
 
