@@ -760,6 +760,30 @@ def test_without_tags_and_version_a_day_decides_and_else_nothing(tmp_path: Path)
     assert releases.of(sha, "2020-03-01T00:00:00Z") == (None, "unknown")
 
 
+@pytest.mark.parametrize(
+    ("named", "day", "expected"),
+    [
+        ("1.8.0", "2021-02-05", "1.8.0"),  # holds on 1.8.1
+        ("1.8.0", "2021-02-08", "1.9.0"),  # fails on 1.8.1
+        ("1.9.0", "2021-05-17", "1.9.0"),
+        ("1.9.0", "2021-05-21", "1.10.0"),
+        ("1.10.0", "2021-08-31", "1.10.0"),
+        ("1.10.0", "2021-10-02", "1.11.0"),
+        ("1.11.0", "2022-01-21", "1.11.0"),
+        ("1.11.0", "2022-01-28", "1.12.0"),
+        ("1.12.0", "2022-05-11", "1.12.0"),
+        ("1.12.0", "2022-05-29", "1.13.0"),
+    ],
+)
+def test_a_fix_counts_for_the_release_on_which_its_test_holds(
+    clone: Repository, named: str, day: str, expected: str
+) -> None:
+    sha = clone.commit("One", **{"version.txt": f"{named}a0\n"})
+    found = FirstReleases(Clone(clone.path), revision_of(Clone(clone.path), "HEAD"), fix_test_rules.load().cut_days())
+    found._raised = [("2000-01-01", named)]
+    assert found.of(sha, f"{day}T12:00:00Z") == (expected, "version_txt")
+
+
 def test_a_version_that_was_never_released_or_was_cut_before_moves_to_the_next_release(clone: Repository) -> None:
     sha = clone.commit("One", **{"version.txt": "1.14.0a0\n"})
     moment = clone("log", "-1", "--format=%cs", sha).strip()
