@@ -13,6 +13,7 @@ from torch_embers.repro.fix_tests import reviews
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
+import fix_tests_confirmed  # noqa: E402
 import fix_tests_drawn  # noqa: E402
 
 FACTS = json.loads((ROOT / "bench" / "fix_tests_drawn.json").read_text(encoding="utf-8"))
@@ -53,3 +54,35 @@ def test_a_draw_that_has_answers_is_not_written_again(monkeypatch: pytest.Monkey
     monkeypatch.setattr(sys, "argv", ["fix_tests_drawn.py", "--seed", "1"])
     with pytest.raises(FileExistsError):
         fix_tests_drawn.main()
+
+
+# ---- the draw from tests that readers had judged -------------------------------------------------------------------
+
+CONFIRMED = json.loads((ROOT / "bench" / "fix_tests_confirmed.json").read_text(encoding="utf-8"))
+
+
+def test_the_second_draw_follows_from_its_seed() -> None:
+    sizes = len(CONFIRMED["drawn_right"]), len(CONFIRMED["drawn_wrong"])
+    found = fix_tests_confirmed.drawn(CONFIRMED["right"], CONFIRMED["wrong"], CONFIRMED["seed"], *sizes)
+    assert found == (CONFIRMED["drawn_right"], CONFIRMED["drawn_wrong"])
+    assert sizes == (40, 12)
+
+
+def test_the_second_draw_is_from_tests_on_which_all_readers_before_had_one_answer() -> None:
+    said: dict[str, set[str]] = {}
+    for review in reviews.load():
+        if review.failure == "before" and review.annotator != CONFIRMED["annotator"]:
+            said.setdefault(review.case, set()).add(review.verdict)
+    for verdict in ("right", "wrong"):
+        assert all(said[case] == {verdict} for case in CONFIRMED[verdict])
+
+
+def test_every_test_of_the_second_draw_has_one_answer() -> None:
+    told = [review.case for review in reviews.load() if review.annotator == CONFIRMED["annotator"]]
+    assert sorted(told) == sorted(CONFIRMED["drawn_right"] + CONFIRMED["drawn_wrong"])
+
+
+def test_a_second_draw_that_has_answers_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["fix_tests_confirmed.py", "--seed", "1"])
+    with pytest.raises(FileExistsError):
+        fix_tests_confirmed.main()

@@ -135,6 +135,8 @@ def blocks() -> dict[str, Callable[[], str]]:
         "fix-tests-drawn": fix_tests_drawn.drawn,
         "fix-tests-drawn-causes": fix_tests_drawn.causes,
         "fix-tests-drawn-again": fix_tests_drawn.again,
+        "fix-tests-confirmed": fix_tests_drawn.confirmed,
+        "fix-tests-confirmed-not": fix_tests_drawn.confirmed_not,
         # commands/perf.md
         "perf-cases": perf.cases,
         # fix-tests-earlier.md

@@ -13,6 +13,8 @@ from .markdown import cell, code, table
 from .places import measured
 
 FACTS = "fix_tests_drawn.json"
+CONFIRMED = "fix_tests_confirmed.json"
+"""A draw from tests that readers had judged, for another one."""
 RULES = {"fix_tests.json": 3, "fix_tests_earlier.json": 6, "fix_tests_oldest.json": 6}
 """Version of the rules that classed each part when the tests were drawn."""
 AIM = 38
@@ -28,14 +30,14 @@ CAUSES = {
 
 def _readings() -> tuple[dict[str, reviews.Review], dict[str, set[str]]]:
     """The answers of the reader of the draw, and those of the readers before it, by case."""
-    facts = measured(FACTS)
+    facts, later = measured(FACTS), measured(CONFIRMED)["annotator"]
     own: dict[str, reviews.Review] = {}
     earlier: dict[str, set[str]] = {}
     for review in reviews.load():
         if review.failure == "before" and review.case in facts["drawn"]:
             if review.annotator == facts["annotator"]:
                 own[review.case] = review
-            else:
+            elif review.annotator != later:
                 earlier.setdefault(review.case, set()).add(review.verdict)
     return own, earlier
 
@@ -87,6 +89,46 @@ def again() -> str:
     rows = [(_test(tests[entry["case"]]), *_answers(entry, own, earlier)) for entry in measured(FACTS)["again"]]
     headings = ("test", "answers before", "independent answer", "by the issue", "by the message", "why")
     return table(headings, rows)
+
+
+def confirmed() -> str:
+    """What another reader says of tests that readers had found to show their bug, and of some found not to."""
+    facts = measured(CONFIRMED)
+    said = _of_the_second_reader()
+    right, wrong = facts["drawn_right"], facts["drawn_wrong"]
+    same = [
+        sum(said[case].verdict == verdict for case in cases) for cases, verdict in ((right, "right"), (wrong, "wrong"))
+    ]
+    missed = "met" if same[0] >= AIM else "missed"
+    lines = [
+        f"Population: the {len(facts['right'])} tests of class `validated` that every reader before had found to show "
+        f"the bug of their issue; drawn: {len(right)} (seed {facts['seed']}). {share(same[0], len(right))} show it by "
+        f"the answer of the new reader, too. The aim, {AIM} of 40, is {missed}.",
+        f"Beside them, so that the reader could not take one answer for granted, {len(wrong)} of the "
+        f"{len(facts['wrong'])} that every reader before had found not to: {share(same[1], len(wrong))} do not show it "
+        "by the new answer either.",
+    ]
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def confirmed_not() -> str:
+    """Tests of that draw whose answers differ."""
+    facts = measured(CONFIRMED)
+    tests = {test["name"]: test for part in RULES for test in measured(part)["tests"]}
+    rows = [
+        (_test(tests[case]), before, review.verdict, cell(review.why))
+        for case, review in sorted(_of_the_second_reader().items())
+        for before in ("right" if case in facts["drawn_right"] else "wrong",)
+        if review.verdict != before
+    ]
+    return table(("test", "answers before", "new answer", "why"), rows) if rows else "None."
+
+
+def _of_the_second_reader() -> dict[str, reviews.Review]:
+    facts = measured(CONFIRMED)
+    cases = {*facts["drawn_right"], *facts["drawn_wrong"]}
+    told = [review for review in reviews.load() if review.failure == "before" and review.case in cases]
+    return {review.case: review for review in told if review.annotator == facts["annotator"]}
 
 
 def _answers(
