@@ -65,7 +65,7 @@ class Known:
     def __call__(self, *_: object, **__: object) -> Known:
         return self
 
-    def afresh(self, request: Any) -> Any:
+    def confirming(self, request: Any, _since: Any) -> Any:
         return request
 
     def sweep(self, request: Any) -> Iterator[Cell]:

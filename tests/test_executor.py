@@ -23,9 +23,11 @@ from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
 from torch_embers.run import command, schedule
+from torch_embers.run import recheck as rechecking
 from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.item_report import comment, report_of
+from torch_embers.run.ledger import Ledger
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
 from torch_embers.run.recheck import RecheckRequest, mark_told, recheck
 from torch_embers.run.reports import as_table, exit_code, markdown
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from torch_embers.repro.case import Case
+    from torch_embers.run.batch import Batch
     from torch_embers.run.ledger import Cell
     from torch_embers.sandbox.runner import Attempt, RunResult, Worker
 
@@ -515,6 +518,56 @@ def test_an_absence_that_nobody_asked_for_is_not_confirmed_again_and_again(tmp_p
     both = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
     fresh = [check_again(store, registry, [both], only="closed").fresh for _ in range(2)]
     assert fresh == [3, 0]
+
+
+@pytest.mark.parametrize("moment", ["amid its runs", "before it is written"])
+def test_a_second_batch_that_is_interrupted_goes_on_and_is_not_made_a_third_time(
+    tmp_path: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    whole, store = Store(tmp_path / "whole.duckdb"), Store(tmp_path / "e.duckdb")
+    for database in (whole, store):
+        put_item(database, 1, "open")
+    check_again(whole, registry, [fixed_case(known_bad=[BAD])])
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(*_: object) -> None:
+        raise StoppedError
+
+    def stop_amid(ledger: Ledger, batch: Batch, *rest: Any) -> None:
+        keep(ledger, batch, *rest)
+        if batch.number == 1 and batch.build.name == NEW:
+            ledger.commit()
+            raise StoppedError
+
+    keep = Ledger.keep
+    with monkeypatch.context() as patch, pytest.raises(StoppedError):
+        if moment == "amid its runs":
+            patch.setattr(Ledger, "keep", stop_amid)
+        else:
+            patch.setattr(rechecking, "_write", stop)
+        check_again(store, registry, [fixed_case(known_bad=[BAD])])
+    assert rows(store.path, "SELECT count(*) FROM status_history") == [(0,)]
+    again = check_again(store, registry, [fixed_case(known_bad=[BAD])])
+    assert [change.kind for change in again.news] == ["open_but_absent"]
+    for query in (
+        "SELECT build, batch, count(*) FROM runs GROUP BY ALL ORDER BY ALL",
+        "SELECT build, batch, verdict, k, n, control_build, control_k, control_n FROM verdicts ORDER BY ALL",
+    ):
+        assert rows(store.path, query) == rows(whole.path, query)
+
+
+def test_a_sweep_that_goes_on_has_the_controls_that_it_began_with(tmp_path: Path, registry: Registry) -> None:
+    """Of the case that is left alone the newer build would serve as well."""
+    several, one = fixed_case(known_bad=[BAD]), fixed_case((BAD, GOOD), known_bad=[BAD, GOOD], consequence="crash")
+    store = Store(tmp_path / "e.duckdb")
+    first = sweep(store, registry, [several, one], [NEW])
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM verdicts WHERE case_hash = ?", [one.hash])
+    again = sweep(store, registry, [several, one], [NEW])
+    assert {cell.decision.control.build for cell in (*first.values(), *again.values())} == {registry.find(BAD).identity}
+    assert rows(store.path, "SELECT DISTINCT build FROM runs WHERE build LIKE '2.1.2%'") == []
 
 
 # ---- what is printed -----------------------------------------------------------------------------------------------

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
+CONFIRMING_BATCHES = 2
+"""Batches with the same verdict that a claim of an absence rests on."""
+
 
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
@@ -40,6 +43,7 @@ class SweepRequest:
         jobs: runs at a time.
         batch: number of the new batches; a higher one than before starts from nothing.
         since: verdicts from before this time (UTC, naive) do not count; None: all do.
+        from_batch: verdicts of batches with a lower number do not count, either.
         unusable: identities of builds on which nothing can be run; verdicts that are known on them count.
     """
 
@@ -49,6 +53,7 @@ class SweepRequest:
     jobs: int = 1
     batch: int = 0
     since: datetime | None = None
+    from_batch: int = 0
     unusable: frozenset[str] = frozenset()
 
 
@@ -83,6 +88,23 @@ class Executor:
         """The same request, with new batches of runs although verdicts are known."""
         return replace(request, batch=self.ledger.last_batch() + 1, since=naive_utc())
 
+    def confirming(self, request: SweepRequest, since: datetime) -> SweepRequest:
+        """A second batch on the one build of the request, for those cases that have none.
+
+        A second batch that was begun and interrupted goes on; one that was decided is not made a third time.
+
+        Args:
+            request: the cases and their build, on which each has a verdict.
+            since: batches from before this time (UTC, naive) do not count.
+        """
+        [build] = request.builds
+        agreeing = self.ledger.agreeing_batches(build, self._environments[build.identity], since)
+        cases = [case for case in request.cases if len(agreeing.get(case.hash, ())) < CONFIRMING_BATCHES]
+        first = max((batch for case in cases for batch in agreeing.get(case.hash, ())), default=-1)
+        begun = self.ledger.open_batch(build, since)
+        batch = begun if begun > first else self.ledger.last_batch() + 1
+        return replace(request, cases=cases, batch=batch, since=since, from_batch=batch)
+
     def sweep(self, request: SweepRequest) -> Generator[Cell]:
         """Verdicts for every case on every build, each as soon as it is reached; those known already come first.
 
@@ -93,7 +115,8 @@ class Executor:
         """
         request = self._placed_request(request)
         stored = self.ledger.verdicts(request.cases, request.builds, self._environments, request.since)
-        known = self._without_outdated(request, stored)
+        counting = {key: cell for key, cell in stored.items() if cell.batch >= request.from_batch}
+        known = self._without_outdated(request, counting)
         for cell in sorted(known.values(), key=lambda cell: (cell.build.order(), cell.case.name)):
             yield self._located(cell)
         todo = {
@@ -208,11 +231,17 @@ class Executor:
             yield from self._targets(batches, request)
 
     def _controls(self, request: SweepRequest, cases: Mapping[str, Case]) -> dict[str, Control]:
-        """Run each case on one build that is known to show its bug, and count its hits."""
-        bad = self.ledger.seen_bad(cases)
+        """Run each of these cases of the request on one build that is known to show its bug, and count its hits.
+
+        The build is chosen with all cases of the request in view, so that a sweep that goes on after an interruption
+        has the controls that it began with.
+        """
+        bad = self.ledger.seen_bad({case.hash for case in request.cases})
         by_build: dict[str, list[Batch]] = defaultdict(list)
-        chosen = control_builds(list(cases.values()), request.controls, bad, self._dispatcher.memory())
+        chosen = control_builds(request.cases, request.controls, bad, self._dispatcher.memory())
         for case_hash, build in chosen.items():
+            if case_hash not in cases:
+                continue
             if build.identity not in self._placed:
                 self._note([self._dispatcher.prepare(build)])
             batch = self._batch(cases[case_hash], self._as_there(build), request.batch)

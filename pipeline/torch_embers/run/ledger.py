@@ -37,6 +37,12 @@ SELECT case_hash, build, environment, profile, batch, verdict, flaky, k, n, dete
        control, control_build, control_k, control_n, detail, signature
 FROM latest_verdicts WHERE provenance = 'own' AND ($since IS NULL OR decided_at BETWEEN $since AND $now)
 """
+_AGREEING = """
+SELECT v.case_hash, list(DISTINCT v.batch)
+FROM verdicts v JOIN latest_verdicts l USING (case_hash, build, environment, verdict)
+WHERE v.provenance = 'own' AND v.build = ? AND v.environment = ? AND v.decided_at BETWEEN ? AND ?
+GROUP BY v.case_hash
+"""
 _RUNS = """
 SELECT case_hash, environment, planted, outcome, signature, detail, seed FROM runs
 WHERE build = $build AND batch = $batch AND ($since IS NULL OR ran_at BETWEEN $since AND $now) ORDER BY attempt
@@ -169,6 +175,12 @@ class Ledger:
                 [build.identity, since, naive_utc()],
             ).fetchall()
         return self.last_batch() + 1 if batch is None else int(batch)
+
+    def agreeing_batches(self, build: Build, environment: str, since: datetime) -> dict[str, frozenset[int]]:
+        """Numbers of the batches after ``since`` (UTC, naive) whose verdict is the one that counts, by case hash."""
+        with self._store.read() as connection:
+            found = connection.execute(_AGREEING, [build.identity, environment, since, naive_utc()]).fetchall()
+        return {case_hash: frozenset(batches) for case_hash, batches in found}
 
     def without_starts(self, cells: Mapping[tuple[str, str], Cell], rules: Rules) -> set[tuple[str, str]]:
         """Verdicts that count forks although they should count fresh starts, by case hash and build identity.

@@ -213,9 +213,10 @@ def recheck(
     chosen = [c for c in cases if any(_is_wanted(items.get(key), request.only) for key in c.issues)]
     executor = Executor(store, writer, dispatcher, progress, rules)
     usable = Usable(executor, progress)
-    cells = _sweep(usable, chosen, request)
+    due = naive_utc() - timedelta(days=request.every)
+    cells = _sweep(usable, chosen, request, due)
     known = histories(store)
-    statuses = _confirmed(usable, chosen, items, cells, known, request)
+    statuses = _confirmed(usable, chosen, items, cells, known, request, due)
     if request.reference.identity in usable.left_out:  # some cases were not asked there: others alone mislead
         statuses = {}
     statuses = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
@@ -243,14 +244,13 @@ def _is_wanted(item: Tracked | None, only: str) -> bool:
     return only == "all" or (item is not None and item.state == only)
 
 
-def _sweep(usable: Usable, cases: Sequence[Case], request: RecheckRequest) -> list[Cell]:
-    """Older builds where a verdict is missing, the reference build where it is missing or too old.
+def _sweep(usable: Usable, cases: Sequence[Case], request: RecheckRequest, due: datetime) -> list[Cell]:
+    """Older builds where a verdict is missing, the reference build where it is missing or from before ``due``.
 
     A released build does not change; what may is the machine, and the control sees that.
     """
     older = [b for b in request.builds if b.identity != request.reference.identity]
     cells = usable.sweep(SweepRequest(cases, older, request.builds, request.jobs)) if older else []
-    due = naive_utc() - timedelta(days=request.every)
     batch = usable.executor.ledger.open_batch(request.reference, due)
     newest = SweepRequest(cases, [request.reference], request.builds, request.jobs, batch=batch, since=due)
     return cells + usable.sweep(newest)
@@ -279,16 +279,17 @@ def _confirmed(
     cells: list[Cell],
     known: Mapping[BackendKey, History],
     request: RecheckRequest,
+    due: datetime,
 ) -> dict[BackendKey, Status]:
-    """Statuses, after a second fresh batch for every new claim of an absence that is asked for."""
+    """Statuses, after a second batch since ``due`` for every new claim of an absence that is asked for."""
     statuses = _statuses(cases, items, cells, request.reference)
     wanted = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
     claimed = {key[:2] for key, s in wanted.items() if s in CONFIRMED and known[key].status != s}
     doubtful = [c for c in cases if claimed & set(c.issues)]
     if not doubtful or request.reference.identity in usable.left_out:
         return statuses
-    repeated = usable.executor.afresh(SweepRequest(doubtful, [request.reference], request.builds, request.jobs))
-    second = {cell.case.hash: cell for cell in usable.sweep(repeated)}
+    wanted_again = SweepRequest(doubtful, [request.reference], request.builds, request.jobs)
+    second = {cell.case.hash: cell for cell in usable.sweep(usable.executor.confirming(wanted_again, due))}
     for place, cell in enumerate(cells):
         if cell.build.identity == request.reference.identity and cell.case.hash in second:
             cells[place] = replace(second[cell.case.hash], fresh=True)
