@@ -33,6 +33,7 @@ from torch_embers.repro import bank
 from torch_embers.run import hunt, hunt_coverage
 from torch_embers.run.bisect import command as bisecting
 from torch_embers.run.bisect.report import as_table
+from torch_embers.run.bisect.request import BisectRequest
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.where import Where, embedding, opened
 from torch_embers.store.store import Store
@@ -63,7 +64,7 @@ def bisected(where: Where, case: Any, folder: Path) -> tuple[float, dict[str, An
         bank.save(connection, [case])
     wanted = settings.load(database=store.path)
     begun = time.perf_counter()
-    made = bisecting.bisect(store, wanted, bisecting.BisectRequest(case.name, fresh=True, where=where), Silent())
+    made = bisecting.bisect(store, wanted, BisectRequest(case.name, fresh=True, where=where), Silent())
     spent = time.perf_counter() - begun
     with store.read() as connection:
         [(builds,)] = connection.execute("SELECT count(DISTINCT build) FROM verdicts").fetchall()

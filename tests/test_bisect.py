@@ -18,16 +18,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from support import assert_clean_error, case_of, eventually, fake_python, rows, run_embers
+from torch_embers.builds import install
 from torch_embers.builds.registry import Build, BuildError, Registry
+from torch_embers.errors import InputError
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.run.bisect import command as bisecting
-from torch_embers.run.bisect import measuring, nightly, report, rules, sessions
+from torch_embers.run.bisect import measuring, nightly, report, rules, sessions, subjects
+from torch_embers.run.bisect.build_list import BuildList
 from torch_embers.run.bisect.commits import Landed, commit_range, operator_words, ranked, words_of
 from torch_embers.run.bisect.places import Place, place_of, releases
 from torch_embers.run.bisect.replies import NOT_INSTALLED
+from torch_embers.run.bisect.request import BisectRequest
 from torch_embers.run.bisect.search import Reply
+from torch_embers.run.bisect.sources import Sources
+from torch_embers.run.bisect.subjects import subject_of
 from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
@@ -203,10 +209,10 @@ sys.exit(1 if bad else 0)
     store, wanted = Store(tmp_path / "e.duckdb"), Settings(database=tmp_path / "e.duckdb", builds_dir=home)
     with store.writer("test", create=True) as writer, writer.transaction() as connection:
         bank.save(connection, [case_of(code, known_bad=["2.0.1"])])
-    made = bisecting.bisect(store, wanted, bisecting.BisectRequest("pt1_example"), Silent())
+    made = bisecting.bisect(store, wanted, BisectRequest("pt1_example"), Silent())
     assert made.sentence == "The bug is gone since 2.2.2 (2.1.2 is the last build with it)."
     runs = rows(store.path, "SELECT count(*) FROM runs")
-    assert bisecting.bisect(store, wanted, bisecting.BisectRequest("pt1_example"), Silent()).sentence == made.sentence
+    assert bisecting.bisect(store, wanted, BisectRequest("pt1_example"), Silent()).sentence == made.sentence
     assert rows(store.path, "SELECT count(*) FROM runs") == runs
     assert "Environment: cpu" in report.markdown(made)
 
@@ -292,12 +298,12 @@ def test_a_number_means_the_case_of_that_bug_before_its_siblings(monkeypatch: py
     near = replace(case_of("x = 1", name="pt8_near"), origin="curated", issues=(item,), relations={item: "sibling"})
     same = replace(near, name="pt7_same", origin="extracted", relations={item: "same"})
     found: list[Any] = [near, same]
-    monkeypatch.setattr(bisecting.bank, "load", lambda *_: found)
+    monkeypatch.setattr(subjects.bank, "load", lambda *_: found)
     store, wanted = Store(Path("none")), Settings()
-    subject = bisecting._subject(store, wanted, bisecting.BisectRequest("#7"))
+    subject = subject_of(store, wanted, BisectRequest("#7"))
     assert (subject.name, subject.sibling_of) == ("pt7_same", None)
     found.pop()
-    subject = bisecting._subject(store, wanted, bisecting.BisectRequest("7"))
+    subject = subject_of(store, wanted, BisectRequest("7"))
     assert (subject.name, subject.sibling_of) == ("pt8_near", item)
 
 
@@ -332,15 +338,47 @@ def test_the_list_has_one_build_per_release_in_order_and_no_nightly() -> None:
 # ---- nightlies -----------------------------------------------------------------------------------------------------
 
 
+DAYS = (("01", "a"), ("02", "a"), ("03", "b"), ("05", "b"), ("06", "c"))
+"""Days of August 2025 and the commits of the main line whose snapshots they are; the fourth had no nightly."""
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    done = subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], dict[str, str]]:
+    """A clone with PyTorch's form of the branch nightly; commits of the main line by letter, of the branch by day."""
+    folder = tmp_path_factory.mktemp("clone")
+    git(folder, "init", "-q", "-b", "main")
+    main, days, tip = {}, {}, list[str]()
+    for number, letter in enumerate("abc"):
+        (folder / "version.txt").write_text("2.9.0a0\n")
+        (folder / f"{letter}.cpp").write_text("")
+        git(folder, "add", ".")
+        git(folder, "commit", "-qm", f"Change {letter} (#9200{number})\n\nFixes #{number}7")
+        main[letter] = git(folder, "rev-parse", "HEAD")
+    for day, letter in DAYS:
+        subject = f"2025-08-{day} nightly release ({main[letter]})"
+        days[day] = git(folder, "commit-tree", f"{main[letter]}^{{tree}}", *tip, "-m", subject)
+        tip = ["-p", days[day]]
+    git(folder, "update-ref", "refs/remotes/origin/nightly", days["06"])
+    return folder, main, days
+
+
 @pytest.fixture
-def wheels(tmp_path: Path) -> Path:
-    """Five nightlies of three commits, and wheels that are none for this Python."""
+def wheels(tmp_path: Path, history: tuple[Path, dict[str, str], dict[str, str]]) -> Path:
+    """Nightlies that name commits of the branch, one a commit of the main line, one none; and wheels for others."""
+    _, main, days = history
     tag = next(iter_tag())
     folder = tmp_path / "index"
     folder.mkdir()
-    for day, commit in (("01", "a"), ("02", "a"), ("03", "b"), ("05", "b"), ("06", "c")):
+    named = {**days, "05": main["b"], "06": "Unknown"}
+    for day, _ in DAYS:
         with zipfile.ZipFile(folder / f"torch-2.9.0.dev202508{day}-{tag}.whl", "w") as archive:
-            archive.writestr("torch/version.py", f"git_version = '{commit * 40}'\n")
+            archive.writestr("torch/version.py", f"git_version = '{named[day]}'\n")
     for name in (
         f"torch-2.8.0-{tag}.whl",
         f"torch-2.11.0.dev20260101-{tag}.whl",
@@ -359,9 +397,74 @@ def iter_tag() -> Any:
     yield f"{cp}-{cp}-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 
 
-def test_nightlies_of_one_commit_are_one_place(wheels: Path) -> None:
-    places = nightly.listing(str(wheels), "2.8.0", "2.9.1")
-    assert [(place.version[-4:], place.commit[0]) for place in places] == [("0801", "a"), ("0803", "b"), ("0806", "c")]
+def test_nightlies_of_one_source_are_one_place_whichever_commit_they_name(
+    wheels: Path, history: tuple[Path, dict[str, str], dict[str, str]]
+) -> None:
+    clone, main, days = history
+    sources = Sources(Clone(clone))
+    places = nightly.listing(str(wheels), "2.8.0", "2.9.1", sources)
+    assert [(p.version[-2:], p.commit, sources.of(p.commit)) for p in places] == [
+        ("01", days["01"], main["a"]),
+        ("03", days["03"], main["b"]),
+        ("06", days["06"], main["c"]),
+    ], "the wheel of the sixth does not say its commit; its day does"
+    alone = nightly.listing(str(wheels), "2.8.0", "2.9.1", Sources())
+    assert [place.version[-2:] for place in alone] == ["01", "02", "03", "05", "06"], "without a clone nobody can tell"
+
+
+def test_days_that_the_index_forgot_are_tried_by_the_address_of_their_wheel(
+    history: tuple[Path, dict[str, str], dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone, _, days = history
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    index = "https://index.example/nightly/cpu"
+    monkeypatch.setattr(nightly, "_of_index", lambda _: [])
+    monkeypatch.setattr(nightly.sysconfig, "get_platform", lambda: "linux-x86_64")
+    places = nightly.listing(index, "2.8.0", "2.9.1", Sources(Clone(clone)))
+    assert [(place.version, place.commit) for place in places] == [
+        (f"2.9.0.dev202508{day}", days[day]) for day in ("01", "03", "06")
+    ]
+    first = f"{index}/torch-2.9.0.dev20250801%2Bcpu-{python}-{python}"
+    assert places[0].addresses == (f"{first}-manylinux_2_28_x86_64.whl", f"{first}-linux_x86_64.whl")
+    plans: list[Any] = []
+    monkeypatch.setattr(install, "_answers", lambda page, _: "manylinux" not in page.full_url)
+    monkeypatch.setattr(install, "_install", lambda _, plan, *__: plans.append(plan))
+    install.add_for(Settings(builds_dir=Path("none")), places[0].version, places[0].addresses, index, Silent())
+    assert plans == [install.Plan(f"torch @ {first}-linux_x86_64.whl", index, pre=True)]
+    monkeypatch.setattr(install, "_answers", lambda *_: False)
+    with pytest.raises(BuildError, match=r"no wheel at .*manylinux.* nor at .*-linux_"):
+        install.add_for(Settings(builds_dir=Path("none")), places[0].version, places[0].addresses, index, Silent())
+    with pytest.raises(BuildError, match="an index keeps some weeks"):
+        nightly.listing(index, "2.8.0", "2.9.1", Sources())
+
+
+def test_the_commits_between_nightlies_are_those_between_their_sources(
+    history: tuple[Path, dict[str, str], dict[str, str]],
+) -> None:
+    folder, main, days = history
+    clone = Clone(folder)
+    sources, first = Sources(clone), Place("2.9.0.dev20250801", commit=days["01"])
+    last = Place("2.9.0.dev20250803", commit=main["b"])
+    made = commit_range(clone, "pytorch/pytorch", (first, last), "", [17], rules.load().commits, sources)
+    assert (made.total, made.basis) == (1, "by tags or commits of the builds")
+    assert [(one.commit.sha, one.files) for one in made.ranked] == [(main["b"], ["b.cpp"])]
+    for commit, said in (
+        ("d" * 40, "lacks commit dddddddddddd of 2.9.0.dev20250806: fetch it"),
+        ("", "2.9.0.dev20250806 does not say its commit"),
+    ):
+        last = Place("2.9.0.dev20250806", commit=commit)
+        with pytest.raises(InputError, match=said):
+            commit_range(clone, "pytorch/pytorch", (first, last), "", [7], rules.load().commits, sources)
+
+
+def test_a_nightly_whose_source_the_clone_lacks_is_told_with_both_commits(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "nightly")
+    git(tmp_path, "commit", "-q", "--allow-empty", "-m", f"2025-08-01 nightly release ({'e' * 40})")
+    clone, own = Clone(tmp_path), git(tmp_path, "rev-parse", "HEAD")
+    first, last = Place("2.9.0.dev20250801", commit=own), Place("2.9.0.dev20250802", commit=own)
+    with pytest.raises(InputError, match=f"lacks commit {'e' * 12} .*, the source of its commit {own[:12]}"):
+        commit_range(clone, "pytorch/pytorch", (first, last), "", [], rules.load().commits, Sources(clone))
+    assert Sources(clone).days == {}, "a tree without version.txt names no release"
 
 
 def test_a_page_of_an_index_is_read_like_a_folder(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,9 +482,9 @@ def test_a_page_of_an_index_is_read_like_a_folder(wheels: Path, monkeypatch: pyt
             return page.encode()
 
     monkeypatch.setattr(nightly.urllib.request, "urlopen", lambda *_, **__: Answer())
-    places = nightly.listing("https://index.example/nightly", "2.8.0", "2.9.1")
+    places = nightly.listing("https://index.example/nightly", "2.8.0", "2.9.1", Sources())
     assert len(places) == 5, "without the wheels nobody knows their commits"
-    assert places[0].address.startswith("https://index.example/nightly/torch-2.9.0.dev20250801")
+    assert places[0].addresses[0].startswith("https://index.example/nightly/torch-2.9.0.dev20250801")
 
 
 @pytest.mark.parametrize(
@@ -390,7 +493,7 @@ def test_a_page_of_an_index_is_read_like_a_folder(wheels: Path, monkeypatch: pyt
 )
 def test_an_index_that_is_not_there_is_refused_plainly(index: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(Exception, match=said):
-        nightly.listing(index or str(tmp_path / "gone"), "2.8.0", "2.9.0")
+        nightly.listing(index or str(tmp_path / "gone"), "2.8.0", "2.9.0", Sources())
 
 
 def test_a_commit_is_asked_once_whichever_nightlies_were_built_from_it() -> None:
@@ -404,31 +507,42 @@ def test_a_commit_is_asked_once_whichever_nightlies_were_built_from_it() -> None
         asked.append(place)
         return Reply("yes")
 
-    by_commit = nightly.ByCommit(ask, places, prepare)
+    by_commit = nightly.ByCommit(ask, places, prepare, Sources())
     for place in (0, 2, 3, 2):
         assert by_commit(place).answer == "yes"
     assert asked == [0, 3, 2], "the second batch of a place is made"
 
 
 @pytest.mark.slow
-def test_a_search_over_nightlies_goes_on_between_the_two_releases(
-    home: Path, database: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_search_over_nightlies_goes_on_between_the_two_releases_and_ends_with_their_commits(
+    home: Path,
+    database: Path,
+    wheels: Path,
+    history: tuple[Path, dict[str, str], dict[str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
+    clone, _, days = history
     for path in wheels.iterdir():
         path.rename(path.with_name(path.name.replace("2.9.0", "2.2.0")))
 
     def installed(_: Settings, version: str, *__: object) -> Build:
-        return Registry(home).register(fake_python(tmp_path / version, version, version[-2:] * 8), version)
+        return Registry(home).register(fake_python(tmp_path / version, version, days[version[-2:]]), version)
 
-    monkeypatch.setattr(bisecting.install, "add_for", installed)
-    command = predicate(["2.0.1", "2.1.2", "2.2.0.dev20250801"])
-    made = table(home, database, "--predicate", command, "--runs", 1, "--index", wheels, "--evict")
-    assert made["nightlies"]["changes"][0] | {"untestable": []} == {
-        "kind": "fixed",
-        "before": "2.2.0.dev20250801",
-        "after": "2.2.0.dev20250803",
-        "untestable": [],
-    }
+    monkeypatch.setattr(install, "add_for", installed)
+    command = predicate(["2.0.1", "2.1.2", "2.2.0.dev20250801", "2.2.0.dev20250802"])
+    store, wanted = Store(database), Settings(database=database, builds_dir=home)
+    request = BisectRequest(predicate=command, runs=1, index=str(wheels), evict=True, clone=clone)
+    made = bisecting.bisect(store, wanted, request, Silent())
+    assert made.nightlies is not None
+    assert [place.version[-4:] for place in made.nightlies.places][1:-1] == ["0801", "0803", "0806"]
+    assert [place.version[-4:] for place in made.nightlies.last_change or ()] == ["0801", "0803"]
+    assert made.commits is not None
+    assert (made.commits.before, made.commits.total) == ("2.2.0.dev20250801", 1)
+    assert rows(database, "SELECT kind, commits_total FROM bisections ORDER BY finished_at") == [
+        ("fixed", None),
+        ("fixed", 1),
+    ]
     assert not [b for b in Registry(home).installed() if b.channel == "nightly"]
 
 
@@ -437,7 +551,7 @@ def test_a_search_over_nightlies_goes_on_between_the_two_releases(
 
 def ahead(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, evict: bool = False
-) -> tuple[bisecting._Builds, list[str], threading.Event]:
+) -> tuple[BuildList, list[str], threading.Event]:
     """Builds of five releases that can be installed; what is installed, in order; an event that lets it go on."""
     home = tmp_path / "registry"
     begun: list[str] = []
@@ -450,11 +564,11 @@ def ahead(
             raise BuildError("no such wheel")
         return Registry(home).register(fake_python(tmp_path / version, version), version)
 
-    monkeypatch.setattr(bisecting.install, "add_for", installed)
+    monkeypatch.setattr(install, "add_for", installed)
     places = [Place(f"2.9.{number}") for number in range(5)]
-    request = bisecting.BisectRequest("x", install=True, evict=evict)
+    request = BisectRequest("x", install=True, evict=evict)
     here = LocalDispatcher(Registry(home), Silent())
-    return bisecting._Builds(Settings(builds_dir=home), places, request, "", Silent(), here), begun, go_on
+    return BuildList(Settings(builds_dir=home), places, request, "", Silent(), here), begun, go_on
 
 
 def test_builds_are_installed_ahead_one_at_a_time_and_what_is_no_longer_likely_is_dropped(
@@ -516,11 +630,6 @@ def test_a_commit_that_names_the_issue_comes_first_then_rare_words_in_files() ->
     assert "a" not in {one.commit.sha for one in best}
 
 
-def git(folder: Path, *words: str) -> None:
-    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True)
-
-
 @pytest.mark.parametrize("tagged", [True, False])
 def test_the_range_comes_from_tags_or_from_the_version_that_the_tree_names(tmp_path: Path, tagged: bool) -> None:
     git(tmp_path, "init", "-q")
@@ -539,7 +648,7 @@ def test_the_range_comes_from_tags_or_from_the_version_that_the_tree_names(tmp_p
         if tagged and number in (1, 3):
             git(tmp_path, "tag", "v2.1.2" if number == 1 else "v2.2.2")
     ends = (Place("2.1.2"), Place("2.2.2"))
-    made = commit_range(Clone(tmp_path), "pytorch/pytorch", ends, "t.max_pool(x)", [7], rules.load().commits)
+    made = commit_range(Clone(tmp_path), "pytorch/pytorch", ends, "t.max_pool(x)", [7], rules.load().commits, Sources())
     assert ("tags" in made.basis) is tagged
     assert made.ranked[0].commit.subject == "Mend pool (#92003)"
     assert (made.ranked[0].commit.pull, made.ranked[0].commit.fixes) == (92003, (7,))

@@ -16,6 +16,7 @@ from torch_embers.progress import Silent
 from torch_embers.run import perf, perf_cases
 from torch_embers.run.bisect import command as bisecting
 from torch_embers.run.bisect import report, speed
+from torch_embers.run.bisect.request import BisectRequest
 from torch_embers.run.where import Where
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
@@ -79,7 +80,7 @@ def searched(home: Path, at: Path, progress: Any = None, **request: Any) -> repo
         with store.writer("test", create=True) as writer, writer.transaction():
             pass
     wanted = Settings(database=store.path, builds_dir=home)
-    asked = bisecting.BisectRequest(**request)
+    asked = BisectRequest(**request)
     return bisecting.bisect(store, wanted, asked, progress or Silent())
 
 

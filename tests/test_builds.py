@@ -414,8 +414,12 @@ def test_a_wheel_must_be_the_one_that_was_installed_before(tmp_path: Path) -> No
     assert pins.read(tmp_path) == {name: "aa", "numpy-2.whl": "cc"}
 
 
-def test_a_wheel_that_the_user_names_is_not_pinned() -> None:
-    assert pins.hashes(installed("torch-2.5.1-cp311-cp311-linux_x86_64.whl", "aa", is_direct=True)) == {}
+def test_a_file_that_the_user_names_is_not_pinned_and_a_wheel_from_its_address_is() -> None:
+    name = "torch-2.5.1-cp311-cp311-linux_x86_64.whl"
+    own = installed(name, "aa", is_direct=True)
+    assert pins.hashes(own) == {name: "aa"}
+    own["install"][0]["download_info"]["url"] = f"file:///tmp/{name}"
+    assert pins.hashes(own) == {}
 
 
 @pytest.mark.parametrize("text", ["{", "[]"])

@@ -24,6 +24,7 @@ from torch_embers.repro import bank
 from torch_embers.run import hunt, hunt_coverage
 from torch_embers.run.bisect import command as bisecting
 from torch_embers.run.bisect.report import as_table
+from torch_embers.run.bisect.request import BisectRequest
 from torch_embers.run.cluster import embedding as far_embedding
 from torch_embers.run.cluster import worker
 from torch_embers.run.cluster.embedding import ClusterEmbedder, Encode
@@ -88,7 +89,7 @@ def bisected(path: Path, home: Path, where: Where, progress: Any = None, **asked
     if not path.is_file():
         with store.writer("test", create=True) as writer, writer.transaction() as connection:
             bank.save(connection, [case_of(FADES, known_bad=["2.0.1"])])
-    request = bisecting.BisectRequest(**({"name": "pt1_example"} | asked), where=where)
+    request = BisectRequest(**({"name": "pt1_example"} | asked), where=where)
     made = bisecting.bisect(store, Settings(database=path, builds_dir=home), request, progress or Silent())
     steps = rows(path, "SELECT version, batch, answer, k, n, confidence, detail FROM bisection_steps ORDER BY asked_at")
     return as_table(made) | {"kept": steps}

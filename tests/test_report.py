@@ -413,7 +413,11 @@ def test_what_changed_and_what_runs_printed_is_shown(hostile_database: Path, tmp
         )
         connection.execute(
             "INSERT INTO bisections SELECT 's', n, 'pt84577_avg_pool3d_strided_out', 0, TIMESTAMP '2026-11-19 10:00', "
-            "TIMESTAMP '2026-11-19 11:00', 'always', 0.99, 'answer ' || n || ' <b>' FROM range(1, 3) AS r(n)"
+            "TIMESTAMP '2026-11-19 11:00', 'always', 0.99, 'answer ' || n || ' <b>', '2.0.1', '2.1.2', 'by tags', 7 "
+            "FROM range(1, 3) AS r(n)"
+        )
+        connection.execute(
+            "INSERT INTO bisection_commits VALUES ('s', 2, 0, 'abc', '', 'Mend <i>', 9, [], ['pool'], ['a.cpp'], false)"
         )
         connection.execute(
             "INSERT INTO bisection_steps VALUES ('s', 2, '2.0.1', 0, 'yes', 3, 3, 1, 'off <i>', TIMESTAMP '2026-11-19 10:30')"
@@ -425,6 +429,8 @@ def test_what_changed_and_what_runs_printed_is_shown(hostile_database: Path, tmp
     assert "two &lt;b&gt;" in page
     assert "answer 2 &lt;b&gt; <small>confidence 0.990" in page
     assert "answer 1" not in page
+    assert "Commits between 2.0.1 and 2.1.2 (7; none was built)" in page
+    assert '<td>9</td><td class="text">Mend &lt;i&gt;</td><td class="text">a.cpp</td><td>pool</td>' in page
     assert (
         '<td>2.0.1</td><td class="v-occurs">yes</td><td class="num">3/3</td><td class="text">off &lt;i&gt;</td>' in page
     )

@@ -44,7 +44,8 @@ def with_hostile_runs(connection: duckdb.DuckDBPyConnection) -> None:
         values = {"t": text, "b": builds[place], "c": CASE, "n": place, "s": f"{place:040x}"}
         for change in (
             "UPDATE builds SET version = $t, name = $t, git_commit = $t, platform = $t WHERE build = $b",
-            f"INSERT INTO bisections VALUES ($t, 1, $c, 0, {AT}, {AT}, $t, 0.5, $t)",
+            f"INSERT INTO bisections VALUES ($t, 1, $c, 0, {AT}, {AT}, $t, 0.5, $t, $t, $t, $t, 1)",
+            "INSERT INTO bisection_commits VALUES ($t, 1, 0, $t, $t, $t, 1, [], [$t], [$t], false)",
             f"INSERT INTO bisection_steps VALUES ($t, 1, $t, 0, $t, 1, 1, 0.5, $t, {AT})",
             f"INSERT INTO announcements VALUES ($t, 1, $t, $t, $t, $t, {AT}, NULL, NULL)",
             f"INSERT INTO status_history VALUES ($t, 1, $t, $t, $t, $t, $t, {AT}, 'own', NULL)",

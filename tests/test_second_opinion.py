@@ -17,8 +17,8 @@ from torch_embers.run.item_report import ItemReport, comment
 from torch_embers.run.matrix import Entry
 from torch_embers.run.readings import Reading, readings_of
 from torch_embers.run.script import script_of
-from torch_embers.run.second_opinion import of_item, opinion_on, reported
-from torch_embers.run.second_opinion_text import as_table, history, lead, limits, markdown
+from torch_embers.run.second_opinion import Bisected, of_item, opinion_on, reported
+from torch_embers.run.second_opinion_text import as_table, history, lead, limits, markdown, short
 from torch_embers.store.store import Store
 
 VERSIONS = ("2.0.1", "2.1.2", "2.2.2")
@@ -114,7 +114,9 @@ def test_the_last_build_with_the_bug_and_the_first_without_are_named() -> None:
 
 def test_the_text_to_paste_has_evidence_limits_and_notifies_nobody() -> None:
     made = opinion_on(
-        report({"own": "YYn", "sibling": "YYY"}), "print('reported')", bisected={"own": ("fixed", "Fixed in 2.2.2.")}
+        report({"own": "YYn", "sibling": "YYY"}),
+        "print('reported')",
+        bisected={"own": Bisected("fixed", "Fixed in 2.2.2.")},
     )
     text = markdown(made)
     for part in (
@@ -163,6 +165,50 @@ def test_of_two_environments_the_one_that_shows_the_bug_decides_and_both_are_nam
     assert "clean in another environment" in made.cases[0].history.replies[2].detail
 
 
+def test_the_commits_of_a_bisection_say_which_change_is_named_as_the_fix() -> None:
+    commits = tuple(
+        {"sha": sha * 40, "pull": pull, "subject": subject, "files": ["x.cpp"], "names_the_issue": names}
+        for sha, pull, subject, names in (("a", 9, "Mend @it", True), ("b", None, "Speed up", False))
+    )
+    found = Bisected("fixed", "Gone since 2.2.2.", ("2.1.2", "2.2.2"), "by tags", 700, commits)
+    made = opinion_on(report({"own": "YYn"}), bisected={"own": found})
+    said = markdown(made)
+    assert "one of 700 commits between 2.1.2 and 2.2.2" in said
+    assert re.search(r"named there as the fix of this issue: \S*/9\) a{12}, Mend", said)
+    assert "likeliest" not in said
+    assert as_table(made)["cases"][0]["commits"]["likeliest"][0]["files"] == ["x.cpp"]
+    assert "Fixed by" in short(made)
+    unnamed = Bisected("fixed", "Gone since 2.2.2.", ("2.1.2", "2.2.2"), "by tags", 700, commits[1:])
+    made = opinion_on(report({"own": "YYn"}), bisected={"own": unnamed})
+    assert "issue: none. None of them" in markdown(made)
+    assert "The likeliest by files and words shared with the case: bbbbbbbbbbbb, Speed up." in markdown(made)
+    assert "Fixed by" not in short(made), "that #8 is named as the fix is not that it is"
+
+
+@pytest.mark.parametrize(
+    ("histories", "first", "others"),
+    [
+        ({"own": "YYY"}, "This issue still reproduces on PyTorch 2.2.2.", ["3 of 3 runs showed it (cpu, X"]),
+        (
+            {"own": "YYn"},
+            "This issue no longer reproduces on PyTorch 2.2.2.",
+            ["0 of 4 runs showed it; of the control on 2.0.1 10 of 10", "Named as the fix: ", "last seen on 2.1.2"],
+        ),
+        ({"own": "ooo"}, "Whether this issue still reproduces cannot be concluded. ", ["no build here shows"]),
+        ({"sibling": "YYY"}, "Whether this issue still reproduces cannot be concluded. ", ["No case may speak"]),
+    ],
+)
+def test_the_short_form_is_that_of_the_triage_skill_and_says_no_more(
+    histories: dict[str, str], first: str, others: list[str]
+) -> None:
+    said = short(opinion_on(report(histories)))
+    assert said.startswith(first)
+    for part in others:
+        assert part.lower() in said.lower(), part
+    assert said.rstrip().endswith("Whoever posts it has read it.)")
+    assert ("Minimized repro" in said) is first.startswith("This issue")
+
+
 def test_a_clean_build_says_whether_its_control_is_rare_or_missing() -> None:
     whole = report({"own": "Y o"})
     rare = [replace(e, control="build", control_build="2.0.1", control_k=2, control_n=10) for e in whole.verdicts]
@@ -173,8 +219,10 @@ def test_a_clean_build_says_whether_its_control_is_rare_or_missing() -> None:
 
 
 def test_a_bisection_that_verdicts_contradict_is_left_out() -> None:
-    made = opinion_on(report({"own": "YYn"}), bisected={"own": ("always", "The bug is there on every tested build.")})
-    assert made.cases[0].bisected == ""
+    made = opinion_on(
+        report({"own": "YYn"}), bisected={"own": Bisected("always", "The bug is there on every tested build.")}
+    )
+    assert made.cases[0].bisected is None
     assert "every tested build" not in markdown(made)
 
 
@@ -190,11 +238,22 @@ def test_the_database_says_the_newest_release_and_which_bisections_are_of_the_te
             for number, text, days in ((0, "Of now.", 1), (1, "Of an older text.", -1)):
                 began = saved + timedelta(days=days)
                 connection.execute(
-                    "INSERT INTO bisections VALUES ('s', ?, ?, 0, ?, ?, 'fixed', 1, ?)",
+                    "INSERT INTO bisections VALUES ('s', ?, ?, 0, ?, ?, 'fixed', 1, ?, '2.2.2', '2.3.1', 'tags', 700)",
                     [number, name, began, began + timedelta(days=9 * number), text],
                 )
+            connection.execute(
+                "INSERT INTO bisection_commits VALUES ('s', 0, 0, 'aa', '', 'Mend', 9, [83149], [], ['a.cpp'], true)"
+            )
     made = of_item(store, "pytorch/pytorch", 83149)
-    assert (made.conclusion, made.cases[0].bisected) == ("no longer seen", "Of now.")
+    found = made.cases[0].bisected
+    assert found is not None
+    assert (made.conclusion, found.text, found.between, found.total) == (
+        "no longer seen",
+        "Of now.",
+        ("2.2.2", "2.3.1"),
+        700,
+    )
+    assert [(one["pull"], one["files"]) for one in found.naming] == [(9, ["a.cpp"])]
     with store.writer("test") as writer, writer.transaction() as connection:
         newest = "(SELECT build FROM builds WHERE version LIKE '2.15.0%')"
         connection.execute(
@@ -337,15 +396,18 @@ def test_hostile_titles_evidence_details_and_scripts_stay_text_where_the_opinion
     item = report({"own": "YYn", "sibling": "YY-"}, **facts)
     loud = [replace(one, detail=text, environment=f"cpu, {text}", control_build=text) for one in item.verdicts]
     item = replace(item, verdicts=loud)
-    made = opinion_on(item, f"print(1)  # {text}\n```\n{text}\n````", bisected={"own": ("fixed", text)})
+    commit = {"sha": text, "pull": 9, "subject": text, "files": [text], "names_the_issue": False}
+    found = Bisected("fixed", text, (text, text), text, 9, (commit, commit | {"names_the_issue": True}))
+    made = opinion_on(item, f"print(1)  # {text}\n```\n{text}\n````", bisected={"own": found})
     told = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(markdown(made))
     blocks = [token.type for token in told]
     assert "html_block" not in blocks
     assert [token.content for token in told if token.type == "inline" and token.level == 1][:1] == [
-        "Does this still occur?"
+        "🐛 Describe the bug"
     ]
     headings = [told[place + 1].content for place, token in enumerate(told) if token.type == "heading_open"]
     assert headings == [
+        "🐛 Describe the bug",
         "Does this still occur?",
         "Evidence",
         "What ran, beside the report",

@@ -126,24 +126,26 @@ def nightly_index() -> str:
     return _rules().index.nightly
 
 
-def add_for(wanted: Settings, version: str, address: str, index: str, progress: Progress) -> Build:
-    """Install a release, or a nightly from its wheel or index, for a search that needs it.
+def add_for(wanted: Settings, version: str, addresses: Sequence[str], index: str, progress: Progress) -> Build:
+    """Install a release, or a nightly from its wheel, for a search that needs it.
 
     Args:
         wanted: the settings.
         version: the public version.
-        address: the wheel: a file, or an address within ``index``; empty for a release.
-        index: of nightlies.
+        addresses: where the wheel may be: a file, or addresses of which the first that answers counts; none for a
+            release.
+        index: of nightlies, for what the wheel needs.
         progress: is told.
 
     Raises:
-        BuildError: see ``add``.
+        BuildError: see ``add``, or no address answers.
     """
-    if address and not Path(address).is_file():
+    wheel = next((Path(address) for address in addresses if Path(address).is_file()), None)
+    if addresses and wheel is None:
         registry = Registry(wanted.builds_dir)
         registry.evict(int(wanted.builds_cap * GB), room=GB)
-        return _install(registry, Plan(f"torch=={version}", index, pre=True), version, "", progress)
-    wheel = Path(address) if address else None
+        plan = Plan(f"torch @ {_first_that_answers(addresses)}", index, pre=True)
+        return _install(registry, plan, version, version, progress)
     return add(
         wanted,
         version=None if wheel else version,
@@ -153,6 +155,14 @@ def add_for(wanted: Settings, version: str, address: str, index: str, progress: 
         allow_cuda_packages=False,
         progress=progress,
     )
+
+
+def _first_that_answers(addresses: Sequence[str]) -> str:
+    patience = _rules().index.patience_seconds
+    for address in addresses:
+        if _answers(urllib.request.Request(address, method="HEAD"), patience):  # noqa: S310
+            return address
+    raise BuildError(f"no wheel at {' nor at '.join(addresses)}")
 
 
 # ---- what to install -----------------------------------------------------------------------------------------------
@@ -169,14 +179,14 @@ def _of_wheel(wheel: Path) -> Plan:
 def _of_version(version: str, progress: Progress, *, cuda: bool) -> Plan:
     index = _rules().index
     if version == NIGHTLY:
-        if not _answers(index.nightly, index.patience_seconds):
+        if not _answers(f"{index.nightly}/torch/", index.patience_seconds):
             raise BuildError("PyTorch's index of nightlies does not answer: download a wheel and give it with --wheel")
         return Plan("torch", index.nightly, pre=True)
     try:
         Version(version)
     except InvalidVersion as error:
         raise BuildError(f"{version!r} is no version: use one such as 2.5.1, or nightly") from error
-    if _answers(index.cpu, index.patience_seconds):
+    if _answers(f"{index.cpu}/torch/", index.patience_seconds):
         return Plan(f"torch=={version}", index.cpu)
     progress.said("PyTorch's CPU index does not answer: looking where pip looks")
     if not cuda:
@@ -184,9 +194,9 @@ def _of_version(version: str, progress: Progress, *, cuda: bool) -> Plan:
     return Plan(f"torch=={version}", None)
 
 
-def _answers(index: str, patience: float) -> bool:
+def _answers(page: str | urllib.request.Request, patience: float) -> bool:
     try:
-        with urllib.request.urlopen(f"{index}/torch/", timeout=patience) as answer:  # noqa: S310
+        with urllib.request.urlopen(page, timeout=patience) as answer:  # noqa: S310
             return bool(answer.status == 200)
     except (OSError, urllib.error.URLError, ValueError):
         return False

@@ -41,9 +41,10 @@ def hashes(report: Mapping[str, Any]) -> dict[str, str]:
     found = {}
     for part in report.get("install", []):
         info = part.get("download_info", {})
-        name = Path(unquote(urlsplit(str(info.get("url", ""))).path)).name
+        address = urlsplit(str(info.get("url", "")))
+        name = Path(unquote(address.path)).name
         digest = info.get("archive_info", {}).get("hashes", {}).get("sha256", "")
-        if name and digest and not part.get("is_direct"):
+        if name and digest and not (part.get("is_direct") and address.scheme == "file"):
             found[name] = str(digest)
     return found
 

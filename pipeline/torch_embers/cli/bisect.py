@@ -86,10 +86,11 @@ def bisect(
     from torch_embers.run import command, reports
     from torch_embers.run.bisect import command as bisecting
     from torch_embers.run.bisect import report
+    from torch_embers.run.bisect.request import BisectRequest
     from torch_embers.run.where import Where
 
     wanted = settings.load(database=database, repo=repo)
-    request = bisecting.BisectRequest(
+    request = BisectRequest(
         name=case or "",
         good=good or "",
         bad=bad or "",
@@ -125,6 +126,9 @@ def bisect(
 
 def second_opinion(
     number: NumberArgument,
+    short: Annotated[
+        bool, typer.Option("--short", help="In the form of the comment that PyTorch's triage skill writes.")
+    ] = False,
     out: OutOption = None,
     repo: RepoOption = None,
     json: JsonOption = False,
@@ -136,7 +140,7 @@ def second_opinion(
 
     wanted = settings.load(database=database, repo=repo)
     opinion = second_opinion.of_item(store_at(wanted.database), wanted.repo, number)
-    text = second_opinion_text.markdown(opinion)
+    text = (second_opinion_text.short if short else second_opinion_text.markdown)(opinion)
     if out is not None:
         reports.write(out, text.encode())
     if json:

@@ -39,15 +39,43 @@ LEFT JOIN artifacts a ON a.name = $name AND a.kind = 'verbatim'
 WHERE e.repo = $repo AND e.number = $number
 """
 _BISECTED = """
-SELECT b.subject, b.kind, b.text FROM bisections b
-JOIN cases c ON c.name = b.subject AND c.current AND b.started_at >= c.saved_at
-WHERE b.finished_at IS NOT NULL ORDER BY b.finished_at
+SELECT b.subject, b.kind, b.text, b.commits_before, b.commits_after, b.commits_basis, b.commits_total,
+    list({sha: c.sha, pull: c.pull, subject: c.subject, files: c.files, names_the_issue: c.names_the_issue}
+        ORDER BY c.place) FILTER (c.sha IS NOT NULL)
+FROM bisections b
+JOIN cases own ON own.name = b.subject AND own.current AND b.started_at >= own.saved_at
+LEFT JOIN bisection_commits c USING (session, number)
+WHERE b.finished_at IS NOT NULL GROUP BY ALL, b.finished_at ORDER BY b.finished_at
 """
 """Bisections of the text that a case has now: those begun after that text was saved."""
 _BUILDS = """
 SELECT DISTINCT split_part(b.version, '+', 1) FROM latest_verdicts v
 JOIN builds b ON b.build = v.build JOIN cases c ON c.case_hash = v.case_hash AND c.current
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Bisected:
+    """What a bisection that was run here answered.
+
+    Attributes:
+        between: the builds between which its commits are; None where none were listed.
+        basis: how these builds were found in the clone.
+        total: commits between them.
+        commits: the likeliest, with sha, pull, subject, files and names_the_issue.
+    """
+
+    kind: str
+    text: str
+    between: tuple[str, str] | None = None
+    basis: str = ""
+    total: int = 0
+    commits: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def naming(self) -> list[Mapping[str, Any]]:
+        """The commits whose message names an issue of the case as fixed."""
+        return [commit for commit in self.commits if commit["names_the_issue"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +90,7 @@ class CaseOpinion:
         differing: builds on which environments differ, the newest first, with what each says.
         history: what all its verdicts say together.
         versions: builds of the history, oldest first.
-        bisected: the answer of a bisection that was run here.
+        bisected: the answer of a bisection that was run here; None without one that agrees with the verdicts.
         reading: what a second reader says of it beside the thread, None where nobody but its author compared them.
     """
 
@@ -76,7 +104,7 @@ class CaseOpinion:
     history: History
     versions: tuple[str, ...]
     script: Script
-    bisected: str = ""
+    bisected: Bisected | None = None
     reading: Reading | None = None
 
     @property
@@ -175,18 +203,25 @@ def of_item(store: Store, repo: str, number: int) -> SecondOpinion:
         )
     with store.read() as connection:
         status, reason, detail, code = reported(connection, repo, number)
-        bisected = {name: (kind, text) for name, kind, text in connection.execute(_BISECTED).fetchall()}
+        bisected = dict(map(_bisected, connection.execute(_BISECTED).fetchall()))
         builds = [version_key(build) for (build,) in connection.execute(_BUILDS).fetchall()]
     why = "" if code else f"{reason or status}{f': {detail}' if detail else ''}"
     release = max((build for build in builds if not build.is_prerelease), default="")
     return opinion_on(report, code or "", why, bisected, str(release), readings_of(repo, number))
 
 
+def _bisected(row: tuple[Any, ...]) -> tuple[str, Bisected]:
+    """The case, and the answer."""
+    name, kind, text, before, after, basis, total, commits = row
+    between = (before, after) if total is not None else None
+    return name, Bisected(kind, text, between, basis or "", total or 0, tuple(commits or ()))
+
+
 def opinion_on(
     report: ItemReport,
     reported: str = "",
     not_extracted: str = "",
-    bisected: Mapping[str, tuple[str, str]] | None = None,
+    bisected: Mapping[str, Bisected] | None = None,
     release: str = "",
     readings: Mapping[str, Reading] | None = None,
 ) -> SecondOpinion:
@@ -196,7 +231,7 @@ def opinion_on(
         report: all that is known of it.
         reported: the reporter's script.
         not_extracted: why there is none; empty where nobody looked for it.
-        bisected: by case, the kind and the text of the answer of a bisection that was run.
+        bisected: by case, the answer of a bisection that was run.
         release: the newest release that any case ran on; without a verdict on it nothing is concluded.
         readings: what second readers say, by case.
     """
@@ -216,14 +251,13 @@ def opinion_on(
 def _case(
     report: ItemReport,
     row: dict[str, Any],
-    bisected: tuple[str, str] | None,
+    bisected: Bisected | None,
     reference: str,
     reading: Reading | None,
 ) -> CaseOpinion:
     entries = preferred([entry for entry in report.verdicts if entry.case == row["name"]])
     history, versions = opinion_of(entries)
     on_build = {version: [entry for entry in entries if entry.build == version] for version in versions}
-    kind, text = bisected or ("", "")
     return CaseOpinion(
         row["name"],
         row["origin"],
@@ -235,7 +269,7 @@ def _case(
         history=history,
         versions=versions,
         script=row["script"],
-        bisected=text if history.kind in (kind, "cannot tell") else "",
+        bisected=bisected if bisected and history.kind in (bisected.kind, "cannot tell") else None,
         reading=reading,
     )
 

@@ -11,8 +11,10 @@ from torch_embers.escaping import markdown as escaped
 from torch_embers.run.matrix import OWN, builds_of, preferred, span
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch_embers.run.matrix import Entry
-    from torch_embers.run.second_opinion import CaseOpinion, SecondOpinion
+    from torch_embers.run.second_opinion import Bisected, CaseOpinion, SecondOpinion
 
 LONGEST = 500
 """Characters of a sentence that holds text from outside."""
@@ -29,6 +31,8 @@ NOT_AT_HAND = (
     "Not at hand: this database does not hold it. `embers mine --numbers FILE` fetches the thread, "
     "`embers link-repros` takes the script out."
 )
+SHOWN_COMMITS, SHOWN_SUBJECT, SHOWN_LIMITS = 3, 120, 3
+SHORT_BY = "(Made by a program, embers second-opinion, from stored runs. Whoever posts it has read it.)"
 _NUMBER = re.compile(r"#([1-9][0-9]*)")
 
 
@@ -53,7 +57,8 @@ def as_table(opinion: SecondOpinion) -> dict[str, Any]:
                 "last_with": case.last_with,
                 "first_without": case.first_without,
                 "history": history(case),
-                "bisected": case.bisected or None,
+                "bisected": case.bisected.text if case.bisected else None,
+                "commits": _commits(case.bisected),
                 "compared": case.reading.reason if case.reading else None,
                 "doubt": case.reading.doubt or None if case.reading else None,
                 "newest": case.newest.row() if case.newest else None,
@@ -66,6 +71,13 @@ def as_table(opinion: SecondOpinion) -> dict[str, Any]:
         "said_to_fix": [f"{repo}#{number}" for repo, number in _fixes(opinion)],
         "cannot_conclude": limits(opinion),
     }
+
+
+def _commits(found: Bisected | None) -> dict[str, Any] | None:
+    if found is None or found.between is None:
+        return None
+    ends = {"before": found.between[0], "after": found.between[1]}
+    return ends | {"basis": found.basis, "total": found.total, "likeliest": [dict(one) for one in found.commits]}
 
 
 def lead(opinion: SecondOpinion) -> str:
@@ -190,26 +202,82 @@ def _elsewhere(opinion: SecondOpinion, case: CaseOpinion, newest: Entry) -> list
 
 
 def markdown(opinion: SecondOpinion) -> str:
-    """The opinion in sections like those of PyTorch's bug report, for a person to paste; embers posts nothing."""
+    """The opinion under the headings of PyTorch's bug report, for a person to paste; embers posts nothing."""
     report, facts = opinion.report, opinion.report.facts
-    out = ["### Does this still occur?", "", f"**{escaped(lead(opinion), LONGEST)}**", ""]
+    out = ["### \N{BUG} Describe the bug", "", "#### Does this still occur?", ""]
+    out += [f"**{escaped(lead(opinion), LONGEST)}**", ""]
     out.append(f"{item_link(report.repo, report.number)}: {escaped(facts['title'] or '')}. State: {_state(opinion)}.")
     if fixes := _fixes(opinion):
         named = ", ".join(item_link(*item) for item in fixes)
         out.append(f"Named as the fix: {named}. It was not built and run for this text.")
-    out += ["", MADE_BY, "", "### Evidence", "", *_evidence(opinion), "", KEY, ""]
+    out += ["", MADE_BY, "", "#### Evidence", "", *_evidence(opinion), "", KEY, ""]
     for case in opinion.cases:
         out.append(f"- {escaped(case.name)}: {escaped(history(case), LONGEST)}")
         if case.bisected:
-            out.append(f"  Answer of a bisection: {escaped(case.bisected, LONGEST)}")
-    out += ["", "### What ran, beside the report", "", *(_compared(case) for case in opinion.cases)]
-    out += ["", "### Cannot be concluded", "", *(f"- {escaped(text, LONGEST)}" for text in limits(opinion))]
-    out += ["", "### Minimal example", ""]
+            out.append(f"  Answer of a bisection: {escaped(case.bisected.text, LONGEST)}")
+            out += _landed(report.repo, case.bisected)
+    out += ["", "#### What ran, beside the report", "", *(_compared(case) for case in opinion.cases)]
+    out += ["", "#### Cannot be concluded", "", *(f"- {escaped(text, LONGEST)}" for text in limits(opinion))]
+    out += ["", "#### Minimal example", ""]
     for case in opinion.cases:
         out += [f"{escaped(case.script.place)}", "", case.script.markdown(), ""]
-    out += ["### The reporter's script, as it stands in the report", "", _reported(opinion)]
+    out += ["#### The reporter's script, as it stands in the report", "", _reported(opinion)]
     out += ["", "### Versions", "", *(f"- {escaped(text, LONGEST)}" for text in _versions(opinion))]
     return "\n".join(out).rstrip() + "\n"
+
+
+def _landed(repo: str, found: Bisected) -> list[str]:
+    """The change that made the difference, as far as commits say: lines of a list of changes."""
+    if found.between is None:
+        return []
+    before, after = found.between
+    named = "; ".join(_commit(repo, commit) for commit in found.naming) or "none"
+    lines = [
+        f"  The change is one of {found.total} commits between {escaped(before)} and {escaped(after)} "
+        f"({escaped(found.basis)}); named there as the fix of this issue: {named}. None of them was built and run."
+    ]
+    if not found.naming and found.commits:
+        likeliest = "; ".join(_commit(repo, commit) for commit in found.commits[:SHOWN_COMMITS])
+        lines.append(f"  The likeliest by files and words shared with the case: {likeliest}.")
+    return lines
+
+
+def _commit(repo: str, commit: Mapping[str, Any]) -> str:
+    pull = f"{item_link(repo, commit['pull'])} " if commit["pull"] else ""
+    return f"{pull}{escaped(commit['sha'][:12])}, {escaped(commit['subject'], SHOWN_SUBJECT)}"
+
+
+def short(opinion: SecondOpinion) -> str:
+    """The opinion in the form of the comment that PyTorch's triage skill (``scrub-issue``) writes.
+
+    The sentences that it asks for, the runs behind them, and the case. What it does not hold is in ``markdown``.
+    """
+    case = next((one for one in opinion.speaking if one.conclusion == opinion.conclusion), None)
+    if case is None or (entry := case.newest) is None:
+        why = " ".join(limits(opinion)[:SHOWN_LIMITS])
+        return f"Whether this issue still reproduces cannot be concluded. {escaped(why, LONGEST)}\n\n{SHORT_BY}\n"
+    gone = opinion.conclusion == "no longer seen"
+    out = [f"This issue {'no longer' if gone else 'still'} reproduces on PyTorch {escaped(entry.build)}.", ""]
+    if gone and (fix := _fix(opinion, case)):
+        out += [fix, ""]
+    control = (
+        f"; of the control on {entry.control_build} {entry.control_k} of {entry.control_n}"
+        if entry.control == "build" and gone
+        else ""
+    )
+    since = f" Last seen on {case.last_with}, first not seen on {case.first_without}." if case.first_without else ""
+    out += [escaped(f"{entry.k} of {entry.n} runs showed it{control} ({entry.environment}).{since}", LONGEST), ""]
+    out += [f"Minimized repro ({escaped(case.script.place)}):", "", case.script.markdown(), "", SHORT_BY]
+    return "\n".join(out) + "\n"
+
+
+def _fix(opinion: SecondOpinion, case: CaseOpinion) -> str:
+    """The line that names the fix: as such only where a commit that names the issue is in the range of a bisection."""
+    landed = sorted({one["pull"] for one in case.bisected.naming if one["pull"]}) if case.bisected else []
+    if landed:
+        return f"Fixed by {', '.join(item_link(opinion.report.repo, number) for number in landed)}."
+    named = ", ".join(item_link(*item) for item in _fixes(opinion))
+    return f"Named as the fix: {named}." if named else ""
 
 
 def _evidence(opinion: SecondOpinion) -> list[str]:

@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     from torch_embers.mine.git.gitrepo import Clone
     from torch_embers.run.bisect.places import Place
     from torch_embers.run.bisect.rules import CommitRules
+    from torch_embers.run.bisect.sources import Sources
 
 _FORMAT = "--format=tformat:%x01%H%x00%ct%x00%s%x00%B%x00"
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _SHORTEST = 3
+SHOWN_FILES = 3
+SHOWN_PATHS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,16 @@ class Ranked:
     commit: Landed
     score: float
     words: tuple[str, ...]
+
+    @property
+    def names_the_issue(self) -> bool:
+        """Whether its message names an issue of the case as fixed."""
+        return math.isinf(self.score)
+
+    @property
+    def files(self) -> list[str]:
+        """What it touches, files with a word of the case first."""
+        return sorted(self.commit.files, key=lambda path: (not words_of(path) & set(self.words), path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +111,8 @@ class CommitRange:
                     "pull": ranked.commit.pull,
                     "fixes": list(ranked.commit.fixes),
                     "words": list(ranked.words),
-                    "names_the_issue": math.isinf(ranked.score),
+                    "files": list(ranked.files),
+                    "names_the_issue": ranked.names_the_issue,
                 }
                 for ranked in self.ranked
             ],
@@ -108,9 +122,10 @@ class CommitRange:
         """For a terminal."""
         yield f"{self.total} commits between {self.before} and {self.after} ({self.basis}); the likeliest:"
         for ranked in self.ranked:
-            tie = "names the issue" if math.isinf(ranked.score) else ", ".join(ranked.words)
+            tie = "names the issue" if ranked.names_the_issue else ", ".join(ranked.words)
             pull = f" #{ranked.commit.pull}" if ranked.commit.pull else ""
             yield f"  {ranked.commit.sha[:12]}{pull} {ranked.commit.subject[:100]} [{tie}]"
+            yield f"    touches {shown_files(ranked.files)}"
 
     def markdown(self) -> str:
         """To paste; being in the list is no proof that a commit made the change."""
@@ -118,8 +133,8 @@ class CommitRange:
             f"{self.total} commits between {escaped(self.before)} and {escaped(self.after)} ({escaped(self.basis)}). "
             "The likeliest by files and words shared with the script's operators; none of them was built and run:",
             "",
-            "| commit | pull request | fixes | subject | shared |",
-            "| --- | --- | --- | --- | --- |",
+            "| commit | pull request | fixes | subject | touches | shared |",
+            "| --- | --- | --- | --- | --- | --- |",
         ]
         for ranked in self.ranked:
             commit = ranked.commit
@@ -128,10 +143,17 @@ class CommitRange:
                 item_link(self.repo, commit.pull) if commit.pull else "",
                 ", ".join(item_link(self.repo, number) for number in commit.fixes),
                 escaped(commit.subject, 120),
-                "names the issue" if math.isinf(ranked.score) else escaped(", ".join(ranked.words)),
+                escaped(shown_files(ranked.files), SHOWN_PATHS),
+                "names the issue" if ranked.names_the_issue else escaped(", ".join(ranked.words)),
             )
             out.append("| " + " | ".join(cells) + " |")
         return "\n".join(out)
+
+
+def shown_files(files: Sequence[str]) -> str:
+    """The first files of a commit, and how many more it touches."""
+    named = ", ".join(files[:SHOWN_FILES]) or "no file"
+    return f"{named} and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else named
 
 
 def words_of(text: str) -> set[str]:
@@ -175,31 +197,47 @@ def ranked(commits: Sequence[Landed], words: set[str], issues: Sequence[int], ru
     return tuple(made[: rules.shown])
 
 
-def between(clone: Clone, repo: str, before: Place, after: Place) -> tuple[str, list[Landed]]:
+def between(clone: Clone, repo: str, before: Place, after: Place, sources: Sources) -> tuple[str, list[Landed]]:
     """The commits that are in one build and not in an earlier one, and how they were found.
 
-    By release tags or the builds' own commits where the clone has them, else by the version that version.txt names.
+    By release tags or the builds' own commits where the clone has them; a nightly counts as the commit of the main
+    line that it was built from. Between releases else by the version that version.txt names.
 
     Raises:
-        InputError: git failed, or the clone knows neither end.
+        InputError: git failed, or the clone does not know an end.
     """
-    old, new = (_revision(clone, place) for place in (before, after))
+    old, new = (_revision(clone, place, sources) for place in (before, after))
     if old and new:
         return "by tags or commits of the builds", _log(clone, repo, [new, f"^{old}"])
+    for place, found in ((before, old), (after, new)):
+        if not found and Version(place.version).is_devrelease:
+            raise InputError(_lacks(clone, place, sources))
     head = clone.ask("rev-parse", "HEAD").decode("ascii", "replace").strip()
     releases = FirstReleases(clone, head, {})
     old_line, new_line = (_line(place.version) for place in (before, after))
-    found = []
+    landed = []
     for commit in _log(clone, repo, [head]):
         version = releases.of(commit.sha, commit.committed_at).version
         if version and old_line < _line(version) <= new_line:  # a line that was never released, as 1.14, counts too
-            found.append(commit)
-    if not found:
+            landed.append(commit)
+    if not landed:
         raise InputError(
             f"{clone.path} has neither tags of {before.version} and {after.version}, nor the commits of these builds, "
             "nor commits of that release by version.txt: fetch its tags (`git fetch --tags`)"
         )
-    return "by version.txt of the main line, which may be one release early", found
+    return "by version.txt of the main line, which may be one release early", landed
+
+
+def _lacks(clone: Clone, place: Place, sources: Sources) -> str:
+    """What a clone lacks to know a nightly, and how to get it."""
+    own, source = place.commit_known, sources.of(place.commit_known)
+    if not own:
+        return f"{place.version} does not say its commit: fetch the branch that does (`git fetch origin nightly`)"
+    of_nightly = f", the source of its commit {own[:12]} of the branch nightly" if own != source else ""
+    return (
+        f"{clone.path} lacks commit {source[:12]} of {place.version}{of_nightly}: fetch it "
+        "(`git fetch origin main nightly`)"
+    )
 
 
 def _line(version: str) -> tuple[int, int]:
@@ -208,8 +246,8 @@ def _line(version: str) -> tuple[int, int]:
     return parsed.major, parsed.minor
 
 
-def _revision(clone: Clone, place: Place) -> str:
-    for name in (f"refs/tags/v{place.version}", place.commit_known):
+def _revision(clone: Clone, place: Place, sources: Sources) -> str:
+    for name in (f"refs/tags/v{place.version}", sources.of(place.commit_known)):
         if name:
             try:
                 found = clone.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
@@ -234,13 +272,19 @@ def _log(clone: Clone, repo: str, revisions: Sequence[str]) -> list[Landed]:
 
 
 def commit_range(
-    clone: Clone, repo: str, ends: tuple[Place, Place], code: str, issues: Sequence[int], rules: CommitRules
+    clone: Clone,
+    repo: str,
+    ends: tuple[Place, Place],
+    code: str,
+    issues: Sequence[int],
+    rules: CommitRules,
+    sources: Sources,
 ) -> CommitRange:
     """The ranked commits between two builds.
 
     Raises:
         InputError: see ``between``.
     """
-    basis, commits = between(clone, repo, *ends)
+    basis, commits = between(clone, repo, *ends, sources)
     best = ranked(commits, operator_words(code, rules.ignored), issues, rules)
     return CommitRange(repo, ends[0].version, ends[1].version, basis, len(commits), best)

@@ -1,6 +1,8 @@
-"""Nightly builds of an index: listed, ordered, and collapsed by the commit that they were built from.
+"""Nightly builds: listed from an index, ordered, and collapsed by the commit of the main line behind them.
 
-Two nightlies in a row may be the same commit, some days have none, and an index forgets wheels after some weeks.
+Two nightlies in a row may have the same source, some days have none, and PyTorch's index forgets wheels after some
+weeks, while their addresses go on to work. So the days of a clone's branch ``nightly`` that an index does not list are
+tried by the address that their wheel has.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import sysconfig
 import urllib.error
 import urllib.request
 import zipfile
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import groupby
 from pathlib import Path
@@ -21,6 +24,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 from torch_embers.builds.registry import BuildError
+from torch_embers.run.bisect import rules
 from torch_embers.run.bisect.places import Place
 
 if TYPE_CHECKING:
@@ -28,65 +32,90 @@ if TYPE_CHECKING:
 
     from torch_embers.run.bisect.replies import AskBatch
     from torch_embers.run.bisect.search import Reply
+    from torch_embers.run.bisect.sources import Sources
 
 PATIENCE_SECONDS = 10
 LARGEST_PAGE = 32 << 20
 _COMMIT = re.compile(r"git_version\s*(?::\s*str\s*)?=\s*['\"]([0-9a-f]{7,40})['\"]")
 
 
-def listing(index: str, after: str, before: str) -> list[Place]:
-    """The nightlies of an index between two releases that this Python can install, oldest first.
+def listing(index: str, after: str, before: str, sources: Sources) -> list[Place]:
+    """The nightlies between two releases that this Python can install, oldest first, one for each source.
 
     Args:
         index: address of a simple index (PEP 503), or a folder of wheels.
         after: the older release.
         before: the newer one.
+        sources: of the commits; with a clone also of days that an index does not list.
 
     Raises:
         BuildError: the index cannot be read, or has no such nightly.
     """
-    folder = Path(index)
-    found = _of_folder(folder) if folder.is_dir() else _of_index(index)
-    low, high = Version(after), Version(before)
+    folder, low, high = Path(index), Version(after), Version(before)
+    is_folder = folder.is_dir()
     chosen: dict[Version, Place] = {}
-    for name, address in found:
+    for name, address in _of_folder(folder) if is_folder else _of_index(index):
         try:
             project, version, _, tags = parse_wheel_filename(name)
         except InvalidWheelFilename:
             continue
         fits = any(_fits(tag.interpreter, tag.platform) for tag in tags)
         if project == "torch" and version.is_devrelease and fits and low < version < high:
-            path = Path(address)
-            chosen[version] = Place(version.public, None, address, _commit_of(path) if path.is_file() else "")
+            commit = _commit_of(Path(address)) if is_folder else ""
+            chosen[Version(version.public)] = Place(version.public, None, (address,), commit)
+    for day in sources.days.values():
+        version = Version(day.version)
+        if version in chosen:
+            own = chosen[version]
+            chosen[version] = replace(own, commit=own.commit or day.commit)
+        elif low < version < high and not is_folder:
+            chosen[version] = Place(day.version, None, forgotten(index, day.version), day.commit)
     if not chosen:
-        raise BuildError(f"{index} has no nightly between {after} and {before} for this Python: give another --index")
-    return collapsed([chosen[version] for version in sorted(chosen)])
+        raise BuildError(
+            f"{index} has no nightly between {after} and {before} for this Python: an index keeps some weeks; give "
+            "another --index, or with --commits a clone that has the branch nightly (`git fetch origin nightly`)"
+        )
+    return collapsed([chosen[version] for version in sorted(chosen)], sources)
 
 
-def collapsed(places: Sequence[Place]) -> list[Place]:
-    """Neighbours of the same commit as one place, the first of them; a commit that is not known is its own."""
-    groups = groupby(enumerate(places), key=lambda pair: pair[1].commit or pair[0])
+def forgotten(index: str, version: str) -> tuple[str, ...]:
+    """Addresses that the wheel of a nightly may have where the index does not list it any more."""
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    system, _, machine = sysconfig.get_platform().partition("-")
+    names = rules.load().nightly.wheels.get(system, ())
+    machine = machine.rpartition("-")[2]
+    return tuple(
+        f"{index.rstrip('/')}/{name.format(version=version, python=python, machine=machine)}" for name in names
+    )
+
+
+def collapsed(places: Sequence[Place], sources: Sources) -> list[Place]:
+    """Neighbours of the same source as one place, the first of them; a commit that is not known is its own."""
+    groups = groupby(enumerate(places), key=lambda pair: sources.of(pair[1].commit) or pair[0])
     return [next(iter(group))[1] for _, group in groups]
 
 
 class ByCommit:
-    """Asks once per commit: a build whose commit was asked before gets the reply of that build.
+    """Asks once per source: a build whose source was asked before gets the reply of that build.
 
     Args:
         ask: asks about a place.
         places: the list; a place that was prepared says its commit there.
         prepare: installs the build of a place where it is missing.
+        sources: of the commits.
     """
 
-    def __init__(self, ask: AskBatch, places: Sequence[Place], prepare: Callable[[int], object]) -> None:
-        self._ask, self._places, self._prepare = ask, places, prepare
+    def __init__(
+        self, ask: AskBatch, places: Sequence[Place], prepare: Callable[[int], object], sources: Sources
+    ) -> None:
+        self._ask, self._places, self._prepare, self._sources = ask, places, prepare, sources
         self._replies: dict[str, Reply] = {}
         self._asked: set[int] = set()
 
     def __call__(self, place: int, /, *, fresh: bool = False) -> Reply:
-        """Return the reply of the commit; a second batch is asked anew."""
+        """Return the reply of the source; a second batch is asked anew."""
         self._prepare(place)
-        commit = self._places[place].commit_known
+        commit = self._sources.of(self._places[place].commit_known)
         if commit and commit in self._replies and place not in self._asked and not fresh:
             self._asked.add(place)
             return self._replies[commit]
@@ -136,8 +165,8 @@ def _of_index(index: str) -> Iterable[tuple[str, str]]:
     reader = _Links()
     reader.feed(text)
     for link in reader.found:
-        address, _ = urldefrag(urljoin(page, link))
-        yield unquote(address.rpartition("/")[2]), address
+        address = urljoin(page, link)  # with the SHA-256 behind it, which pip compares
+        yield unquote(urldefrag(address).url.rpartition("/")[2]), address
 
 
 class _Links(HTMLParser):

@@ -27,13 +27,13 @@ class Place:
     Attributes:
         version: its public version, as people name it.
         build: the installed build; None where there is none.
-        address: wheel that can be installed, of a nightly.
+        addresses: of a nightly, where its wheel may be: a file, or addresses of which the first that answers counts.
         commit: commit that it was built from, where that is known before it is installed.
     """
 
     version: str
     build: Build | None = None
-    address: str = ""
+    addresses: tuple[str, ...] = ()
     commit: str = ""
 
     @property

@@ -49,6 +49,7 @@ class Bisection:
         rated: whether hits measured a rate; with one run a build there is none, and no confidence.
         commits: the commits of the found range, where a clone was given.
         nightlies: the bisection over nightlies within the found range.
+        session: key and number under which the database has it.
     """
 
     subject: str
@@ -62,11 +63,25 @@ class Bisection:
     kind: SubjectKind = "case"
     sibling_of: tuple[str, int] | None = None
     rated: bool = True
+    session: tuple[str, int] = ("", 0)
 
     @property
     def answered(self) -> bool:
         """Whether there is an answer."""
         return self.history.kind != "cannot tell"
+
+    @property
+    def last_change(self) -> tuple[Place, Place] | None:
+        """The builds beside the last change; None where there is no answer or no change."""
+        if not self.answered or not self.history.changes:
+            return None
+        change = self.history.changes[-1]
+        return self.places[change.before], self.places[change.after]
+
+    @property
+    def innermost(self) -> Bisection:
+        """The bisection over nightlies where it found a change, else this one."""
+        return self.nightlies if self.nightlies and self.nightlies.last_change else self
 
     @property
     def sentence(self) -> str:

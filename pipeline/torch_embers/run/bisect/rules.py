@@ -30,6 +30,12 @@ class ScriptRules(Explained):
     seconds: float = Field(gt=0)
 
 
+class NightlyRules(Explained):
+    """``[nightly]``: by system, names that the wheel of a nightly may have."""
+
+    wheels: dict[str, tuple[str, ...]]
+
+
 class CommitRules(Explained):
     """``[commits]``: how commits of a range are ranked."""
 
@@ -43,6 +49,7 @@ class Rules(Entry):
 
     search: SearchRules
     script: ScriptRules
+    nightly: NightlyRules
     commits: CommitRules
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from torch_embers.run.bisect.commits import CommitRange
     from torch_embers.run.bisect.places import Place
     from torch_embers.run.bisect.replies import AskBatch
     from torch_embers.run.bisect.search import History
@@ -135,3 +136,19 @@ def finish(writer: Writer, session: Session, found: History, text: str) -> None:
             "WHERE session = ? AND number = ?",
             [now_utc(), found.kind, found.confidence, text, session.key, session.number],
         )
+
+
+def keep_commits(writer: Writer, key: str, number: int, found: CommitRange) -> None:
+    """Write the commits of a bisection's last change, in place of those that were listed before."""
+    listed = [
+        {"session": key, "number": number, "place": place, **commit}
+        for place, commit in enumerate(found.row()["likeliest"])
+    ]
+    with writer.transaction() as connection:
+        connection.execute(
+            "UPDATE bisections SET commits_before = ?, commits_after = ?, commits_basis = ?, commits_total = ? "
+            "WHERE session = ? AND number = ?",
+            [found.before, found.after, found.basis, found.total, key, number],
+        )
+        connection.execute("DELETE FROM bisection_commits WHERE session = ? AND number = ?", [key, number])
+        rows.append(connection, "bisection_commits", listed)
