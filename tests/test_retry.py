@@ -360,6 +360,20 @@ def test_pauses_grow_and_retries_end_in_an_error_that_names_the_reason() -> None
         assert slept.pauses[-1] >= 2 * slept.pauses[0]
 
 
+def test_requests_keep_their_distance_and_the_time_of_an_answer_counts() -> None:
+    def slowly(_token: str) -> Reply:
+        time.sleep(0.3)
+        return GOOD
+
+    patience = replace(QUICK, pause=100)
+    with serving(slowly) as server, client(server, "a", "b", patience=patience) as (made, slept):
+        made.get("/x")
+        assert slept.pauses == []
+        made.get("/y")
+        assert len(slept.pauses) == 1
+        assert slept.pauses[0] < 99.8
+
+
 def test_a_secondary_limit_waits_as_long_as_github_says() -> None:
     with serving(Reply(403, SECONDARY, {"Retry-After": "7"}), GOOD) as server, client(server, "a") as (made, slept):
         made.get("/x")

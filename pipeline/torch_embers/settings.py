@@ -39,7 +39,7 @@ class Settings(BaseModel):
     secondary_wait: float = Field(60.0, gt=0, description="Pause after a secondary limit that names no time.")
     builds_dir: Path = Field(default_factory=default_builds_dir, description="Where PyTorch builds are kept.")
     builds_cap: float = Field(40.0, gt=0, description="Room in GB for builds that embers installed.")
-    pause: float = Field(0.25, ge=0, description="Seconds between two requests (GitHub asks for serial use).")
+    pause: float = Field(0.1, ge=0, description="Least seconds from the start of a request to that of the next.")
 
     def token_list(self) -> list[str]:
         """All tokens, without blanks or repeats; falls back to ``GITHUB_TOKEN`` and ``GH_TOKEN``."""

@@ -168,6 +168,7 @@ class GitHubClient:
         self._sleep = sleep
         self._reached = False
         self._off = timedelta()
+        self._began: float | None = None
         with _own_connections():
             self.tokens = [Token(self._github(token)) for token in tokens or [""]]
         self.authenticated = bool(tokens)
@@ -180,7 +181,7 @@ class GitHubClient:
             user_agent=f"torch-embers/{__version__}",
             per_page=100,
             retry=None,
-            seconds_between_requests=self.patience.pause or None,
+            seconds_between_requests=None,  # it counts from the end of a request, and for each token alone
             seconds_between_writes=None,
         )
 
@@ -320,7 +321,7 @@ class GitHubClient:
             if within_budget and self.budget is not None and self.usage.requests >= self.budget:
                 raise BudgetError(f"the budget of {self.budget} requests is used up")
             self.usage.requests += 1
-            began = time.monotonic()
+            began = self._paced()
             decision, answer = self._once(token, send, classify)
             result = decision.reason if decision else "answered"
             _LOG.info("%s: %s, %.2f s", what, result, time.monotonic() - began)
@@ -328,6 +329,13 @@ class GitHubClient:
                 return answer
             attempt += 1
             self._react(decision or Decision(Action.RETRY, "no answer"), token, attempt, what, most, answer)
+
+    def _paced(self) -> float:
+        """Wait until the last request began as long ago as the pause asks for; the time at which this one begins."""
+        if self._began is not None and (left := self._began + self.patience.pause - time.monotonic()) > 0:
+            self._sleep(left)
+        self._began = time.monotonic()
+        return self._began
 
     def _once(self, token: Token, send: Send, classify: Classify) -> tuple[Decision | None, Answer | None]:
         """Send once: the answer, and what to do about it where it is not the one asked for."""
