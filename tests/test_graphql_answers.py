@@ -34,6 +34,12 @@ def issue(**changed: Any) -> dict[str, Any]:
     )
 
 
+def pull(*timeline: dict[str, Any]) -> dict[str, Any]:
+    empty = {"totalCount": 0, "pageInfo": END, "nodes": []}
+    parts = dict.fromkeys(graphql_answers.CONNECTIONS["PullRequest"], empty)
+    return issue() | parts | {"__typename": "PullRequest", "timelineItems": {"pageInfo": END, "nodes": [*timeline]}}
+
+
 def incomplete(node: dict[str, Any], *errors: dict[str, Any], request: str = "issues") -> list[str]:
     """Parts of an item that its reading does not hold whole."""
     listing = {"pageInfo": END, "nodes": [node]}
@@ -113,6 +119,40 @@ def test_every_connection_is_checked(name: str, connection: object) -> None:
 def test_an_error_below_an_item_makes_the_item_incomplete() -> None:
     assert incomplete(issue(author=None), error("author")) == ["fields", "item"]
     assert incomplete(issue(), error("comments", "nodes", 0, "author")) == ["comments", "fields", "item"]
+
+
+LOST = {"reactionGroups": None}
+ALL = ["events", "review_comments", "reviews"]
+"""The parts of a pull request that stand in its timeline."""
+CONNECTION = {"totalCount": 1, "pageInfo": END}
+
+
+@pytest.mark.parametrize(
+    ("node", "parts"),
+    [
+        (issue(**LOST, reactions={"totalCount": 2}), ["fields", "item"]),
+        (issue(**LOST, reactions=None), ["fields", "item"]),
+        (issue(**LOST, reactions={"totalCount": 0}), []),
+        (issue(reactionGroups=[], reactions={"totalCount": 0}), []),
+        (issue(comments=CONNECTION | {"nodes": [{"id": "C", **LOST}]}), ["comments"]),
+        (issue(comments=CONNECTION | {"nodes": [{"id": "C", "reactionGroups": []}]}), []),
+        (pull({"__typename": "PullRequestReview", "id": "R", "comments": {"totalCount": 0}, **LOST}), ALL),
+        (pull({"__typename": "PullRequestReview", "id": "R", "comments": {"totalCount": 0}}), []),
+    ],
+)
+def test_reactions_that_came_as_null_are_read_again_where_there_can_be_some(
+    node: dict[str, Any], parts: list[str]
+) -> None:
+    assert incomplete(node) == parts
+
+
+def test_comments_on_lines_without_their_reactions_are_read_again() -> None:
+    comment = {"id": "C", "fullDatabaseId": "7", **LOST}
+    home = {"number": 5, "repository": {"nameWithOwner": REPO}}
+    review = {"id": "R", "pullRequest": home, "comments": CONNECTION | {"nodes": [comment]}}
+    page = make_page(REPO, "graphql", graphql_answers.KIND, "review_comments for p", b"")
+    [reading] = graphql_records.read({"data": {"nodes": [review]}}, page, checked=True).readings
+    assert (reading.part, reading.number, reading.sound, reading.nodes) == ("review_comments", 5, False, 0)
 
 
 @pytest.mark.parametrize("kind", sorted(graphql_answers.HIDDEN))

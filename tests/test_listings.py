@@ -99,15 +99,49 @@ def test_an_empty_page_is_asked_for_again(
     assert counts(database) == everything(repository)
 
 
-@pytest.mark.slow
-def test_no_comments_at_all_is_an_error_where_items_have_some(tracker: Tracker, database: Path) -> None:
-    repository = filled(tracker, 12, 13)
-    tracker.fault(empty, "/issues/comments", times=6)
+@pytest.mark.parametrize("listing", ["/issues/comments", "/pulls/comments", "/issues/events", "/pulls"])
+def test_a_list_that_is_empty_from_the_first_run_on_is_an_error_where_items_belong_in_it(
+    tracker: Tracker, database: Path, listing: str
+) -> None:
+    repository = filled(tracker, 2, 10)
+    tracker.fault(empty, listing, times=100)
     with pytest.raises(ShortListingError, match="again later"):
         mined(tracker, database, "t")
-    tracker._faults.clear()
+    tracker.heal()
     mined(tracker, database, "t")
     assert counts(database) == everything(repository)
+    [(remarks, heads)] = rows(
+        database, "SELECT (SELECT count(*) FROM review_comments), (SELECT count(head_sha) FROM items)"
+    )
+    assert (remarks, heads) == (len(repository.remarks), 10)
+
+
+def test_lists_that_are_empty_for_a_reason_are_no_error_and_cost_few_requests(tracker: Tracker, database: Path) -> None:
+    repository = tracker.repository(REPO)
+    for number in range(1, 9):
+        repository.add(number, kind="pull" if number > 4 else "issue")
+    for _ in range(2):
+        tracker.asked.clear()
+        mined(tracker, database, "t")
+        assert counts(database) == (8, 0, 0)
+        assert len(tracker.asked) <= 30
+
+
+@pytest.mark.parametrize("comments", [0, 1])
+def test_an_item_whose_timeline_comes_empty_is_asked_for_its_events(
+    tracker: Tracker, database: Path, comments: int
+) -> None:
+    repository = filled(tracker, 3)
+    repository.label(1, "hot")
+    repository.event(1)
+    for _ in range(comments):
+        repository.comment(1)
+    tracker.fault(empty, "/issues/1/timeline", times=100)
+    with pytest.raises(ShortListingError, match="again later"):
+        mined(tracker, database, "t", labels=("hot",))
+    tracker.heal()
+    mined(tracker, database, "t", labels=("hot",))
+    assert counts(database) == (1, comments, 1)
 
 
 @pytest.mark.slow
@@ -484,7 +518,7 @@ def test_a_narrowed_mine_counts_only_what_its_bounds_hold(tracker: Tracker, data
 
 
 def test_a_mine_with_an_upper_bound_is_not_counted(tracker: Tracker, database: Path) -> None:
-    filled(tracker, 12)
+    filled(tracker, 11, 1)
     mined(tracker, database, "t", until="2024-01-01T00:05:00Z")
     assert not tracker.requests("/search/issues")
 

@@ -267,7 +267,9 @@ class Tracker:
         if rest == "/issues/events":
             events = [e | {"issue": {"number": e["number"]}} for e in reversed(repository.events)]
             return self._page(asked, events)
-        match = re.fullmatch(r"/issues/(\d+)(/timeline|/comments)?", rest)
+        if (match := re.fullmatch(r"/pulls/(\d+)", rest)) is not None:
+            return self._pull(repository, int(match[1]))
+        match = re.fullmatch(r"/issues/(\d+)(/timeline|/comments|/events)?", rest)
         return self._single(repository, int(match[1]), match[2], asked) if match else Answered({}, 404)
 
     def _single(self, repository: Repository, number: int, part: str | None, asked: Asked) -> Answered:
@@ -279,11 +281,20 @@ class Tracker:
         comments = self._comments(repository, [c for c in repository.comments if c["number"] == number])
         if part == "/comments":
             return self._page(asked, comments)
+        events = [e for e in repository.events if e["number"] == number]
+        if part == "/events":
+            return self._page(asked, events)
         if part == "/timeline":
-            events = [e for e in repository.events if e["number"] == number]
             both = [c | {"event": "commented", "actor": c["user"]} for c in comments] + events
             return self._page(asked, sorted(both, key=lambda e: str(e["created_at"])))
         return Answered(repository.items[number])
+
+    def _pull(self, repository: Repository, number: int) -> Answered:
+        item = repository.items.get(number)
+        if item is None or not _is_pull(item):
+            return Answered({"message": "Not Found"}, 404)
+        remarks = sum(remark["number"] == number for remark in repository.remarks)
+        return Answered(_as_pull(item) | {"comments": item["comments"], "review_comments": remarks})
 
     def _comments(self, repository: Repository, comments: list[Json]) -> list[Json]:
         base = f"{self.url}/repos/{repository.name}/issues"
@@ -421,7 +432,10 @@ def _in_range(at: str, bounds: str) -> bool:
 
 
 def filled(tracker: Tracker, issues: int, pulls: int = 0, name: str = "alice/bugs", repo_id: int = 1) -> Repository:
-    """A repository with so many items, one a minute; every third has a comment, every second an event."""
+    """A repository with so many items, one a minute.
+
+    Every third has a comment, every second an event, every fifth pull request a comment on a line.
+    """
     repository = tracker.repository(name, repo_id)
     for number in range(1, issues + pulls + 1):
         repository.add(number, kind="issue" if number <= issues else "pull")
@@ -430,4 +444,6 @@ def filled(tracker: Tracker, issues: int, pulls: int = 0, name: str = "alice/bug
             repository.comment(number)
         if number % 2 == 0:
             repository.event(number)
+        if number > issues and (number - issues) % 5 == 0:
+            repository.remark(number)
     return repository

@@ -228,13 +228,13 @@ class Listing:
                 raise LinkExpiredError(f"{self.path}: a link leads to an empty page")
             if any(self._ask(earlier).link("next") is not None for _ in range(PROBES)):
                 raise self._short("in an empty page to which the page before it leads", None)
+        elif self._nothing_since(since):
+            return
         elif self.witness is not None:
-            if not self._nothing_since(since) and (filled or self.witness()):
+            if filled or self.witness():
                 raise self._short("in an empty page", None)
-        elif filled and not self._nothing_since(since):
-            count = self.count(f"updated:>={since}" if since else "")
-            if count != 0:
-                raise self._short("in an empty page", count)
+        elif (count := self.count(f"updated:>={since}" if since else "")) != 0:
+            raise self._short("in an empty page", count)
 
     def _nothing_since(self, since: str | None) -> bool:
         """Whether the newest record of the listing is older than the bound.

@@ -87,8 +87,8 @@ class Patience:
     max_wait: float = 120.0
     timeout: int = 30
     pause: float = 0.1
-    """Least time from the beginning of a request to that of the next. GitHub wants requests one after the other, at most
-    900 a minute by REST and 2,000 by GraphQL (docs.github.com, "Rate limits for the REST API"): this is 600."""
+    """Least time from the start of a request to that of the next. GitHub wants one request after the other, at most 900
+    a minute by REST and 2,000 by GraphQL (docs.github.com, "Rate limits for the REST API"): this is 600."""
     backoff: float = 1.0
     secondary_wait: float = SECONDARY_WAIT
     first_contact: int = 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import SourceError
@@ -25,6 +26,7 @@ from torch_embers.mine.github.listing import Listing
 from torch_embers.mine.github.live import LiveSource, Totals, finish, until_passed
 from torch_embers.mine.github.replies import Answer, DeepPageError, GoneError, MovedError, NotFoundError
 from torch_embers.mine.github.sweep import sweep
+from torch_embers.mine.github.witnesses import Witnesses, has_timeline
 from torch_embers.mine.records.rest_records import login, number_of, whole
 
 if TYPE_CHECKING:
@@ -53,8 +55,12 @@ class RestSource(LiveSource):
     """Items that were listed, and then had no comments and events to ask for."""
     _absent: NotFoundError | None = None
     """Set where a list was not found: then the end of the run asks whether the repository is still there."""
-    _has_comments: bool = False
-    """Whether an item that this run listed has comments."""
+    witnesses: Witnesses = field(init=False)
+    """Say whether a list that comes empty can be empty."""
+
+    def __post_init__(self) -> None:
+        """Have the items that this run lists as witnesses."""
+        self.witnesses = Witnesses(self, partial(self._items_listing, "desc", "comments"))
 
     def _look_up(self) -> tuple[str, Totals]:
         answer = self.client.get(f"/repos/{self.scope.repo}").data
@@ -118,7 +124,7 @@ class RestSource(LiveSource):
 
         for listed, cursor in keyset(fetch, first):
             known = known or bool(listed.updated)
-            self._has_comments = self._has_comments or _any_commented(listed)
+            self.witnesses.note(listed.payload.data)
             yield self._batch("rest.items", listed, stream, dump(cursor), self._parts(listed))
             if until_passed(listed, self.scope.until):
                 return
@@ -145,8 +151,7 @@ class RestSource(LiveSource):
         stream = self.scope.stream(name)
         saved = load_forward(state.get(stream))
         listing = self._listing(path, sort="updated", direction="asc")
-        if name == "comments":
-            listing = replace(listing, witness=self._commented)
+        listing = replace(listing, witness=self.witnesses.commented if name == "comments" else self.witnesses.remarked)
 
         def fetch(since: str | None, link: str | None) -> Listed[Answer]:
             return listing.page(link, since, filled=saved.at is not None)
@@ -160,16 +165,9 @@ class RestSource(LiveSource):
         except NotFoundError as error:
             self._without(listing, name.replace("_", " "), error, read=read)
 
-    def _commented(self) -> bool:
-        """Whether an item has comments: one that this run listed, or else the one that has the most."""
-        if not self._has_comments:
-            most = self._listing("issues", state="all", sort="comments", direction="desc").page()
-            self._has_comments = _any_commented(most)
-        return self._has_comments
-
     def _events(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Repository-wide events, down to the lower bound of the run; GitHub limits how far they go."""
-        listing = self._listing("issues/events", time_key="created_at")
+        listing = replace(self._listing("issues/events", time_key="created_at"), witness=self.witnesses.happened)
         limited = yield from self._newest_first("events", listing, state)
         if limited:
             self.notes.append(
@@ -187,6 +185,7 @@ class RestSource(LiveSource):
             return
         words = f"repo:{self.repo} is:pr" + (f" state:{self.scope.state}" if self.scope.state != "all" else "")
         listing = self._listing("pulls", search=words, state=self.scope.state, sort="updated", direction="desc")
+        listing = replace(listing, witness=partial(self.witnesses.opened, listing))
         limited = yield from self._newest_first("pulls", listing, state)
         if limited:
             self.notes.append(
@@ -237,8 +236,8 @@ class RestSource(LiveSource):
         size = min(self.page_size, ITEMS_WITH_PARTS) if self._item_by_item and path == "issues" else self.page_size
         return Listing(self.client, f"/repos/{self.repo}/{path}", query | {"per_page": size}, time_key, search)
 
-    def _items_listing(self, direction: str = "asc") -> Listing:
-        query = {"state": self.scope.state, "sort": "updated", "direction": direction}
+    def _items_listing(self, direction: str = "asc", sort: str = "updated") -> Listing:
+        query = {"state": self.scope.state, "sort": sort, "direction": direction}
         words = [f"repo:{self.repo}"]
         if self.scope.state != "all":
             words.append(f"state:{self.scope.state}")
@@ -275,10 +274,6 @@ class RestSource(LiveSource):
         return pages
 
 
-def _any_commented(listed: Listed[Answer]) -> bool:
-    return any(bool(o.get("comments")) for o in listed.payload.data if isinstance(o, dict))
-
-
 def timeline(source: LiveSource, number: int, comments: object = None) -> list[Page]:
     """Comments and events of one item, all pages of them; asked for beyond the budget, to complete the item.
 
@@ -295,7 +290,15 @@ def timeline(source: LiveSource, number: int, comments: object = None) -> list[P
         UnsteadyListingError: records left it each time it was read.
     """
     path = f"/repos/{source.repo}/issues/{number}/timeline"
-    listing = Listing(source.client, path, {"per_page": REST_PAGE}, "created_at", within_budget=False, overlapping=True)
+    listing = Listing(
+        source.client,
+        path,
+        {"per_page": REST_PAGE},
+        "created_at",
+        witness=partial(has_timeline, source, number),
+        within_budget=False,
+        overlapping=True,
+    )
     for _ in range(RESTARTS):
         if (answers := _joined(listing)) is not None:
             return _timeline_pages(source, path, answers, comments)

@@ -186,6 +186,18 @@ def stated_fields(node: dict[str, Any], place: Place, found: Sequence[Problem]) 
     return {name: value for name, value in node.items() if value is not None or name not in unknown}
 
 
+def without_reactions(node: object) -> bool:
+    """Whether the reactions to something were asked for, and null came: GitHub lists all kinds, also unused ones."""
+    return isinstance(node, dict) and "reactionGroups" in node and node["reactionGroups"] is None
+
+
+def _uncounted(node: dict[str, Any]) -> str | None:
+    """What is wrong with the reactions to an item, of which GitHub also gives the number."""
+    counted = node.get("reactions")
+    count = counted.get("totalCount") if isinstance(counted, dict) else None
+    return f"reactionGroups is null, of {count} reactions" if without_reactions(node) and count != 0 else None
+
+
 def readings(
     node: dict[str, Any], place: Place, found: Sequence[Problem], page: Page, repo: str, number: int
 ) -> Iterator[Reading]:
@@ -194,10 +206,10 @@ def readings(
     What lacks in a page that asked for this item alone is not waited for: counts include comments that GitHub hides.
     """
     failed = [p for p in found if p.below(place) and not p.hides]
-    reason = "; ".join(sorted({p.message for p in failed})) or None
-    yield Reading(repo, number, ITEM, page.page_id, sound=not failed, reason=reason, **page.stamp)
-    hidden = _hidden(found, place)
-    yield Reading(repo, number, FIELDS, page.page_id, sound=not failed, hidden=hidden, reason=reason, **page.stamp)
+    reasons = {p.message for p in failed} | {wrong for wrong in (_uncounted(node),) if wrong}
+    stated = {"sound": not reasons, "reason": "; ".join(sorted(reasons)) or None, **page.stamp}
+    yield Reading(repo, number, ITEM, page.page_id, **stated)
+    yield Reading(repo, number, FIELDS, page.page_id, hidden=_hidden(found, place), **stated)
     alone = page.request.startswith("item ")
     for name, part in CONNECTIONS.get(str(node.get("__typename")), {}).items():
         inner = (*place, name)
@@ -245,6 +257,8 @@ def part_reading(
     nodes = connection["nodes"] if isinstance(connection, dict) and wrong is None else []
     if any(n is None and not _hidden(found, (*place, "nodes", i)) for i, n in enumerate(nodes)):
         wrong = "has null nodes"
+    elif any(map(without_reactions, nodes)):
+        wrong = "has nodes whose reactionGroups is null"
     failed = [p.message for p in found if (p.path == place or p.below(place)) and not p.hides]
     if wrong is None and failed:
         wrong = f"came with an error ({failed[0]})"
