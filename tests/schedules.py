@@ -1,7 +1,8 @@
 """Random faults in the forms in which GitHub really fails, and what a mine makes of them.
 
 A schedule draws a way of mining and some faults: parts of GraphQL answers that are missing at any depth, null nodes,
-lost Link headers, empty pages, limits of pages, 5xx. Then:
+lost Link headers, empty pages, limits of pages, 5xx; in every query and every list that a mine asks for. All tables that
+a mine of a tracker fills are compared. Then:
 
 1. a mine under the faults. It ends equal to a mine without faults, or says that something lacks (an error, or items
    that wait); anything else is a silent loss. After an error a mine without faults must end equal;
@@ -50,8 +51,26 @@ KINDS = ("graphql", "graphql", "graphql", "graphql_label", "rest_token", "rest_t
 """Ways of mining, as often as they are drawn."""
 Snapshot = dict[str, list[Any]]
 LIMIT = "limit of pages"
-"""In the note of a mine whose list of events ended before its end."""
-TABLES = ("items", "events", "comments", "pull_files", "stated_links", "rejects")
+"""In the note of a mine whose list of events or of pull requests ended before its end."""
+LIMITED = {"list of events": ("events",), "list of pull requests": ("items", "item_people", "users")}
+"""By what the note says: the tables that may lack something then, and in no other way."""
+OF_PULLS = ("head_sha", "head_ref", "base_ref")
+"""Columns of items that only the list of pull requests has by REST."""
+TABLES = (
+    "items",
+    "events",
+    "comments",
+    "pull_files",
+    "stated_links",
+    "reviews",
+    "review_comments",
+    "pull_commits",
+    "checks",
+    "item_people",
+    "reactions",
+    "users",
+    "rejects",
+)
 MESSAGES: tuple[dict[str, Any], ...] = (
     {"type": "RESOURCE_LIMITS_EXCEEDED", "message": "Resource limits for this query exceeded."},
     {"message": "Something went wrong while executing your query. Please include 0000 when reporting this issue."},
@@ -86,42 +105,87 @@ class Result:
     """Mines under faults that were killed before they ended."""
 
 
+PARTS = {
+    "issues": ("comments", "timelineItems", "labels", "assignees", "subIssues", "closedByPullRequestsReferences"),
+    "pullRequests": (
+        "comments",
+        "timelineItems",
+        "labels",
+        "assignees",
+        "files",
+        "closingIssuesReferences",
+        "reviewRequests",
+    ),
+}
+"""Connections of an item, by its listing."""
+FIELDS = ("author", "milestone", "parent", "issueType", "statusCheckRollup", "mergedBy")
+"""Fields of an item that are null where there is none: null without an error says so, and is no fault."""
+FURTHER = (*PARTS["pullRequests"][:2], "files", "closingIssuesReferences", "closedByPullRequestsReferences")
+"""Connections with further pages of their own."""
+REACTED = {"comments": 0, "timelineItems": 2}
+"""Connections whose nodes have reactions, and a node that has them in the stand-in's data."""
+
+
+def _inside(chance: random.Random, name: str) -> list[Any]:
+    """A place in a connection, from the connection itself down to the reactions of one of its nodes."""
+    inner: list[list[Any]] = [[], ["nodes"], ["pageInfo"], ["nodes", chance.randint(0, 2)]]
+    if name in REACTED:
+        inner.append(["nodes", REACTED[name], "reactionGroups"])
+    return [name, *chance.choice(inner)]
+
+
+def _in_a_listing(chance: random.Random) -> tuple[str, list[Any], int, bool]:
+    """A query for a page of items, a place in its answer, how far null climbs, and whether silence is no fault."""
+    listing = chance.choice(("issues", "pullRequests"))
+    query = "query issues(" if listing == "issues" else "query pulls("
+    connection: list[Any] = ["repository", listing]
+    if chance.random() < 0.35:
+        tail = chance.choice(([], ["nodes"], ["pageInfo"], ["pageInfo", "endCursor"], ["pageInfo", "hasNextPage"]))
+        return query, [*connection, *tail], chance.choice((0, 0, 1)), False
+    node = [*connection, "nodes", chance.randint(0, 3)]
+    shape = chance.random()
+    if shape < 0.1:
+        return query, node, 0, False
+    if shape < 0.2:
+        return query, [*node, "reactionGroups"], 0, False
+    if shape < 0.3:
+        return query, [*node, chance.choice(FIELDS)], 0, True
+    return query, [*node, *_inside(chance, chance.choice(PARTS[listing]))], 0, False
+
+
+def _in_another_query(chance: random.Random) -> tuple[str, list[Any], int, bool]:
+    """The same of the queries that follow: further pages, comments on lines, single items, numbers, counts."""
+    shape = chance.random()
+    if shape < 0.35:
+        name = chance.choice(FURTHER)
+        return f"query more_{name}(", ["node", *chance.choice(([], _inside(chance, name)))], 0, False
+    if shape < 0.7:
+        node = ["nodes", chance.randint(0, 3)]
+        below = [[], ["pullRequest"], ["comments", "nodes", 0, "reactionGroups"], _inside(chance, "comments")]
+        return "query review_comments(", chance.choice((["nodes"], *([*node, *end] for end in below))), 0, False
+    if shape < 0.85:
+        listing = chance.choice(("issues", "pullRequests"))
+        item: list[Any] = ["repository", "issueOrPullRequest"]
+        return "query item(", [*item, *chance.choice(([], _inside(chance, chance.choice(PARTS[listing]))))], 0, False
+    query = chance.choice(("query numbers_", "query repository("))
+    return query, ["repository", chance.choice(("issues", "pullRequests"))], 0, False
+
+
 def _graphql_fault(chance: random.Random) -> dict[str, Any]:
     """One fault of the GraphQL stand-in."""
     times = chance.choice((1, 1, 1, 2, 3, 5, ALWAYS))
     when = {"at": chance.randint(1, 4), "times": times}
-    listing = chance.choice(("issues", "pullRequests"))
-    query = "query issues(" if listing == "issues" else "query pulls("
     shape = chance.random()
     if shape < 0.1:
         return {"kind": chance.choice(("truncated", "short_body", "drop"))} | when | {"times": min(times, 3)}
     if shape < 0.2:
         status, body = chance.choice(((502, "<html>502</html>"), (200, json.dumps(NULL)), (504, "{}")))
         return {"kind": "response", "status": status, "body": body, **when}
-    connection = ["repository", listing]
-    if shape < 0.4:
-        tail = chance.choice(([], ["nodes"], ["pageInfo"], ["pageInfo", "endCursor"], ["pageInfo", "hasNextPage"]))
-        path, bubble = [*connection, *tail], chance.choice((0, 0, 1))
-    elif shape < 0.75:
-        part = ["comments", "timelineItems", "labels"]
-        part += ["closedByPullRequestsReferences"] if listing == "issues" else ["files", "closingIssuesReferences"]
-        name = chance.choice(part)
-        inner = chance.choice(([], [name], [name, "nodes"], [name, "pageInfo"], [name, "nodes", 0]))
-        path, bubble = [*connection, "nodes", chance.randint(0, 3), *inner], 0
-    else:
-        name = chance.choice(("comments", "timelineItems", "files"))
-        query, bubble = f"query more_{name}(", 0
-        path = ["node", *chance.choice(([], [name], [name, "nodes"], [name, "pageInfo"], [name, "nodes", 1]))]
-        if chance.random() < 0.3:
-            query, path = chance.choice(
-                (
-                    ("query item(", ["repository", "issueOrPullRequest"]),
-                    ("query item(", ["repository", "issueOrPullRequest", "comments"]),
-                    ("query numbers_", ["repository", listing]),
-                    ("query repository(", ["repository", listing]),
-                )
-            )
-    error = chance.choice(MESSAGES)
+    drawn = _in_a_listing(chance) if shape < 0.65 else _in_another_query(chance)
+    query, path, bubble, silent_is_a_value = drawn
+    if not query.startswith(("query issues", "query pulls")):
+        when["at"] = chance.randint(1, 2)  # fewer of these are asked
+    error = chance.choice(MESSAGES[:-1] if silent_is_a_value else MESSAGES)
     return {"kind": "partial", "contains": query, "path": path, "bubble": bubble, **when, **error}
 
 
@@ -146,6 +210,13 @@ REST_PLACES: tuple[tuple[str, dict[str, str | None]], ...] = (
     ("/issues/events", {}),
     ("/issues/events", {"page": "2"}),
     ("/issues/events", {"page": "3"}),
+    ("bugs/pulls", {}),
+    ("bugs/pulls", {"page": "2"}),
+    ("bugs/pulls", {"page": "3"}),
+    ("/pulls/comments", {}),
+    ("/pulls/comments", {"page": "2"}),
+    ("/pulls/comments", {"since": "*"}),
+    ("/timeline", {}),
     ("/search/issues", {}),
 )
 
@@ -200,23 +271,44 @@ class Attack:
                     for i in r["items"]
                     if r["nameWithOwner"] == REPO
                 }
-                for place, number in enumerate(sorted(items)[::5]):
+                for place, number in enumerate(sorted(items)[2::3]):
                     at = f"2027-01-01T00:00:{place:02d}Z"
-                    self.graphql.update(REPO, number, updatedAt=at, title=f"changed {number}", milestone=None)
+                    changed = {"updatedAt": at, "title": f"changed {number}", "milestone": None}
+                    changed |= {"assignees": ["user-1"], "reactions": 3, "reactionCounts": {"HEART": 3}}
+                    if items[number]["kind"] == "pull":
+                        changed |= {"reviewers": ["user-2"], "reviews": items[number]["reviews"][:1]}
+                    self.graphql.update(REPO, number, **changed)
             return
         self.rest.repositories.clear()
         self.rest.heal()
-        repository = tracker.filled(self.rest, 25, 9)
-        for number in range(1, 20, 2):
+        repository = tracker.filled(self.rest, 25, 24)
+        for number in (*range(1, 20, 2), 30, 40):
             repository.label(number, LABEL)
+            repository.event(number, label={"name": LABEL})
+        for number in range(26, 50, 3):
+            repository.touch(
+                number, assignees=[tracker.account("dora")], reactions={"+1": number % 5, "total_count": 0}
+            )
+            repository.request_review(number, "eve")
+            for _ in range(number % 4):
+                repository.remark(number)["reactions"] = {"heart": 1}
         if state:
-            repository.add(40)
-            for number in (3, 7, 30):
-                repository.comment(number, "later")
-                repository.event(number)
-            if kind != "rest_label":
-                repository.touch(9, milestone={"title": "2.0"}, user=None)
-            repository.label(12, LABEL)
+            self._change_rest(repository, labelled=kind == "rest_label")
+
+    def _change_rest(self, repository: tracker.Repository, *, labelled: bool) -> None:
+        repository.add(60)
+        for number in (3, 7, 30):
+            repository.comment(number, "later")["reactions"] = {"eyes": 2}
+            repository.event(number)
+        if not labelled:
+            repository.touch(9, milestone={"title": "2.0"}, user=None)
+            repository.touch(38, assignees=[], reactions={"+1": 9, "total_count": 9})
+        repository.label(12, LABEL)
+        repository.add(61, kind="pull")
+        for number in (41, 61):
+            repository.request_review(number, "fay")
+            repository.push(number)
+            repository.remark(number, "later")
 
     def _url(self, kind: str) -> str:
         return self.graphql.url if kind.startswith("graphql") else self.rest.url
@@ -234,7 +326,7 @@ class Attack:
                 self._set_state(kind, each)
                 said = self._mine(database, kind)
                 assert not said, f"a mine without faults: {said}"
-            self._wanted[kind, state] = snapshot(database, TABLES)
+            self._wanted[kind, state] = _stored(database)
         return self._wanted[kind, state]
 
     def _arm(self, kind: str, chance: random.Random) -> list[Any]:
@@ -263,18 +355,18 @@ class Attack:
             faults = self._arm(kind, chance)
             where = f"seed {seed}, {kind}, state {state}, {faults}"
             said = self._mine(database, kind)
-            found = snapshot(database, TABLES)
+            found = _stored(database)
             same = found == wanted
             self.result.met += self.graphql.counters()["faults"] if kind.startswith("graphql") else self.rest.met
             self.rest.met = 0
-            if LIMIT in said and _but_events(found) == _but_events(wanted):
+            if LIMIT in said and _limited(found, said) == _limited(wanted, said):
                 self.result.limited += 1
             elif said:
                 self.result.told += 1
                 self._set_state(kind, state)
                 again = self._mine(database, kind)
-                found = snapshot(database, TABLES)
-                limited = LIMIT in again and _but_events(found) == _but_events(wanted)
+                found = _stored(database)
+                limited = LIMIT in again and _limited(found, again) == _limited(wanted, again)
                 if not limited and (again or found != wanted):
                     self.result.unequal.append(f"{where}: after {said!r}: {again or 'ended well, not equal'}")
             elif same:
@@ -298,10 +390,12 @@ class Attack:
             self.rest.met = 0
             self._set_state(kind, state)
             again = self._mine(database, kind)
-            found = snapshot(database, TABLES)
+            found = _stored(database)
             if found == wanted and not again:
                 self.result.equal += 1
-            elif LIMIT in "".join([again, *said]) and _but_events(found) == _but_events(wanted):
+            elif LIMIT in (all_said := "".join([again, *said])) and _limited(found, all_said) == _limited(
+                wanted, all_said
+            ):
                 self.result.limited += 1
             else:
                 self.result.unequal.append(f"{where}: after {said!r}: {again or 'ended well, not equal'}")
@@ -326,8 +420,15 @@ class Attack:
         return said or "ended well"
 
 
-def _but_events(found: Snapshot) -> Snapshot:
-    return {table: rows for table, rows in found.items() if table != "events"}
+def _stored(database: Path) -> Snapshot:
+    """All rows that are compared; items once more without what only the list of pull requests has."""
+    return snapshot(database, TABLES) | {"items alone": snapshot(database, ("items",), OF_PULLS)["items"]}
+
+
+def _limited(found: Snapshot, said: str) -> Snapshot:
+    """What must be equal where a mine says that GitHub listed no further: all but what that list alone has."""
+    lacking = {table for words, tables in LIMITED.items() if words in said for table in tables}
+    return {table: rows for table, rows in found.items() if table not in lacking}
 
 
 if __name__ == "__main__":

@@ -25,6 +25,11 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 PAGE_LIMIT = "In order to keep the API fast for everyone, pagination is limited for this resource."
 
 
+def account(name: str) -> Json:
+    """A user as every answer shows one."""
+    return {"login": name, "id": sum(name.encode()), "type": "User"}
+
+
 def moment(minute: float) -> str:
     """The time so many minutes after the start of 2024."""
     return (START + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -43,6 +48,10 @@ class Repository:
     """Comments on lines of pull requests."""
     gone: dict[int, str | None] = field(default_factory=dict)
     """Numbers of deleted items (``None``) and of transferred ones (path of the new place)."""
+    reviewers: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Who is asked to review a pull request."""
+    pushes: dict[int, int] = field(default_factory=dict)
+    """How often the branch of a pull request was pushed to after it was opened."""
     clock: float = 0.0
 
     def add(self, number: int, *, kind: str = "issue", minute: float | None = None, **fields: Any) -> Json:
@@ -54,7 +63,7 @@ class Repository:
             "number": number,
             "title": f"Item {number}",
             "body": f"Text of {number}",
-            "user": {"login": "ann"},
+            "user": account("ann"),
             "state": "open",
             "labels": [],
             "milestone": None,
@@ -86,7 +95,7 @@ class Repository:
         at = moment(self.clock)
         comment = {
             "id": len(self.comments) + 1,
-            "user": {"login": "bob"},
+            "user": account("bob"),
             "body": body,
             "created_at": at,
             "updated_at": at,
@@ -99,16 +108,26 @@ class Repository:
         """Add a comment on a line of a pull request."""
         self.clock += 1
         at = moment(self.clock)
-        made = {"id": len(self.remarks) + 1, "user": {"login": "cid"}, "body": body, "path": "a.py", "line": 3}
+        made = {"id": len(self.remarks) + 1, "user": account("cid"), "body": body, "path": "a.py", "line": 3}
         made |= {"created_at": at, "updated_at": at, "number": number}
         self.remarks.append(made)
         return made
+
+    def request_review(self, number: int, *names: str) -> None:
+        """Set who is asked to review a pull request."""
+        self.reviewers[number] = names
+        self.touch(number)
+
+    def push(self, number: int) -> None:
+        """Give a pull request another head commit."""
+        self.pushes[number] = self.pushes.get(number, 0) + 1
+        self.touch(number)
 
     def event(self, number: int, name: str = "labeled", **fields: Any) -> Json:
         """Add an event to an item; the item is not changed by it."""
         self.clock += 1
         event = {"id": len(self.events) + 1, "event": name, "created_at": moment(self.clock), "number": number}
-        event |= {"actor": {"login": "ann"}, "label": {"name": "x"}} | fields
+        event |= {"actor": account("ann"), "label": {"name": "x"}} | fields
         self.events.append(event)
         return event
 
@@ -259,7 +278,9 @@ class Tracker:
         if rest == "/issues":
             return self._page(asked, _filtered(repository, asked.query))
         if rest == "/pulls":
-            return self._page(asked, [_as_pull(item) for item in _filtered(repository, asked.query) if _is_pull(item)])
+            return self._page(
+                asked, [_as_pull(repository, o) for o in _filtered(repository, asked.query) if _is_pull(o)]
+            )
         if rest == "/issues/comments":
             return self._page(asked, _ordered(self._comments(repository, repository.comments), asked.query))
         if rest == "/pulls/comments":
@@ -294,7 +315,7 @@ class Tracker:
         if item is None or not _is_pull(item):
             return Answered({"message": "Not Found"}, 404)
         remarks = sum(remark["number"] == number for remark in repository.remarks)
-        return Answered(_as_pull(item) | {"comments": item["comments"], "review_comments": remarks})
+        return Answered(_as_pull(repository, item) | {"comments": item["comments"], "review_comments": remarks})
 
     def _comments(self, repository: Repository, comments: list[Json]) -> list[Json]:
         base = f"{self.url}/repos/{repository.name}/issues"
@@ -380,11 +401,14 @@ def _is_pull(item: Json) -> bool:
     return "pull_request" in item
 
 
-def _as_pull(item: Json) -> Json:
+def _as_pull(repository: Repository, item: Json) -> Json:
     """A pull request as its own list has it: without counts, with its branches and requested reviewers."""
+    number = item["number"]
     kept = {k: v for k, v in item.items() if k not in ("pull_request", "comments", "reactions", "state_reason")}
-    branches = {"head": {"ref": "topic", "sha": f"{item['number']:040x}"}, "base": {"ref": "main"}}
-    return branches | {"requested_reviewers": [], "requested_teams": [], "merged_at": None} | kept
+    head = f"{number + 1_000 * repository.pushes.get(number, 0):040x}"
+    branches = {"head": {"ref": "topic", "sha": head}, "base": {"ref": "main"}}
+    asked = [account(name) for name in repository.reviewers.get(number, ())]
+    return branches | {"requested_reviewers": asked, "requested_teams": [], "merged_at": None} | kept
 
 
 def _filtered(repository: Repository, query: dict[str, str]) -> list[Json]:
