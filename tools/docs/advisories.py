@@ -10,9 +10,9 @@ from torch_embers.audit import advisories, ranges
 from .markdown import PYTORCH, cell, code, issue_link, table
 
 if TYPE_CHECKING:
-    from torch_embers.audit.advisories import Executed
+    from torch_embers.audit.advisories import Executed, Published
 
-HEADINGS = ("advisory", "published", "status", "occurs on", "deviation")
+HEADINGS = ("advisory", "status", "occurs on", "published", "deviation from it")
 
 
 @cache
@@ -21,14 +21,34 @@ def _executed() -> list[Executed]:
 
 
 def overview() -> str:
-    """Published and executed range of each advisory."""
+    """Published and executed ranges of each advisory, a row per published range."""
     rows = []
     for one in _executed():
-        entry, measured = one.advisory, list(one.verdicts)
-        published = f"[{cell(ranges.published(entry.published))}]({entry.source})"
-        occurs = ranges.spans(one.occurs, measured)
-        rows.append([f"[{entry.id}](#{entry.id.lower()})", published, entry.status, occurs, ranges.deviation(one)])
+        entry = one.advisory
+        first = [f"[{entry.id}](#{entry.id.lower()})", entry.status, ranges.spans(one.occurs, list(one.verdicts))]
+        for at, of in enumerate(one.deviations):
+            rows.append([*(["", "", ""] if at else first), _published(of.published), cell(ranges.deviation(one, of))])
     return table(HEADINGS, rows)
+
+
+def _published(entry: Published) -> str:
+    return f"[{entry.database}]({entry.source}), {entry.day}: {cell(ranges.published(entry))}"
+
+
+def counts() -> str:
+    """How many advisories, ranges and releases the table is about, and what the ranges came to."""
+    done = _executed()
+    found = [of for one in done for of in one.deviations]
+    odd = [of.published for of in found if of.published.odd_end]
+    unlisted = sum(entry.listed == 0 for entry in odd)
+    releases = {release for one in done for release in one.verdicts}
+    return (
+        f"{len(done)} of {len(done) + len(advisories.load().not_executed)} advisories were executed, on up to "
+        f"{len(releases)} releases each. For them {len(found)} published ranges were read: "
+        f"{sum(bool(of.unexpected) for of in found)} leave out a release on which the case occurs, "
+        f"{sum(bool(of.missing) for of in found)} hold one on which it was not seen, and "
+        f"{len(odd)} end at what is no version ({unlisted} of these list no release either)."
+    )
 
 
 def evidence() -> str:
@@ -51,8 +71,13 @@ def _section(one: Executed) -> str:
         [
             f"### {entry.id}",
             f"{cell(entry.summary)} Also: {', '.join(entry.aliases)}." + (f" Reports: {issues}." if issues else ""),
-            f"- The case: {code(entry.case)}. {cell(entry.relation)}\n"
-            f"- [Upstream]({entry.upstream_source}): {cell(entry.upstream)}",
+            f"- The case: {code(entry.case)}. {cell(entry.relation)} {ranges.coverage(one).capitalize()}.\n"
+            + "".join(
+                f"- {of.published.database}'s range: {cell(of.published.note)}\n"
+                for of in one.deviations
+                if of.published.note
+            )
+            + f"- [Upstream]({entry.upstream_source}): {cell(entry.upstream)}",
             table(("verdict", "releases", "hits/runs", "control", "seen"), rows),
         ]
     )

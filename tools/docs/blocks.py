@@ -64,6 +64,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "example-funnel": partial(examples.example, "funnel"),
         # advisories.md
         "advisories": advisories.overview,
+        "advisories-counts": advisories.counts,
         "advisories-evidence": advisories.evidence,
         "advisories-not-executed": advisories.not_executed,
         # hunt-coverage.md

@@ -1,4 +1,4 @@
-"""Security advisories of torch: the range of releases that each publishes beside the releases on which its case occurs.
+"""Security advisories of torch: the published ranges of releases beside the releases on which the cases occur.
 
 A case that crashes a script of one's own is no vulnerability by itself: `data/advisories.toml` has what upstream says.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING, Literal
 
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 from pydantic import Field, model_validator
 
 from torch_embers import resources, toml_models
@@ -22,18 +23,32 @@ FILE = "advisories.toml"
 VERDICTS = ("results", "advisories.csv")
 CASES = "advisory_cases"
 Status = Literal["published", "doubted", "confirmed"]
+CLEAN = ("absent", "not_seen")
+DECIDED = ("occurs", *CLEAN)
 
 
 class Published(toml_models.Entry):
-    """The range of an advisory: from the first release to the one before ``fixed``, or up to ``last_affected``.
+    """The range that one database publishes: up to the release before ``fixed``, or up to ``last_affected``.
 
-    Or the ``versions`` that it names and no range; one of two parts (2.5) stands for all releases that begin so.
+    Or the ``versions`` that it names and no range; one of two parts (2.5) stands for all releases that begin so. Ends
+    are kept as they are published, also where they are no versions.
+
+    Attributes:
+        database: who publishes it.
+        source: where it was read; ``day`` is the day of the record there, or of what quotes it.
+        listed: how many releases the record lists beside its range; None where it has no such list.
+        note: what a reader must know of this range.
     """
 
+    database: Literal["PyPA", "GitHub", "CVE"]
     introduced: str = "0"
     fixed: str = ""
     last_affected: str = ""
     versions: tuple[str, ...] = ()
+    source: str
+    day: date
+    listed: int | None = None
+    note: str = ""
 
     @model_validator(mode="after")
     def _one_end(self) -> Published:
@@ -41,22 +56,40 @@ class Published(toml_models.Entry):
             raise ValueError("fixed, last_affected or versions: one of them")
         return self
 
+    @property
+    def end(self) -> str:
+        """The end of the range as published; empty where versions are named."""
+        return self.fixed or self.last_affected
+
+    @property
+    def odd_end(self) -> bool:
+        """Whether the end is no version by PEP 440, so that a tool which reads it strictly finds no end."""
+        return bool(self.end) and _version_or_none(self.end) is None
+
     def holds(self, release: str) -> bool:
-        """Whether a release is in the range."""
+        """Whether a release is in the range; an end that is no version is read without its suffix."""
         version = Version(release)
         if self.versions:
             named = [Version(name).release for name in self.versions]
             return any(version.release[: len(parts)] == parts for parts in named)
         if self.introduced != "0" and version < Version(self.introduced):
             return False
-        return version < Version(self.fixed) if self.fixed else version <= Version(self.last_affected)
+        end = _version_or_none(self.end) or Version(self.end.partition("-")[0])
+        return version < end if self.fixed else version <= end
+
+
+def _version_or_none(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
 
 
 class Advisory(toml_models.Entry):
     """An advisory whose proof was written as a case.
 
     Attributes:
-        published: its range, as ``source`` has it.
+        published: its range in each database that was read.
         status: ``confirmed`` by upstream, ``doubted`` by the advisory or the evidence, else only ``published``.
         upstream: what upstream says, in our words; ``upstream_source`` says where.
         case: name of the file in ``data/advisory_cases``.
@@ -67,8 +100,7 @@ class Advisory(toml_models.Entry):
     aliases: tuple[str, ...]
     summary: str
     issues: tuple[int, ...]
-    published: Published
-    source: str
+    published: tuple[Published, ...] = Field(min_length=1)
     status: Status = "published"
     upstream: str
     upstream_source: str
@@ -102,30 +134,55 @@ class Advisories(toml_models.Entry):
 
 
 @dataclass(frozen=True, slots=True)
+class Deviation:
+    """How what was executed differs from one published range.
+
+    Attributes:
+        unexpected: releases outside the range on which the case occurs.
+        missing: releases inside it on which the case is absent, or not seen.
+    """
+
+    published: Published
+    unexpected: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Executed:
     """An advisory beside what its case showed.
 
     Attributes:
-        verdicts: a row of the shipped verdicts by release, oldest first; releases that were not run are left out.
-        unexpected: releases outside the published range on which the case occurs.
-        missing: releases inside it on which the case is absent, or not seen.
+        verdicts: a row of the shipped verdicts by release, oldest first; releases that were not asked for are left out.
+        deviations: one per published range, in their order.
     """
 
     advisory: Advisory
     verdicts: Mapping[str, Mapping[str, str]]
-    unexpected: tuple[str, ...]
-    missing: tuple[str, ...]
+    deviations: tuple[Deviation, ...]
+
+    def with_verdict(self, *wanted: str) -> tuple[str, ...]:
+        """The releases with one of these verdicts."""
+        return tuple(release for release, row in self.verdicts.items() if row["verdict"] in wanted)
 
     @property
     def occurs(self) -> tuple[str, ...]:
         """The releases on which the case occurs."""
-        return tuple(release for release, row in self.verdicts.items() if row["verdict"] == "occurs")
+        return self.with_verdict("occurs")
+
+    @property
+    def untestable(self) -> tuple[str, ...]:
+        """The releases that lack what the case needs: nothing ran there."""
+        return self.with_verdict("untestable")
+
+    @property
+    def run(self) -> tuple[str, ...]:
+        """The releases on which the case ran."""
+        return tuple(release for release in self.verdicts if release not in self.untestable)
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """The releases that were run and on which nothing was decided."""
-        known = ("occurs", "absent", "not_seen")
-        return tuple(release for release, row in self.verdicts.items() if row["verdict"] not in known)
+        """The releases on which it ran and nothing was decided."""
+        return tuple(release for release in self.run if self.verdicts[release]["verdict"] not in DECIDED)
 
 
 def load() -> Advisories:
@@ -148,14 +205,15 @@ def executed() -> list[Executed]:
 
 
 def compare(advisory: Advisory, rows: Sequence[Mapping[str, str]]) -> Executed:
-    """Put the verdicts of a case beside the range that its advisory publishes."""
+    """Put the verdicts of a case beside the ranges that its advisory has."""
     verdicts = {row["build"]: row for row in sorted(rows, key=lambda row: Version(row["build"]))}
     seen = {release: row["verdict"] for release, row in verdicts.items()}
-    holds = advisory.published.holds
-    clean = ("absent", "not_seen")
-    return Executed(
-        advisory=advisory,
-        verdicts=verdicts,
-        unexpected=tuple(name for name, verdict in seen.items() if verdict == "occurs" and not holds(name)),
-        missing=tuple(name for name, verdict in seen.items() if verdict in clean and holds(name)),
+    return Executed(advisory, verdicts, tuple(_deviation(published, seen) for published in advisory.published))
+
+
+def _deviation(published: Published, seen: Mapping[str, str]) -> Deviation:
+    return Deviation(
+        published,
+        unexpected=tuple(name for name, verdict in seen.items() if verdict == "occurs" and not published.holds(name)),
+        missing=tuple(name for name, verdict in seen.items() if verdict in CLEAN and published.holds(name)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torch_embers.audit.advisories import Advisories, Executed
+    from torch_embers.audit.advisories import Advisories, Deviation, Executed
 
 SCHEMA_VERSION = "1.7.5"
 PREFIX = "x_EMBERS-"
@@ -20,9 +20,10 @@ def document(done: Executed, about: Advisories) -> dict[str, Any]:
     """The OSV document of an advisory.
 
     It lists the releases on which the case occurs, and no range: a range would name releases that nobody ran. The
-    published one stands in ``database_specific``.
+    published ones stand in ``database_specific``.
     """
     advisory = done.advisory
+    sources = dict.fromkeys(one.source for one in advisory.published)
     issues = [f"https://github.com/pytorch/pytorch/issues/{number}" for number in advisory.issues]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -33,20 +34,27 @@ def document(done: Executed, about: Advisories) -> dict[str, Any]:
         "details": f"{CAUTION} {advisory.relation} {advisory.upstream} {about.policy}",
         "affected": [_affected(done)] if done.occurs else [],
         "references": [
-            {"type": "ADVISORY", "url": advisory.source},
+            *({"type": "ADVISORY", "url": address} for address in sources),
             *({"type": "REPORT", "url": address} for address in issues),
             {"type": "WEB", "url": advisory.upstream_source},
         ],
         "database_specific": {
-            "published": advisory.published.model_dump(),
+            "published": [_published(of) for of in done.deviations],
             "status": advisory.status,
             "upstream": advisory.upstream,
             "case": advisory.case,
             "relation": advisory.relation,
-            "occurs_outside_published_range": list(done.unexpected),
-            "not_seen_inside_published_range": list(done.missing),
             "verdicts": {release: _evidence(row) for release, row in done.verdicts.items()},
         },
+    }
+
+
+def _published(of: Deviation) -> dict[str, Any]:
+    return {
+        **of.published.model_dump(mode="json"),
+        "end_is_a_version": not of.published.odd_end,
+        "occurs_outside": list(of.unexpected),
+        "not_seen_inside": list(of.missing),
     }
 
 

@@ -1,4 +1,4 @@
-"""Ranges of releases in words: what an advisory publishes, what was executed, and how the two differ."""
+"""Ranges of releases in words: what is published of an advisory, what was executed, and how the two differ."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from torch_embers.run.matrix import span
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from torch_embers.audit.advisories import Advisories, Executed, Published
+    from torch_embers.audit.advisories import Advisories, Deviation, Executed, Published
 
 
 def published(entry: Published) -> str:
-    """The published range, or the versions that are named."""
+    """A published range as its database has it, or the versions that are named."""
     if entry.versions:
         return f"{' and '.join(entry.versions)} named"
     begin = "" if entry.introduced == "0" else f"{entry.introduced} to "
@@ -28,17 +28,31 @@ def spans(wanted: Iterable[str], measured: Sequence[str]) -> str:
     return ", ".join(span(run) for run in runs) or "none"
 
 
-def deviation(done: Executed) -> str:
-    """How the executed releases differ from the published range, as a sentence; "none" where they agree."""
+def deviation(done: Executed, of: Deviation) -> str:
+    """How the executed releases differ from one published range, as a sentence; "none" where they agree."""
     measured = list(done.verdicts)
     told = []
-    if done.unexpected:
-        told.append(f"occurs outside the published range: {spans(done.unexpected, measured)}")
-    if done.missing:
-        told.append(f"not seen inside it: {spans(done.missing, measured)}")
+    if of.unexpected:
+        told.append(f"occurs outside it: {spans(of.unexpected, measured)}")
+    if of.missing:
+        told.append(f"not seen inside it: {spans(of.missing, measured)}")
+    if done.run and not any(map(of.published.holds, done.run)):
+        told.append("no release inside it was run")
+    if of.published.odd_end:
+        lists = ", and the record lists no release" if of.published.listed == 0 else ""
+        told.append(f"its end {of.published.end} is no version{lists}")
+    return "; ".join(told) or ("none" if done.run else "not run")
+
+
+def coverage(done: Executed) -> str:
+    """On how many releases the case ran, and on which it could not run or decided nothing."""
+    measured = list(done.verdicts)
+    told = [f"run on {len(done.run)} releases"]
+    if done.untestable:
+        told.append(f"cannot run on {spans(done.untestable, measured)}")
     if done.undecided:
-        told.append(f"not decided: {spans(done.undecided, measured)}")
-    return "; ".join(told) or ("none" if measured else "not run")
+        told.append(f"not decided on {spans(done.undecided, measured)}")
+    return "; ".join(told)
 
 
 def lines(done: Sequence[Executed], about: Advisories) -> list[str]:
@@ -46,11 +60,15 @@ def lines(done: Sequence[Executed], about: Advisories) -> list[str]:
     made = []
     for one in done:
         advisory = one.advisory
+        made += [f"{advisory.id}  {advisory.summary} ({advisory.status})"]
+        for of in one.deviations:
+            entry = of.published
+            made += [
+                f"  {entry.database} ({entry.day}): {published(entry)}" + (f"; {entry.note}" if entry.note else ""),
+                f"    deviation: {deviation(one, of)}",
+            ]
         made += [
-            f"{advisory.id}  {advisory.summary}",
-            f"  published: {published(advisory.published)} ({advisory.status})",
-            f"  occurs on: {spans(one.occurs, list(one.verdicts))} of {len(one.verdicts)} releases that were run",
-            f"  deviation: {deviation(one)}",
+            f"  occurs on: {spans(one.occurs, list(one.verdicts))} ({coverage(one)})",
             f"  case: {advisory.relation}",
             f"  upstream: {advisory.upstream}",
             "",
