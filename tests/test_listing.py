@@ -26,10 +26,13 @@ from torch_embers.repro import bank
 from torch_embers.run import release, reports, second_opinion, second_opinion_text
 from torch_embers.run.bisect import report as bisection_report
 from torch_embers.run.hunt import Hunted
+from torch_embers.run.item_verdict import item_verdict
 from torch_embers.run.ledger import Cell
+from torch_embers.run.matrix import entries
 from torch_embers.run.perf import Timed
 from torch_embers.run.watched import Watched
 from torch_embers.sandbox import doctor
+from torch_embers.store import show
 from torch_embers.store.listing import CaseFilter, ItemFilter, list_cases, list_items, nearest
 from torch_embers.store.store import Store
 from torch_embers.study import command as study_command
@@ -155,6 +158,30 @@ def test_the_newest_release_and_the_case_that_occurs_decide(
 ) -> None:
     found = list_items(store, ItemFilter(repo="a/b", **asked))
     assert {row["number"]: (row["verdict"], row["release"]) for row in found} == verdicts
+
+
+def test_a_list_marks_verdicts_of_another_input_and_agrees_with_the_line_of_each_item(
+    catalog_database: Path,
+) -> None:
+    store = Store(catalog_database)
+    found = {row["number"]: row for row in list_items(store, ItemFilter(has_case=True))}
+    told = entries(store)
+    with store.read() as connection:
+        query = "SELECT i.number, c.name, c.origin, i.relation FROM case_items i JOIN cases c USING (case_hash) WHERE c.current"
+        linked = connection.execute(query).fetchall()
+    for number, row in found.items():
+        cases = [
+            {"name": n, "origin": origin, "relation": relation} for i, n, origin, relation in linked if i == number
+        ]
+        own = [e for e in told if e.case in {case["name"] for case in cases} and e.build == row["release"]]
+        decided = item_verdict(cases, own)
+        assert (row["verdict"], row["verdict_speaks_of"], row["another_occurs"]) == (
+            decided.entry.verdict,
+            decided.speaks_of,
+            decided.also_occurs,
+        )
+    assert show.item_verdict_text(found[973]) == "occurs 2.15.0 (another input)"
+    assert show.item_verdict_text(found[84577]) == "occurs 2.15.0"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -118,12 +118,42 @@ def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
 )  # fmt: skip
 def test_the_verdict_is_one_line(verdicts: list[str], line: str) -> None:
     entries = [entry(build, verdict) for build, verdict in zip(("2.0.1", "2.1.2", "2.2.2"), verdicts, strict=False)]
-    assert headline(ItemReport("r/r", 1, {}, [], [], [], [{"name": "pt1"}], [], [], entries)) == line
+    assert headline(item_report(entries, pt1="same")) == line
+
+
+def item_report(entries: list[Entry], number: int = 1, **relations: str | None) -> ItemReport:
+    cases = [{"name": name, "origin": "curated", "relation": relation} for name, relation in relations.items()]
+    return ItemReport("pytorch/pytorch", number, {}, [], [], [], cases, [], [], entries)
+
+
+@pytest.mark.parametrize(
+    ("relations", "verdicts", "line"),
+    [
+        ({"a": "sibling"}, {"a": "absent"}, "Another input than the report's: the failure is gone on torch 2.2.2"),
+        ({"a": "sibling"}, {"a": "occurs"}, "Another input than the report's: the failure occurs on torch 2.2.2"),
+        ({"a": "sibling"}, {"a": "untestable"}, "Another input than the report's: cannot be tested on torch 2.2.2"),
+        ({"a": None}, {"a": "occurs"}, "A script that nobody compared with the report: the failure occurs on torch 2.2.2"),
+        ({"a": "sibling", "b": "same"}, {"a": "occurs", "b": "occurs"}, "The bug occurs on torch 2.2.2 (3/4 runs of b "),
+        ({"a": "sibling", "b": "same"}, {"a": "absent", "b": "occurs"}, "The bug occurs on torch 2.2.2 (3/4 runs of b "),
+        ({"a": "sibling", "b": "same"}, {"a": "occurs", "b": "absent"}, "The bug is gone on torch 2.2.2 (0/4 runs of b "),
+        ({"a": "same", "b": "same"}, {"a": "absent", "b": "not_seen"}, "The bug was not seen on torch 2.2.2 (0/4 runs of b "),
+        ({"a": "sibling", "b": "same"}, {"a": "occurs", "b": "untestable"}, "Another input than the report's: the failure occurs"),
+    ],
+)  # fmt: skip
+def test_the_line_speaks_of_the_report_only_by_its_own_input(
+    relations: dict[str, Any], verdicts: dict[str, str], line: str
+) -> None:
+    entries = [replace(entry("2.2.2", verdict), case=case) for case, verdict in verdicts.items()]
+    made = headline(item_report(entries, **relations))
+    assert made.startswith(line)
+    own_is_clean = verdicts.get("b") == "absent" and verdicts["a"] == "occurs"
+    assert made.endswith("; another input of the same kind occurs there") == own_is_clean
 
 
 def test_a_case_that_shows_half_of_a_report_is_said_to_beside_its_verdict() -> None:
     case = "pt92260_beta_log_prob_edge"
     gone = [replace(entry("2.0.1", "occurs"), case=case), replace(entry("2.15.0", "absent"), case=case)]
-    line = headline(ItemReport("pytorch/pytorch", 65811, {}, [], [], [], [{"name": case}], [], [], gone))
+    line = headline(item_report(gone, 65811, **{case: "same"}))
+    assert line.startswith("What the case shows of the report is gone on torch 2.15.0 (")
     assert ", gone since 2.15.0. A reader doubts a part of it: " in line
-    assert "A reader doubts" not in headline(ItemReport("r/r", 1, {}, [], [], [], [{"name": case}], [], [], gone))
+    assert headline(item_report(gone, 1, **{case: "same"})).startswith("The bug is gone on torch 2.15.0 (")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support import case_of
+from torch_embers.builds.registry import Build
+from torch_embers.run.command import contradicted
+from torch_embers.run.ledger import Cell
 from torch_embers.run.status import (
     CLAIMS,
     CONFIRMED,
@@ -19,7 +25,7 @@ from torch_embers.run.status import (
     status_of,
     withdrawn,
 )
-from torch_embers.run.verdict import VERDICTS
+from torch_embers.run.verdict import VERDICTS, Control, Decision, Verdict
 
 OPEN, CLOSED = Tracked("open"), Tracked("closed", "fixed")
 
@@ -158,3 +164,51 @@ def test_a_bug_came_back_only_over_a_controlled_gap() -> None:
 
 def test_false_absences_are_counted_for_two_series_each() -> None:
     assert expected_false(10, 0.01) == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize(
+    ("item", "verdicts", "named"),
+    [
+        (OPEN, {"same": "absent"}, "gone"),
+        (OPEN, {"same": "absent", "sibling": "absent"}, "gone"),
+        (OPEN, {"same": "absent", "sibling": "occurs"}, ""),
+        (OPEN, {"same": "absent", "sibling": "not_seen"}, ""),
+        (OPEN, {"sibling": "absent"}, ""),
+        (Tracked("open", is_pull=True), {"same": "absent"}, ""),
+        (CLOSED, {"same": "occurs"}, "alive"),
+        (CLOSED, {"same": "absent", "sibling": "occurs"}, "closed"),
+        (CLOSED, {"sibling": "occurs"}, "closed"),
+        (Tracked("closed", "unknown"), {"same": "occurs"}, "closed"),
+        (CLOSED, {"same": "untestable", "sibling": "occurs"}, "closed"),
+    ],
+)
+@pytest.mark.parametrize("origin", ["curated", "extracted"])
+def test_a_run_names_only_items_whose_own_case_contradicts_the_tracker(
+    item: Tracked, verdicts: dict[str, Verdict], named: str, origin: str
+) -> None:
+    build = Build("2.15.0", "2.15.0", "c" * 40, "release", "linux", Path("p"), "3.11")
+    cells = [
+        Cell(
+            replace(case_of(f"print({relation!r})", issues=["a/b#1"], relation=relation), origin=origin),
+            build,
+            "here",
+            "reviewed",
+            0,
+            Decision(
+                verdict,
+                flaky=False,
+                hits=0,
+                runs=4,
+                detectable_rate=None,
+                control=Control("none", None, 0, 0),
+                detail="",
+                signature=None,
+            ),
+            fresh=True,
+        )
+        for relation, verdict in verdicts.items()
+    ]
+    found = dict(zip(("gone", "alive", "closed"), contradicted(cells, {("a/b", 1): item}), strict=True))
+    if origin == "extracted":
+        named = "closed" if named == "alive" else named if named == "closed" else ""
+    assert [name for name, keys in found.items() if keys] == ([named] if named else [])

@@ -37,10 +37,13 @@ def release_file(slug: str) -> str:
 
 def item(facts: Facts, key: Key) -> tuple[str, str]:
     """What the badge of an item says, and its file's content."""
-    entry = facts.verdict(key)
-    said = f"{entry.verdict.replace('_', ' ')} on {entry.build}" if entry else "no verdict"
     name = f"embers {facts.name(key)}"
-    return f"{name}: {said}", svg(name, said, COLOURS.get(entry.verdict, GREY) if entry else GREY)
+    if (decided := facts.verdict(key)) is None:
+        return f"{name}: no verdict", svg(name, "no verdict", GREY)
+    entry = decided.entry
+    said = f"{entry.verdict.replace('_', ' ')} on {entry.build}" + (f" ({decided.mark})" if decided.mark else "")
+    colour = GREY if decided.mark else COLOURS.get(entry.verdict, GREY)  # a colour speaks of the report
+    return f"{name}: {said}", svg(name, said, colour)
 
 
 def release(facts: Facts, build: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.escaping import visible
 from torch_embers.report import operators, places
+from torch_embers.run.item_verdict import ORDER, deciding, item_verdict, speaks_of
 from torch_embers.run.matrix import builds_of, changes, preferred
 
 if TYPE_CHECKING:
@@ -16,15 +17,8 @@ if TYPE_CHECKING:
 
     from torch_embers.report.rules import Rules
     from torch_embers.report.source import Key, Row, Source
+    from torch_embers.run.item_verdict import ItemVerdict
     from torch_embers.run.matrix import Entry
-
-ORDER = ("occurs", "changed", "inconclusive", "control_failed", "not_seen", "absent", "untestable")
-"""Of several cases of an item the first of these verdicts decides."""
-
-
-def rank(verdict: str) -> int:
-    """The place of a verdict in ``ORDER``; one that this release does not know comes last."""
-    return ORDER.index(verdict) if verdict in ORDER else len(ORDER)
 
 
 def chosen(source: Source, most: int) -> list[Key]:
@@ -139,8 +133,7 @@ class Facts:
         """The verdict of each case on the newest build with one; of several environments the first of ``ORDER``."""
         found: dict[str, Entry] = {}
         for name, seen in self.verdicts_of.items():
-            last = [entry for entry in seen if entry.build == seen[-1].build]
-            found[name] = min(last, key=lambda e: rank(e.verdict))
+            found[name] = deciding(entry for entry in seen if entry.build == seen[-1].build)
         return found
 
     @cached_property
@@ -148,10 +141,15 @@ class Facts:
         """For each case whose verdict changes: (build, verdict) where a new one begins."""
         return changes(self.source.verdicts)
 
-    def verdict(self, key: Key) -> Entry | None:
-        """What the cases of an item say together on the newest release; None without a verdict."""
-        seen = [self.newest[case["name"]] for case, _ in self.cases_of.get(key, ()) if case["name"] in self.newest]
-        return min(seen, key=lambda e: rank(e.verdict), default=None)
+    def verdict(self, key: Key) -> ItemVerdict | None:
+        """What the cases of an item say of it together on the newest release; None without a verdict."""
+        cases = self.related_cases(key)
+        seen = [self.newest[case["name"]] for case in cases if case["name"] in self.newest]
+        return item_verdict(cases, seen) if seen else None
+
+    def related_cases(self, key: Key) -> list[Row]:
+        """The cases of an item, each with its relation to it."""
+        return [case | {"relation": relation} for case, relation in self.cases_of.get(key, ())]
 
     @cached_property
     def statuses(self) -> dict[Key, list[Row]]:
@@ -168,7 +166,7 @@ class Facts:
         Only these speak of the item; what other cases say is evidence of the same kind of bug.
         """
         cases = self.cases_of.get(key, ())
-        own = [c["name"] for c, relation in cases if relation == "same" and c["origin"] in ("curated", "fix_test")]
+        own = [case["name"] for case, relation in cases if speaks_of(relation, case["origin"]) == "report"]
         if not own:
             return None
         return {self.newest[n].verdict for n in own if n in self.newest and self.newest[n].build == self.reference}

@@ -120,9 +120,9 @@ class Pages:
         }
 
     def _headline(self, key: Key, item: Mapping[str, Any]) -> str:
-        names = {case["name"] for case, _ in self.facts.cases_of.get(key, ())}
-        verdicts = [entry for name in sorted(names) for entry in self.facts.verdicts_of.get(name, ())]
-        cases = [case for case, _ in self.facts.cases_of.get(key, ())]
+        cases = self.facts.related_cases(key)
+        names = sorted({case["name"] for case in cases})
+        verdicts = [entry for name in names for entry in self.facts.verdicts_of.get(name, ())]
         return headline(ItemReport(*key, dict(item), (), (), (), cases, (), (), verdicts))
 
     def _case(self, case: Row, relation: str | None, key: Key) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -22,8 +21,9 @@ from torch_embers.report import (
     since,
     table_data,
 )
-from torch_embers.report.facts import ORDER, counted, rank
+from torch_embers.report.facts import counted
 from torch_embers.run import hunt
+from torch_embers.run.item_verdict import ORDER, rank
 from torch_embers.settings import DEFAULT_REPO
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def _rows(writer: Writer, kind: str, groups: Mapping[str, Sequence[Key]]) -> lis
     """Write the page of each group, and return the rows of their list, the largest first."""
     facts, rows = writer.facts, []
     for name, keys in groups.items():
-        found = Counter(entry.verdict for key in keys if (entry := facts.verdict(key)))
+        occurs = sum(1 for key in keys if (decided := facts.verdict(key)) and decided.text == "occurs")
         ordered = sorted(keys, key=lambda key: (_rank(facts, key), key))
         writer.page(
             writer.paths[kind][name],
@@ -279,15 +279,15 @@ def _rows(writer: Writer, kind: str, groups: Mapping[str, Sequence[Key]]) -> lis
                 "page": writer.paths[kind][name],
                 "count": len(keys),
                 "cases": sum(1 for key in keys if key in facts.cases_of),
-                "occurs": found["occurs"],
+                "occurs": occurs,
             }
         )
     return sorted(rows, key=lambda row: (-row["count"], row["name"]))
 
 
 def _rank(facts: Facts, key: Key) -> int:
-    entry = facts.verdict(key)
-    return rank(entry.verdict) if entry else len(ORDER)
+    decided = facts.verdict(key)
+    return rank(decided.entry.verdict) if decided else len(ORDER)
 
 
 def table_query(kind: str, name: str) -> str:

@@ -47,13 +47,15 @@ def tables(facts: Facts) -> dict[str, pa.Table]:
 
 def _items(facts: Facts) -> Iterator[Mapping[str, Any]]:
     for key, row in facts.items.items():
-        entry = facts.verdict(key)
+        decided = facts.verdict(key)
         yield row | {
             "summary": row["summary"],
             "operators": facts.operators_of.get(key, []),
             "statuses": sorted({status["status"] for status in facts.statuses.get(key, ())}),
-            "verdict": entry.verdict if entry else None,
-            "release": entry.build if entry else None,
+            "verdict": decided.entry.verdict if decided else None,
+            "release": decided.entry.build if decided else None,
+            "verdict_speaks_of": decided.speaks_of if decided else None,
+            "another_occurs": decided.also_occurs if decided else None,
             "page": places.item_page(*key) if key in facts.paged else None,
             "address": places.github_item(*key) or None,
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,19 +16,22 @@ from torch_embers.run import events, matrix, notices, reduction, reports, shippe
 from torch_embers.run import state as states
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.executor import Executor, SweepRequest
+from torch_embers.run.item_verdict import speaks_of
 from torch_embers.run.recheck import Recheck, RecheckRequest, mark_told, recheck
-from torch_embers.run.status import tracked_items
+from torch_embers.run.status import reported, tracked_items
 from torch_embers.run.where import HERE, Where, opened
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.ledger import Cell
     from torch_embers.run.reduction import Reduction
+    from torch_embers.run.status import ItemKey, Tracked
+    from torch_embers.run.verdict import Verdict
     from torch_embers.sandbox.proof import Proof
     from torch_embers.settings import Settings
     from torch_embers.store.writer import Writer
@@ -71,7 +74,7 @@ class RunSummary:
 
     Attributes:
         counts: verdicts by name.
-        gone: open items of which no case occurs on the newest of these builds, though one did on an older build.
+        gone: open issues whose own case is absent on the newest of these builds, as every other that can be tested.
         alive: issues closed as fixed of which the report's own case occurs on the newest of these builds.
         closed: other closed items of which a case occurs there: declined, for an unknown reason, by a sibling only.
         places: where the verdicts were reached: device, processor, CPU capability and system.
@@ -200,20 +203,30 @@ def summary(store: Store, cells: Sequence[Cell]) -> RunSummary:
     now = [cell for cell in cells if cell.build.order() == newest]
     with store.read() as connection:
         items = tracked_items(connection)
-    occurs = {key for cell in now if cell.decision.verdict == "occurs" for key in cell.case.issues}
-    absent = {key for cell in now if cell.decision.verdict == "absent" for key in cell.case.issues} - occurs
-    same = {
-        key
-        for cell in now
-        if cell.decision.verdict == "occurs" and cell.case.origin != "extracted"
-        for key, relation in cell.case.relations.items()
-        if relation == "same"
-    }
-    alive = {key for key in same if key in items and items[key].was_fixed}
-    closed = {key for key in occurs - alive if key in items and items[key].state == "closed"}
-    gone = {key for key in absent if key in items and items[key].state == "open"}
-    named = [[f"{repo}#{n}" for repo, n in sorted(keys)] for keys in (gone, alive, closed)]
+    named = [[f"{repo}#{n}" for repo, n in sorted(keys)] for keys in contradicted(now, items)]
     return RunSummary(dict(counts), named[0], named[1], named[2], sorted({cell.place for cell in cells}))
+
+
+def contradicted(
+    cells: Sequence[Cell], items: Mapping[ItemKey, Tracked]
+) -> tuple[set[ItemKey], set[ItemKey], set[ItemKey]]:
+    """The items whose state verdicts on one build contradict, as ``RunSummary`` names them: gone, alive, closed.
+
+    As in a status, only a case that is the report's own speaks of an item, and an absence needs all that can be tested.
+    """
+    seen: dict[ItemKey, set[Verdict]] = defaultdict(set)
+    own: dict[ItemKey, set[Verdict]] = defaultdict(set)
+    for cell in cells:
+        for key in reported(cell.case, items):
+            if (verdict := cell.decision.verdict) == "untestable" or key not in items:
+                continue
+            seen[key].add(verdict)
+            if speaks_of(cell.case.relations.get(key), cell.case.origin) == "report":
+                own[key].add(verdict)
+    alive = {key for key in own if items[key].was_fixed and "occurs" in own[key]}
+    closed = {key for key in seen if items[key].state == "closed" and "occurs" in seen[key]}
+    gone = {key for key in own if items[key].state == "open" and items[key].is_claimable and seen[key] == {"absent"}}
+    return gone, alive, closed - alive
 
 
 def run_recheck(
@@ -301,13 +314,15 @@ def minimize_case(store: Store, settings: Settings, name: str, build: str | None
     return made
 
 
-def save_matrix(store: Store, csv: Path | None, junit: Path | None, jsonl: Path | None) -> list[matrix.Entry]:
-    """Read the matrix, and write it to the files that are asked for.
+def save_matrix(
+    store: Store, csv: Path | None, junit: Path | None, jsonl: Path | None, *, only_own: bool = False
+) -> list[matrix.Entry]:
+    """Read the matrix, or that of own runs, and write it to the files that are asked for.
 
     Raises:
         InputError: no verdict yet, or a file cannot be written.
     """
-    entries = matrix.entries(store)
+    entries = [entry for entry in matrix.entries(store) if not only_own or entry.provenance == matrix.OWN]
     if not entries:
         raise InputError("no verdicts yet: `embers mine` brings the shipped ones, `embers run` makes more")
     forms = (

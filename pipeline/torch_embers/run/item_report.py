@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.errors import InputError
 from torch_embers.escaping import markdown as escaped
 from torch_embers.escaping import markdown_code
+from torch_embers.run.item_verdict import item_verdict
 from torch_embers.run.matrix import OWN, Entry, builds_of, entries, preferred
 from torch_embers.run.readings import readings_of
 from torch_embers.run.script import script_of
@@ -16,6 +17,7 @@ from torch_embers.store import schema
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from torch_embers.run.item_verdict import SpeaksOf
     from torch_embers.run.readings import Reading
     from torch_embers.store.store import Store
 
@@ -72,7 +74,7 @@ _EXTRACTION = """
 SELECT status, reason, detail FROM extractions WHERE repo = $repo AND number = $number
 """
 _STATUS = """
-SELECT backend, status, split_part(reference, '@', 1) AS reference, decided_at, provenance FROM statuses
+SELECT backend, status, split_part(reference, '@', 1) AS reference, decided_at, provenance, evidence FROM statuses
 WHERE repo = $repo AND number = $number ORDER BY backend
 """
 
@@ -91,7 +93,7 @@ class ItemReport:
         links: a row per linked item: repo, number, kinds (relation, evidence, inward: stated by the other item).
         cases: name, origin, relation, summary, requires, script.
         extraction: status, reason, detail of the search for a case; empty before it ran.
-        statuses: backend, status, reference build, decided_at, provenance.
+        statuses: backend, status, reference build, decided_at, provenance, evidence.
         verdicts: by case, oldest build first, own before shipped ones.
     """
 
@@ -112,6 +114,7 @@ class ItemReport:
         return made | {
             "cases": [case | {"script": case["script"].row()} for case in self.cases],
             "address": f"https://github.com/{self.repo}/issues/{self.number}",
+            "headline": headline(self),
             "verdicts": [entry.row() for entry in self.verdicts],
         }
 
@@ -155,40 +158,52 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
 # ---- the verdict in one line ---------------------------------------------------------------------------------------
 
 _WORDS = {
-    "occurs": "The bug occurs",
-    "changed": "Fails in another way than reported",
-    "absent": "The bug is gone",
-    "not_seen": "The bug was not seen",
-    "control_failed": "Undecided, the control did not show the bug either,",
-    "inconclusive": "Undecided",
-    "untestable": "Cannot be tested",
+    "occurs": "{} occurs",
+    "changed": "{} shows in another way than reported",
+    "inconclusive": "undecided",
+    "control_failed": "undecided, the control did not show it either,",
+    "not_seen": "{} was not seen",
+    "absent": "{} is gone",
+    "untestable": "cannot be tested",
 }
-"""A verdict in words. Of several cases the first of these verdicts decides."""
-
-
-def deciding(verdicts: Sequence[Entry]) -> Entry:
-    """The verdict that speaks for several on one build, of cases or environments: ``occurs`` wins over all others."""
-    order = {verdict: place for place, verdict in enumerate(_WORDS)}
-    return min(verdicts, key=lambda entry: order.get(entry.verdict, len(order)))
+"""A verdict in words, around what it speaks of."""
+_PREFIXES: Mapping[SpeaksOf, str] = {
+    "report": "",
+    "another_input": "another input than the report's: ",
+    "not_compared": "a script that nobody compared with the report: ",
+}
 
 
 def headline(report: ItemReport) -> str:
-    """The verdict on the newest build in one line: k of n runs, since when, and what a reader of the report doubts."""
+    """The verdict on the newest build in one line: k of n runs, since when, and what a reader of the report doubts.
+
+    Where no case is the report's own, it says so before anything else.
+    """
     if not report.verdicts:
         return f"Not run yet: `embers run {report.number}`" if report.cases else "Not run: there is no case"
     verdicts = preferred(report.verdicts)
     newest = builds_of(verdicts)[-1]
-    entry = deciding([e for e in verdicts if e.build == newest])
-    said = _WORDS.get(entry.verdict, _WORDS["inconclusive"])
-    line = f"{said} on torch {newest} ({entry.k}/{entry.n} runs of {entry.case} on {entry.machine})"
+    decided = item_verdict(report.cases, [e for e in verdicts if e.build == newest])
+    entry = decided.entry
+    reading = readings_of(report.repo, report.number).get(entry.case)
+    doubt = reading.doubt if reading and decided.speaks_of == "report" else ""
+    line = f"{_said(entry.verdict, decided.speaks_of, in_part=bool(doubt))} on torch {newest}"
+    line += f" ({entry.k}/{entry.n} runs of {entry.case} on {entry.machine})"
     if entry.provenance != OWN:  # old builds use a lower capability, so one machine has two environments
         history = [e for e in report.verdicts if e.case == entry.case and e.provenance == entry.provenance]
         line = f"{line}{_since(history)}; {entry.provenance} verdict"
     else:
         line += _since([e for e in verdicts if e.case == entry.case and e.environment == entry.environment])
-    reading = readings_of(report.repo, report.number).get(entry.case)
-    is_doubted = reading is not None and reading.answer == "faithful" and bool(reading.doubt)
-    return f"{line}. A reader doubts a part of it: {reading.doubt}" if reading and is_doubted else line
+    if decided.also_occurs:
+        line += "; another input of the same kind occurs there"
+    return f"{line}. A reader doubts a part of it: {doubt}" if doubt else line
+
+
+def _said(verdict: str, of: SpeaksOf, *, in_part: bool) -> str:
+    """A verdict in words, with what it speaks of before it."""
+    what = "what the case shows of the report" if in_part else "the bug" if of == "report" else "the failure"
+    said = _PREFIXES[of] + _WORDS.get(verdict, _WORDS["inconclusive"]).format(what)
+    return said[0].upper() + said[1:]
 
 
 def _since(history: Sequence[Entry]) -> str:

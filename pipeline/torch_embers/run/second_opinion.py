@@ -14,10 +14,10 @@ from torch_embers.repro.link import case_name
 from torch_embers.run.bisect import rules as bisect_rules
 from torch_embers.run.bisect.places import Place, known_replies
 from torch_embers.run.bisect.search import History, Reply, search
-from torch_embers.run.item_report import deciding, report_of
+from torch_embers.run.item_report import report_of
+from torch_embers.run.item_verdict import deciding, speaks_of
 from torch_embers.run.matrix import builds_of, preferred, version_key
 from torch_embers.run.readings import readings_of
-from torch_embers.run.status import OWN_REPORT
 from torch_embers.run.verdict import Rules
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ def _case(
         row["name"],
         row["origin"],
         row["relation"],
-        speaks=row["relation"] == "same" and row["origin"] in OWN_REPORT and (reading is None or reading.decides),
+        speaks=speaks_of(row["relation"], row["origin"]) == "report" and (reading is None or reading.decides),
         newest=deciding(on_build[versions[-1]]) if versions else None,
         reference=reference,
         differing=tuple(filter(None, (_difference(on_build[version]) for version in reversed(versions)))),

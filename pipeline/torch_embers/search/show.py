@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torch_embers import console
 from torch_embers.json_output import print_json
 from torch_embers.store.listing import ItemFilter, list_items
+from torch_embers.store.show import item_verdict_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
     from torch_embers.search.duplicates import Hit
     from torch_embers.store.store import Store
 
-_KEYS = ("repo", "number", "title", "state", "verdict", "release", "address")
+_KEYS = ("repo", "number", "title", "state", "verdict", "release", "verdict_speaks_of", "another_occurs", "address")
+
+
+LINE = "\n"
+"""Between a verdict and its mark, so that the address fits into 80 columns."""
 
 
 def print_found(store: Store, found: Found, *, as_json: bool) -> None:
@@ -32,7 +37,7 @@ def print_found(store: Store, found: Found, *, as_json: bool) -> None:
     rows = [
         (
             f"{_score(hit)}\n{'-' if hit.words is None else f'{hit.words:.0f}'}",
-            f"{row['state'] or 'unknown'}\n" + (f"{row['verdict']} {row['release']}" if row["verdict"] else "-"),
+            f"{row['state'] or 'unknown'}\n{item_verdict_text(row, between=LINE)}",
             f"{row['title'] or ''}\n{row['address']}",
         )
         for hit, row in hits

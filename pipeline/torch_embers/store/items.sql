@@ -13,7 +13,7 @@ SELECT i.repo, i.number, coalesce(nullif(i.kind, ''), 'issue') AS kind, i.title,
        i.reaction_count AS reactions, coalesce(i.labels, []) AS labels, coalesce(l.classes, []) AS classes,
        list_sort(list_distinct(coalesce(k.backends, []) || coalesce(s.devices, []))) AS backends,
        coalesce(t.statuses, []) AS statuses, coalesce(s.cases, []) AS cases, coalesce(s.origins, []) AS origins,
-       v.verdict, v.release, concat_ws(chr(10), i.title, k.summary, s.code) AS words
+       v.verdict, v.release, v.verdict_speaks_of, v.another_occurs, concat_ws(chr(10), i.title, k.summary, s.code) AS words
 FROM items i
 LEFT JOIN catalog k USING (repo, number)
 LEFT JOIN shown s USING (repo, number)

@@ -1,5 +1,5 @@
 -- What is the newest verdict of every current case: on the newest release, an own one before one that came with embers?
-SELECT c.case_hash, c.name, split_part(b.version, '+', 1) AS release, v.verdict, v.k, v.n
+SELECT c.case_hash, c.name, c.origin, split_part(b.version, '+', 1) AS release, v.verdict, v.k, v.n
 FROM latest_verdicts v
 JOIN cases c ON c.case_hash = v.case_hash AND c.current
 JOIN builds b ON b.build = v.build

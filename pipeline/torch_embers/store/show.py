@@ -61,7 +61,7 @@ def print_items(found: list[dict[str, Any]], *, as_json: bool) -> None:
         (
             f"{row['repo'] if several else ''}#{row['number']}",
             " ".join(text for text in (row["state"] or "unknown", row["disposition"]) if text),
-            verdict_text(row),
+            item_verdict_text(row),
             str(row["updated_at"] or row["created_at"] or "")[:10],
             row["title"] or "",
         )
@@ -96,6 +96,14 @@ def print_cases(found: list[dict[str, Any]], *, as_json: bool) -> None:
 def verdict_text(row: dict[str, Any]) -> str:
     """Verdict and release of a row; a dash where nothing was run."""
     return f"{row['verdict']} {row['release']}" if row["verdict"] else "-"
+
+
+def item_verdict_text(row: dict[str, Any], between: str = " ") -> str:
+    """The same of an item, and whether another input than its report's is meant."""
+    if row["another_occurs"]:
+        return f"{verdict_text(row)}{between}(another input occurs)"
+    is_own = row["verdict_speaks_of"] in ("report", None)
+    return verdict_text(row) + ("" if is_own else f"{between}({row['verdict_speaks_of'].replace('_', ' ')})")
 
 
 def print_export(done: list[Exported]) -> None:

@@ -366,7 +366,7 @@ function line(row, place) {
   const verdict = cell("");
   if (row.verdict) {
     const mark = document.createElement("span");
-    mark.className = `verdict v-${/^\w+$/.test(row.verdict) ? row.verdict : "untestable"}`;
+    mark.className = `verdict v-${/^\w+( \([\w ]+\))?$/.test(row.verdict) ? row.verdict.split(" ")[0] : "untestable"}`;
     mark.textContent = row.verdict.replaceAll("_", " ");
     verdict.append(mark);
   }
