@@ -85,6 +85,26 @@ def test_no_detectable_rate_stands_beside_an_injected_fault() -> None:
     assert not [row["case"] for row in COMMITTED if row["control"] == "planted" and row["detectable_rate"]]
 
 
+def test_an_absence_is_claimed_only_after_a_second_batch_and_by_what_that_says(
+    mined: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "SELECT status, count(*), bool_and(contains(evidence, '; second batch absent 0/')) FROM statuses GROUP BY 1"
+    counts = {status: (count, both) for status, count, both in rows(mined.path, asked)}
+    assert counts["fixed"][1]
+    assert counts["open_but_absent"][1]
+    second = shipped_matrix.confirming("2.15.0")
+    kinds = {one.hash: one for one in case.shipped()}
+    [seen] = [row["case_hash"] for row in second.values() if row["case"] == "pt141447_reflection_pad1d_four_axes"]
+    [left] = [row["case_hash"] for row in second.values() if row["case"] == "pt83149_bfloat16_sum_transposed"]
+    changed = {key: row | ({"verdict": "occurs"} if key == seen else {}) for key, row in second.items() if key != left}
+    monkeypatch.setattr(shipped_matrix, "confirming", lambda _: changed)
+    shipped.refresh(mined)
+    status = dict(rows(mined.path, "SELECT number, status FROM statuses"))
+    assert status[141447] == "regressed"
+    assert status[83149] == "undecided_absent"
+    assert kinds.keys() >= second.keys()
+
+
 # ---- loading -------------------------------------------------------------------------------------------------------
 
 

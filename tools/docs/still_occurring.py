@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 MATRIX = ROOT / "analysis" / "results" / "matrix.csv"
+CONFIRMING = ROOT / "analysis" / "results" / "confirming.csv"
 
 
 @cache
@@ -290,10 +291,21 @@ def open_and_gone() -> str:
     cases = len({pair.row["case"] for pair in gone})
     text = (
         f"{_issue_count(gone)} of {len(own)} open issues whose own case (`same`) is decided on {releases()[-1]}, "
-        f"by {cases} cases. {_read(gone)}"
+        f"by {cases} cases. {_again(gone)} {_read(gone)}"
     )
     headings = ("issue", "case", "absent from", "k/n:", "processor", "control", "thread read", "detectable rate:")
     return f"{text}\n\n" + table(headings, rows)
+
+
+def _again(gone: Sequence[_Pair]) -> str:
+    """What the second batch says of cases that were clean in the first one."""
+    with CONFIRMING.open(encoding="utf-8", newline="") as file:
+        second = {row["case_hash"]: row for row in csv.DictReader(file) if row["build"] == releases()[-1]}
+    cases = {pair.row["case_hash"]: pair.row["case"] for pair in gone}
+    made = [second[key] for key in cases if key in second]
+    clean = sum(row["verdict"] == "absent" for row in made)
+    days = ", ".join(sorted({row["decided_at"][:10] for row in made}))
+    return f"A second batch of {len(made)} of these cases ({days}) was clean again, with its control, for {clean}."
 
 
 def _review(pair: _Pair) -> Mapping[str, Any]:

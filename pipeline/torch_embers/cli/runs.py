@@ -234,13 +234,14 @@ def matrix(
     csv: Annotated[Path | None, typer.Option(help="Also write it as CSV.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Also write it as JUnit XML.")] = None,
     jsonl: Annotated[Path | None, typer.Option(help="Also write it as JSON Lines.")] = None,
+    own: Annotated[bool, typer.Option("--own", help="Only verdicts of this database's own runs.")] = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """Print the verdict of every case on every build."""
     from torch_embers.run import command, show
 
-    entries = command.save_matrix(store_at(database), csv, junit, jsonl)
+    entries = command.save_matrix(store_at(database), csv, junit, jsonl, only_own=own)
     if json:
         print_json([entry.row() for entry in entries])
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch_embers.normalize import naive_utc
-from torch_embers.repro import bank
+from torch_embers.repro import bank, shipped_matrix
 from torch_embers.repro.case import DEVICES
 from torch_embers.repro.shipped_matrix import PROVENANCE
 from torch_embers.run import shipped_mark
@@ -15,17 +15,19 @@ from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
     import duckdb
 
     from torch_embers.repro.case import Case
+    from torch_embers.run.status import BackendKey, ItemKey, Status
+    from torch_embers.run.verdict import Verdict
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
 _VERDICTS = """
-SELECT v.case_hash, c.name, v.build, v.verdict, v.k, v.n, v.decided_at::VARCHAR
+SELECT v.case_hash, c.name, v.build, v.verdict, v.k, v.n, v.decided_at
 FROM verdicts v JOIN cases c ON c.case_hash = v.case_hash AND c.current
 WHERE v.provenance = 'shipped'
 """
@@ -70,37 +72,71 @@ def load(writer: Writer) -> int:
 
 
 def _statuses(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> list[dict[str, Any]]:
-    """Rows of status_history that shipped verdicts support: of their newest release, resting on one batch of runs."""
+    """Rows of status_history that shipped verdicts support, of their newest release; an absence needs both batches."""
     verdicts = sorted(connection.execute(_VERDICTS).fetchall(), key=lambda row: version_key(row[2]))
     if not verdicts:
         return []
     reference = verdicts[-1][2]
+    second = shipped_matrix.confirming(reference)
     series: dict[str, list[Any]] = {}
     evidence: dict[str, str] = {}
-    for case_hash, name, build, verdict, k, n, _ in verdicts:
+    for case_hash, name, build, verdict, k, n, moment in verdicts:
         series.setdefault(case_hash, []).append(verdict)
         if build == reference:
-            evidence[case_hash] = f"{name}: {verdict} {k}/{n}"
+            evidence[case_hash] = f"{name}: {verdict} {k}/{n} ({moment:%Y-%m-%d}){_again(second.get(case_hash))}"
+    run = [case for case in cases if case.hash in evidence]
+    lines: dict[BackendKey, list[str]] = {}
+    bare: set[BackendKey] = set()
+    for case in run:
+        keys = {(repo, number, case.device) for repo, number in case.issues}
+        bare |= keys if case.hash not in second else set()
+        for key in keys:
+            lines.setdefault(key, []).append(evidence[case.hash])
     newest = max(row[6] for row in verdicts)
-    items = tracked_items(connection)
-    made = statuses_of([case for case in cases if case.hash in evidence], items, series)
-    lines: dict[tuple[str, int, str], list[str]] = {}
-    for case in cases:
-        for repo, number in case.issues if case.hash in evidence else ():
-            lines.setdefault((repo, number, case.device), []).append(evidence[case.hash])
     return [
         {
-            "repo": repo,
-            "number": number,
-            "backend": backend,
+            "repo": key[0],
+            "number": key[1],
+            "backend": key[2],
             "reference": reference,
             "status": status,
-            "evidence": "\n".join(lines[repo, number, backend]),
-            "decided_at": newest,
+            "evidence": "\n".join(lines[key]),
+            "decided_at": newest.isoformat(sep=" "),
             "provenance": PROVENANCE,
         }
-        for (repo, number, backend), status in made.items()
+        for key, status in _confirmed(run, tracked_items(connection), series, second, bare).items()
     ]
+
+
+def _again(row: Mapping[str, str] | None) -> str:
+    """The second batch of a case in words."""
+    if row is None:
+        return ""
+    return f"; second batch {row['verdict']} {row['k']}/{row['n']} ({row['decided_at'][:10]}), on {row['environment']}"
+
+
+def _confirmed(
+    cases: Sequence[Case],
+    items: Mapping[ItemKey, Tracked],
+    series: Mapping[str, Sequence[Verdict]],
+    second: Mapping[str, Mapping[str, Any]],
+    bare: Collection[BackendKey],
+) -> dict[BackendKey, Status]:
+    """Statuses of the first batch, and those of the second where the first claims an absence, as in a re-check.
+
+    Args:
+        cases: the cases that were run on the reference build.
+        items: the items of the tracker.
+        series: by case hash, verdicts by build; the last one is of the first batch on the reference build.
+        second: by case hash, the second batch there.
+        bare: what has a case without a second batch: no absence is claimed of it.
+    """
+    later = {key: [*seen[:-1], second[key]["verdict"] if key in second else seen[-1]] for key, seen in series.items()}
+    again = statuses_of(cases, items, later)
+    return {
+        key: status if status not in CONFIRMED else "undecided_absent" if key in bare else again[key]
+        for key, status in statuses_of(cases, items, series).items()
+    }
 
 
 def _replace_statuses(connection: duckdb.DuckDBPyConnection, fresh: list[dict[str, Any]]) -> None:

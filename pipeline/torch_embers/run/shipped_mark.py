@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from torch_embers import resources
 from torch_embers.builds import releases
 from torch_embers.normalize import now_utc
+from torch_embers.repro import shipped_matrix
 from torch_embers.run.status import tracked_items
 from torch_embers.settings import DEFAULT_REPO
 
@@ -43,7 +44,8 @@ def _of_files() -> bytes:
     folders = (resources.data_file(CASES).parent, *(resources.PACKAGE_DIR / name for name in _CODE))
     for path in (path for folder in folders for path in sorted(folder.glob("*.py"))):
         found.update(path.name.encode() + path.read_bytes())
-    found.update(resources.analysis_text("results", "matrix.csv").encode())
+    for name in (shipped_matrix.MATRIX, shipped_matrix.CONFIRMING):
+        found.update(resources.analysis_text(*name).encode())
     found.update(resources.data_file(releases.FILE).read_bytes())
     return found.digest()
 

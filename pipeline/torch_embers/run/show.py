@@ -18,6 +18,7 @@ from torch_embers.run.matrix import OWN, builds_of, changes, span
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import FOUND_BEFORE, HEADINGS, left_out
 from torch_embers.run.sanitize import undecided
+from torch_embers.run.status import CONFIRMED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -161,9 +162,9 @@ def print_summary(done: RunSummary) -> None:
     for place in done.places:
         out.print(f"measured on {plain(place)}")
     if done.gone:
-        out.print(f"open items that do not occur any more ({len(done.gone)}): {plain(' '.join(done.gone))}")
+        out.print(f"open issues whose own case is absent now ({len(done.gone)}): {plain(' '.join(done.gone))}")
     if done.alive:
-        out.print(f"closed as fixed, and still there ({len(done.alive)}): {plain(' '.join(done.alive))}")
+        out.print(f"closed as fixed, and the own case occurs ({len(done.alive)}): {plain(' '.join(done.alive))}")
     if done.closed:
         out.print(f"other closed items that occur ({len(done.closed)}): {plain(' '.join(done.closed))}")
 
@@ -265,6 +266,7 @@ def print_item(report: ItemReport) -> None:
         [
             f"{row['backend']}: {row['status']} on torch {row['reference']} since {row['decided_at']:%Y-%m-%d}"
             + ("" if row["provenance"] == OWN else f" ({row['provenance']})")
+            + (", confirmed by a second batch of runs" if row["status"] in CONFIRMED else "")
             for row in report.statuses
         ],
     )
