@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.sandbox import doctor
-from torch_embers.sandbox.runner import Attempt, Runner, descendants
+from torch_embers.sandbox.runner import Attempt, Runner, RunResult, descendants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,6 +107,13 @@ def attempts(start: int, number: int) -> Iterator[Attempt]:
         yield Attempt(name, SCRIPTS[name], f"{name}.py", seed=place, timeout=30)
 
 
+def label(result: RunResult) -> str:
+    """What a run is counted under: how the sandbox says that it ended, and what the kernel said of its process."""
+    signalled = "" if result.signal is None else f", signal {result.signal}"
+    code = "" if result.exit_code is None else f" {result.exit_code}"
+    return f"{result.key}: {result.ended}{code}{signalled}"
+
+
 def wait_for(lock: Path | None) -> None:
     """Let whoever holds this file measure undisturbed."""
     if lock is None:
@@ -169,9 +176,8 @@ def main() -> None:
             wait_for(options.lock)
             number = min(options.step, options.runs - done)
             for result in runner.run(attempts(first_seed + done, number), options.jobs):
-                how = result.ended if result.signal is None else f"signal {result.signal}"
-                ended[f"{result.key}: {how}{'' if result.exit_code is None else f' {result.exit_code}'}"] += 1
-                if "repeated" in result.detail:
+                ended[label(result)] += 1
+                if result.repeated:
                     ended["repeated"] += 1
             done += number
             counts.append({"runs": done, **count(runner)})

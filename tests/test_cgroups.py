@@ -1,14 +1,19 @@
-"""Control groups: where one can be made, what it bounds, and that a run joins it. The tree is a folder, or the kernel's."""
+"""Control groups: where one can be made, what it bounds, and that a run joins it. The tree is a folder, or the kernel's.
+
+No test here meets a memory.max of the kernel: that takes a machine with cgroup v2 and its memory controller, delegated. The
+texts that are written and the counts that are read are those of files.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from torch_embers.sandbox import cgroups, doctor, program
+from torch_embers.sandbox import cgroups, doctor, policy, program, rules
 from torch_embers.sandbox.runner import Attempt, Runner
 
 needs_bubblewrap = pytest.mark.skipif(program.find() is None, reason="bubblewrap is not installed")
@@ -103,6 +108,33 @@ def test_a_group_bounds_memory_processes_and_processors_and_tells_who_met_the_bo
     group.close()
 
 
+def test_a_group_that_the_kernel_refuses_is_told(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    parent = tree.give("user.slice/app.slice", "memory pids")
+    monkeypatch.setattr(cgroups, "find", lambda: cgroups.Delegation(parent))
+    group, place = cgroups.join()
+    assert (place.folder, group is not None and group.counts_memory) == (parent, True)
+    assert group is not None
+    group.close()
+
+    def refuse(_folder: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(cgroups, "make_folder", refuse)
+    group, place = cgroups.join()
+    assert group is None
+    assert place.folder is None
+    assert place.why == f"a group below {parent} was refused: No space left on device"
+
+
+def test_a_proof_made_without_a_group_is_not_used_with_one(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    parent = tree.give("user.slice/app.slice", "memory pids")
+    identities = []
+    for place in (cgroups.Delegation(parent), cgroups.Delegation(None, "one"), cgroups.Delegation(None, "another")):
+        monkeypatch.setattr(cgroups, "find", lambda place=place: place)
+        identities.append(doctor._identity())
+    assert identities[0] != identities[1] == identities[2]
+
+
 def test_only_groups_that_no_driver_holds_are_removed(tree: Tree) -> None:
     parent = tree.give("user.slice/app.slice", "memory pids")
     held = cgroups.Group(parent)
@@ -125,8 +157,26 @@ def test_a_run_joins_the_group_and_its_end_by_memory_is_told(tree: Tree, monkeyp
         for fresh in (False, True):
             [result] = runner.run([Attempt("one", "print('out')", "case.py", fresh=fresh)])
             assert (result.stdout, result.ended) == ("out\n", "memory"), result
+            assert result.memory_counted_by == "cgroup"
+        limits = rules.load().limits
+        bounds = {int((folder / "memory.max").read_text(encoding="ascii")) for folder in parent.glob("embers-*")}
+        starts = (limits.copied, limits.interpreter)  # of a fork, and of a fresh process that preloads nothing
+        assert bounds == {(4 << 30) + start + 3 * limits.disk for start in starts}
         joined = [(folder / "cgroup.procs").read_text(encoding="ascii") for folder in parent.glob("embers-*")]
+        assert runner.delegations() == (cgroups.Delegation(parent),)
     assert joined == ["0", "0"]
+
+
+@needs_bubblewrap
+def test_a_run_without_its_group_says_that_the_supervisor_counted(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    parent = tree.give("user.slice/app.slice", "memory pids")
+    monkeypatch.setattr(cgroups, "find", lambda: cgroups.Delegation(parent))  # make_folder makes one without files
+    with Runner(Path(sys.executable), policy.PROVING, preload=()) as runner:
+        [result] = runner.run([Attempt("one", "print('out')", "case.py")])
+        assert (result.stdout, result.ended, result.memory_counted_by) == ("out\n", "exited", "supervisor")
+        [place] = runner.delegations()
+        assert "was refused" in place.why
 
 
 @needs_bubblewrap

@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
+import socket
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.sandbox import doctor, layout, policy, program, rules, seccomp
+from torch_embers.sandbox import cgroups, doctor, layout, policy, program, rules, seccomp
+from torch_embers.sandbox.inside import landlock
 from torch_embers.sandbox.output import harmless
 from torch_embers.sandbox.runner import Runner
 
@@ -247,6 +251,43 @@ def test_a_proof_with_fewer_guarantees_is_not_complete() -> None:
     assert not doctor.Proof({"no_network": ""}, "host").complete
 
 
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def table_under(heading: str, text: str) -> list[list[str]]:
+    """The rows of the first table below a heading."""
+    lines = text.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("| ")]
+    return [row for row in rows if not row[0].startswith(("attack", "---"))] if rows else []
+
+
+def names_in(cell: str) -> set[str]:
+    return set(re.findall(r"`(\w+)`", cell))
+
+
+def test_the_threat_model_names_every_attack_and_every_probe() -> None:
+    text = (ROOT / "docs" / "threats.md").read_text(encoding="utf-8")
+    defended = [row[0] for row in table_under("What is defended, and by what", text)]
+    tried = table_under("What is tried", text)
+    assert [row[0] for row in tried] == defended
+    attacks = {path.stem for path in (ROOT / "tests" / "attacks").glob("*.py")}
+    bait = doctor.Bait(1, "", "", ("secret",), "value")
+    probes = {probe.name for probe in doctor._probes(bait)}
+    assert set().union(*(names_in(row[1]) for row in tried)) == attacks
+    assert set().union(*(names_in(row[2].split("none for")[0]) for row in tried)) == probes | {"fence"}
+    for row in tried:
+        for cell in row[1:]:
+            assert names_in(cell) or cell.startswith("none"), row
+            assert all((ROOT / path).exists() for path in re.findall(r"`(tests/\w+\.py)`", cell))
+
+
+def test_every_guarantee_has_a_probe() -> None:
+    bait = doctor.Bait(1, "", "", ("secret",), "value")
+    assert {probe.guarantee for probe in doctor._probes(bait)} == set(doctor.GUARANTEES)
+
+
 # --- the proof and its program ----------------------------------------------------------------------------------------
 
 needs_bubblewrap = pytest.mark.skipif(program.find() is None, reason="bubblewrap is not installed")
@@ -309,13 +350,16 @@ def test_a_proof_that_somebody_else_could_have_written_is_not_taken(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(doctor, "_memory", doctor._Memory())
-    monkeypatch.setattr(doctor, "_tried", lambda: dict.fromkeys(doctor.GUARANTEES, ""))
+    nowhere = cgroups.Delegation(None, "none here")
+    monkeypatch.setattr(doctor, "_tried", lambda: (dict.fromkeys(doctor.GUARANTEES, ""), nowhere))
     if program.find() is None:
         pytest.skip("bubblewrap is not installed")
     assert doctor.prove().complete
     file = doctor._cache_file()
     monkeypatch.setattr(doctor, "_memory", doctor._Memory())
-    assert doctor._kept() is not None
+    kept = doctor._kept()
+    assert kept is not None
+    assert doctor.as_table(kept)["cgroup_reason"] == "none here"
     if forged == "owner":
         if os.geteuid() != 0:
             pytest.skip("needs root")
@@ -329,6 +373,70 @@ def test_a_proof_that_somebody_else_could_have_written_is_not_taken(
         file.symlink_to(tmp_path / "other.json")
     monkeypatch.setattr(doctor, "_memory", doctor._Memory())
     assert doctor._kept() is None
+
+
+# --- Landlock ---------------------------------------------------------------------------------------------------------
+
+FENCED = """
+import errno, json, os, socket, stat, sys
+from pathlib import Path
+from torch_embers.sandbox.inside import kernel, landlock
+
+own, other, parent = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+kernel.prctl(kernel.NO_NEW_PRIVILEGES, 1)
+landlock.restrict({"landlock": landlock.version(), "devices": False, "covers": [(str(own), "")]})
+
+def outcome(action, *arguments):
+    try:
+        action(*arguments)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return ""
+
+def connect():
+    with socket.socket(socket.AF_UNIX) as one:
+        one.connect("\\0" + sys.argv[4])
+
+print(json.dumps({
+    "write": outcome((own / "file").write_text, "x"),
+    "make a folder": outcome((own / "folder").mkdir),
+    "read outside": outcome((other / "file").read_text),
+    "write outside": outcome((other / "file").write_text, "x"),
+    "make a file outside": outcome((other / "new").touch),
+    "make a folder outside": outcome((other / "folder").mkdir),
+    "delete outside": outcome((other / "file").unlink),
+    "link from outside": outcome(os.link, other / "file", own / "linked"),
+    "a device": outcome(os.mknod, own / "device", 0o600 | stat.S_IFCHR, os.makedev(0, 0)),
+    "write a device": outcome(Path(os.devnull).write_text, "x"),
+    "signal": outcome(os.kill, parent, 0),
+    "abstract socket": outcome(connect),
+}))
+"""
+
+
+@pytest.mark.skipif(landlock.version() == 0, reason="the kernel has no Landlock")
+def test_landlock_alone_keeps_a_process_in_its_folders(tmp_path: Path) -> None:
+    """Outside of all namespaces, as this user, so that nothing else stands in the way."""
+    own, other = tmp_path / "own", tmp_path / "other"
+    own.mkdir()
+    other.mkdir()
+    (other / "file").write_text("kept", encoding="ascii")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"\0{tmp_path}")
+        server.listen()
+        arguments = [str(own), str(other), str(os.getpid()), str(tmp_path)]
+        done = subprocess.run([sys.executable, "-c", FENCED, *arguments], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    scoped = "EPERM" if landlock.version() >= 6 else ""
+    assert found == {
+        **dict.fromkeys(("write", "make a folder", "read outside", "write a device"), ""),
+        **dict.fromkeys(("write outside", "make a file outside", "make a folder outside", "delete outside"), "EACCES"),
+        "link from outside": "EXDEV",
+        "a device": "EACCES",
+        "signal": scoped,
+        "abstract socket": scoped,
+    }
+    assert (other / "file").read_text(encoding="ascii") == "kept"
 
 
 # --- the filter -------------------------------------------------------------------------------------------------------

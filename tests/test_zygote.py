@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -258,8 +259,26 @@ def test_a_zygote_that_is_killed_costs_one_run_which_is_repeated_fresh() -> None
         threading.Timer(0.3, os.kill, (first, signal.SIGKILL)).start()
         result = one(runner, "import time; time.sleep(1); print('done')")
         assert (result.exit_code, result.stdout, result.zygote) == (0, "done\n", "")
-        assert "repeated in a fresh process" in result.detail
+        assert (result.detail, bool(result.repeated)) == ("exit 0", True)
         assert one(runner, "").zygote
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("fresh", [False, True], ids=["zygote", "fresh"])
+def test_a_sandbox_that_breaks_while_guarantees_are_proven_is_a_breach(fresh: bool) -> None:
+    """It is not repeated there: in a fresh process the probe would end as if nothing had been possible."""
+    probe = doctor.Probe("no_survivors", "outlive")
+    with Runner(Path(sys.executable), policy.PROVING, preload=()) as runner:
+        good = one(runner, "", fresh=fresh)
+        assert doctor._breach(probe, good) == ""
+        assert doctor._breach(probe, replace(good, repeated="the zygote ended")).startswith(
+            "outlive: the sandbox broke"
+        )
+        [first] = runner.first_pids()
+        threading.Timer(0.3, os.kill, (first, signal.SIGKILL)).start()
+        broken = one(runner, "import time; time.sleep(1)", fresh=fresh)
+    assert (broken.ended, broken.exit_code, broken.repeated) == ("sandbox_error", None, "")
+    assert doctor._breach(probe, broken)
 
 
 @needs_bubblewrap
@@ -272,7 +291,7 @@ def test_a_zygote_that_is_stuck_costs_one_run(monkeypatch: pytest.MonkeyPatch) -
         os.kill(runner.first_pids()[0], signal.SIGSTOP)
         result = one(runner, "print('done')", timeout=1)
         assert (result.stdout, result.zygote) == ("done\n", "")
-        assert "did not answer in time" in result.detail
+        assert result.repeated == "it did not answer in time"
 
 
 @needs_bubblewrap

@@ -248,6 +248,8 @@ class Ledger:
                 **{name: getattr(result, name) for name in MEASURED},
                 "seed": attempt.seed,
                 "guarantees": list(result.guarantees),
+                "repeated": result.repeated,
+                "memory_counted_by": result.memory_counted_by,
                 "ran_at": now_utc(),
             }
         )

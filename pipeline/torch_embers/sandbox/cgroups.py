@@ -53,6 +53,17 @@ def find(root: Path = Path("/")) -> Delegation:
     return Delegation(None, min(reasons)[1])
 
 
+def join() -> tuple[Group | None, Delegation]:
+    """A group for the runs of one worker with where it is; or none with why, which may be the kernel's refusal."""
+    found = find()
+    if found.folder is None:
+        return None, found
+    try:
+        return Group(found.folder), found
+    except OSError as error:
+        return None, Delegation(None, f"a group below {found.folder} was refused: {error.strerror or error}")
+
+
 def _own_path(text: str) -> str:
     """Path of this process in the tree of version 2, of ``/proc/self/cgroup``."""
     lines = [line.split(":", 2) for line in text.splitlines()]
@@ -109,6 +120,7 @@ class Group:
         fcntl.flock(self._held, fcntl.LOCK_EX)
         self.entry = os.open(self.folder / "cgroup.procs", os.O_WRONLY)
         """A process that writes 0 here joins the group."""
+        self.counts_memory = (self.folder / "memory.max").exists()
         self._kills = self._killed()
 
     def bound(self, memory: int, processes: int, threads: int) -> None:

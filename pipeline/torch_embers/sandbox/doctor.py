@@ -11,10 +11,12 @@ import hashlib
 import json
 import os
 import secrets
+import select
 import socket
 import stat
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,13 +28,19 @@ from torch_embers.errors import EmbersError
 from torch_embers.sandbox import cgroups, layout, policy, program, rules, seccomp
 from torch_embers.sandbox.inside import landlock
 from torch_embers.sandbox.proof import GUARANTEES, Proof
-from torch_embers.sandbox.runner import Attempt, Runner, RunResult
+from torch_embers.sandbox.runner import Attempt, Runner, RunResult, Worker, descendants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MEMORY = 96 << 20
 """Bytes that a probe may take: small, so that the proof is quick."""
+
+ENDS_WITHIN = 15.0
+"""Seconds in which a sandbox has to end without its driver: a busy machine takes its time to schedule the guard."""
+
+KEPT = ("host", "program", "cgroup", "cgroup_reason")
+"""Fields of a proof that its file has beside the guarantees, in their order."""
 
 SOURCES = (
     "cgroups.py",
@@ -85,7 +93,8 @@ def prove(*, again: bool = False) -> Proof:
     if found is None or found.distrust:
         missing = "bubblewrap is not installed" if sys.platform.startswith("linux") else "bubblewrap needs Linux"
         return Proof(dict.fromkeys(GUARANTEES, found.distrust if found else missing), policy.machine())
-    proof = Proof(_tried(), policy.machine(), found.identity)
+    outcome, group = _tried()
+    proof = Proof(outcome, policy.machine(), found.identity, str(group.folder or ""), group.why)
     _keep(proof)
     return proof
 
@@ -95,7 +104,7 @@ def report(proof: Proof) -> list[str]:
 
     Guarantees that are missing for the same reason share a line.
     """
-    lines = [proof.host, *walls(), *(f"held    {name}" for name in proof.held)]
+    lines = [proof.host, *walls(proof), *(f"held    {name}" for name in proof.held)]
     by_reason: dict[str, list[str]] = {}
     for name, why in proof.missing.items():
         by_reason.setdefault(why, []).append(name)
@@ -111,16 +120,15 @@ def report(proof: Proof) -> list[str]:
 
 def as_table(proof: Proof) -> dict[str, Any]:
     """The proof as plain data, for `embers doctor --json`."""
-    delegation = cgroups.find()
     return {
         "host": proof.host,
         "complete": proof.complete,
         "bubblewrap": proof.program or None,
         "landlock": landlock.version(),
         "system_call_filter": sys.platform.startswith("linux") and seccomp.supported(),
-        "memory_counted_by": "supervisor" if delegation.folder is None else "cgroup",
-        "cgroup": str(delegation.folder) if delegation.folder else None,
-        "cgroup_reason": delegation.why or None,
+        "memory_counted_by": _counter(proof) or None,
+        "cgroup": proof.cgroup or None,
+        "cgroup_reason": proof.cgroup_reason or None,
         "guarantees": [
             {"name": name, "held": not why, "reason": why or None} for name, why in proof.guarantees.items()
         ],
@@ -128,15 +136,25 @@ def as_table(proof: Proof) -> dict[str, Any]:
     }
 
 
-def walls() -> list[str]:
+def _counter(proof: Proof) -> str:
+    """What counted the memory of the probes; empty where none ran."""
+    if proof.cgroup:
+        return "cgroup"
+    return "supervisor" if proof.cgroup_reason else ""
+
+
+def walls(proof: Proof) -> list[str]:
     """What the guarantees rest on here, beside namespaces."""
     if not sys.platform.startswith("linux"):
         return []
-    found, group = landlock.version(), cgroups.find()
+    found = landlock.version()
+    memory = {
+        "cgroup": f"by the kernel (a cgroup below {proof.cgroup}) and by the supervisor",
+        "supervisor": f"by the supervisor, kernel memory by its bounds (no delegated cgroup: {proof.cgroup_reason})",
+        "": "by nothing yet: no sandbox was started",
+    }
     return [
-        f"memory  counted by the supervisor, kernel memory by its bounds (no delegated cgroup: {group.why})"
-        if group.folder is None
-        else f"memory  counted by the kernel (a cgroup below {group.folder}) and by the supervisor",
+        f"memory  counted {memory[_counter(proof)]}",
         f"walls   namespaces, {'a' if seccomp.supported() else 'no'} filter of system calls, "
         f"{f'Landlock {found}' if found else 'no Landlock'}",
     ]
@@ -160,9 +178,9 @@ def hints() -> list[str]:
 # --- trying -----------------------------------------------------------------------------------------------------------
 
 
-def _tried() -> dict[str, str]:
-    """Run all probes; guarantee -> empty, or the first thing that was possible."""
-    outcome = dict.fromkeys(GUARANTEES, "")
+def _tried() -> tuple[dict[str, str], cgroups.Delegation]:
+    """Run all probes; guarantee -> empty, or the first thing that was possible; and which control group they had."""
+    outcome, group = dict.fromkeys(GUARANTEES, ""), cgroups.Delegation(None)
     try:
         with _bait() as bait, Runner(Path(sys.executable), policy.PROVING, preload=()) as runner:
             for fresh in (False, True):
@@ -171,11 +189,13 @@ def _tried() -> dict[str, str]:
                     why = _breach(probe, result) or _left_alive(runner)
                     outcome[probe.guarantee] = outcome[probe.guarantee] or why
                     if result.ended == "sandbox_error":
-                        return {name: why or result.detail for name, why in outcome.items()}
+                        return {name: why or result.detail for name, why in outcome.items()}, group
+                    group = next(iter(runner.delegations()), group)
                 outcome["sibling_isolation"] = outcome["sibling_isolation"] or _side_by_side(runner, fresh=fresh)
+                outcome["no_survivors"] = outcome["no_survivors"] or _left_by_driver(runner, fresh=fresh)
     except (EmbersError, OSError) as error:
-        return {name: why or str(error) for name, why in outcome.items()}
-    return outcome
+        return {name: why or str(error) for name, why in outcome.items()}, group
+    return outcome, group
 
 
 def _probes(bait: Bait) -> list[Probe]:
@@ -184,9 +204,11 @@ def _probes(bait: Bait) -> list[Probe]:
     allowed = (*rules.load().environment, "EMBERS_SEED", "PYTHONHASHSEED", "LC_CTYPE", *policy.THREAD_VARIABLES)
     return [
         Probe("no_network", "network", (str(bait.port), bait.abstract, bait.path)),
+        Probe("no_network", "families"),
         Probe("private_home", "home", bait.secrets),
         Probe("clean_environment", "environment", (bait.value, *allowed)),
         Probe("read_only_build", "build"),
+        *([Probe("read_only_build", "fence")] if landlock.version() else []),
         Probe("private_tmp", "leave"),
         Probe("private_tmp", "found", (disk,)),
         Probe("private_tmp", "terminals"),
@@ -199,6 +221,8 @@ def _probes(bait: Bait) -> list[Probe]:
         Probe("memory_cap", "kernels"),
         Probe("memory_cap", "buffers", (str(4 * MEMORY),), ("memory",), None),
         Probe("memory_cap", "tables", (str(2 * MEMORY),), ("memory",), None),
+        Probe("memory_cap", "locks", (str(limits.locks),), ("memory",), None),
+        Probe("memory_cap", "watchers", (str(MEMORY),), ("memory",), None),
         Probe("process_cap", "counters"),
         Probe("process_cap", "bomb", (cap,), ("exited", "processes"), memory=8 * MEMORY),
         Probe("process_cap", "threads", (cap,), ("exited", "processes"), memory=8 * MEMORY),
@@ -207,6 +231,7 @@ def _probes(bait: Bait) -> list[Probe]:
         Probe("no_new_privileges", "rights"),
         Probe("no_survivors", "outlive"),
         Probe("sealed_result", "forge", (), ("exited",), 7),
+        Probe("sibling_isolation", "keys"),
         Probe("sibling_isolation", "ports"),
         Probe("sibling_isolation", "ports"),
     ]
@@ -219,7 +244,9 @@ def _attempt(probe: Probe, *, fresh: bool) -> Attempt:
 
 
 def _breach(probe: Probe, result: RunResult) -> str:
-    """Empty where the run ended as it must."""
+    """Empty where the run ended as it must, in the sandbox that it began in."""
+    if result.repeated:
+        return f"{probe.name}: the sandbox broke: {result.repeated}"
     if result.ended in probe.ended and (probe.exit_code in (None, result.exit_code) or result.ended != "exited"):
         return ""
     said = (result.stdout or result.stderr).strip().splitlines()
@@ -240,6 +267,28 @@ def _side_by_side(runner: Runner, *, fresh: bool) -> str:
         if result.exit_code != 0:
             return _breach(probes[0], result)
     return ""
+
+
+def _left_by_driver(runner: Runner, *, fresh: bool) -> str:
+    """Close in the middle of a run what the kernel closes when a driver dies: empty where all of its sandbox ends."""
+    worker = Worker(runner)
+    if worker.begin(_attempt(Probe("no_survivors", "stay", timeout=60.0), fresh=fresh)) is not None:
+        return "abandoned: no sandbox could be started"
+    try:
+        while not worker.asked():
+            select.select([worker.descriptor()], [], [], worker.deadline - time.monotonic())
+            if (result := worker.advance()) is not None:
+                return f"abandoned: {result.detail}"
+        time.sleep(0.05)  # the run begins
+        alive = [pid for first in worker.first_pids() for pid in (first, *descendants(first))]
+        worker.abandon()
+        end = time.monotonic() + ENDS_WITHIN
+        while alive and time.monotonic() < end:
+            time.sleep(0.01)
+            alive = [pid for pid in alive if Path(f"/proc/{pid}").exists()]
+        return f"abandoned: {len(alive)} processes outlived their driver" if alive else ""
+    finally:
+        worker.close()
 
 
 @contextlib.contextmanager
@@ -297,6 +346,7 @@ def _identity() -> str:
         policy.machine,
         lambda: found.identity if (found := program.find()) else "",
         lambda: f"{os.geteuid()} {sys.executable}",
+        lambda: str(cgroups.find().folder),  # not why there is none: that names the session
         lambda: resources.data_file(rules.FILE).read_text(encoding="utf-8"),
         *(file.read_text for file in sorted(policy.own_code().glob("*.py"))),
         *(resources.package_file("sandbox", name).read_text for name in SOURCES),
@@ -327,9 +377,8 @@ def _kept() -> Proof | None:
         text = json.loads(_own_text(_cache_file()))
         if text["identity"] != identity:
             return None
-        proof = Proof(
-            {name: str(text["guarantees"][name]) for name in GUARANTEES}, str(text["host"]), str(text["program"])
-        )
+        facts = (str(text[name]) for name in KEPT)
+        proof = Proof({name: str(text["guarantees"][name]) for name in GUARANTEES}, *facts)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if not proof.complete:  # what stood in the way may be gone by now
@@ -342,8 +391,7 @@ def _keep(proof: Proof) -> None:
     _memory.identity, _memory.proof = _identity(), proof
     text: dict[str, Any] = {
         "identity": _memory.identity,
-        "host": proof.host,
-        "program": proof.program,
+        **{name: getattr(proof, name) for name in KEPT},
         "guarantees": dict(proof.guarantees),
     }
     file = _cache_file()

@@ -264,6 +264,13 @@ class Sandbox:
     """While it is open, the guard lets bubblewrap live."""
     ended: bool = field(default=False)
 
+    def abandon(self) -> None:
+        """Close what the kernel closes when a driver dies: the sandbox has to end by itself."""
+        self.control.close()
+        if self.lifeline >= 0:
+            os.close(self.lifeline)
+            self.lifeline = -1
+
     def stop(self) -> None:
         """End every process in the sandbox and wait until the kernel has done so."""
         if self.ended:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import json
 import mmap
 import os
+import select
 import signal
 import socket
 import stat
@@ -86,6 +88,37 @@ def network(port: str, abstract: str, path: str) -> None:
     refused("raw IP", socket.socket, socket.AF_INET, socket.SOCK_RAW, 1)
 
 
+def families() -> None:
+    """Open sockets and pairs that no namespace covers, or that load code into the host's kernel."""
+    kinds = (1, 2, 3, 5)  # stream, datagram, raw, sequence of packets
+    for family in range(64):
+        for kind in kinds:
+            if family not in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 16):
+                refused(f"a socket of family {family}", socket.socket, family, kind)
+            if family != socket.AF_UNIX:
+                refused(f"a pair of sockets of family {family}", socket.socketpair, family, kind)
+    try:
+        socket.socketpair(socket.AF_INET)
+    except OSError as error:
+        if error.errno != errno.EAFNOSUPPORT:  # the kernel says EOPNOTSUPP of those that it knows
+            fail("pairs of sockets reach the kernel")
+    for family in (socket.AF_INET, socket.AF_INET6):
+        for kind in (*kinds, 6):
+            for number in (1, 2, 33, 58, 132, 136, 255, 256, 262):
+                refused(f"a socket of protocol {number}", socket.socket, family, kind, number)
+    for number in range(1, 32):
+        refused(f"a netlink socket of protocol {number}", socket.socket, 16, socket.SOCK_RAW, number)
+
+
+def keys() -> None:
+    """Keep something in a key ring, which belongs to the user of the host and outlives a run."""
+    add, request, control = {"x86_64": (248, 249, 250), "aarch64": (217, 218, 219)}[os.uname().machine]
+    must_be_denied("a key", syscall_with(add, b"user", b"probe", b"value", 5, -4))
+    must_be_denied("the key ring of the user", syscall_with(control, 0, -4, 1))
+    if syscall_with(request, b"user", b"probe", None, 0) >= 0 or ctypes.get_errno() != errno.EPERM:
+        fail("a search for keys")  # the kernel says ENOKEY where there is none
+
+
 def home(*secrets: str) -> None:
     """Find anything of the user."""
     seen = [path.name for path in Path(os.environ["HOME"]).iterdir()]
@@ -111,6 +144,17 @@ def build() -> None:
         refused(f"a file in {folder}", (folder / ".embers-probe").touch)
         refused(f"new rights of {folder}", folder.chmod, 0o777)
     refused("a change of the interpreter", Path(sys.executable).resolve().open, "ab")
+
+
+def fence() -> None:
+    """Make what only Landlock forbids: a device without a driver, which everybody may make in a folder of theirs."""
+    try:
+        os.mknod("/tmp/whiteout", 0o600 | stat.S_IFCHR, os.makedev(0, 0))  # noqa: S108
+    except OSError as error:
+        if error.errno == errno.EACCES:  # Landlock's answer; other walls say EPERM
+            return
+        raise
+    fail("Landlock is not in force")
 
 
 PLACES = tuple(map(Path, ("/tmp", "/dev/shm", os.environ.get("HOME", "/"))))  # noqa: S108 - inside the sandbox
@@ -294,6 +338,28 @@ def tables(size: str) -> None:
     time.sleep(5)
 
 
+def locks(most: str) -> None:
+    """Take kernel memory by locks on ranges of a file; the driver looks for the end by memory."""
+    with Path("/tmp/locked").open("wb") as file:  # noqa: S108
+        for place in range(int(most) + 100):
+            fcntl.fcntl(file, fcntl.F_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, 0, (1 << 40) - 2 * place, 1, 0))
+        time.sleep(5)
+
+
+def watchers(size: str) -> None:
+    """Let files watch each other, which is memory of the kernel; the driver looks for the end by memory."""
+    for _ in range(4):
+        if os.fork() == 0:
+            watched = [os.pipe()[0] for _ in range(50)]
+            kept = [select.epoll() for _ in range(min(800, int(size) // 131072))]
+            for one in kept:
+                for number in watched:
+                    one.register(number, select.EPOLLIN)
+            time.sleep(5)
+            os._exit(0)
+    time.sleep(5)
+
+
 def many(size: str) -> None:
     """Take the memory in many processes, each below the cap."""
     for _ in range(16):
@@ -363,6 +429,7 @@ def rights() -> None:
         fail("new privileges can be gained")
     if state["Seccomp"].strip() != "2":
         fail("no filter of system calls")
+    must_be_denied("addresses that are not random", LIBC.personality(0x0040000))
     if 0 in os.getresuid() and int(Path("/proc/self/uid_map").read_text(encoding="ascii").split()[1]) == 0:
         fail("the run belongs to root outside")
 

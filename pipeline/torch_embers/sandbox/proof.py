@@ -37,6 +37,10 @@ class Proof:
     """One line naming the machine's system."""
     program: str = ""
     """Identity of the bubblewrap that it was tried with."""
+    cgroup: str = ""
+    """The group below which the groups of runs were made; empty where none was."""
+    cgroup_reason: str = ""
+    """Why none was; both are empty where no sandbox could be started."""
 
     @property
     def held(self) -> tuple[str, ...]:

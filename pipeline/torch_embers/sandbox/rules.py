@@ -25,6 +25,7 @@ class Limits(Entry):
     locked: int
     preload: int
     interpreter: int
+    copied: int
     file_cost: int
     free_files: int
     socket_cost: int

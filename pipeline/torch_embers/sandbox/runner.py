@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from torch_embers.sandbox.proof import Proof
 
 PRELOAD = ("numpy", "torch")
+NO_SANDBOX = cgroups.Delegation(None, "no sandbox")
 STOP_PAUSE = 0.25
 """Seconds between two looks at whether runs are to stop."""
 
@@ -92,13 +93,18 @@ class RunResult:
     guarantees: tuple[str, ...]
     versions: Mapping[str, str]
     """python, numpy and torch as imported before the fork; python alone for a fresh process."""
+    repeated: str = ""
+    """Why the sandbox of a first try broke, where this is the second one, in a fresh process; else empty."""
+    memory_counted_by: str = ""
+    """cgroup (the kernel, and the supervisor) | supervisor | empty where neither did: no sandbox."""
 
 
 class _Server:
     """A zygote and what the driver knows of it: its buffer, its readiness."""
 
     def __init__(self, sandbox_policy: policy.SandboxPolicy) -> None:
-        self.group = _group() if sandbox_policy.isolate else None
+        self.isolated = sandbox_policy.isolate
+        self.group, self.delegation = cgroups.join() if self.isolated else (None, NO_SANDBOX)
         try:
             self.sandbox = policy.start(replace(sandbox_policy, group=self.group.entry if self.group else -1))
         except BaseException:
@@ -128,6 +134,12 @@ class _Server:
             folders = len(policy.COVERED) * limits.disk
             memory = attempt.memory + allowance + folders if attempt.memory else 0
             self.group.bound(memory, limits.processes, attempt.threads)
+
+    def memory_counted_by(self) -> str:
+        """As in ``RunResult``."""
+        if not self.isolated:
+            return ""
+        return "cgroup" if self.group is not None and self.group.counts_memory else "supervisor"
 
     def receive(self) -> dict[str, Any] | None:
         """The next whole message, if there is one.
@@ -207,7 +219,7 @@ class Worker:
             server.ready, server.versions = True, _texts(message.get("versions"))
             return self._ask(server)
         server.zygotes = int(message.get("zygotes") or server.zygotes)
-        if message.get("ended") == "sandbox_error" and not self.retried:
+        if message.get("ended") == "sandbox_error":
             return self._failed(str(message.get("detail")))
         if server.group is not None and server.group.ended_by_memory():
             message = {**message, "ended": "memory", "detail": "killed by the kernel at the bound of its control group"}
@@ -232,31 +244,33 @@ class Worker:
         longest = attempt.timeout * limits.patience + 2 * limits.grace
         self.deadline = time.monotonic() + longest + (limits.start if modules else 0)
         try:
-            server.bound(attempt, self.runner.allowance if self.fresh else limits.interpreter)
+            server.bound(attempt, self.runner.allowance if self.fresh else limits.copied)
             server.request(_request(attempt, modules, fresh=self.fresh, allowance=self.runner.allowance))
         except OSError:
             return self._failed("the zygote had ended before the run")
         return None
 
     def _failed(self, why: str) -> RunResult | None:
-        """The zygote broke: the run is repeated once, in a fresh process and a fresh sandbox."""
+        """The sandbox broke: the run is repeated once, in a fresh process and a fresh sandbox.
+
+        Not while guarantees are being proven: what breaks a sandbox there is what the proof looks for.
+        """
         self.drop()
-        if self.retried:
-            return self._result({"ended": "sandbox_error", "detail": f"{self.retried}; repeated fresh: {why}"})
-        self.retried = why or "the zygote broke"
+        if self.retried or self.runner.profile == policy.PROVING:
+            return self._result({"ended": "sandbox_error", "detail": why or "the sandbox broke"})
+        self.retried = why or "the sandbox broke"
         return self._launch(fresh=True)
 
     def _result(self, message: Mapping[str, Any]) -> RunResult:
         attempt = self._current()
         self.attempt = None
         server = self.servers.get(self.fresh)
-        note = f" (repeated in a fresh process: {self.retried})" if self.retried else ""
         return RunResult(
             key=attempt.key,
             exit_code=_number(message.get("exit_code")),
             signal=_number(message.get("signal")),
             ended=str(message.get("ended", "sandbox_error")),
-            detail=harmless((str(message.get("detail", "")) + note).encode(errors="backslashreplace")),
+            detail=_line(message.get("detail", "")),
             stdout=harmless(_bytes(message.get("stdout"))),
             stderr=harmless(_bytes(message.get("stderr"))),
             duration=float(message.get("duration") or 0.0),
@@ -267,6 +281,8 @@ class Worker:
             profile=self.runner.profile,
             guarantees=self.runner.guarantees,
             versions=server.versions if server else {},
+            repeated=_line(self.retried),
+            memory_counted_by=server.memory_counted_by() if server else "",
         )
 
     def _current(self) -> Attempt:
@@ -285,6 +301,15 @@ class Worker:
             below = descendants(server.sandbox.first_pid)
             found += below[server.zygotes :]
         return found
+
+    def asked(self) -> bool:
+        """Whether the present attempt was handed to its zygote."""
+        return self.attempt is not None and self.servers[self.fresh].ready
+
+    def abandon(self) -> None:
+        """Leave the sandboxes alone, as a driver does that dies; ``close`` collects what is left."""
+        for server in self.servers.values():
+            server.sandbox.abandon()
 
     def drop(self) -> None:
         """Stop the zygote of the present attempt."""
@@ -399,6 +424,11 @@ class Runner:
         """The process ids of the sandboxes' first processes, as the host numbers them."""
         return tuple(pid for worker in self._workers for pid in worker.first_pids())
 
+    def delegations(self) -> tuple[cgroups.Delegation, ...]:
+        """Where the running sandboxes have their control group, or why one has none; those without come first."""
+        found = {server.delegation for worker in self._workers for server in worker.servers.values()}
+        return tuple(sorted(found, key=lambda one: (one.folder is not None, str(one))))
+
     def left_alive(self) -> list[int]:
         """Processes, as the host numbers them, that outlived their run: to ask while none is going on."""
         return [pid for worker in self._workers for pid in worker.left_alive()]
@@ -451,14 +481,6 @@ def drive(
                 result = worker.advance()
                 if result is not None:
                     yield worker, result
-
-
-def _group() -> cgroups.Group | None:
-    """A control group, where one can be had; the supervisor bounds a run in any case."""
-    folder = cgroups.find().folder
-    with contextlib.suppress(OSError):
-        return cgroups.Group(folder) if folder else None
-    return None
 
 
 def _request(attempt: Attempt, modules: Sequence[str], *, fresh: bool, allowance: int) -> dict[str, Any]:
@@ -522,6 +544,10 @@ def descendants(pid: int) -> list[int]:
 
 def _texts(value: object) -> dict[str, str]:
     return {str(name): str(text) for name, text in value.items()} if isinstance(value, dict) else {}
+
+
+def _line(text: object) -> str:
+    return harmless(str(text).encode(errors="backslashreplace"))
 
 
 def _number(value: object) -> int | None:
