@@ -27,6 +27,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from support import eventually, example_count
+from torch_embers import resources
 from torch_embers.errors import (
     EmbersError,
     InputError,
@@ -892,6 +893,12 @@ STEPS = {
 
 def versions(store: Store) -> list[int]:
     return [int(row[0]) for row in rows(store, "SELECT version FROM schema_version")]
+
+
+def test_each_migration_has_a_number_of_its_own() -> None:
+    """Two files with one number, as two branches may bring them, would leave one of them out without a word."""
+    files = list((resources.PACKAGE_DIR / "store" / "migrations").glob("*.sql"))
+    assert len(files) == len(REAL)
 
 
 def test_migrations_are_applied_once_and_in_order(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
