@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import json
 import shutil
 import subprocess
 import sys
 import textwrap
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +20,7 @@ from support import assert_clean_error, rows, run_embers
 from support import case_of as case_by_hand
 from test_gitlog import Repository
 from torch_embers.errors import InputError
-from torch_embers.mine.git.first_release import FirstReleases
+from torch_embers.mine.git.first_release import Cut, FirstReleases
 from torch_embers.mine.git.fix_commits import fix_commits, revision_of
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
@@ -34,6 +36,7 @@ from torch_embers.repro.fix_tests.script import TestScript as ScriptOfTest
 from torch_embers.repro.fix_tests.script import make_script
 from torch_embers.repro.fix_tests.segments import segments
 from torch_embers.repro.fix_tests.versions import outlines
+from torch_embers.repro.link import link_repros
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.fix_tests import link, trial
 from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
@@ -46,12 +49,12 @@ from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from torch_embers.repro.case import Case
     from torch_embers.run.fix_tests.link import LinkedTests
 
 REPO = "pytorch/pytorch"
+BENCH = Path(__file__).parent.parent / "bench"
 FILE = """
 import os
 import torch
@@ -254,7 +257,7 @@ def test_a_script_has_what_the_test_needs_and_no_more() -> None:
     assert "test_old" not in code
     assert "test_of_the_base" not in code
     assert "import os\n" not in code.partition("def _embers_run")[0].partition("_embers_cannot_run\n")[2]
-    assert runs(code) == (0, "1 of 1 variants pass\n", "")
+    assert runs(code) == (0, "1 of 1 variants ran, 1 pass\n", "")
 
 
 def test_a_failing_test_exits_1_with_its_traceback() -> None:
@@ -301,7 +304,7 @@ LACKING = FILE.replace(
 
 def test_a_name_that_the_build_lacks_matters_only_where_it_is_used(torch: Path) -> None:
     unused = LACKING.replace("return x + SIZE", "return x + SIZE if x == 0 else lost(gone.x)")
-    assert runs(script(unused), torch)[:2] == (0, "1 of 1 variants pass\n")
+    assert runs(script(unused), torch)[:2] == (0, "1 of 1 variants ran, 1 pass\n")
     for use in ("lost(x)", "gone.x", "isinstance(x, lost)"):
         code, out, _ = runs(script(LACKING.replace("return x + SIZE", f"return {use}, lost, gone")), torch)
         assert (code, out.partition(":")[0]) == (125, "lacks_interface")
@@ -324,7 +327,7 @@ def test_the_tests_of_a_mixin_run_in_the_classes_that_take_it_up() -> None:
     text = FILE.replace("class TestThing(Base)", "class Mixin(object)").replace(
         "if __name__", "class TestThing(TestCase, Mixin):\n    _compare = TestCase.assertEqual\n\n\nif __name__"
     )
-    assert runs(script(text, "Mixin"))[:2] == (0, "1 of 1 variants pass\n")
+    assert runs(script(text, "Mixin"))[:2] == (0, "1 of 1 variants ran, 1 pass\n")
     assert refused(FILE.replace("class TestThing(Base)", "class Mixin"), owner="Mixin") == "template"
 
 
@@ -416,7 +419,7 @@ def test_thousands_of_variants_are_run_up_to_the_limit() -> None:
         "\n_embers_run",
         "\nfor i in range(2000):\n    setattr(TestThing, f'test_new_{i:04}', TestThing.test_new)\n_embers_run",
     )
-    assert runs(code)[:2] == (0, "60 of 2001 variants pass\n")
+    assert runs(code)[:2] == (0, "60 of 2001 variants ran, 60 pass\n")
 
 
 # ---- files and clones ----------------------------------------------------------------------------------------------
@@ -736,7 +739,7 @@ def test_the_first_release_comes_from_tags_else_from_the_version_of_the_tree(clo
     clone("tag", "v2.1.0-rc1")
     middle = clone.commit("Two", **{"version.txt": "2.1.0a0\n"})
     last = clone.commit("Three", **{"version.txt": "2.2.0a0\n"})
-    releases = FirstReleases(Clone(clone.path), revision_of(Clone(clone.path), "HEAD"), {})
+    releases = FirstReleases(Clone(clone.path), revision_of(Clone(clone.path), "HEAD"), {}, {})
     when = [clone("log", "-1", "--format=%cd", "--date=format:%Y-%m-%dT%H:%M:%SZ", sha) for sha in (middle, last)]
     assert releases.of(early, "") == ("2.0.0", "tag")
     assert releases.of(middle, _utc(when[0])) == ("2.1.0", "version_txt")
@@ -753,48 +756,67 @@ def _utc(text: str) -> str:
 def test_without_tags_and_version_a_day_decides_and_else_nothing(tmp_path: Path) -> None:
     bare = Repository(tmp_path / "bare")
     sha = bare.commit("One")
-    releases = FirstReleases(Clone(bare.path), sha, {"2.0.0": "2023-01-29", "2.1.0": "2023-08-20"})
+    cuts = {"2.0.0": Cut("2023-01-29T00:00:00Z"), "2.1.0": Cut("2023-08-20T00:00:00Z")}
+    releases = FirstReleases(Clone(bare.path), sha, cuts, {})
     assert releases.of(sha, "2023-03-01T00:00:00Z") == ("2.1.0", "release_date")
-    assert fix_test_rules.load().cut_days()["2.0.0"] == "2023-02-16"
     assert releases.of(sha, "2024-03-01T00:00:00Z") == (None, "unknown")
     assert releases.of(sha, "2020-03-01T00:00:00Z") == (None, "unknown")
 
 
-@pytest.mark.parametrize(
-    ("named", "day", "expected"),
-    [
-        ("1.8.0", "2021-02-05", "1.8.0"),  # holds on 1.8.1
-        ("1.8.0", "2021-02-08", "1.9.0"),  # fails on 1.8.1
-        ("1.9.0", "2021-05-17", "1.9.0"),
-        ("1.9.0", "2021-05-21", "1.10.0"),
-        ("1.10.0", "2021-08-31", "1.10.0"),
-        ("1.10.0", "2021-10-02", "1.11.0"),
-        ("1.11.0", "2022-01-21", "1.11.0"),
-        ("1.11.0", "2022-01-28", "1.12.0"),
-        ("1.12.0", "2022-05-11", "1.12.0"),
-        ("1.12.0", "2022-05-29", "1.13.0"),
-    ],
-)
-def test_a_fix_counts_for_the_release_on_which_its_test_holds(
-    clone: Repository, named: str, day: str, expected: str
+def test_a_measured_cut_decides_to_the_second_and_a_picked_commit_is_in_the_release_all_the_same(
+    clone: Repository,
 ) -> None:
-    sha = clone.commit("One", **{"version.txt": f"{named}a0\n"})
-    found = FirstReleases(Clone(clone.path), revision_of(Clone(clone.path), "HEAD"), fix_test_rules.load().cut_days())
-    found._raised = [("2000-01-01", named)]
-    assert found.of(sha, f"{day}T12:00:00Z") == (expected, "version_txt")
+    cuts = {
+        "1.9.0": Cut("2021-05-17T18:36:49Z", measured=True),
+        "1.10.0": Cut("2021-09-21T16:58:54Z", measured=True),
+        "1.11.0": Cut("2022-01-24T00:00:00Z"),
+    }
+    sha = clone.commit("One", **{"version.txt": "1.11.0a0\n"})
+    releases = FirstReleases(Clone(clone.path), revision_of(Clone(clone.path), "HEAD"), cuts, {"picked": "1.9.0"})
+    assert releases.of(sha, "2021-05-17T18:36:50Z") == ("1.10.0", "branch_cut")
+    assert releases.of(sha, "2021-09-21T16:58:54Z") == ("1.10.0", "branch_cut")
+    assert releases.of("picked", "2021-05-20T00:00:00Z") == ("1.9.0", "picked")
+    releases._raised = [("2000-01-01", "1.11.0")]
+    assert releases.of(sha, "2021-09-21T16:58:55Z") == ("1.11.0", "version_txt")  # the next cut is an estimate
+    assert releases.of(sha, "2021-05-17T18:36:49Z") == ("1.11.0", "version_txt")  # so may be the one before the first
+
+
+def test_the_cuts_are_those_that_the_wheels_of_the_releases_show() -> None:
+    """What the program says rests on the wheels and a clone; these facts rest on what it wrote."""
+    releases = fix_test_rules.load().releases
+    measured = json.loads((BENCH / "fix_tests_cuts.json").read_text(encoding="utf-8"))["releases"]
+    assert {v: f"{at:%Y-%m-%dT%H:%M:%SZ}" for v, at in releases.cuts.items()} == {
+        version: each["last_at"] for version, each in measured.items()
+    }
+    assert releases.picked == {sha: version for version, each in measured.items() for sha in each["picked"]}
+    assert all(each["before_lacking"] == 0 and each["before_there"] > 500 for each in measured.values())
+    assert all(each["after_lacking"] > 30 * each["after_there"] for each in measured.values())
+
+
+@pytest.mark.parametrize(
+    ("version", "left_main_line"),
+    [("1.4.0", "2019-11-22T19:31:26Z"), ("1.5.0", "2020-03-19T16:36:27Z"), ("1.6.0", "2020-06-23T20:01:59Z")],
+)
+def test_where_the_branch_of_a_release_is_public_it_left_the_main_line_within_the_measured_hours(
+    version: str, left_main_line: str
+) -> None:
+    """The merge bases of release/1.4, 1.5 and 1.6 with master, in the clone soulitzer/pytorch."""
+    measured = json.loads((BENCH / "fix_tests_cuts.json").read_text(encoding="utf-8"))["releases"][version]
+    assert measured["last_at"] <= left_main_line < measured["first_lacking_at"]
 
 
 def test_a_version_that_was_never_released_or_was_cut_before_moves_to_the_next_release(clone: Repository) -> None:
     sha = clone.commit("One", **{"version.txt": "1.14.0a0\n"})
     moment = clone("log", "-1", "--format=%cs", sha).strip()
     tip = revision_of(Clone(clone.path), "HEAD")
-    for cuts, expected in (
+    for days, expected in (
         ({"1.13.0": "2001-01-01", "2.0.0": "2999-01-01"}, "2.0.0"),
         ({"1.13.0": "2001-01-01", "2.0.0": moment, "2.1.0": "2999-01-01"}, "2.1.0"),
         ({"2.0.0": "2999-01-01"}, "1.14.0"),  # older than all that is known of
         ({"1.13.0": "2001-01-01"}, "1.14.0"),
     ):
-        found = FirstReleases(Clone(clone.path), tip, cuts).of(sha, f"{moment}T23:59:59Z")
+        cuts = {version: Cut(f"{day}T00:00:00Z") for version, day in days.items()}
+        found = FirstReleases(Clone(clone.path), tip, cuts, {}).of(sha, f"{moment}T23:59:59Z")
         assert found == (expected, "version_txt")
 
 
@@ -811,6 +833,7 @@ def trials(said: str) -> list[Trial]:
             SAYS[mark],
             "lacks_interface: x" if mark == "-" else mark,
             "AssertionError: x" if mark == "F" else None,
+            reason="lacks_interface" if mark == "-" else None,
         )
         for version, mark in zip(VERSIONS, said, strict=False)
     ]
@@ -828,6 +851,10 @@ def trials(said: str) -> list[Trial]:
         ("PPPF", None, "unknown", ("fails_after", None, None, None, True)),
         ("FFFF", "2.0.0", "tag", ("unusable", "fails_everywhere", None, None, True)),
         ("-PPP", "2.0.0", "tag", ("never_seen", "lacks_interface", None, None, False)),
+        ("F-PP", "2.1.0", "tag", ("validated", None, "1.13.1", "2.1.2", False)),
+        ("FPPP", "2.1.0", "tag", ("doubtful", "mended_before", "1.13.1", "2.0.1", False)),
+        ("FPPF", "2.1.0", "branch_cut", ("fails_after", "mended_before", "1.13.1", "2.0.1", True)),
+        ("FFPP", "2.0.0", "branch_cut", ("fails_after", None, None, None, False)),
         ("----", "2.0.0", "tag", ("unusable", "lacks_interface", None, None, None)),
         ("F---", "2.0.0", "tag", ("unusable", "unclear", None, None, None)),
         ("", "2.0.0", "tag", ("unusable", "not_run", None, None, None)),
@@ -854,8 +881,9 @@ def test_the_class_of_a_test_follows_from_its_runs_around_the_fix(
     ],
 )
 def test_a_run_that_says_nothing_has_a_reason_of_the_rules(detail: str, reason: str) -> None:
-    assert reason_of(detail) == reason
-    assert reason in {entry.id for entry in fix_test_rules.load().reason}
+    rules = fix_test_rules.load()
+    assert reason_of(detail, rules.silence, rules.reasons) == reason
+    assert reason in rules.reasons
 
 
 # ---- runs in the database ------------------------------------------------------------------------------------------
@@ -874,7 +902,7 @@ def stored_run(store: Store, version: str, exit_code: int, failure: str = "", fr
         )
         connection.execute(
             "INSERT INTO runs BY NAME SELECT case_hash, $v AS build, 'e' AS environment, 'hostile' AS profile, 0 AS batch, "
-            "0 AS attempt, false AS planted, 'cannot_run' AS outcome, 'x' AS detail, '1 of 1 variants pass' AS stdout, "
+            "0 AS attempt, false AS planted, 'cannot_run' AS outcome, 'x' AS detail, '1 of 1 variants ran, 1 pass' AS stdout, "
             "$e AS stderr, $c AS exit_code, 'exited' AS ended, 0.1 AS duration, 0.1 AS cpu, 1 AS peak_memory, "
             "'z' AS zygote, 0 AS seed, [] AS guarantees, now() AS ran_at FROM fix_tests WHERE status = 'script'",
             {"v": version, "e": stderr if failure else "", "c": exit_code},
@@ -939,9 +967,21 @@ def test_trial_runs_that_stopped_in_the_middle_go_on_with_what_is_missing(
     with pytest.raises(KeyboardInterrupt):
         trial.run_trials(one_test, *more)
     assert trial.run_trials(one_test, *more) == 3
-    assert asked == ["1.13.1", "2.0.1", "2.0.1", "2.15.0", "1.12.1"]
+    assert asked == ["1.13.1", "2.0.1", "2.0.1", "2.15.0", "1.12.1"]  # the fix came with 2.0.0
     assert trial.run_trials(one_test, *more) == 0
     assert classed(one_test)[:2] == ("validated", None)
+
+
+def test_one_release_more_is_run_where_the_test_does_not_fail_on_the_last_one_before_the_fix(one_test: Store) -> None:
+    [test] = trial._tests(one_test, REPO, trial.Draw())
+    builds: Any = [SimpleNamespace(public_version=version) for version in ("1.11.0", "1.12.1", "1.13.1", "2.0.1")]
+    failing, passing, silent = (
+        Trial("1.13.1", outcome, "", None) for outcome in ("reproduced", "not_reproduced", "cannot_run")
+    )
+    assert list(trial._older(test, builds, [failing])) == []
+    for known in (passing, silent):
+        assert [build.public_version for build in trial._older(test, builds, [known])] == ["1.12.1"]
+    assert list(trial._older(test, builds[2:], [passing])) == []
 
 
 def test_a_validated_test_gets_the_signature_of_its_failure_and_is_run_like_every_case(one_test: Store) -> None:
@@ -971,6 +1011,41 @@ def test_a_fix_test_counts_behind_a_curated_case_and_both_decide(one_test: Store
     for seen, status in (("absent", "fixed"), ("occurs", "regressed"), ("not_seen", "undecided")):
         verdicts = {by_hand.hash: ["occurs", "absent", "absent"], fix.hash: ["occurs", "absent", seen]}
         assert set(statuses_of([by_hand, fix], closed, verdicts).values()) == {status}
+
+
+def test_a_candidate_whose_only_case_is_the_test_of_its_fix_is_linked_to_it(
+    one_test: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bank, "shipped", list)
+    with one_test.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO items BY NAME SELECT 123 AS number, 'pytorch/pytorch' AS repo, 'issue' AS kind, "
+            "'closed' AS state, 'wrong sum' AS title, 'The sum is wrong.' AS body, "
+            "['module: correctness (silent)'] AS labels, 'x' AS content_hash"
+        )
+        connection.execute(
+            "INSERT INTO components BY NAME SELECT 'pytorch/pytorch' AS repo, 123 AS number, 'data_path' AS component, "
+            "'aten' AS subcomponent, false AS strict, 'text' AS evidence, 'sum' AS detail"
+        )
+    link_repros(one_test, None, Silent())
+    told = "SELECT status, reason FROM extractions"
+    assert rows(one_test.path, told) == [("not_possible", "prose_only")]
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    classed(one_test)
+    link_repros(one_test, None, Silent())
+    assert rows(one_test.path, told) == [("fix_test", None)]
+    monkeypatch.setattr(bank, "counted_fix_tests", lambda _: [])
+    link_repros(one_test, None, Silent())
+    assert rows(one_test.path, told) == [("not_possible", "prose_only")]
+
+
+def test_of_a_test_with_more_variants_than_run_both_numbers_are_kept(one_test: Store) -> None:
+    stored_run(one_test, "2.0.1", 0)
+    with one_test.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE runs SET stdout = 'warming up' || chr(10) || '60 of 2001 variants ran, 58 pass'")
+    classed(one_test)
+    assert rows(one_test.path, "SELECT variants_run, variants FROM fix_test_classes") == [(60, 2001)]
 
 
 def test_a_traceback_that_was_cut_leaves_the_outcome_of_the_run(one_test: Store) -> None:

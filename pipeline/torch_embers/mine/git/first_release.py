@@ -1,8 +1,9 @@
-"""The first release that contains a commit: from release tags, else from the version that the tree names.
+"""The first release that contains a commit: from release tags, from branch cuts, else from the version of the tree.
 
-A tag is exact. The file version.txt names the release that the main line leads to; it is raised days to weeks after
-the branch of the release before was cut, and it can name a version that was never released. So of the releases from
-that version on the first one counts whose branch was cut after the commit.
+A tag is exact. Without one, the moment at which the branch of a release left the main line decides, where that moment
+is known of the release and of the one before it. Else the file version.txt names the release that the main line leads
+to; it is raised days to weeks after the branch of the release before was cut, and it can name a version that was never
+released. So of the releases from that version on the first one counts whose branch was cut after the commit.
 """
 
 from __future__ import annotations
@@ -16,13 +17,29 @@ from packaging.version import Version
 from torch_embers.mine.git.git_records import moment
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torch_embers.mine.git.gitrepo import Clone
 
 _TAG = re.compile(r"refs/tags/v(\d{1,4}\.\d{1,6}\.\d{1,6})")
 _RAISED = re.compile(rb"^\+(\d{1,4}\.\d{1,6}\.\d{1,6})", re.MULTILINE)
 VERSION_FILE = "version.txt"
 
-Evidence = Literal["tag", "version_txt", "release_date", "unknown"]
+Evidence = Literal["tag", "picked", "branch_cut", "version_txt", "release_date", "unknown"]
+EXACT: frozenset[Evidence] = frozenset({"tag", "picked", "branch_cut"})
+"""Evidence that names no release too early. A cut can name one too late: a picked fix in C++ is not seen."""
+
+
+class Cut(NamedTuple):
+    """When the branch of a release left the main line.
+
+    Attributes:
+        at: the time of the last commit that the branch shares with the main line, as ISO text in UTC.
+        measured: whether the files of the release show it; else it is estimated from the day of the release.
+    """
+
+    at: str
+    measured: bool = False
 
 
 class FirstRelease(NamedTuple):
@@ -38,16 +55,18 @@ class FirstReleases:
     Args:
         clone: the clone.
         revision: the end of the history.
-        cut_days: for releases, the day (ISO) before which a commit is taken to be in it; used where no tag says.
+        cuts: of releases; used where no tag says.
+        picked: commits that were brought into the branch of a release after its cut, with the release.
 
     Raises:
         InputError: git failed.
     """
 
-    def __init__(self, clone: Clone, revision: str, cut_days: dict[str, str]) -> None:
+    def __init__(self, clone: Clone, revision: str, cuts: Mapping[str, Cut], picked: Mapping[str, str]) -> None:
         self._tagged = _tagged(clone)
         self._raised = _raised(clone, revision)
-        self._cuts = sorted((day, version) for version, day in cut_days.items())
+        self._picked = picked
+        self._cuts = sorted((cut, version) for version, cut in cuts.items())
 
     def of(self, sha: str, committed_at: str) -> FirstRelease:
         """The first release with a commit of the history.
@@ -58,20 +77,25 @@ class FirstReleases:
         """
         if sha in self._tagged:
             return FirstRelease(self._tagged[sha], "tag")
+        if sha in self._picked:
+            return FirstRelease(self._picked[sha], "picked")
+        after = next((place for place, (cut, _) in enumerate(self._cuts) if committed_at <= cut.at), None)
+        if after and self._cuts[after][0].measured and self._cuts[after - 1][0].measured:
+            return FirstRelease(self._cuts[after][1], "branch_cut")
         place = bisect_right([when for when, _ in self._raised], committed_at) - 1
         if place >= 0:
             named = self._raised[place][1]
-            return FirstRelease(self._released(named, committed_at[:10]) or named, "version_txt")
-        if self._cuts and committed_at[:10] >= self._cuts[0][0] and (found := self._released("0", committed_at[:10])):
-            return FirstRelease(found, "release_date")
+            return FirstRelease(self._released(named, committed_at) or named, "version_txt")
+        if after:
+            return FirstRelease(self._cuts[after][1], "release_date")
         return FirstRelease(None, "unknown")
 
-    def _released(self, named: str, day: str) -> str | None:
-        """The first release, from a version on, whose branch was cut after a day; None where none is known to be."""
+    def _released(self, named: str, when: str) -> str | None:
+        """The first release, from a version on, whose branch was cut after a time; None where none is known to be."""
         known = [version for _, version in self._cuts]
-        if known and named != "0" and Version(named) < min(map(Version, known)):
+        if known and Version(named) < min(map(Version, known)):
             return None
-        return next((v for cut, v in self._cuts if Version(v) >= Version(named) and day < cut), None)
+        return next((v for cut, v in self._cuts if Version(v) >= Version(named) and when <= cut.at), None)
 
 
 def _tagged(clone: Clone) -> dict[str, str]:

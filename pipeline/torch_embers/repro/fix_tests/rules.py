@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from typing import Literal
 
@@ -86,8 +86,10 @@ class _Releases(Entry):
     branch_days: int
     branch_days_reason: str
     days: Mapping[str, date]
-    cuts: Mapping[str, date]
+    cuts: Mapping[str, datetime]
     cuts_reason: str
+    picked: Mapping[str, str]
+    picked_reason: str
 
 
 class Harness(Entry):
@@ -97,6 +99,15 @@ class Harness(Entry):
     type: str = ""
     message: str = ""
     frame: re.Pattern[str] | None = None
+    reason: str
+
+
+class Silence(Entry):
+    """What a run that says nothing says: how its detail begins, and what stands behind the colon there."""
+
+    id: str
+    head: str
+    said: re.Pattern[str] | None = None
     reason: str
 
 
@@ -139,19 +150,28 @@ class Rules(Entry):
     statements: _Statements
     releases: _Releases
     harness: tuple[Harness, ...]
+    silence: tuple[Silence, ...]
     doubt: tuple[Doubt, ...]
 
-    def cut_days(self) -> dict[str, str]:
-        """For each release the day before which a commit is taken to be in it, as ISO text."""
+    def cuts(self) -> dict[str, tuple[str, bool]]:
+        """For each release the time of the last commit that it shares with the main line, and whether that is measured.
+
+        The time is ISO text in UTC. Where it is not measured, it is estimated from the day of the release.
+        """
         early = timedelta(days=self.releases.branch_days)
-        cuts = {version: day - early for version, day in self.releases.days.items()} | dict(self.releases.cuts)
-        return {version: day.isoformat() for version, day in cuts.items()}
+        estimated = {version: (f"{day - early}T00:00:00Z", False) for version, day in self.releases.days.items()}
+        measured = {version: (f"{at:%Y-%m-%dT%H:%M:%SZ}", True) for version, at in self.releases.cuts.items()}
+        return estimated | measured
+
+    @property
+    def reasons(self) -> frozenset[str]:
+        """All reasons."""
+        return frozenset(reason.id for reason in self.reason)
 
     @model_validator(mode="after")
     def _known_reasons(self) -> Rules:
-        known = {reason.id for reason in self.reason}
-        used = {rule.id for rules in (self.refuse, self.harness, self.doubt) for rule in rules}
-        if unknown := sorted(used - known):
+        used = {rule.id for rules in (self.refuse, self.harness, self.silence, self.doubt) for rule in rules}
+        if unknown := sorted(used - self.reasons):
             raise ValueError(f"{unknown[0]} is no reason")
         return self
 

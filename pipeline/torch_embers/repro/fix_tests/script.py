@@ -133,7 +133,7 @@ def _embers_run(name, most):
             passed += 1
     if not passed:
         leave(125, "skipped: " + skipped)
-    leave(0, "%d of %d variants pass" % (passed, len(found)))
+    leave(0, "%d of %d variants ran, %d pass" % (len(found[:most]), len(found), passed))
 """
 
 _IMPORTS = re.compile(r"(?:try:\s+)?(?:from|import) ")

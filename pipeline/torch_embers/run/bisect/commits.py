@@ -213,7 +213,7 @@ def between(clone: Clone, repo: str, before: Place, after: Place, sources: Sourc
         if not found and Version(place.version).is_devrelease:
             raise InputError(_lacks(clone, place, sources))
     head = clone.ask("rev-parse", "HEAD").decode("ascii", "replace").strip()
-    releases = FirstReleases(clone, head, {})
+    releases = FirstReleases(clone, head, {}, {})
     old_line, new_line = (_line(place.version) for place in (before, after))
     landed = []
     for commit in _log(clone, repo, [head]):

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine.git.first_release import FirstReleases
+from torch_embers.mine.git.first_release import Cut, FirstReleases
 from torch_embers.mine.git.fix_commits import contents, fix_commits, revision_of
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.normalize import now_utc
@@ -40,10 +40,10 @@ BATCH = 40
 """Commits of a transaction: a test file has up to a megabyte, and each comes with its parent."""
 AHEAD = 1
 """Batches that are worked on while another one is written."""
-SCRIPT, NOT_POSSIBLE = "script", "not_possible"
+SCRIPT, NOT_POSSIBLE, OWN = "script", "not_possible", "own"
 _OF_COMMITS = "SELECT name FROM fix_tests WHERE repo = $repo AND list_contains($shas::VARCHAR[], commit_sha)"
 _FORGET = (
-    f"DELETE FROM fix_test_classes WHERE name IN ({_OF_COMMITS})",
+    f"DELETE FROM fix_test_classes WHERE provenance = 'own' AND name IN ({_OF_COMMITS})",
     "UPDATE cases SET current = false WHERE origin = 'fix_test' AND NOT list_contains($names::VARCHAR[], name) "
     f"AND name IN ({_OF_COMMITS})",
     "DELETE FROM fix_tests WHERE repo = $repo AND list_contains($shas::VARCHAR[], commit_sha)",
@@ -97,7 +97,8 @@ def link_fix_tests(
     clone = Clone(folder)
     tip = revision_of(clone, revision)
     commits = fix_commits(clone, repo, tip, rules.paths.tests)
-    releases = FirstReleases(clone, tip, rules.cut_days())
+    cuts = {version: Cut(*cut) for version, cut in rules.cuts().items()}
+    releases = FirstReleases(clone, tip, cuts, rules.releases.picked)
     with store.writer("link-repros") as writer:
         known = _known(store, repo, rules)
         todo = [c for c in commits if c.committed_at >= (since or "") and _must_read(c, known.get(c.sha), releases)]
@@ -124,7 +125,7 @@ def _known(store: Store, repo: str, rules: Rules) -> dict[str, _Known]:
     """What rules of today have said of commits, by hash."""
     query = (
         "SELECT commit_sha, list(reason), any_value(first_release), any_value(first_release_by), any_value(issues) "
-        "FROM fix_tests WHERE repo = ? AND rules = ? GROUP BY commit_sha"
+        "FROM fix_tests WHERE repo = ? AND rules = ? AND provenance = 'own' GROUP BY commit_sha"
     )
     with store.read() as connection:
         found = connection.execute(query, [repo, str(rules.version)]).fetchall()
@@ -247,6 +248,7 @@ def _shared(repo: str, commit: FixCommit, first: FirstRelease, rules: Rules, mom
         "first_release_by": first.evidence,
         "rules": str(rules.version),
         "decided_at": moment,
+        "provenance": OWN,
     }
 
 
@@ -267,7 +269,8 @@ def _decided(repo: str, commit: FixCommit, test: TestFound, rules: Rules) -> tup
         case = case_of(test, repo, commit.issues, commit.sha, rules.limits.timeout)
     except CaseError as error:
         return None, row | {"reason": "not_parsed", "detail": str(error)[:300]}
-    return case, row | {"status": SCRIPT, "name": case.name, "case_hash": case.hash}
+    same = [str(number) for number in commit.issues if case.relations.get((repo, number)) == "same"]
+    return case, row | {"status": SCRIPT, "name": case.name, "case_hash": case.hash, "same": same}
 
 
 def _artifacts(case: Case, test: TestFound, moment: str) -> Iterator[dict[str, Any]]:

@@ -44,9 +44,9 @@ SELECT count(DISTINCT commit_sha) AS commits,
 FROM fix_tests t LEFT JOIN fix_test_classes k USING (name) WHERE t.repo = $repo
 """
 _SHOWN = """
-SELECT DISTINCT i.number, t.name AS case, k.failed, k.passed, k.class, k.reason
-FROM fix_tests t JOIN fix_test_classes k USING (name) JOIN case_items i ON i.case_hash = t.case_hash AND i.repo = t.repo
-WHERE t.repo = $repo AND k.validated_before IS NOT NULL AND i.relation = 'same' ORDER BY ALL
+SELECT DISTINCT n.number::BIGINT AS number, t.name AS case, k.failed, k.passed, k.class, k.reason
+FROM fix_tests t JOIN fix_test_classes k USING (name), unnest(t.same) AS n(number)
+WHERE t.repo = $repo AND k.validated_before IS NOT NULL ORDER BY ALL
 """
 _VERSIONS = """
 SELECT DISTINCT unnest(k.failed || k.passed || k.unusable) AS version

@@ -1,26 +1,29 @@
 """Trial runs: each fix test once on each release that decides its class, in the sandbox, resumable.
 
-The releases around the fix come first, then the newest for tests that say something there, then the others for tests
-that fail on one release and pass on another. One zygote per release preloads the testing package: a run costs a fork.
+The releases around the fix come first, one more before it where the test does not fail there, then the newest for tests
+that say something, then the others for tests that fail on one release and pass on another. One zygote per release
+preloads the testing package: a run costs a fork.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from torch_embers.builds.registry import placed_here
+from torch_embers.mine.git.first_release import EXACT
 from torch_embers.normalize import now_utc
 from torch_embers.repro import bank
 from torch_embers.repro.case import Case, CaseError, parse
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.doubts import FixTest
 from torch_embers.run.batch import PRELOADS, PROFILES, Batch
-from torch_embers.run.fix_tests.classes import TestClass, Trial, classify, with_doubt
+from torch_embers.run.fix_tests.classes import TestClass, Trial, classify, reason_of, with_doubt
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.verdict import observe
 from torch_embers.sandbox import doctor
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.builds.registry import Build, Registry
+    from torch_embers.mine.git.first_release import Evidence
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -66,6 +70,7 @@ _WAITED = """
 SELECT case_hash, build FROM runs WHERE batch = 0 AND NOT planted GROUP BY case_hash, build
 HAVING count(*) < $most AND bool_and(ended = 'timeout' AND cpu < $share * duration)
 """
+_RAN = re.compile(r"(\d{1,9}) of (\d{1,9}) variants ran, \d+ pass\s*\Z")
 ATTEMPTS = 2
 """Runs of a test on a release, where a limit of time ended the first one while it waited for a processor."""
 WAITED = 0.5
@@ -78,7 +83,7 @@ class TrialTest:
 
     case: Case
     first_release: str | None
-    evidence: str
+    evidence: Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,7 @@ def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialR
     ledger = Ledger(store, writer)
     environments = ledger.note_builds(map(placed_here, request.builds))
     made = 0
-    for wanted in (_around, _around, _newest, _following):
+    for wanted in (_around, _around, _older, _newest, _following):
         known = _trials(store, request.repo, tests)
         todo: dict[str, list[TrialTest]] = defaultdict(list)
         again = _waited(store)
@@ -205,14 +210,26 @@ def _trials(store: Store, repo: str, tests: Sequence[TrialTest]) -> dict[str, li
     for case_hash, version, outcome, signature, *ended in found:
         if case_hash in cases:
             public = version.partition("+")[0]
-            seen = observe(cases[case_hash], _stored(*ended))
-            error = ended[5] or ""
-            if signature and seen.signature is None:
-                trials[case_hash][public] = Trial(public, outcome, ended[3] or "", signature, error)
-                continue
-            shown = str(seen.signature) if seen.signature else None
-            trials[case_hash][public] = Trial(public, seen.outcome, seen.detail, shown, error)
+            trials[case_hash][public] = _trial(cases[case_hash], public, outcome, signature, _stored(*ended))
     return {case_hash: list(by_version.values()) for case_hash, by_version in trials.items()}
+
+
+def _trial(case: Case, version: str, outcome: str, signature: str | None, run: RunResult) -> Trial:
+    seen = observe(case, run)
+    shown, detail = (str(seen.signature) if seen.signature else None), seen.detail
+    if signature and seen.signature is None:
+        shown, detail = signature, run.detail
+    else:
+        outcome = seen.outcome
+    found = Trial(version, outcome, detail, shown, run.stderr, variants=_variants(run.stdout))
+    rules = fix_test_rules.load()
+    return replace(found, reason=reason_of(detail, rules.silence, rules.reasons)) if found.said == "nothing" else found
+
+
+def _variants(output: str) -> tuple[int, int] | None:
+    """How many variants a test has, and how many of them ran, from the last line of a script that passes."""
+    found = _RAN.search(output)
+    return (int(found[2]), int(found[1])) if found else None
 
 
 def _stored(
@@ -243,8 +260,21 @@ def _around(test: TrialTest, builds: Sequence[Build], known: Sequence[Trial]) ->
     first = Version(test.first_release) if test.first_release else None
     before = [build for build in builds if first is not None and Version(build.public_version) < first]
     after = [build for build in builds if first is None or Version(build.public_version) >= first]
-    may_be_late = test.evidence != "tag" and bool(known) and all(trial.said == "failed" for trial in known)
+    may_be_late = test.evidence not in EXACT and bool(known) and all(trial.said == "failed" for trial in known)
     yield from (*before[-1:], *after[: 2 if may_be_late else 1])
+
+
+def _older(test: TrialTest, builds: Sequence[Build], known: Sequence[Trial]) -> Iterator[Build]:
+    """The last but one release before the fix, for a test that does not fail on the last one.
+
+    The fix may have been picked for that one; or the test says nothing there.
+    """
+    if test.first_release is None:
+        return
+    before = [build for build in builds if Version(build.public_version) < Version(test.first_release)]
+    failed = {trial.version for trial in known if trial.said == "failed"}
+    if len(before) > 1 and before[-1].public_version not in failed:
+        yield before[-2]
 
 
 def _newest(_test: TrialTest, builds: Sequence[Build], known: Sequence[Trial]) -> Iterator[Build]:
@@ -304,10 +334,15 @@ def _attempt(key: str, case: Case) -> Attempt:
 def _row(test: TrialTest, trials: Sequence[Trial], found: TestClass) -> dict[str, object]:
     ordered = sorted(trials, key=lambda trial: Version(trial.version))
     columns = asdict(found)
+    variants = max((trial.variants for trial in trials if trial.variants), default=(None, None))
     return {
         "name": test.case.name,
         "class": columns.pop("kind"),
         **columns,
+        "unusable_because": [trial.reason for trial in ordered if trial.said == "nothing"],
+        "provenance": "own",
+        "variants": variants[0],
+        "variants_run": variants[1],
         **{
             column: [trial.version for trial in ordered if trial.said == said]
             for column, said in (("failed", "failed"), ("passed", "passed"), ("unusable", "nothing"))
