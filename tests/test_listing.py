@@ -25,6 +25,7 @@ from torch_embers.report.command import Reported
 from torch_embers.repro import bank
 from torch_embers.run import release, reports, second_opinion, second_opinion_text
 from torch_embers.run.bisect import report as bisection_report
+from torch_embers.run.fix_tests.report import Yield
 from torch_embers.run.hunt import Hunted
 from torch_embers.run.item_verdict import item_verdict
 from torch_embers.run.ledger import Cell
@@ -138,6 +139,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         ({"has_case": False}, [5]),
         ({"has_case": True, "state": "open"}, [2, 3]),
         ({"origin": "curated"}, [1, 2, 3, 4]),
+        ({"origin": "fix_test"}, []),  # an origin of which the database has none is no mistake
         ({"sort": "updated"}, [1, 3, 2, 4, 5]),
         ({"sort": "comments", "descending": True}, [2, 1, 3, 5, 4]),
         ({"limit": 2}, [1, 2]),
@@ -286,6 +288,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers recheck": lambda: reports.as_table(MagicMock(counts={}, changes=())),
     "embers doctor": lambda: doctor.as_table(MagicMock(guarantees={})),
     "embers builds list": lambda: [field.name for field in fields(Build)],
+    "embers fix-tests": lambda: [field.name for field in fields(Yield)],
     "embers study": lambda: study_command.as_table(study_command.Done()),
     "embers sanitize": lambda: Finding("layout", "op", "out", "wrong_value", "said").row(),
     "embers report": lambda: [field.name for field in fields(Reported)],

@@ -134,23 +134,26 @@ def case_row(case: Case) -> dict[str, Any]:
     }
 
 
-_CURRENT = """
-SELECT name, origin, code FROM cases c WHERE current AND (origin <> 'fix_test'
-    OR (NOT $chosen AND name IN (
-        SELECT name FROM fix_test_classes
-        WHERE (class = 'validated' AND NOT list_contains($wrong, name))
-           OR (class IN ('validated', 'doubtful') AND list_contains($right, name))
-           OR (class = 'fails_after' AND validated_before IS NOT NULL AND list_contains($again, name))))
-    OR ($chosen AND (list_contains($names, name) OR EXISTS (
-        FROM case_items i WHERE i.case_hash = c.case_hash AND list_contains($names, i.number::VARCHAR)))))
-ORDER BY name
+_COUNTED = """
+SELECT name FROM fix_test_classes
+WHERE (class = 'validated' AND NOT list_contains($wrong, name))
+   OR (class IN ('validated', 'doubtful') AND list_contains($right, name))
+   OR (class = 'fails_after' AND validated_before IS NOT NULL AND list_contains($again, name))
 """
-"""Tests of fixes number thousands: those that are validated, or of those that are named.
+"""Fix tests that show the bug of their issue.
 
 A validated one of which a reader says that it shows another fault counts no more, and one that rules doubt counts only
 where a reader says that it shows the bug. One that fails after its fix counts where a reader says that this shows the
 bug again: it may be drift of the test.
 """
+_CURRENT = f"""
+SELECT name, origin, code FROM cases c WHERE current AND (origin <> 'fix_test'
+    OR (NOT $chosen AND name IN ({_COUNTED}))
+    OR ($chosen AND (list_contains($names, name) OR EXISTS (
+        FROM case_items i WHERE i.case_hash = c.case_hash AND list_contains($names, i.number::VARCHAR)))))
+ORDER BY name
+"""
+"""Tests of fixes number thousands: those that count, or of those that are named."""
 
 
 def load(store: Store, names: Sequence[str] = (), repo: str = "") -> list[Case]:
@@ -164,13 +167,22 @@ def load(store: Store, names: Sequence[str] = (), repo: str = "") -> list[Case]:
     """
     keys = [text.removesuffix(".py").rpartition("/")[2].rpartition("#")[2] for text in names]
     with store.read() as connection:
-        read = reviews.load()
-        right, wrong = (reviews.answered(read, "before", answer) for answer in ("right", "wrong"))
-        again = reviews.answered(read, "after", "right")
-        asked = {"chosen": bool(names), "names": keys, "right": right, "wrong": wrong, "again": again}
+        asked = {"chosen": bool(names), "names": keys} | _readers()
         rows_ = connection.execute(_CURRENT, asked).fetchall()
     cases = [parse(code, name, origin) for name, origin, code in rows_]
     return chosen(cases, names, repo) if names else cases
+
+
+def counted_fix_tests(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Names of the fix tests that show the bug of their issue, by their runs and by readers."""
+    return [name for (name,) in connection.execute(_COUNTED, _readers()).fetchall()]
+
+
+def _readers() -> dict[str, list[str]]:
+    """What second readers say of fix tests, as parameters of ``_COUNTED``."""
+    read = reviews.load()
+    right, wrong = (reviews.answered(read, "before", answer) for answer in ("right", "wrong"))
+    return {"right": right, "wrong": wrong, "again": reviews.answered(read, "after", "right")}
 
 
 def chosen(cases: Sequence[Case], names: Sequence[str], repo: str) -> list[Case]:

@@ -1,4 +1,4 @@
-"""Gives every candidate its one row: a case written by hand, a script extracted from its text, or why there is none.
+"""Gives every candidate its one row: a case by hand, a script from its text, a test of its fix, or why there is none.
 
 Texts are read once: a row remembers the hash of the texts and the version of the rules. Nothing is executed here.
 """
@@ -80,6 +80,7 @@ def link_repros(store: Store, repo: str | None, progress: Progress) -> Linked:
             _read(store, writer, part)
             progress.advanced(len(part))
         _take_curated(writer)
+        _take_fix_tests(writer)
     return _counted(store, repo, len(todo))
 
 
@@ -164,6 +165,18 @@ UPDATE cases SET current = false WHERE origin = 'extracted' AND current AND EXIS
 _STALE = """
 DELETE FROM extractions e WHERE NOT EXISTS (FROM candidates c WHERE c.repo = e.repo AND c.number = e.number)
 """
+_TESTED = """
+UPDATE extractions SET status = 'fix_test', name = k.name, reason = NULL, detail = 'test of a merged fix'
+FROM (
+    SELECT i.repo, i.number, min(c.name) AS name FROM case_items i JOIN cases c USING (case_hash)
+    WHERE c.current AND c.origin = 'fix_test' AND i.relation = 'same' AND list_contains($names, c.name) GROUP BY ALL
+) k
+WHERE extractions.status = 'not_possible' AND k.repo = extractions.repo AND k.number = extractions.number
+"""
+_WITHOUT_TEST = """
+DELETE FROM extractions e WHERE e.status = 'fix_test' AND NOT EXISTS (
+    FROM cases c WHERE c.name = e.name AND c.current AND list_contains($names, c.name))
+"""
 _WITHOUT_CASE = """
 DELETE FROM extractions e WHERE e.status = 'curated'
 AND NOT EXISTS (FROM cases c WHERE c.name = e.name AND c.current AND c.origin = 'curated')
@@ -171,10 +184,11 @@ AND NOT EXISTS (FROM cases c WHERE c.name = e.name AND c.current AND c.origin = 
 
 
 def _delete_stale(writer: Writer) -> None:
-    """Delete the rows of items that are no candidates any more, and of items whose curated case is gone."""
+    """Delete the rows of items that are no candidates any more, and of items whose curated case or fix test is gone."""
     with writer.transaction() as connection:
         connection.execute(_STALE)
         connection.execute(_WITHOUT_CASE)
+        connection.execute(_WITHOUT_TEST, {"names": bank.counted_fix_tests(connection)})
 
 
 def _to_read(store: Store, repo: str | None) -> list[tuple[str, int, str]]:
@@ -246,6 +260,12 @@ def _take_curated(writer: Writer) -> None:
     with writer.transaction() as connection:
         connection.execute(_CURATED)
         connection.execute(_SUPERSEDED)
+
+
+def _take_fix_tests(writer: Writer) -> None:
+    """Where no other case is to be had, the test that the fix itself brought is one, if it shows the bug."""
+    with writer.transaction() as connection:
+        connection.execute(_TESTED, {"names": bank.counted_fix_tests(connection)})
 
 
 def _counted(store: Store, repo: str | None, read: int) -> Linked:

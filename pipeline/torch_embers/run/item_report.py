@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.errors import InputError
 from torch_embers.escaping import markdown as escaped
 from torch_embers.escaping import markdown_code
+from torch_embers.repro.fix_tests import reviews
 from torch_embers.run.item_verdict import item_verdict
 from torch_embers.run.matrix import OWN, Entry, builds_of, entries, preferred
 from torch_embers.run.readings import readings_of
@@ -43,7 +44,8 @@ SELECT '(not mined yet)' AS title, NULL AS kind, NULL AS state, NULL AS state_re
        NULL AS closed_at, NULL AS author, NULL AS labels, NULL AS summary, NULL AS disposition,
        NULL AS closing_evidence, NULL AS closing_reference, NULL AS closed_by, NULL AS closing_repo,
        NULL AS closing_number, NULL AS closing_sha, NULL AS closing_comment
-FROM case_items WHERE repo = $repo AND number = $number LIMIT 1
+WHERE EXISTS (FROM case_items WHERE repo = $repo AND number = $number)
+   OR EXISTS (FROM fix_tests WHERE repo = $repo AND list_contains(issues, $number::VARCHAR))
 """
 _GOLD = """
 SELECT scheme, value, annotator_kind || ':' || annotator AS annotator, evidence FROM gold_labels
@@ -73,6 +75,15 @@ ORDER BY c.origin <> 'curated', c.origin <> 'fix_test', c.name
 _EXTRACTION = """
 SELECT status, reason, detail FROM extractions WHERE repo = $repo AND number = $number
 """
+_FIX_TESTS = """
+SELECT t.name, t.path, t.owner || '.' || t.test AS test, t.commit_sha, t.committed_at, t.change,
+       CASE WHEN list_contains(t.same, $number::VARCHAR) THEN 'same' ELSE 'sibling' END AS relation,
+       t.first_release, t.first_release_by, k.class, k.reason, k.failed, k.passed, k.unusable, k.variants,
+       k.variants_run,
+       format('git checkout {} && python {} {}.{}', t.commit_sha[:10], t.path, t.owner, t.test) AS command, k.provenance
+FROM fix_tests t JOIN fix_test_classes k USING (name)
+WHERE t.repo = $repo AND list_contains(t.issues, $number::VARCHAR) ORDER BY t.committed_at, t.name
+"""
 _STATUS = """
 SELECT backend, status, split_part(reference, '@', 1) AS reference, decided_at, provenance, evidence FROM statuses
 WHERE repo = $repo AND number = $number ORDER BY backend
@@ -95,6 +106,8 @@ class ItemReport:
         extraction: status, reason, detail of the search for a case; empty before it ran.
         statuses: backend, status, reference build, decided_at, provenance, evidence.
         verdicts: by case, oldest build first, own before shipped ones.
+        fix_tests: tests that merged fixes of the item brought and that ran somewhere: what the test did on which
+            release (one run each), its class, what readers say of its failures, and the command for a clone.
     """
 
     repo: str
@@ -107,6 +120,7 @@ class ItemReport:
     extraction: Sequence[Row]
     statuses: Sequence[Row]
     verdicts: Sequence[Entry]
+    fix_tests: Sequence[Row] = ()
 
     def row(self) -> dict[str, Any]:
         """The report as plain data."""
@@ -147,12 +161,17 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
         facts = ask(_FACTS) or ask(_UNMINED)
         if not facts:
             raise InputError(f"{repo}#{number} is not in the database: mine it first (`embers mine --numbers FILE`)")
-        queries = (_GOLD, _PREDICTIONS, _LINKS, _CASES, _EXTRACTION, _STATUS)
-        gold, predictions, links, cases, extraction, statuses = (ask(query) for query in queries)
+        queries = (_GOLD, _PREDICTIONS, _LINKS, _CASES, _EXTRACTION, _STATUS, _FIX_TESTS)
+        gold, predictions, links, cases, extraction, statuses, fix_tests = (ask(query) for query in queries)
     cases = [case | {"script": script_of(case["name"], case["origin"], case.pop("code"))} for case in cases]
     names = {row["name"] for row in cases}
     verdicts = [entry for entry in entries(store) if entry.case in names]
-    return ItemReport(repo, number, facts[0], gold, predictions, links, cases, extraction, statuses, verdicts)
+    read = reviews.load() if fix_tests else ()
+    before, after = (reviews.answers(read, failure) for failure in ("before", "after"))
+    for test in fix_tests:
+        test |= {"shows_bug": before.get(test["name"]), "shows_bug_again": after.get(test["name"])}
+    found = (gold, predictions, links, cases, extraction, statuses, verdicts, fix_tests)
+    return ItemReport(repo, number, facts[0], *found)
 
 
 # ---- the verdict in one line ---------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from torch_embers.run.sanitize import undecided
 from torch_embers.run.status import CONFIRMED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.builds.registry import Build
     from torch_embers.repro.link import Linked
@@ -262,6 +262,9 @@ def print_item(report: ItemReport) -> None:
         ]
         _section("No case", reasons or ["not looked for yet: `embers link-repros`"])
     _section(
+        "Tests of merged fixes, one run per release", [line for test in report.fix_tests for line in _fix_test(test)]
+    )
+    _section(
         "Status",
         [
             f"{row['backend']}: {row['status']} on torch {row['reference']} since {row['decided_at']:%Y-%m-%d}"
@@ -279,6 +282,21 @@ def print_item(report: ItemReport) -> None:
             out.print(f"  {plain(case)}")
             for _, same in groupby(entries, key=lambda e: e.verdict):
                 out.print(f"    {plain(_verdict_line(list(same)))}")
+
+
+def _fix_test(test: Mapping[str, Any]) -> Iterator[str]:
+    """A test of a merged fix: what it is, what it said where, what readers say, and how to run it in a clone."""
+    reason = f" ({test['reason']})" if test["reason"] else ""
+    shipped = "" if test["provenance"] == OWN else f", {test['provenance']}"
+    yield f"{test['test']}: {test['class']}{reason}, {test['relation']}{shipped}"
+    outcomes = (("fails", "failed"), ("passes", "passed"))
+    said = [f"{word} on {', '.join(test[key])}" for word, key in outcomes if test[key]]
+    fixed = test["first_release"] or "an unknown release"
+    yield f"  {'; '.join(said) or 'says nothing on any release'}; first release with the fix: {fixed}"
+    for key, what in (("shows_bug", "before the fix shows the bug"), ("shows_bug_again", "after it shows it again")):
+        if test[key]:
+            yield f"  readers, whether its failure {what}: {test[key]}"
+    yield f"  in a clone: {test['command']}"
 
 
 def _print_facts(facts: Mapping[str, Any]) -> None:

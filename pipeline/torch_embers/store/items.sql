@@ -5,6 +5,10 @@ WITH shown AS (
            string_agg(c.code, chr(10)) AS code
     FROM cases c JOIN case_items i USING (case_hash), unnest(c.requires) AS r(need)
     WHERE c.current GROUP BY ALL
+), seen AS ( -- their own bug was seen to fail a test of the fix before the fix
+    SELECT t.repo, n.number::BIGINT AS number, ['fix_test'] AS origins
+    FROM fix_tests t JOIN fix_test_classes k USING (name), unnest(t.same) AS n(number)
+    WHERE k.validated_before IS NOT NULL GROUP BY ALL
 ), stated AS (
     SELECT repo, number, list_sort(list(DISTINCT status)) AS statuses FROM statuses GROUP BY ALL
 )
@@ -12,11 +16,13 @@ SELECT i.repo, i.number, coalesce(nullif(i.kind, ''), 'issue') AS kind, i.title,
        {disposition} AS disposition, i.created_at, i.updated_at, i.closed_at, i.comment_count AS comments,
        i.reaction_count AS reactions, coalesce(i.labels, []) AS labels, coalesce(l.classes, []) AS classes,
        list_sort(list_distinct(coalesce(k.backends, []) || coalesce(s.devices, []))) AS backends,
-       coalesce(t.statuses, []) AS statuses, coalesce(s.cases, []) AS cases, coalesce(s.origins, []) AS origins,
+       coalesce(t.statuses, []) AS statuses, coalesce(s.cases, []) AS cases,
+       list_distinct(coalesce(s.origins, []) || coalesce(f.origins, [])) AS origins,
        v.verdict, v.release, v.verdict_speaks_of, v.another_occurs, concat_ws(chr(10), i.title, k.summary, s.code) AS words
 FROM items i
 LEFT JOIN catalog k USING (repo, number)
 LEFT JOIN shown s USING (repo, number)
+LEFT JOIN seen f USING (repo, number)
 LEFT JOIN stated t USING (repo, number)
 LEFT JOIN item_classes l USING (repo, number)
 LEFT JOIN ({item_verdicts}) v USING (repo, number)

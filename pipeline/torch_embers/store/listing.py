@@ -25,6 +25,7 @@ SORTS = {
     "comments": "comments",
     "reactions": "reactions",
 }
+ORIGINS = ("curated", "fix_test", "extracted", "synthesized", "own")
 DISPOSITIONS = "item_dispositions"
 """The view that says why items were closed; databases of earlier releases lack it."""
 
@@ -173,7 +174,7 @@ def _add_plain(conditions: _Conditions, wanted: ItemFilter) -> None:
     if wanted.has_case is not None:
         conditions.add("len(cases) > 0" if wanted.has_case else "len(cases) = 0")
     if wanted.origin:
-        value = conditions.known("origin", wanted.origin, "SELECT DISTINCT origin FROM cases WHERE current")
+        value = nearest("origin", wanted.origin, ORIGINS)
         conditions.add("list_contains(origins, ?)", value)
 
 
