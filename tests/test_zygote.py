@@ -89,6 +89,9 @@ SCRIPTS = {
     "subprocess": "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'exit(4)']).returncode)",
     "future": "from __future__ import annotations\ndef f(x: nothing): pass\nprint(f.__annotations__)",
     "no future": "def f(x: int): pass\nprint(f.__annotations__)",
+    "finalizer": "import weakref\nclass A: pass\na = A()\nfor n in (1, 2): weakref.finalize(a, print, n)\nweakref.finalize(A(), print, 0)",
+    "handler": "import signal\nprint(signal.getsignal(signal.SIGINT))",
+    "long": "x = 1\n" * 100000 + "print(x)",
     "closed output": "import sys\nsys.stdout.close()",
 }
 
@@ -114,6 +117,31 @@ def without_places(text: str) -> str:
         for line in text.splitlines()
     ]
     return "\n".join(line for line in lines if "object at 0x" not in line and "lambda" not in line)
+
+
+def test_at_an_exit_only_finalizers_of_the_script_run() -> None:
+    """In a process of its own, where what is registered now stands for what torch registered."""
+    code = """
+import os, weakref
+from torch_embers.sandbox.inside.execute import Finalizers
+class Thing: pass
+kept, gone = Thing(), Thing()
+for thing, name in ((kept, "preloaded"), (gone, "preloaded, gone")):
+    weakref.finalize(thing, print, name)
+finalizers = Finalizers()
+finalizers.take_over()
+weakref.finalize(kept, print, "script")
+del gone, thing
+if os.environ["GIVE_BACK"]:
+    finalizers.give_back()
+else:
+    finalizers.pass_over()
+"""
+    for give_back, expected in (("", ["script"]), ("1", ["script", "preloaded"])):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "GIVE_BACK": give_back}, capture_output=True, text=True, check=True
+        )  # fmt: skip
+        assert done.stdout.splitlines() == ["preloaded, gone", *expected]
 
 
 def test_arguments_seed_and_plant_reach_the_script(any_runner: Runner) -> None:
@@ -555,6 +583,11 @@ def test_words_of_a_script_and_the_release_decide_what_is_imported_beforehand() 
     assert rules.modules_for(code, "2.13.0+cu130") == ["torch.fx.experimental.symbolic_shapes", "torch._dynamo"]
     assert rules.modules_for(code, "2.0.1+cu117") == []
     assert rules.modules_for("import torch\ntorch.ones(3).sum().backward()\n", "2.13.0+cu130") == []
+    first, *others = rules.modules_for(code, "2.15.0+cu132")
+    assert (
+        first == "torch.nested._internal.nested_tensor"
+    )  # what all scripts need stands first, so that zygotes are shared
+    assert others == rules.modules_for(code, "2.13.0+cu130")
     given = "import torch\nresult.backward(torch.ones(3))\n"
     assert rules.modules_for(given, "2.13.0+cu130") == ["torch.fx.experimental.symbolic_shapes"]
     assert rules.modules_for(given, "2.1.2+cu121") == []

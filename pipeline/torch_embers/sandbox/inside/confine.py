@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import resource
 import signal
@@ -87,20 +86,19 @@ def data_size() -> int:
 
 def prepare_environment(request: Message, place: str) -> None:
     """What the script sees of the request."""
-    os.environ.pop("PWD", None)  # bubblewrap's
     os.environ.update(request["environment"])
     if place:
         os.environ["HOME"] = os.environ["TMPDIR"] = place
         tempfile.tempdir = None
-    for name in THREAD_VARIABLES:
-        os.environ[name] = str(request["threads"])
+    if request["threads"] != 1:  # as the environment has it already
+        os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(request["threads"])))
 
 
 def drop_rights(config: Message) -> None:
     """No identity of value, no capability, no way to gain one, no call that the filter denies."""
     if config["isolate"]:
         # where the host runs out of memory, the run goes first
-        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+        kernel.write_file("/proc/self/oom_score_adj", b"1000")
         flags = kernel.READ_ONLY | kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXECUTE
         kernel.mount(None, "/proc", None, kernel.REMOUNT | kernel.BIND | flags)
         if config["uid"]:
@@ -114,4 +112,4 @@ def drop_rights(config: Message) -> None:
         landlock.restrict(config)
     kernel.prctl(kernel.DUMPABLE, 1)  # it was lost with the zygote's; a script may read its own /proc/self
     if config["seccomp"]:
-        kernel.install_filter(base64.b64decode(config["seccomp"]))
+        kernel.install_filter(config["filter"])

@@ -7,6 +7,7 @@ supervisor is a cheap fork, and it ends with its driver at any time, also while 
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import select
@@ -58,6 +59,10 @@ def send(control: socket.socket, message: Message) -> None:
 
 def seal(config: Message) -> int:
     """Make this process and its children untouchable, and user namespaces impossible; its own pid namespace."""
+    # The kernel spares the first process of a namespace from signals of the others, but for those that it handles.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.environ.pop("PWD", None)  # bubblewrap's
+    config["filter"] = base64.b64decode(config["seccomp"])
     if not kernel.LINUX:
         return -1
     if config["isolate"]:
@@ -75,6 +80,10 @@ def seal(config: Message) -> int:
     return own_pids
 
 
+KEPT: list[Steward] = []
+"""Where a run's process leaves the steward that it was, so as not to take it apart on its way to the script."""
+
+
 class Zygote:
     """A process that forks runs: where it takes orders, and what its forks start with."""
 
@@ -89,7 +98,7 @@ class Steward:
         self.control, self.config = control, config
         self.own_pids = seal(config)
         self.zygotes: dict[tuple[str, ...], Zygote] = {}
-        self.network = kernel.network_state() if config["isolate"] else ""
+        self.network = kernel.network_state() if config["isolate"] else b""
 
     def start_zygote(self) -> zygote.Script | None:
         """Fork the process that forks runs, and wait until it is ready. In a run's process: what to execute."""
@@ -175,7 +184,7 @@ class Steward:
         """Fork, into a new pid namespace where runs are isolated; the child's number, 0 in the child."""
         if self.config["isolate"]:
             kernel.call("unshare", kernel.NEW_PIDS)  # for the next child, not for us
-        first = os.fork()
+        first = kernel.fork() if kernel.LINUX else os.fork()
         if first and self.config["isolate"]:
             kernel.call("setns", self.own_pids, kernel.NEW_PIDS)
         return first
@@ -232,6 +241,7 @@ def serve(control: socket.socket) -> zygote.Script:
     if config["zygote"]:
         script = steward.start_zygote()
         if script is not None:
+            KEPT.append(steward)
             return script
     else:
         send(control, {"ready": True, "error": "", "versions": zygote.own_version()})

@@ -51,8 +51,6 @@ def supervise(config: Message, request: Message, writer: int, pipes: list[tuple[
     The ``pipes`` are for stdout, stderr, what goes wrong before the script starts, the request, and how the run ended;
     ``place`` is the run's folder where it has no namespace of its own.
     """
-    # The kernel spares the first process of a namespace from signals of the others, but for those that it handles.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         if kernel.LINUX:
             kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
@@ -63,7 +61,7 @@ def supervise(config: Message, request: Message, writer: int, pipes: list[tuple[
         script = write_script(place or confine.FOLDER, request)
         begin = forked if request["mode"] == "fork" else started
         run = begin(config, request, pipes, script, place)
-        problem = read_all(pipes[2][0])
+        problem = kernel.read_all(pipes[2][0])
         if problem:
             finish(writer, broken(problem.decode(errors="replace")))
         finish(writer, Watch(config, request, run, pipes[0][0], pipes[1][0]).result())
@@ -77,8 +75,10 @@ def forked(config: Message, request: Message, pipes: list[tuple[int, int]], scri
     out, err, problem, go, ending = pipes
     for number in (out[1], err[1], problem[1], go[0], ending[1]):
         os.close(number)
-    with os.fdopen(go[1], "wb") as request_file:
-        request_file.write(json.dumps({**request, "code": "", "script": script}).encode())
+    text = json.dumps({**request, "code": "", "script": script}).encode()
+    while text:
+        text = text[os.write(go[1], text) :]
+    os.close(go[1])
     file = os.fdopen(ending[0], "rb", buffering=0)
     pid = file.readline()
     if not pid:
@@ -118,17 +118,11 @@ def make_folders(config: Message) -> None:
 
 def write_script(folder: str, request: Message) -> str:
     """Put the script where tracebacks, ``inspect`` and ``spawn`` find it; its path."""
-    name = Path(request["name"]).name
-    path = Path(folder, name if name.strip(".") else "script.py")
-    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
-        file.write(request["code"])
-    return str(path)
-
-
-def read_all(descriptor: int) -> bytes:
-    """Everything up to the end of the stream, which is then closed."""
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read()
+    name = request["name"].rstrip("/").rpartition("/")[2]
+    path = f"{folder}/{name if name.strip('.') else 'script.py'}"
+    text = request["code"].encode("utf-8", "replace")
+    kernel.write_file(path, text, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
+    return path
 
 
 class Stream:

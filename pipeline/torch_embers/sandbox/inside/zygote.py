@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Message = dict[str, Any]
-    Script = tuple[str, dict[str, Any], list[Any]]
+    Script = tuple[str, dict[str, Any], execute.Finalizers]
     """The path of the script, the request, and the finalizers that were taken over."""
 
 COMPILER_CACHE = "TORCHINDUCTOR_CACHE_DIR"
@@ -111,13 +111,14 @@ def receive_order(link: socket.socket) -> tuple[Message, list[int]] | None:
 
 def serve(link: socket.socket, config: Message) -> Script:
     """Fork runs until the steward goes away. Comes back only in the process of a run, with what to execute."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as a script finds it
     if config["isolate"]:
         supervisor.make_folders(config)  # some modules look for a folder for temporary files when they are imported
     versions, problem = preload(config["preload"])
-    return fork_runs(link, config, versions, problem, [])
+    return fork_runs(link, config, versions, problem, execute.Finalizers())
 
 
-def extend(link: socket.socket, config: Message, names: list[str], finalizers: list[Any]) -> Script:
+def extend(link: socket.socket, config: Message, names: list[str], finalizers: execute.Finalizers) -> Script:
     """In a fork of the zygote that serves another steward's socket: the same with further modules.
 
     It is refused where a module is missing or broken, or leaves threads or processes behind, which a fork would lack.
@@ -146,13 +147,13 @@ def company() -> str:
 
 
 def fork_runs(
-    link: socket.socket, config: Message, versions: dict[str, str], problem: str, finalizers: list[Any]
+    link: socket.socket, config: Message, versions: dict[str, str], problem: str, finalizers: execute.Finalizers
 ) -> Script:
     """Say what was imported, then take orders. Comes back only in the process of a run."""
     if kernel.LINUX:
         kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
     own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC) if config["isolate"] else -1
-    finalizers = finalizers + execute.take_over_finalizers()
+    finalizers.take_over()
     gc.collect()
     gc.freeze()  # a collection in a run would touch, and so copy, every object of torch
     if kernel.LINUX:
@@ -181,6 +182,7 @@ def fork_runs(
             continue
         script = fork_run(config, wanted, descriptors, own_pids)
         if script is not None:
+            link.detach()  # closed long ago; Python would look for somebody to warn
             return (*script, finalizers)
 
 
@@ -211,7 +213,7 @@ def fork_run(config: Message, order: Message, descriptors: list[int], own_pids: 
 
 def begin(config: Message, namespaces: str, ends: tuple[int, int, int], go: int, place: str) -> tuple[str, Message]:
     """In the run's process: wait until the supervisor is ready, go where it is, give up every right."""
-    text = supervisor.read_all(go)
+    text = kernel.read_all(go)
     if not text:
         os._exit(1)
     request: Message = json.loads(text.decode())
