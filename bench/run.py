@@ -43,6 +43,8 @@ REPORTED = ROOT / "bench" / "report.json"
 CLASSIFICATION = "## Classification"
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
 
+import bisection_part  # noqa: E402 - found by the line above wherever this is imported from
+
 WORDS = 4_000
 BASELINE_ITEMS = 300
 ARCHIVE = "GH Archive, events of the repository"
@@ -581,7 +583,8 @@ def cluster() -> str:
         lines += [
             f"Written by `python bench/cluster.py` on {swept['date']}: {swept['cases']} shipped cases without controls on {swept['build']}, raylets with one CPU each",
             f"on one machine with {swept['cores']} cores, before all other work on it (load {min(swept['loads']):g} to {max(swept['loads']):g}). The verdicts are "
-            f"{'equal' if swept['equal_verdicts'] else 'NOT equal'}. One raylet took {swept['ratio']:.2f} times as long as two.",
+            f"{'equal' if swept['equal_verdicts'] else 'NOT equal'}. One raylet took {swept['ratio']:.2f} times as long as two. "
+            f"{_beside_local({way: median(seconds) for way, seconds in swept['seconds'].items()})}",
             "",
             "| way | seconds of each round | median |",
             "|---|---|---:|",
@@ -605,6 +608,20 @@ def cluster() -> str:
             for row in bisected["rows"]
         ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _percent(ratio: float) -> str:
+    return f"{round(100 * (ratio - 1)):+d} %"
+
+
+def _beside_local(medians: Mapping[str, float]) -> str:
+    """What a cluster on one machine gains over that machine without one."""
+    local, one, two = (medians[way] for way in ("local, 1 job", "one raylet", "two raylets"))
+    gains = "is faster" if two < 0.95 * local else "gains nothing"
+    return (
+        f"Beside one local job ({local:.1f} s) one raylet took {_percent(one / local)} and two raylets {_percent(two / local)}: on one machine of "
+        f"this size a cluster {gains}."
+    )
 
 
 def _with_interval(row: Mapping[str, Any], name: str) -> str:
@@ -657,6 +674,7 @@ def generated() -> list[str]:
         search(),
         site(),
         cluster(),
+        bisection_part.part(),
     ]
 
 

@@ -167,6 +167,7 @@ def test_a_search_that_cannot_tell_ends_with_its_own_code(home: Path, database: 
         (["--predicate", " "], 3, "is empty"),
         (["--predicate", "sh -c 'exit 130'"], 3, "128 and above stop"),
         (["--script", "nowhere.py"], 3, "no script nowhere.py"),
+        (["nothing_of_this_name", "--hang-is", "bad"], 3, "give it with --script or --predicate"),
         (["nothing_of_this_name"], 3, "nothing_of_this_name"),
         ([], 3, "give one thing to bisect"),
         (["1", "--predicate", "true"], 3, "give one thing to bisect"),
@@ -217,6 +218,18 @@ sys.exit(1 if bad else 0)
     assert "Environment: cpu" in report.markdown(made)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["script", "predicate"])
+def test_a_hang_is_the_bug_where_that_is_said(home: Path, database: Path, tmp_path: Path, how: str) -> None:
+    script = tmp_path / "check.py"
+    script.write_text("import time, torch\ntime.sleep(60 * (torch.__version__ < '2.2'))\n")
+    words = ["--script", script] if how == "script" else ["--predicate", f"{{python}} {script}"]
+    words += ["--good", "2.2.2", "--bad", "2.1.2", "--runs", 1, "--timeout", 5]
+    made = table(home, database, *words, "--hang-is", "bad")
+    assert [(one["before"], one["after"]) for one in made["changes"]] == [("2.1.2", "2.2.2")]
+    assert_clean_error(embers(home, database, *words), 3, "said to be bad, but it cannot be tested here")
+
+
 def test_a_resumed_second_batch_is_made_of_new_runs_and_a_missing_build_is_asked_again(database: Path) -> None:
     store, asked = Store(database), []
     places = [Place("2.0.1"), Place("2.1.2")]
@@ -251,7 +264,8 @@ def test_what_a_command_is_holds_its_folder_and_its_files(tmp_path: Path, monkey
 def test_a_command_past_its_time_is_killed_with_its_children(tmp_path: Path) -> None:
     late = tmp_path / "late"
     call = ["sh", "-c", f"(sleep 1; touch {shlex.quote(str(late))}); exit 0"]
-    assert measuring._predicate_run(call, dict(os.environ), 0.3).outcome == "timeout"
+    assert measuring._predicate_run(call, dict(os.environ), 0.3, "skip").outcome == "timeout"
+    assert measuring._predicate_run(call, dict(os.environ), 0.3, "bad").outcome == "reproduced"
     time.sleep(1)
     assert not late.exists()
 
@@ -259,7 +273,7 @@ def test_a_command_past_its_time_is_killed_with_its_children(tmp_path: Path) -> 
 def test_what_a_command_leaves_in_the_background_ends_with_it(tmp_path: Path) -> None:
     late = tmp_path / "late"
     call = ["sh", "-c", f"(sleep 1; touch {shlex.quote(str(late))}) & exit 3"]
-    assert measuring._predicate_run(call, dict(os.environ), 5).outcome == "reproduced"
+    assert measuring._predicate_run(call, dict(os.environ), 5, "skip").outcome == "reproduced"
     time.sleep(1.5)
     assert not late.exists()
 
@@ -288,7 +302,7 @@ def test_a_child_in_the_background_is_no_timeout_and_the_output_is_bounded(monke
     monkeypatch.setattr(measuring, "MOST_OUTPUT", 1000)
     call = ["sh", "-c", "head -c 300000 /dev/zero; sleep 0.4; echo; echo seen; sleep 3 & exit 1"]
     began = time.monotonic()
-    seen = measuring._predicate_run(call, dict(os.environ), 2.5)
+    seen = measuring._predicate_run(call, dict(os.environ), 2.5, "skip")
     assert (seen.outcome, seen.detail) == ("reproduced", "seen")
     assert time.monotonic() - began < 2.5
 

@@ -250,6 +250,7 @@ def test_a_build_that_vanishes_in_the_middle_of_a_timing_is_left_out(tmp_path: P
     [
         ({"call": "frobnicate"}, "no call 'frobnicate'"),
         ({"call": "pool", "name": "7"}, "give one thing"),
+        ({"name": "7", "margin": 0.03}, "--margin goes with --call"),
         ({"call": "pool", "runs": 3}, "--runs 3: a ratio has an interval from 6 processes on"),
         ({"call": "pool", "where": Where("ray", None)}, "times are measured on this machine only"),
     ],
@@ -257,6 +258,11 @@ def test_a_build_that_vanishes_in_the_middle_of_a_timing_is_left_out(tmp_path: P
 def test_what_cannot_be_timed_is_refused(home: Path, tmp_path: Path, request_: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         searched(home, tmp_path, **request_)
+
+
+def test_the_limit_of_a_call_is_its_margin() -> None:
+    name = perf.Rules.load().call[0].name
+    assert (speed.of_call(name).limit, speed.of_call(name, 0.03).limit) == (1.1, 1.03)
 
 
 def test_every_shipped_case_about_time_says_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,6 +72,12 @@ def test_the_command_prints_what_it_counted(capsys: pytest.CaptureFixture[str]) 
     assert "with an exception" in capsys.readouterr().out.splitlines()[-1]
 
 
+def test_an_item_about_performance_has_a_case_or_a_reason_and_not_both() -> None:
+    numbers = {"slow": {NUMBER, 250, 260}, "unmeasured": {NUMBER, 260, 270}}
+    found = TOOL.flags([made()], facts(RED_THEN_GREEN, **numbers))
+    assert [flag.item for flag in found if flag.name == "no_times"] == [NUMBER, 250, 270]
+
+
 # ---- each flag -----------------------------------------------------------------------------------------------------
 
 

@@ -92,6 +92,14 @@ def test_the_shipped_file_is_read_whole_and_speaks_of_issues_only() -> None:
         ({"evidence_date": None, "evidence_ref": None}, "line 2: disposition fixed with neither evidence_ref nor"),
         ({"confidence": 0}, "line 2: disposition fixed with confidence 0"),
         ({"disposition": "unknown"}, "line 2: disposition unknown with evidence_kind closing_pr"),
+        (
+            {"evidence_kind": "not_reproduced"},
+            "line 2: disposition fixed with evidence_kind not_reproduced: say unknown",
+        ),
+        (
+            {"disposition": "unknown", "evidence_kind": "not_reproduced", "evidence_ref": None},
+            "line 2: evidence_kind not_reproduced without a sentence",
+        ),
         ({"thread_read": "no", "evidence_kind": "comment"}, "line 2: disposition fixed by comment with thread_read no"),
         ({"thread_read": "no", "evidence_date": None}, "line 2: disposition fixed by closing_pr with thread_read no"),
         ({"thread_read": "no", "evidence_ref": None}, "line 2: disposition fixed by closing_pr with thread_read no"),
@@ -108,6 +116,7 @@ def test_a_wrong_line_is_named_with_its_key(change: dict[str, Any], message: str
         {"evidence_date": None},
         {"evidence_ref": None},
         {"disposition": "unknown", "evidence_kind": None, "confidence": 0},
+        {"disposition": "unknown", "evidence_kind": "not_reproduced"},
         {"thread_read": "no"},
         {"thread_read": "no", "evidence_kind": "state_reason", "disposition": "declined", "evidence_date": None},
         {"thread_read": "no", "evidence_kind": None, "disposition": "unknown"},

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import itertools
+import os
 import random
+import struct
 import sys
 import time
 from contextlib import suppress
@@ -15,6 +18,7 @@ import pytest
 
 from support import eventually
 from torch_embers.errors import InputError
+from torch_embers.oracles import counters, timing
 from torch_embers.progress import Silent
 from torch_embers.repro.checks import injected_faults
 from torch_embers.run import perf, perf_cases, perf_command
@@ -62,6 +66,54 @@ def test_equal_builds_show_no_change_and_say_what_could_have_been_seen() -> None
     assert last.startswith("1 of 1 without a change that stayed; half of the comparisons could have seen")
 
 
+def test_a_small_margin_lets_a_small_difference_be_seen() -> None:
+    draw = random.Random(2)
+    even, more = ([size * draw.lognormvariate(0, 0.005) for _ in range(15)] for size in (1.0, 1.06))
+    assert timing.judge_times(even, more, 0.1).verdict == "no difference shown"
+    assert timing.judge_times(even, more, 0.03).verdict == "slower"
+    seen = timing.judge_times(even, even[::-1], 0.0)
+    assert seen.visible < 0.03, "with a margin of 10 % no difference below that can be shown"
+    assert timing.judge_times(even, even[::-1], 0.1).visible > 0.1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the account of a thread is Linux's")
+def test_counters_that_the_machine_lacks_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters.platform, "machine", lambda: "riscv64")
+    counting = counters.Counters()
+    before = counting.read()
+    bytearray(16 << 20)
+    after = counting.read()
+    assert set(after) == set(counters.SOFTWARE)
+    assert after["page_faults"] > before["page_faults"]
+
+
+def test_hardware_counters_are_read_where_the_kernel_gives_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = dict.fromkeys(counters.HARDWARE.values(), 0)
+    for event in files:
+        files[event], end = os.pipe()
+        os.write(end, struct.pack("Q", 1000 + event))
+        os.close(end)
+    monkeypatch.setattr(counters, "_opened", files.get)
+    counting = counters.Counters()
+    counted = counting.read()
+    counting.close()
+    assert (counted["instructions"], counted["cycles"]) == (1001, 1000)
+
+
+def test_what_was_counted_stands_beside_the_times_and_every_round_is_kept() -> None:
+    faults = itertools.cycle((2.0, 9.0, 2.0, 2.0, 1.0))
+
+    def run(build: Any) -> Iterator[tuple[str, perf.Answer]]:
+        counted = {"page_faults": next(faults)} if build.name != "2.0.1" else {}
+        yield "call", timing.Sample(1.0, counted)
+
+    made = perf.take_turns(BUILDS, 6, 0.1, run, Silent())
+    rows = {row["build"]: row for row in made.rows()}
+    assert (rows["2.3.1"]["page_faults"], rows["2.3.1"]["cycles"], rows["2.0.1"]["page_faults"]) == (2.0, None, None)
+    assert made.table()["rounds"]["call"]["2.3.1"] == [1.0] * 6
+    assert perf_command.as_csv(made).splitlines()[0].endswith(",instructions,cycles,page_faults,context_switches")
+
+
 def test_builds_take_turns_and_one_that_fails_is_left_out_with_its_reason() -> None:
     order: list[str] = []
 
@@ -103,7 +155,7 @@ def test_a_row_per_call_and_build_and_a_picture_are_written(tmp_path: Path) -> N
     made = timed(a=1, b=1, c=1.5, d=1.5)
     perf_command.save(made, tmp_path / "perf.csv", tmp_path / "perf.svg")
     table = (tmp_path / "perf.csv").read_text(encoding="utf-8").splitlines()
-    assert table[0] == "call,build,seconds,ratio,low,high,verdict,visible"
+    assert table[0].startswith("call,build,seconds,ratio,low,high,verdict,visible,")
     assert len(table) == 5
     assert table[1].split(",")[6] == "baseline"
     assert table[4].split(",")[6] == "slower"
@@ -131,9 +183,11 @@ def test_a_process_that_dies_midway_costs_its_build_those_calls_alone() -> None:
 
 def test_what_a_library_prints_beside_the_times_is_passed_over(tmp_path: Path) -> None:
     python = tmp_path / "python"
-    python.write_text("#!/bin/sh\nprintf '[W NNPACK.cpp:64] \\377\\n[rank0]\\n[]\\n[1, 2]\\n[\"mm\", 0.5]\\n'\n")
+    python.write_text(
+        '#!/bin/sh\nprintf \'[W NNPACK.cpp:64] \\377\\n[rank0]\\n[]\\n[1, 2]\\n["x", 3]\\n["mm", [0.5, {}]]\\n\'\n'
+    )
     python.chmod(0o755)
-    assert perf._answers(str(python), "", 60) == {"mm": 0.5}
+    assert perf._answers(str(python), "", 60) == {"mm": timing.Sample(0.5, {})}
 
 
 def test_a_script_finds_the_modules_beside_it(tmp_path: Path) -> None:
@@ -197,19 +251,17 @@ def test_a_script_that_floods_forks_or_never_ends_is_one_clean_line_and_leaves_n
 def test_a_script_that_failed_on_a_build_is_not_run_there_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from torch_embers.oracles import timing
-
     asked: list[str] = []
 
-    def seconds(python: str, *_: Any) -> float:
+    def sample(python: str, *_: Any) -> timing.Sample:
         asked.append(python)
         if python == "2.0.1":
             raise timing.TimingError("x.py ran longer than 300 s on 2.0.1")
         if python == "2.1.2":
             raise PermissionError(13, "Permission denied")
-        return 1.0
+        return timing.Sample(1.0, {})
 
-    monkeypatch.setattr(timing, "seconds", seconds)
+    monkeypatch.setattr(timing, "sample", sample)
     script = tmp_path / "x.py"
     script.write_text("")
     made = perf.time_script(BUILDS, script, (), LIMITS, 6, Silent())

@@ -49,7 +49,8 @@ def entry(case: str, build: str, verdict: str) -> Entry:
 def report(histories: dict[str, str], state: str = "closed", disposition: str = "fixed", **more: Any) -> ItemReport:
     """An item with cases; a name that begins with ``sibling`` or ``x`` has that relation or origin."""
     facts = {
-        "title": "A @title", "kind": "issue", "state": state, "disposition": disposition, "closing_evidence": "a comment"
+        "title": "A @title", "kind": "issue", "state": state, "disposition": disposition,
+        "closing_evidence": "a comment", "closing_kind": "comment",
     }  # fmt: skip
     cases = [
         {
@@ -103,6 +104,13 @@ def test_only_an_issue_that_was_closed_as_fixed_can_be_contradicted(more: dict[s
     made = opinion_on(report({"own": "YYY"}, **more))
     assert made.conclusion == "still occurs"
     assert not made.contradicts
+
+
+def test_an_issue_that_was_closed_as_not_reproduced_is_contradicted_by_its_own_case() -> None:
+    said = {"disposition": "unknown", "closing_kind": "not_reproduced"}
+    assert opinion_on(report({"own": "YYY"}, **said)).contradicts
+    assert not opinion_on(report({"own": "YYY"}, **(said | {"closing_kind": None}))).contradicts
+    assert not opinion_on(report({"own": "Ynn"}, **said)).contradicts
 
 
 def test_the_last_build_with_the_bug_and_the_first_without_are_named() -> None:

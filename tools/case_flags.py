@@ -14,6 +14,7 @@ threads; they need no network and run no case. `--all` prints those with an exce
 | `headline_evidence` | called closed as fixed and still there, and a part of the evidence is missing |
 | `not_read` | its relation is `same`, and the newest reader saw nothing of the thread; has no exceptions |
 | `no_disposition` | a closed issue of the catalog has the case, and nobody says why it was closed; has no exceptions |
+| `no_times` | an item about performance has neither a case nor a reason in data/timing_cases/without.toml, or both |
 | `no_case` | somebody says why an issue was closed, and neither a case nor data/cases/uncovered.toml names it |
 """
 
@@ -40,8 +41,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 EXCEPTIONS = "case_flags.toml"
+WITHOUT = "timing_cases/without.toml"
 EVIDENCE = ("evidence_kind", "evidence", "evidence_ref", "evidence_date")
-WITHOUT_EXCEPTIONS = ("not_read", "no_disposition")
+WITHOUT_EXCEPTIONS = ("not_read", "no_disposition", "no_times")
 """Flags that are mended in the data: there is always a relation or a disposition that is true, if only unknown."""
 DECIDED = ("occurs", "absent", "not_seen", "changed")
 
@@ -98,6 +100,8 @@ class Facts:
         dispositions: line of data/dispositions.jsonl by number.
         readings: newest line of data/case_reviews.jsonl by case and number.
         uncovered: numbers of items that have no case for a reason that is written down.
+        slow: numbers of items whose consequence is performance.
+        unmeasured: of these, those that have no case for a reason that is written down.
     """
 
     verdicts: Mapping[str, Mapping[str, str]]
@@ -108,6 +112,8 @@ class Facts:
     dispositions: Mapping[int, Mapping[str, Any]]
     readings: Mapping[tuple[str, int], Mapping[str, Any]]
     uncovered: Collection[int] = ()
+    slow: Collection[int] = ()
+    unmeasured: Collection[int] = ()
 
     @property
     def newest(self) -> str:
@@ -138,7 +144,22 @@ def shipped_facts() -> Facts:
         dispositions={line["number"]: line for line in closings},
         readings={(line["case"], line["number"]): line for line in read},
         uncovered={entry["number"] for entry in resources.load_toml("cases/uncovered.toml")["issue"]},
+        slow={entry["number"] for entry in entries if ("consequence", "performance") in _labels(entry)},
+        unmeasured={item for entry in resources.load_toml(WITHOUT)["without"] for item in entry["items"]},
     )
+
+
+def _labels(entry: Mapping[str, Any]) -> set[tuple[str, str]]:
+    return {(label["scheme"], label["value"]) for label in entry["taxonomy"]}
+
+
+def _unmeasured(facts: Facts, have: Collection[int]) -> Iterator[Flag]:
+    """Items about performance without a case and a reason, or with both."""
+    for number in sorted(set(facts.slow).symmetric_difference(facts.unmeasured).difference(have)):
+        detail = f"its consequence is performance, or data/{WITHOUT} names it: one without the other"
+        yield Flag("no_times", "", number, detail)
+    for number in sorted(set(facts.unmeasured).intersection(have)):
+        yield Flag("no_times", "", number, f"data/{WITHOUT} says why it has no case, and it has one")
 
 
 def flags(bank: Sequence[cases.Case], facts: Facts, timed: Sequence[cases.Case] = ()) -> list[Flag]:
@@ -149,7 +170,8 @@ def flags(bank: Sequence[cases.Case], facts: Facts, timed: Sequence[cases.Case] 
         facts: what is known of them.
         timed: cases about time, which have no verdicts: only their items' dispositions are looked at.
     """
-    covered = {number for one in (*bank, *timed) for _, number in one.issues}.union(facts.uncovered)
+    have = {number for one in (*bank, *timed) for _, number in one.issues}
+    covered = have.union(facts.uncovered)
     bare = [
         Flag("no_case", "", number, f"closed as {line['disposition']}, and no case names it")
         for number, line in facts.dispositions.items()
@@ -163,7 +185,7 @@ def flags(bank: Sequence[cases.Case], facts: Facts, timed: Sequence[cases.Case] 
         and facts.kinds.get(number) == "issue"
         and number not in facts.dispositions
     ]
-    return sorted([*bare, *unsaid, *(flag for one in bank for flag in _of_case(one, facts))])
+    return sorted([*bare, *unsaid, *_unmeasured(facts, have), *(flag for one in bank for flag in _of_case(one, facts))])
 
 
 def _of_case(one: cases.Case, facts: Facts) -> Iterator[Flag]:

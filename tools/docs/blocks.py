@@ -140,6 +140,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "fix-tests-confirmed-not": fix_tests_drawn.confirmed_not,
         # commands/perf.md
         "perf-cases": perf.cases,
+        "perf-without": perf.without,
         # fix-tests-earlier.md
         "fix-tests-earlier-share": partial(fix_tests.share, fix_tests.EARLIER),
         "fix-tests-earlier-by-class": partial(fix_tests.by_class, fix_tests.EARLIER),
@@ -181,6 +182,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "minimised-ways": minimised.other_ways,
         # howto/bisect.md
         "bisection-accuracy": bisection.accuracy,
+        "bisection-real": bisection.real,
         "bisection-returning": bisection.returning,
         # howto/sql.md
         **{f"sql-{name}": partial(sql.answered, name) for name in sql.QUERIES},

@@ -1,18 +1,24 @@
-"""docs/commands/perf.md: what the cases about time measured, from bench/perf_cases.csv."""
+"""docs/commands/perf.md: what cases about time measured, from bench/perf_cases.csv, and why other items have none."""
 
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from torch_embers import resources
+from torch_embers.run import perf_cases
 from torch_embers.run.matrix import version_key
 
-from .markdown import code, table
+from .cases import bank
+from .catalog import entries
+from .markdown import cell, code, issue_link, table
 from .places import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+WITHOUT = "timing_cases/without.toml"
+REPO = "pytorch/pytorch"
 RESULTS = ROOT / "bench" / "perf_cases.csv"
 
 
@@ -30,6 +36,28 @@ def cases() -> str:
         ("case", *(f"{build}:" for build in builds[:-1]), f"{newest} [95 %]:"),
         [(code(case), *(_ratio(found[case].get(build), build == newest) for build in builds)) for case in order],
     )
+
+
+def without() -> str:
+    """Items about performance that have no case, with the reasons; beside them how many have one."""
+    listed = resources.load_toml(WITHOUT)["without"]
+    rows = [
+        (", ".join(issue_link(REPO, number) for number in sorted(one["items"])), cell(one["reason"])) for one in listed
+    ]
+    about = [entry["number"] for entry in entries() if _is_slow(entry)]
+    timed = {number for case in perf_cases.all_timed() for _, number in case.issues}
+    kept = {number for case in bank() for _, number in case.issues}
+    text = (
+        f"The catalog has {len(about)} items with the consequence `performance`, most of them about memory. "
+        f"{len(timed.intersection(about))} has a case about time, {len(kept.intersection(about) - timed)} more have "
+        f"one in `data/cases` (leaks); {sum(len(one['items']) for one in listed)} have none. The other cases above are "
+        f"of {len(timed.difference(about))} issues that the catalog does not have."
+    )
+    return f"{text}\n\n{table(('items', 'why they have no case'), rows)}"
+
+
+def _is_slow(entry: Mapping[str, Any]) -> bool:
+    return any(one["scheme"] == "consequence" and one["value"] == "performance" for one in entry["taxonomy"])
 
 
 def _ratio(row: Mapping[str, str] | None, with_interval: bool) -> str:

@@ -3,7 +3,7 @@
 import signal
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,9 +13,11 @@ from torch_embers.cli.options import (
     ExecutorOption,
     JobsOption,
     JsonOption,
+    MarginOption,
     NumberArgument,
     RepoOption,
     UnsandboxedOption,
+    fraction,
     store_at,
 )
 from torch_embers.json_output import print_json
@@ -35,6 +37,7 @@ def bisect(
     call: Annotated[
         str | None, typer.Option(help="Bisect the time of this call of data/perf.toml, against the good build.")
     ] = None,
+    margin: MarginOption = None,
     runs: Annotated[
         int | None,
         typer.Option(
@@ -55,6 +58,10 @@ def bisect(
             show_default="600; 300",
         ),
     ] = None,
+    hang_is: Annotated[
+        Literal["bad", "skip"],
+        typer.Option(help="What a run of a script or command that is killed at --timeout means."),
+    ] = "skip",
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure anew; use no earlier verdict.")] = False,
     install: Annotated[bool, typer.Option("--install", help="Install the releases that are asked for.")] = False,
     evict: Annotated[bool, typer.Option("--evict", help="Remove afterwards what was installed for this.")] = False,
@@ -97,6 +104,7 @@ def bisect(
         script=script,
         predicate=predicate or "",
         call=call or "",
+        margin=fraction(margin),
         runs=runs or 0,
         validation=validate,
         fresh=fresh,
@@ -106,6 +114,7 @@ def bisect(
         clone=commits,
         jobs=jobs,
         timeout=timeout or 0,
+        hang_is=hang_is,
         unsandboxed=unsandboxed,
         where=Where(executor, address),
     )

@@ -42,7 +42,17 @@ AddressOption = Annotated[
     ),
 ]
 
+MarginOption = Annotated[
+    float | None,
+    typer.Option(min=0, help="Percent that two times may differ before it is called a difference.", show_default="10"),
+]
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead; its keys are explained in docs/json.md.")]
+
+
+def fraction(percent: float | None) -> float | None:
+    """A number that the command line has in percent."""
+    return None if percent is None else percent / 100
 
 
 def store_at(database: Path | None, *, required: bool = True) -> "Store":

@@ -11,7 +11,9 @@ from torch_embers.cli.options import (
     ExecutorOption,
     JobsOption,
     JsonOption,
+    MarginOption,
     UnsandboxedOption,
+    fraction,
 )
 from torch_embers.json_output import print_json
 
@@ -111,6 +113,7 @@ def perf(
     rounds: Annotated[
         int | None, typer.Option(min=6, help="Fresh processes per build.", show_default="that of data/perf.toml")
     ] = None,
+    margin: MarginOption = None,
     csv: Annotated[Path | None, typer.Option(help="Also write a row per call or case and build.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Also draw what changed, as SVG and PNG.")] = None,
     json: JsonOption = False,
@@ -121,7 +124,7 @@ def perf(
     """
     from torch_embers.run import perf_command as command
 
-    timed = command.run(script, arguments or (), build or (), call or (), rounds, cases=cases)
+    timed = command.run(script, arguments or (), build or (), call or (), rounds, cases=cases, margin=fraction(margin))
     command.save(timed, csv, picture)
     if json:
         print_json(timed.table())

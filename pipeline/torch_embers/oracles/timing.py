@@ -8,14 +8,15 @@ have been seen.
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from torch_embers.oracles import bounded
+from torch_embers.oracles import bounded, counters
 from torch_embers.oracles.finding import Finding
 
 PAIRS = 15
@@ -27,21 +28,33 @@ RESAMPLES = 2000
 _CONFIDENCE = 0.95
 _MARK = "embers-seconds "
 _HARNESS = (
-    """
-import os, sys, time, runpy
+    Path(counters.__file__).read_text(encoding="utf-8")
+    + """
+import json, os, sys, time, runpy
 import torch
 sys.argv = sys.argv[1:]
 sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+counting = Counters()
+before = counting.read()
 start = time.perf_counter()
 try:
     runpy.run_path(sys.argv[0], run_name="__main__")
 except SystemExit as end:
     if end.code not in (None, 0):
         raise
-print("\\n%s%%.9f" %% (time.perf_counter() - start))
+spent, after = time.perf_counter() - start, counting.read()
+print()
+print(%r + json.dumps([spent, {name: after[name] - before[name] for name in after}]))
 """
     % _MARK
 )
+
+
+class Sample(NamedTuple):
+    """One process: its seconds, and what the counters of the machine say of them."""
+
+    seconds: float
+    counted: Dict[str, float]
 
 
 class TimingError(RuntimeError):
@@ -161,6 +174,15 @@ def seconds(python: str, script: str, arguments: Sequence[str], timeout: float) 
     Raises:
         TimingError: it failed, or ran too long.
     """
+    return sample(python, script, arguments, timeout).seconds
+
+
+def sample(python: str, script: str, arguments: Sequence[str], timeout: float) -> Sample:
+    """Time of a script in a fresh process and what was counted meanwhile, without the import of torch.
+
+    Raises:
+        TimingError: it failed, or ran too long.
+    """
     done = bounded.run([python, "-c", _HARNESS, script, *arguments], timeout)
     if done.code is None:
         raise TimingError("%s ran longer than %g s on %s" % (script, timeout, python))
@@ -168,4 +190,4 @@ def seconds(python: str, script: str, arguments: Sequence[str], timeout: float) 
     if done.code or not told:
         last = (done.err.strip().splitlines() or ["exit status %d" % done.code])[-1]
         raise TimingError("%s failed on %s: %s" % (script, python, last[:200]))
-    return float(told[-1][len(_MARK) :])
+    return Sample(*json.loads(told[-1][len(_MARK) :]))

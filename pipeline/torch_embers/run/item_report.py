@@ -34,7 +34,8 @@ SHOWN_LINKS = 40
 _FACTS = """
 SELECT title, i.kind, state, state_reason, created_at, i.closed_at, author, labels,
        (SELECT any_value(summary) FROM catalog c WHERE c.repo = i.repo AND c.number = i.number) AS summary,
-       d.disposition, d.evidence AS closing_evidence, d.evidence_ref AS closing_reference,
+       d.disposition, d.evidence AS closing_evidence, d.evidence_kind AS closing_kind,
+       d.evidence_ref AS closing_reference,
        c.closed_by, c.closing_repo, c.closing_number, c.closing_sha, c.closing_comment
 FROM items i LEFT JOIN item_dispositions d USING (repo, number) LEFT JOIN closings c USING (repo, number)
 WHERE repo = $repo AND number = $number
@@ -42,7 +43,8 @@ WHERE repo = $repo AND number = $number
 _UNMINED = """
 SELECT '(not mined yet)' AS title, NULL AS kind, NULL AS state, NULL AS state_reason, NULL AS created_at,
        NULL AS closed_at, NULL AS author, NULL AS labels, NULL AS summary, NULL AS disposition,
-       NULL AS closing_evidence, NULL AS closing_reference, NULL AS closed_by, NULL AS closing_repo,
+       NULL AS closing_evidence, NULL AS closing_kind, NULL AS closing_reference, NULL AS closed_by,
+       NULL AS closing_repo,
        NULL AS closing_number, NULL AS closing_sha, NULL AS closing_comment
 WHERE EXISTS (FROM case_items WHERE repo = $repo AND number = $number)
    OR EXISTS (FROM fix_tests WHERE repo = $repo AND list_contains(issues, $number::VARCHAR))

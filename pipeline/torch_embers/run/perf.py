@@ -12,8 +12,9 @@ import json
 import random
 import statistics
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
@@ -21,11 +22,10 @@ from pydantic import Field
 
 from torch_embers import toml_models
 from torch_embers.errors import InputError
-from torch_embers.oracles import bounded, timing
+from torch_embers.oracles import bounded, counters, timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from torch_embers.builds.registry import Build
     from torch_embers.progress import Progress
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 FILE = "perf.toml"
 CHANGES = ("slower", "faster")
 """Verdicts that tell a change."""
+Answer = timing.Sample | float | str
+"""What a process says of a call: seconds, with or without what was counted, or why there are none."""
 Rounds = dict[str, list[float]]
 """Seconds by build, in order of rounds."""
 
@@ -109,12 +111,14 @@ class Timed:
         builds: names, oldest first.
         times: rounds by call, or by the one script.
         failed: what could not be timed: (call, build, reason).
+        counted: by call and build, what the counters say of each round, in the order of the rounds.
     """
 
     builds: list[str]
     times: dict[str, Rounds]
     failed: list[tuple[str, str, str]]
     margin: float
+    counted: dict[str, dict[str, list[Mapping[str, float]]]] = field(default_factory=dict)
 
     def steps(self) -> list[Step]:
         """Changes that stayed, the worst slow-down first."""
@@ -123,7 +127,11 @@ class Timed:
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per call and build: median seconds, and the ratio to the oldest build with its interval."""
-        return [row for name, rounds in self.times.items() for row in _rows(name, self.builds, rounds, self.margin)]
+        return [
+            row | medians(self.counted.get(name, {}).get(row["build"], ()))
+            for name, rounds in self.times.items()
+            for row in _rows(name, self.builds, rounds, self.margin)
+        ]
 
     def confirmed(self, again: Timed) -> list[Step]:
         """Changes that a second measurement on the same builds shows as well, with the figures of the second."""
@@ -131,8 +139,18 @@ class Timed:
         return [step for step in again.steps() if first.get((step.name, step.since)) == step.report.verdict]
 
     def table(self) -> dict[str, Any]:
-        """Everything as plain data."""
-        return {"rows": self.rows(), "steps": self.steps(), "failed": self.failed}
+        """Everything as plain data, with the seconds of each round, from which all intervals follow."""
+        return {"rows": self.rows(), "steps": self.steps(), "failed": self.failed, "rounds": self.times}
+
+
+def medians(counted: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
+    """Of each counter the median over rounds; None where the machine has none."""
+    return {
+        name: statistics.median(one[name] for one in counted)
+        if counted and all(name in one for one in counted)
+        else None
+        for name in counters.NAMES
+    }
 
 
 def time_calls(
@@ -148,7 +166,7 @@ def time_calls(
         progress: is told of each process.
     """
 
-    def run(build: Build) -> Iterator[tuple[str, float | str]]:
+    def run(build: Build) -> Iterator[tuple[str, Answer]]:
         version = Version(build.version).release
         here = [call for call in calls if Version(call.needs).release <= version]
         yield from _answers(str(build.python), _script(here, limits), limits.timeout).items()
@@ -174,11 +192,11 @@ def time_script(
 
     failed: set[str] = set()
 
-    def run(build: Build) -> Iterator[tuple[str, float | str]]:
+    def run(build: Build) -> Iterator[tuple[str, Answer]]:
         if build.name in failed:  # one that never ends would take its time limit in every round
             return
         try:
-            yield script.name, timing.seconds(str(build.python), str(script), arguments, limits.timeout)
+            yield script.name, timing.sample(str(build.python), str(script), arguments, limits.timeout)
         except (timing.TimingError, OSError) as error:
             failed.add(build.name)
             yield script.name, str(error)
@@ -190,7 +208,7 @@ def take_turns(
     builds: Sequence[Build],
     rounds: int,
     margin: float,
-    run: Callable[[Build], Iterator[tuple[str, float | str]]],
+    run: Callable[[Build], Iterator[tuple[str, Answer]]],
     progress: Progress,
 ) -> Timed:
     """Let builds take turns; what fails once on a build is left out there."""
@@ -202,8 +220,10 @@ def take_turns(
             for name, answer in run(build):
                 if isinstance(answer, str):
                     broken.setdefault((name, build.name), answer)
-                else:
-                    made.times.setdefault(name, {}).setdefault(build.name, []).append(answer)
+                    continue
+                spent, counted = answer if isinstance(answer, timing.Sample) else (answer, {})
+                made.times.setdefault(name, {}).setdefault(build.name, []).append(spent)
+                made.counted.setdefault(name, {}).setdefault(build.name, []).append(counted)
             progress.advanced(1)
     for (name, build_name), reason in broken.items():
         made.times.get(name, {}).pop(build_name, None)
@@ -219,10 +239,12 @@ def _script(calls: Sequence[Call], limits: Limits) -> str:
     """The program that times calls in a build; Python 3.8, no embers."""
     listed = json.dumps([[call.name, call.setup, call.call] for call in calls])
     return f"""
+{Path(counters.__file__).read_text(encoding="utf-8")}
 import json, sys, time
 import torch
 import torch.nn.functional as F
 torch.set_num_threads(1)
+counting = Counters()
 for name, setup, call in json.loads({listed!r}):
     try:
         torch.manual_seed(0)
@@ -239,25 +261,32 @@ for name, setup, call in json.loads({listed!r}):
                 break
             count *= 2
         names["count"] = max(1, int(count * {limits.chunk_seconds} / spent))
-        best = None
+        best, before = None, counting.read()
         for _ in range({limits.chunks}):
             start = time.thread_time()
             exec(code, names)
             spent = (time.thread_time() - start) / names["count"]
             best = spent if best is None else min(best, spent)
-        print(json.dumps([name, best]))
+        after, calls = counting.read(), names["count"] * {limits.chunks}
+        print(json.dumps([name, [best, {{key: (after[key] - before[key]) / calls for key in after}}]]))
     except Exception as error:
         print(json.dumps([name, "%s: %s" % (type(error).__name__, str(error)[:200])]))
 """
 
 
-def _answers(python: str, program: str, timeout: float) -> Mapping[str, float | str]:
+def _answers(python: str, program: str, timeout: float) -> Mapping[str, Answer]:
     """What one process measured."""
     try:
         done = bounded.run([python, "-c", program], timeout)
     except OSError as error:  # the build went while others were timed
         return {"all calls": f"{python}: {error.strerror or error}"}
-    answers: dict[str, float | str] = dict(told(done.out, 2))
+    answers: dict[str, Answer] = {}
+    for name, answer in told(done.out, 2):
+        match answer:
+            case str():
+                answers[name] = answer
+            case [float() as spent, dict() as counted]:
+                answers[name] = timing.Sample(spent, counted)
     if (reason := ended_badly(done, timeout)) is not None:
         answers["all calls"] = reason
     return answers

@@ -90,8 +90,8 @@ class TimedCases:
         return made
 
     def table(self) -> dict[str, Any]:
-        """Everything as plain data."""
-        return {"rows": self.rows(), "steps": self.steps(), "failed": self.failed}
+        """Everything as plain data, with the seconds (affected, otherwise) of each round."""
+        return {"rows": self.rows(), "steps": self.steps(), "failed": self.failed, "rounds": self.pairs}
 
 
 def all_timed() -> list[Case]:
@@ -130,7 +130,7 @@ def time_cases(
         progress: is told of each process.
     """
 
-    def run(build: Build) -> Iterator[tuple[str, float | str]]:
+    def run(build: Build) -> Iterator[tuple[str, perf.Answer]]:
         answers = _answers(str(build.python), cases, limits.timeout)
         for case in cases:
             answer = answers.get(case.name, answers.get("", "the process ended before it"))

@@ -35,6 +35,7 @@ def run(
     rounds: int | None,
     *,
     cases: bool = False,
+    margin: float | None = None,
 ) -> Timed | TimedCases:
     """Time a script, cases, or calls, on builds; without named builds on all.
 
@@ -45,6 +46,7 @@ def run(
         calls: of data/perf.toml; all where neither these nor a script nor cases are given.
         rounds: processes per build; None for the number of data/perf.toml.
         cases: time all shipped cases that time themselves.
+        margin: relative difference that is not called one; None for the number of data/perf.toml.
 
     Raises:
         InputError: no such script, case, call or build, or a single build.
@@ -58,15 +60,16 @@ def run(
     wanted = rules.chosen(calls)
     bank = perf_cases.all_timed() if cases else _case(script, arguments)
     count = rounds or rules.limits.rounds
+    limits = rules.limits if margin is None else rules.limits.model_copy(update={"margin": margin})
     timed: Timed | TimedCases
     with ProgressBar("timing", unit="processes") as progress:
         progress.expects(count * len(chosen))
         if bank:
-            timed = perf_cases.time_cases(chosen, bank, rules.limits, count, progress)
+            timed = perf_cases.time_cases(chosen, bank, limits, count, progress)
         elif script is None:
-            timed = perf.time_calls(chosen, wanted, rules.limits, count, progress)
+            timed = perf.time_calls(chosen, wanted, limits, count, progress)
         else:
-            timed = perf.time_script(chosen, script, arguments, rules.limits, count, progress)
+            timed = perf.time_script(chosen, script, arguments, limits, count, progress)
     if not timed.rows():
         name, build, reason = timed.failed[0]
         raise InputError(f"nothing could be timed: {name} on {build}: {reason}")
@@ -149,5 +152,6 @@ def as_csv(timed: Timed | TimedCases) -> str:
     rows = timed.rows()
     writer.writerow(rows[0] if rows else [])
     for row in rows:
-        writer.writerow([f"{cell:.4g}" if isinstance(cell, float) else csv_cell(cell) for cell in row.values()])
+        cells = ("" if cell is None else cell for cell in row.values())
+        writer.writerow([f"{cell:.4g}" if isinstance(cell, float) else csv_cell(cell) for cell in cells])
     return out.getvalue()

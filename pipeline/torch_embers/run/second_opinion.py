@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from torch_embers.errors import InputError
+from torch_embers.mine.files.dispositions import NOT_REPRODUCED
 from torch_embers.repro.link import case_name
 from torch_embers.run.bisect import rules as bisect_rules
 from torch_embers.run.bisect.places import Place, known_replies
@@ -164,10 +165,11 @@ class SecondOpinion:
 
     @property
     def contradicts(self) -> bool:
-        """Whether the item was closed as fixed and its own case still occurs."""
+        """Whether the item was closed as fixed, or as not reproduced, and its own case still occurs."""
         facts = self.report.facts
-        is_fixed = facts["state"] == "closed" and facts["disposition"] == "fixed" and facts["kind"] != "pull"
-        return is_fixed and self.conclusion == "still occurs"
+        says_gone = facts["disposition"] == "fixed" or facts["closing_kind"] == NOT_REPRODUCED
+        is_closed = facts["state"] == "closed" and facts["kind"] != "pull"
+        return is_closed and says_gone and self.conclusion == "still occurs"
 
 
 def opinion_of(entries: Sequence[Entry]) -> tuple[History, tuple[str, ...]]:

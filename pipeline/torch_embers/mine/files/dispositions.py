@@ -53,6 +53,8 @@ def _one_line(value: object) -> object:
 
 Day = Annotated[str, BeforeValidator(_day)]
 Words = Annotated[str, BeforeValidator(_one_line)]
+NOT_REPRODUCED = "not_reproduced"
+"""Kind of evidence that an issue was closed because somebody could not reproduce it: why it was gone stays unknown."""
 OF_TRACKER = ("state_reason", "event")
 """Kinds of evidence that are seen without the thread."""
 OF_CODE = ("closing_pr", "commit")
@@ -70,7 +72,7 @@ class Line(Entry):
     number: StrictInt = Field(gt=0, lt=1 << 31)
     disposition: Literal["fixed", "declined", "duplicate", "superseded", "stale", "unknown"]
     duplicate_of: StrictInt | None = Field(gt=0, lt=1 << 31)
-    evidence_kind: Literal["commit", "closing_pr", "comment", "state_reason", "event"] | None
+    evidence_kind: Literal["commit", "closing_pr", "comment", "state_reason", "event", "not_reproduced"] | None
     evidence: Words = Field(max_length=300)
     evidence_ref: str | None = Field(pattern=_REFERENCE)
     evidence_date: Day | None
@@ -93,9 +95,10 @@ class Line(Entry):
         if self.evidence_date is not None and self.evidence_date > self.read_on:
             raise ValueError(f"evidence_date {self.evidence_date} is later than read_on {self.read_on}")
         if self.disposition == "unknown":
-            if self.evidence_kind is not None:
-                raise ValueError(f"disposition unknown with evidence_kind {self.evidence_kind}: nothing shows it")
+            self._check_unknown()
             return self
+        if self.evidence_kind == NOT_REPRODUCED:
+            raise ValueError(f"disposition {self.disposition} with evidence_kind {NOT_REPRODUCED}: say unknown")
         if self.evidence_kind is None:
             raise ValueError(f"disposition {self.disposition} without evidence_kind: say unknown, or what shows it")
         if not self.confidence:
@@ -110,6 +113,12 @@ class Line(Entry):
                 "state_reason, the event, or the pull request or commit with its day"
             )
         return self
+
+    def _check_unknown(self) -> None:
+        if self.evidence_kind not in (None, NOT_REPRODUCED):
+            raise ValueError(f"disposition unknown with evidence_kind {self.evidence_kind}: nothing shows it")
+        if self.evidence_kind and (self.evidence_ref is None or self.thread_read == "no"):
+            raise ValueError(f"evidence_kind {NOT_REPRODUCED} without a sentence that was read: name its address")
 
     @property
     def _is_seen_outside(self) -> bool:

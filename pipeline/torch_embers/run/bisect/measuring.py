@@ -12,7 +12,7 @@ from dataclasses import replace
 from hashlib import file_digest
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Literal, Protocol
 
 from torch_embers.builds.registry import BuildError
 from torch_embers.errors import InputError
@@ -248,8 +248,12 @@ class ExitCodeMeasure:
         return replace(decision, control=Control()) if clean else decision
 
 
+Hang = Literal["bad", "skip"]
+"""What a run means that does not end in time: the bug, or a build that cannot be tested."""
+
+
 def script_runs(
-    name: str, code: str, dispatcher: Dispatcher, places: Builds, *, timeout: float
+    name: str, code: str, dispatcher: Dispatcher, places: Builds, *, timeout: float, hang_is: Hang
 ) -> Callable[[Build, int], Iterator[Observation]]:
     """Runs of a user's own script in the sandbox, three fresh starts a build.
 
@@ -262,12 +266,12 @@ def script_runs(
         with dispatcher.zygotes(build, Zygote()) as zygotes:
             places.note(build, zygotes.where)
             for result in zygotes.in_order([attempts[at : at + share] for at in range(0, count, share)]):
-                yield _script_observation(result)
+                yield _script_observation(result, hang_is)
 
     return runs
 
 
-def _script_observation(result: RunResult) -> Observation:
+def _script_observation(result: RunResult, hang_is: Hang) -> Observation:
     seen = from_traceback(result.stderr)
     if result.ended in ("exited", "signalled") and seen is not None and speaks_of_script(seen):
         return Observation("cannot_run", seen, str(seen))
@@ -275,11 +279,17 @@ def _script_observation(result: RunResult) -> Observation:
         return Observation("reproduced", None, result.detail)
     if result.ended == "exited":
         return exit_observation(result.exit_code or 0, last_line(result.stderr or result.stdout))
+    if result.ended == "timeout":
+        return _no_end(result.detail, hang_is)
     return Observation("sandbox_error", None, result.detail)
 
 
+def _no_end(said: str, hang_is: Hang) -> Observation:
+    return Observation("reproduced" if hang_is == "bad" else "timeout", None, said)
+
+
 def predicate_runs(
-    command: str, registry: Registry, *, timeout: float
+    command: str, registry: Registry, *, timeout: float, hang_is: Hang
 ) -> Callable[[Build, int], Iterator[Observation]]:
     """Runs of a command with the user's own rights.
 
@@ -297,7 +307,7 @@ def predicate_runs(
         environment = os.environ | {"EMBERS_PYTHON": str(build.python), "EMBERS_VERSION": build.public_version}
         with registry.using(build):
             for number in range(count):
-                yield _predicate_run(call, environment | {"EMBERS_SEED": str(number)}, timeout)
+                yield _predicate_run(call, environment | {"EMBERS_SEED": str(number)}, timeout, hang_is)
 
     return runs
 
@@ -340,7 +350,7 @@ def _filled(word: str, stands_for: dict[str, str]) -> str:
     return word
 
 
-def _predicate_run(call: Sequence[str], environment: dict[str, str], timeout: float) -> Observation:
+def _predicate_run(call: Sequence[str], environment: dict[str, str], timeout: float, hang_is: Hang) -> Observation:
     with TemporaryFile("ab+") as out, TemporaryFile("ab+") as err:  # a pipe would last as long as any child holds it
         try:
             process = subprocess.Popen(
@@ -352,7 +362,7 @@ def _predicate_run(call: Sequence[str], environment: dict[str, str], timeout: fl
         code = _ended(process, (out, err), timeout)
         said = last_line(_tail(err)) or last_line(_tail(out))
     if code is None:
-        return Observation("timeout", None, f"no end within {timeout:g} s")
+        return _no_end(f"no end within {timeout:g} s", hang_is)
     if code < 0 or code >= ABORTS:
         raise InputError(
             f"--predicate ended with {code if code >= 0 else f'signal {-code}'}: 128 and above stop a bisection, as in "

@@ -11,6 +11,8 @@ from torch_embers.run.where import HERE, Where
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from torch_embers.run.bisect.measuring import Hang
+
 TIMED_HERE = "times are measured on this machine only: leave --executor and --address out"
 
 
@@ -23,6 +25,7 @@ class BisectRequest:
         good: version that is said to be without the bug.
         bad: version that is said to show it.
         call: one of data/perf.toml whose time is searched.
+        margin: with a call, the relative difference that is not called one; None for the number of data/perf.toml.
         runs: runs of a script or predicate that measure its rate; processes per build where time is searched.
         validation: builds asked at random outside the range found; None for the number of data/bisect.toml.
         fresh: measure anew, and take no earlier verdict.
@@ -31,6 +34,7 @@ class BisectRequest:
         index: of nightlies, a folder or an address; empty where no nightlies are wanted.
         clone: of the repository, to list commits from.
         timeout: seconds of one run of a script or predicate.
+        hang_is: what a run of these means that does not end in time.
         where: what makes the runs.
     """
 
@@ -40,6 +44,7 @@ class BisectRequest:
     script: Path | None = None
     predicate: str = ""
     call: str = ""
+    margin: float | None = None
     runs: int = 0
     validation: int | None = None
     fresh: bool = False
@@ -49,6 +54,7 @@ class BisectRequest:
     clone: Path | None = None
     jobs: int = 1
     timeout: float = 0
+    hang_is: Hang = "skip"
     unsandboxed: bool = False
     where: Where = HERE
 
@@ -66,6 +72,13 @@ def check(request: BisectRequest) -> None:
         )
     if request.predicate and request.where != HERE:
         raise InputError("--predicate runs on this machine only: leave --executor and --address out, or give --script")
+    if request.margin is not None and not request.call:
+        raise InputError("--margin goes with --call: a case about time has a limit of its own")
+    if request.hang_is == "bad" and not (request.script or request.predicate):
+        raise InputError(
+            "--hang-is says what a script or a command means: give it with --script or --predicate; a case about a "
+            "hang says so itself"
+        )
     if request.call and request.where != HERE:
         raise InputError(TIMED_HERE)
     if request.good and request.good == request.bad:

@@ -179,6 +179,7 @@ class Bisector:
         request = self._request
         asked: tuple[object, ...] = (
             request.good, request.bad, request.runs, request.validation, request.fresh, request.timeout,
+            request.hang_is,
         )  # fmt: skip
         if self._good is not None:  # what times are held against
             asked = (*asked, self._good.identity)
@@ -218,10 +219,10 @@ class Bisector:
             )
         timeout = request.timeout or own.script.seconds
         if request.predicate:
-            once = predicate_runs(request.predicate, builds.registry, timeout=timeout)
+            once = predicate_runs(request.predicate, builds.registry, timeout=timeout, hang_is=request.hang_is)
         else:
             name, code = self._subject.name, self._subject.code
-            once = script_runs(name, code, self._dispatcher, builds, timeout=timeout)
+            once = script_runs(name, code, self._dispatcher, builds, timeout=timeout, hang_is=request.hang_is)
         return ExitCodeMeasure(once, builds.of, request.runs or own.script.runs, session.control)
 
 

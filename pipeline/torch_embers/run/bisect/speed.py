@@ -60,15 +60,19 @@ class Speed:
         return _CALL.format(setup=self.call.setup, call=self.call.call) if self.call else ""
 
 
-def of_call(name: str) -> Speed:
+def of_call(name: str, margin: float | None = None) -> Speed:
     """A call of data/perf.toml.
+
+    Args:
+        name: of the call.
+        margin: a ratio beyond 1 and this is the slow-down; None for the number of that file.
 
     Raises:
         InputError: there is none of that name.
     """
     shipped = perf.Rules.load()
     (call,) = shipped.chosen([name])
-    return Speed(1 + shipped.limits.margin, call=call)
+    return Speed(1 + (shipped.limits.margin if margin is None else margin), call=call)
 
 
 def of_case(name: str, repo: str, *, by_number: bool) -> Speed | None:

@@ -74,7 +74,7 @@ def subject_of(store: Store, settings: Settings, request: BisectRequest) -> Subj
 def _timed(store: Store, settings: Settings, request: BisectRequest) -> speed.Speed | None:
     """What is timed; None where the request is about a bug. A number means a case about time where no other has it."""
     if request.call:
-        return speed.of_call(request.call)
+        return speed.of_call(request.call, request.margin)
     if not request.name or (named := speed.of_case(request.name, settings.repo, by_number=False)):
         return named if request.name else None
     try:
