@@ -346,7 +346,7 @@ def test_an_index_of_numbers_and_slices_is_plain_and_one_with_a_name_is_not() ->
 @pytest.mark.slow
 def test_each_format_names_the_bug_and_the_exit_code_follows_the_threshold(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text("import torch\ntorch.logsumexp(torch.ones(1, 4, 4), 2)\n", encoding="utf-8")
+    path.write_text("import torch\ntorch.logsumexp(x.masked_fill(mask, float('-inf')), 2)\n", encoding="utf-8")
 
     def printed(*options: str) -> tuple[int, str]:
         done = CliRunner().invoke(app, ["audit", str(path), "--torch", "2.6.0", *options])
@@ -358,6 +358,45 @@ def test_each_format_names_the_bug_and_the_exit_code_follows_the_threshold(tmp_p
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 2
     codes = {threshold: printed("--fail-on", threshold)[0] for threshold in ("low", "never")}
     assert codes == {"low": 10, "never": 0}
+
+
+@pytest.mark.parametrize(
+    ("code", "case", "near"),
+    [
+        ("nn.MultiheadAttention(8, 2)(x, x, x)", "pt41508_mha_bucketed_mask_gradient", "may call"),
+        ("nn.MultiheadAttention(8, 2)(x, x, x, attn_mask=None)", "pt41508_mha_bucketed_mask_gradient", "may call"),
+        ("m = nn.MultiheadAttention(8, 2)\nm(x, x, x, attn_mask=a)", "pt41508_mha_bucketed_mask_gradient", "calls"),
+        ("m = nn.MultiheadAttention(8, 2)\nm(x, x, x, attn_mask=a)", "pt41508_mha_padding_gradient", "may call"),
+        ("m = nn.MultiheadAttention(8, 2)\nm(x, x, x, key_padding_mask=p)", "pt41508_mha_padding_gradient", "calls"),
+        ("F.scaled_dot_product_attention(q, k, v)", "pt103963_sdpa_masked_row", None),
+        ("F.scaled_dot_product_attention(q, k, v, attn_mask=m)", "pt103963_sdpa_masked_row", "calls"),
+        ("F.scaled_dot_product_attention(q, k, v, m)", "pt103963_sdpa_masked_row", "may call"),
+        ("torch.logsumexp(x.masked_fill(m, -1e9), 1)", "pt31829_logsumexp_gradient", "may call"),
+        ("torch.logsumexp(x.masked_fill(m, float('-inf')), 1)", "pt31829_logsumexp_gradient", "calls"),
+        ("torch.logsumexp(x.masked_fill(m, float('nan')), 1)", "pt31829_logsumexp_gradient", "may call"),
+        ("torch.logsumexp(torch.cat([x - torch.inf, zero], 1), 1)", "pt31829_logsumexp_gradient", "may call"),
+        ("F.cross_entropy(x, y)", "pt175084_nll_loss2d_backward_movedim", "may call"),
+        ("F.cross_entropy(x.movedim(-1, 1), y)", "pt175084_nll_loss2d_backward_movedim", "calls"),
+        ("F.normalize(x.half())\ntorch.float16", "pt32137_normalize_half_zero", "calls"),
+        ("F.normalize(x.half(), eps=1e-7)\ntorch.float16", "pt32137_normalize_half_zero", "may call"),
+        ("F.normalize(x)\nwith torch.autocast('cpu', enabled=False): pass", "pt32137_normalize_half_zero", "may call"),
+        ("F.normalize(x)\nwith torch.autocast('cpu'): pass", "pt32137_normalize_half_zero", "calls"),
+        ("nn.Embedding(9, 3)\nwith torch.autocast('cpu'): pass", "embedding_gradient_low_precision", "may call"),
+        ("nn.Embedding(9, 3).bfloat16()", "embedding_gradient_low_precision", "calls"),
+    ],
+)
+def test_a_call_counts_as_certain_only_beside_what_its_bug_needs(code: str, case: str, near: str | None) -> None:
+    text = f"import torch\nfrom torch import nn\nimport torch.nn.functional as F\n{code}"
+    assert nearness(command.audit_texts({Path("x.py"): text}, "2.4.1")).get(case) == near
+
+
+def test_a_call_whose_numbers_alone_decide_fails_nothing_and_one_beside_what_its_bug_needs_does() -> None:
+    done = command.audit_texts({Path("x.py"): "import torch\ntorch.atan2(x, y)\n"}, "2.6.0")
+    assert nearness(done)["pt165427_atan2_gradient_origin"] == "calls"
+    assert not command.reaches(done, "low")
+    assert {result["level"] for result in formats.sarif(done)["runs"][0]["results"]} <= {"warning", "note"}
+    masked = "import torch\ntorch.logsumexp(x.masked_fill(m, -torch.inf), 1)\n"
+    assert command.reaches(command.audit_texts({Path("x.py"): masked}, "2.6.0"), "high")
 
 
 def test_a_bug_that_only_unusual_inputs_meet_fails_nothing(tmp_path: Path) -> None:
@@ -412,7 +451,7 @@ def test_the_github_action_writes_sarif_and_fails_by_its_threshold(tmp_path: Pat
     ],
 )
 def test_every_ordinary_way_to_a_class_of_torch_is_found(code: str) -> None:
-    done = command.audit_texts({Path("x.py"): code}, "2.6.0")
+    done = command.audit_texts({Path("x.py"): f"{code}\nlayer(x, x, x, attn_mask=mask)"}, "2.6.0")
     assert nearness(done)["pt41508_mha_bucketed_mask_gradient"] == "calls"
 
 
@@ -429,7 +468,7 @@ def test_every_ordinary_way_to_a_class_of_torch_is_found(code: str) -> None:
     ],
 )
 def test_what_is_handed_on_or_asked_for_is_no_call(code: str, near: str | None) -> None:
-    done = command.audit_texts({Path("x.py"): code}, "2.6.0")
+    done = command.audit_texts({Path("x.py"): f"{code}\nlowest = float('-inf')"}, "2.6.0")
     assert nearness(done).get("pt31829_logsumexp_gradient") == near
 
 
@@ -449,7 +488,9 @@ def test_an_argument_that_says_no_is_not_given(call: str, near: str | None) -> N
 
 
 def test_what_was_not_looked_at_is_told(tmp_path: Path) -> None:
-    notebook = {"cells": [{"cell_type": "code", "source": ["%time\n", "import torch\n", "torch.logsumexp(x, 0)"]}]}
+    notebook = {
+        "cells": [{"cell_type": "code", "source": ["%time\n", "import torch\n", "torch.logsumexp(x - torch.inf, 0)"]}]
+    }
     (tmp_path / "n.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     (tmp_path / "build").mkdir()
     (tmp_path / "elsewhere").symlink_to(tmp_path / "build")

@@ -24,7 +24,7 @@ CYCLONEDX = JsonStrictValidator(SchemaVersion.V1_6)
 SARIF = jsonschema.Draft202012Validator(
     json.loads(Path(__file__).with_name("sarif_schema.json").read_text(encoding="utf-8"))
 )
-MEETS = "import torch\ntorch.logsumexp(torch.ones(1, 4, 4), 2)\n"
+MEETS = "import torch\ntorch.logsumexp(torch.ones(1, 4, 4).masked_fill(mask, -torch.inf), 2)\n"
 RUN_TIME = f"{MEETS}getattr(torch, name)(x)\n"
 
 
@@ -63,6 +63,35 @@ def test_a_statement_says_whether_the_code_meets_the_bug() -> None:
     assert {"exploitable", "not_affected"} <= states(met)
     assert states(unmet) == {"not_affected"}
     assert "not_affected" not in states(formats.vex(AUDITS["names made at run time"]()))
+
+
+def test_statements_are_about_the_audited_code_and_the_release_that_was_asked_for() -> None:
+    made = formats.vex(of_code(MEETS, "2.7.0"))
+    (torch,) = made["components"]
+    assert (torch["version"], torch["purl"]) == ("2.7.0", "pkg:pypi/torch@2.7.0")
+    assert {"name": "embers:measured_release", "value": "2.7.1"} in torch["properties"]
+    assert "pedigree" not in torch
+    subject = made["metadata"]["component"]["bom-ref"]
+    assert subject != torch["bom-ref"]
+    assert made["dependencies"] == [{"ref": subject, "dependsOn": [torch["bom-ref"]]}]
+    assert {place["ref"] for bug in made["vulnerabilities"] for place in bug["affects"]} == {subject}
+    local = formats.vex(of_code(MEETS, "2.6.0+cu124"))
+    assert local["components"][0]["purl"] == "pkg:pypi/torch@2.6.0%2Bcu124"
+
+
+def test_without_code_the_statements_are_about_torch() -> None:
+    made = formats.vex(command.audit([], "2.15.0"))
+    assert made["metadata"]["component"]["name"] == "torch"
+    assert states(made) == {"in_triage"}
+    assert {place["ref"] for bug in made["vulnerabilities"] for place in bug["affects"]} == {
+        made["metadata"]["component"]["bom-ref"]
+    }
+
+
+def test_sarif_names_the_release_and_where_it_was_measured() -> None:
+    (run,) = formats.sarif(of_code(MEETS, "2.7.0"))["runs"]
+    assert (run["properties"]["torch"], run["properties"]["measured_on"]) == ("2.7.0", "2.7.1")
+    assert run["properties"]["environments"]
 
 
 @pytest.mark.slow

@@ -17,13 +17,19 @@ if TYPE_CHECKING:
 Level = Literal["error", "warning", "note"]
 
 
-def document(tool: str, results: Sequence[Mapping[str, Any]], rules: Mapping[str, str] | None = None) -> dict[str, Any]:
+def document(
+    tool: str,
+    results: Sequence[Mapping[str, Any]],
+    rules: Mapping[str, str] | None = None,
+    properties: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """The whole file.
 
     Args:
         tool: the command that found them.
         results: made by ``result``.
         rules: what a rule is about, by its id; rules without an entry are named alone.
+        properties: what else a reader of the run must know, as a property bag.
     """
     told = rules or {}
     ids = sorted({result["ruleId"] for result in results})
@@ -35,7 +41,10 @@ def document(tool: str, results: Sequence[Mapping[str, Any]], rules: Mapping[str
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": list(results)}],
+        "runs": [
+            {"tool": {"driver": driver}, "results": list(results)}
+            | ({"properties": dict(properties)} if properties else {})
+        ],
     }
 
 

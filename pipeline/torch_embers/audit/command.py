@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from torch_embers.audit.known import INTENDED, SEVERITIES, known_on
 from torch_embers.errors import InputError
-from torch_embers.repro.torch_names import SHARED_METHODS, Uses, spellings, uses_of
+from torch_embers.repro.torch_names import OFF, SHARED_METHODS, Uses, spellings, uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +33,8 @@ BUILT = frozenset({"build", "dist"})
 """Folders of what was mostly built; that they are left out is told."""
 PYTHON_MAGICS = frozenset({"time", "timeit", "capture", "prun"})
 """Magics of a whole cell whose text is Python."""
+SWITCHED_OFF = ("enabled", OFF)
+"""A context such as autocast with this argument brings nothing that a bug needs."""
 _CELL_MAGIC = re.compile(r"\s*%%(\w+)")
 _NOTEBOOK_COMMAND = re.compile(r"^(\s*)(?:[%!?].*|[\w.][\w., ]*=\s*[%!].*|[\w.]+\?{1,2}\s*)$")
 """A line that IPython takes: a magic, a command of the shell, also with its output kept, or a question."""
@@ -63,6 +65,11 @@ class Finding:
     places: tuple[Place, ...]
     used: tuple[str, ...]
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether the text shows the call and what the bug needs beside it; the numbers stay open."""
+        return self.nearness == "calls" and self.bug.spelling.is_conditional
+
 
 @dataclass(frozen=True, slots=True)
 class Audited:
@@ -70,6 +77,7 @@ class Audited:
 
     Attributes:
         asked: the version that was asked for.
+        subject: what was audited, in words; empty where no code was given.
         known: what was measured on it.
         findings: the worst first.
         not_met: bugs of the release that the code was not seen to use.
@@ -81,6 +89,7 @@ class Audited:
     """
 
     asked: str
+    subject: str
     known: Known
     findings: tuple[Finding, ...]
     not_met: tuple[Bug, ...]
@@ -113,7 +122,15 @@ def audit(targets: Sequence[str], version: str, device: str = "cpu", *, intended
         except (SyntaxError, ValueError, OSError, RecursionError, MemoryError) as error:
             unread[path] = _reason(error)
     wholes = [paths for target, paths in found.items() if not Path(target).is_file()]
-    done = audit_texts(texts if targets else None, version, device, intended=intended, unread=unread, wholes=wholes)
+    done = audit_texts(
+        texts if targets else None,
+        version,
+        device,
+        intended=intended,
+        unread=unread,
+        wholes=wholes,
+        subject=", ".join(Path(target).resolve().name for target in targets),
+    )
     if targets and not done.files:
         path, why = next(iter(done.unread.items()))
         raise InputError(f"none of {len(done.unread)} files could be read: {path}: {why}")
@@ -128,6 +145,7 @@ def audit_texts(
     intended: bool = False,
     unread: Mapping[Path, str] | None = None,
     wholes: Sequence[Sequence[Path]] = (),
+    subject: str = "",
 ) -> Audited:
     """Audit texts that were read already.
 
@@ -138,6 +156,7 @@ def audit_texts(
         intended: also tell what maintainers call intended or superseded.
         unread: files that could not be read, with the reason.
         wholes: files that make up a folder or package; where none of its files imports torch, nothing is found in it.
+        subject: what the texts are, in words.
 
     Raises:
         InputError: nothing was measured on the version or device.
@@ -165,9 +184,11 @@ def audit_texts(
             for path in whole
         }
         index = _index({path: uses for path, uses in read.items() if path not in apart})
-        met = [finding for bug in told if (finding := _finding(bug, index)) is not None]
+        arguments = {path: uses.arguments for path, uses in read.items() if path not in apart}
+        met = [finding for bug in told if (finding := _finding(bug, index, arguments)) is not None]
     return Audited(
         asked=version,
+        subject="" if texts is None else subject or "code",
         known=known,
         findings=tuple(sorted(met, key=_order)),
         not_met=tuple(bug for bug in told if bug not in [finding.bug for finding in met]),
@@ -193,11 +214,12 @@ def _reason(error: Exception) -> str:
 
 
 def reaches(done: Audited, severity: Severity) -> bool:
-    """Whether ordinary inputs can meet a bug of at least this severity: the code calls it, or no code was given."""
+    """Whether ordinary inputs can meet a bug this severe: the code shows what it needs, or no code was given."""
     bad = SEVERITIES[: SEVERITIES.index(severity) + 1]
     return any(
-        one.bug.severity in bad and one.nearness != "may call" and one.bug.spelling.input == "ordinary"
+        one.bug.severity in bad and (one.is_shown or one.nearness == "not narrowed")
         for one in done.findings
+        if one.bug.spelling.input == "ordinary"
     )
 
 
@@ -306,7 +328,7 @@ def _index(read: Mapping[Path, Uses]) -> Index:
     return index
 
 
-def _finding(bug: Bug, index: Index) -> Finding | None:
+def _finding(bug: Bug, index: Index, arguments: Mapping[Path, frozenset[str]]) -> Finding | None:
     """What of the code can meet a bug; None where nothing can."""
     spelling = bug.spelling
     met = [
@@ -316,10 +338,12 @@ def _finding(bug: Bug, index: Index) -> Finding | None:
         for path, use in index.get(name, ())
         if _may_meet(use, spelling)
     ]
-    near = _files_with(bug.conditions, index)
-    calls = [(path, use) for path, use in met if _is_certain(use, spelling) and (not bug.conditions or path in near)]
+    near = _files_with(bug.conditions, index, arguments)
+    sure = [(path, use) for path, use in met if _is_certain(use, spelling)]
+    calls = [(path, use) for path, use in sure if not _taken_away(use, spelling)]
+    calls = [(path, use) for path, use in calls if not bug.conditions or path in near]
     # a name that other objects have counts only where what the bug needs is somewhere in the program
-    may_call = [(path, use) for path, use in met if _is_certain(use, spelling) or not bug.conditions or near]
+    may_call = [(path, use) for path, use in met if (path, use) in sure or not bug.conditions or near]
     shown = calls or may_call
     if not shown:
         return None
@@ -338,12 +362,20 @@ def _may_meet(use: Use, spelling: Spelling) -> bool:
     return not spelling.keyword or use.gives(spelling.keyword, spelling.value, spelling.position) is not False
 
 
-def _files_with(conditions: Sequence[str], index: Index) -> set[Path]:
-    """The files that use one of the names, or a name below one."""
+def _taken_away(use: Use, spelling: Spelling) -> bool:
+    """Whether the call shows something that mostly takes the bug away."""
+    given = {f"{name}=" for name, _ in use.keywords}
+    return any(entry in given or entry == use.operand for entry in spelling.unless)
+
+
+def _files_with(conditions: Sequence[str], index: Index, arguments: Mapping[Path, frozenset[str]]) -> set[Path]:
+    """The files that use one of the names, or a name below one, or give one of the arguments in a call."""
     names = {name for condition in conditions for name in spellings(condition)}
     below = tuple(f"{condition}." for condition in conditions)
+    given = {condition.removesuffix("=") for condition in conditions if condition.endswith("=")}
     met = [places for name, places in index.items() if name in names or (below and name.startswith(below))]
-    return {path for places in met for path, _ in places}
+    used = {path for places in met for path, use in places if SWITCHED_OFF not in use.keywords}
+    return used | {path for path, present in arguments.items() if present & given}
 
 
 def _is_certain(use: Use, spelling: Spelling) -> bool:

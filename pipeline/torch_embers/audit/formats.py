@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from torch_embers import console, sarif_output
 from torch_embers.version import __version__
@@ -16,6 +17,8 @@ LEVELS: dict[Severity, sarif_output.Level] = {"high": "error", "medium": "warnin
 SHOWN_PLACES = 5
 """Lines that are named of a bug that the code calls; of one that it may call, the first is."""
 SHORT_COMMIT = 10
+AUDITED = "audited-code"
+"""How a CycloneDX document refers to the code that was read."""
 TORCH = "https://github.com/pytorch/pytorch"
 OTHERS = "Only the code given was read: a library that it calls is audited by naming it."
 LIMITS = f"{OTHERS} A bug needs the input that its line names, too; a call alone is no proof of a wrong result."
@@ -92,10 +95,7 @@ def _fixed(bug: Bug) -> str:
 def rows(done: Audited) -> dict[str, Any]:
     """The audit for programs; keys are explained in docs/json.md."""
     return {
-        "torch": done.asked,
-        "measured_on": done.known.release,
-        "commit": done.known.commit,
-        "environments": list(done.known.environments),
+        **_measured(done),
         "bugs": len(done.known.bugs),
         "decided": done.known.decided,
         "undecided": done.known.undecided,
@@ -119,6 +119,7 @@ def _row(finding: Finding) -> dict[str, Any]:
         "tracker": bug.standing,
         "fixed_in": bug.fixed_in,
         "nearness": finding.nearness,
+        "shown": finding.is_shown,
         "used": list(finding.used),
         "places": [{"file": str(place.file), "line": place.line} for place in finding.places],
         "input": bug.spelling.input,
@@ -134,7 +135,7 @@ def sarif(done: Audited) -> dict[str, Any]:
     results = [
         sarif_output.result(
             finding.bug.case.name,
-            LEVELS[finding.bug.severity] if finding.nearness == "calls" else "note",
+            _level(finding),
             f"{_name(finding.bug)}: {finding.bug.spelling.when}: {finding.bug.seen}. "
             f"Instead: {finding.bug.spelling.workaround}",
             (place.file, place.line) if place else None,
@@ -143,18 +144,37 @@ def sarif(done: Audited) -> dict[str, Any]:
         for place in finding.places or (None,)
     ]
     about = {finding.bug.case.name: " ".join(finding.bug.case.summary.split()) for finding in done.findings}
-    return sarif_output.document("embers audit", results, about)
+    return sarif_output.document("embers audit", results, about, _measured(done))
+
+
+def _level(finding: Finding) -> sarif_output.Level:
+    """By severity where the text shows what the bug needs; a call alone is a warning at most, all else a note."""
+    level = LEVELS[finding.bug.severity] if finding.nearness == "calls" else "note"
+    return "warning" if level == "error" and not finding.is_shown else level
+
+
+def _measured(done: Audited) -> dict[str, Any]:
+    """What the findings rest on: releases, commit and environments."""
+    return {
+        "torch": done.asked,
+        "measured_on": done.known.release,
+        "commit": done.known.commit,
+        "environments": list(done.known.environments),
+    }
 
 
 def vex(done: Audited) -> dict[str, Any]:
     """The known bugs of the release as CycloneDX 1.6, each with a statement on the audited code.
 
-    ``exploitable`` is the format's word for a product that is affected. Where names are made at run
-    time, nobody can say that a bug is out of reach, and the statement is ``in_triage``.
+    The document is about that code, and says of torch only that the code depends on it: that a bug is out of its reach
+    makes no torch free of the bug. Without code it is about torch. ``exploitable`` is the format's word for a product
+    that is affected. Where names are made at run time, nobody can say that a bug is out of reach, and the statement is
+    ``in_triage``.
 
     Source: https://cyclonedx.org/docs/1.6/json/#vulnerabilities
     """
-    package = f"pkg:pypi/torch@{done.known.release}"
+    torch = _torch(done)
+    code = {"type": "application", "name": done.subject, "bom-ref": AUDITED} if done.subject else None
     out_of_reach: dict[str, Any] = (
         {"state": "in_triage", "detail": "the code makes names at run time, or a file could not be read"}
         if done.dynamic or done.unread
@@ -170,13 +190,11 @@ def vex(done: Audited) -> dict[str, Any]:
         "specVersion": "1.6",
         "version": 1,
         "metadata": {
-            "tools": {"components": [{"type": "application", "name": "embers audit", "version": __version__}]}
+            "tools": {"components": [{"type": "application", "name": "embers audit", "version": __version__}]},
+            "component": code or torch,
         },
-        "components": [
-            {"type": "library", "name": "torch", "version": done.known.release, "purl": package, "bom-ref": package}
-            | {"properties": [{"name": "embers:measured_on", "value": place} for place in done.known.environments]}
-            | _pedigree(done.known.commit)
-        ],
+        "components": [torch] if code else [],
+        "dependencies": [{"ref": AUDITED, "dependsOn": [torch["bom-ref"]]}] if code else [],
         "vulnerabilities": [
             {
                 "id": bug.case.name,
@@ -188,11 +206,25 @@ def vex(done: Audited) -> dict[str, Any]:
                 "recommendation": _fixed(bug),
                 "workaround": bug.spelling.workaround,
                 "analysis": analysis,
-                "affects": [{"ref": package}],
+                "affects": [{"ref": (code or torch)["bom-ref"]}],
             }
             for bug, analysis in stated
         ],
     }
+
+
+def _torch(done: Audited) -> dict[str, Any]:
+    """The release that was asked for; which one was measured in its place, and where, are properties."""
+    package = f"pkg:pypi/torch@{quote(done.asked, safe='')}"
+    measured = [("release", done.known.release), *(("environment", place) for place in done.known.environments)]
+    return {
+        "type": "library",
+        "name": "torch",
+        "version": done.asked,
+        "purl": package,
+        "bom-ref": package,
+        "properties": [{"name": f"embers:measured_{kind}", "value": value} for kind, value in measured],
+    } | (_pedigree(done.known.commit) if done.known.exact else {})
 
 
 def _pedigree(commit: str | None) -> dict[str, Any]:
@@ -201,11 +233,11 @@ def _pedigree(commit: str | None) -> dict[str, Any]:
 
 
 def _state(finding: Finding) -> dict[str, Any]:
-    if finding.nearness == "calls":
+    if finding.is_shown:
         return {"state": "exploitable", "detail": f"calls {', '.join(finding.used)}"}
     return {
         "state": "in_triage",
-        "detail": f"may call {', '.join(finding.used)}" if finding.used else "no code was given",
+        "detail": f"{finding.nearness} {', '.join(finding.used)}" if finding.used else "no code was given",
     }
 
 

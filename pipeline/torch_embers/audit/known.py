@@ -51,7 +51,10 @@ class Spelling(toml_models.Entry):
         value: what that argument must be; empty where any value counts.
         position: place from which on it can be given without its name.
         tensor: whether an operand, or the index, must be a tensor: with numbers that stand in the file it is none.
-        also: names of torch, or groups of them, one of which must be used; empty where none is needed.
+        also: names, or groups of them, one of which must be used; ``name=`` for an argument that some call must give.
+            Empty where none is needed.
+        unless: what takes the bug away where the call shows it: ``name=`` for an argument that it gives, else a
+            function of torch that makes its first operand.
         when: what the input must be, as a plain sentence.
         input: whether such inputs arise without anybody meaning it.
         workaround: what a user can write instead.
@@ -64,9 +67,15 @@ class Spelling(toml_models.Entry):
     position: int = MANY
     tensor: bool = False
     also: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
     when: str = Field(min_length=10, max_length=120)
     input: Literal["ordinary", "unusual"]
     workaround: str = Field(min_length=10)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the bug needs more than the call that a text can show; else it depends on numbers alone."""
+        return bool(self.keyword or self.also)
 
 
 class Rules(toml_models.Entry):
@@ -83,7 +92,7 @@ class Rules(toml_models.Entry):
         if twice := sorted({name for name in named if named.count(name) > 1}):
             raise ValueError(f"more than one entry is about {', '.join(twice)}")
         for entry in self.spelling:
-            if unknown := [name for name in entry.also if "." not in name and name not in self.group]:
+            if unknown := [name for name in entry.also if not _is_name(name) and name not in self.group]:
                 raise ValueError(f"spelling of {entry.case}: no group {unknown[0]!r}")
             if aliases := [name for name in entry.apis if name.startswith(OPERATOR_NAMESPACES)]:
                 raise ValueError(
@@ -104,6 +113,11 @@ class Rules(toml_models.Entry):
             InputError: the file is missing or an entry is wrong.
         """
         return toml_models.load(Rules, FILE)
+
+
+def _is_name(entry: str) -> bool:
+    """Whether an entry of ``also`` is no group: a dotted name, or an argument."""
+    return "." in entry or entry.endswith("=")
 
 
 @dataclass(frozen=True, slots=True)

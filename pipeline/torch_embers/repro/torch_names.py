@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ROOT = "torch"
 MAKING_CODE = frozenset({"eval", "exec", "compile", "__import__"})
 """Built-in functions that run code, or load a module, which the file need not spell out."""
+INFINITY = frozenset({"inf", "infinity"})
 OPERATOR_NAMESPACES = ("torch.ops.aten.", "torch._C._VariableFunctions.", "torch._C._nn.")
 """Where torch keeps its operators under the same names a second time."""
 OFF = "\0off"
@@ -57,6 +58,7 @@ class Use:
         texts: texts given by position.
         positional: how many arguments are given by position; many where some come from a list.
         called: false where the name is only handed on.
+        operand: the function or class of torch whose call is the first argument; empty for anything else.
         plain: whether the operands are numbers that stand in the file, or an index of such numbers and slices.
     """
 
@@ -67,6 +69,7 @@ class Use:
     positional: int = 0
     called: bool = True
     plain: bool = False
+    operand: str = ""
 
     def gives(self, keyword: str, value: str = "", position: int = MANY) -> bool | None:
         """Whether the call gives an argument; None where the file does not tell.
@@ -100,12 +103,14 @@ class Uses:
     Attributes:
         imports_torch: whether it imports torch or a part of it, or uses the name unbound.
         imports_arrays: whether it imports another package whose objects have such methods.
+        arguments: names of arguments that some call gives, other than as a constant that says no.
         found: uses in order of lines.
         dynamic: places that cannot be read.
     """
 
     imports_torch: bool = False
     imports_arrays: bool = False
+    arguments: frozenset[str] = frozenset()
     found: list[Use] = field(default_factory=list)
     dynamic: list[Dynamic] = field(default_factory=list)
 
@@ -131,6 +136,7 @@ def uses_of(code: str) -> Uses:
     return Uses(
         imports_torch=reader.imports_torch or any(use.name.partition(".")[0] == ROOT for use in reader.found),
         imports_arrays=bool(meant & OTHER_ARRAYS),
+        arguments=frozenset(reader.arguments),
         found=sorted(set(reader.found)),
         dynamic=sorted(set(reader.dynamic)),
     )
@@ -199,6 +205,7 @@ class _Reader(ast.NodeVisitor):
     def __init__(self, names: Names) -> None:
         self.names = names
         self.imports_torch = False
+        self.arguments: set[str] = set()
         self.stars: list[tuple[int, str]] = []
         self.found: list[Use] = []
         self.dynamic: list[Dynamic] = []
@@ -245,11 +252,13 @@ class _Reader(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         """A call of a known name, of a method, or of something that makes names."""
         keywords = tuple(sorted((word.arg or "**", _text(word.value)) for word in node.keywords))
+        self.arguments |= {name for name, text in keywords if text != OFF}
         texts = tuple(text for text in map(_text, node.args) if text and text != OFF)
         positional = MANY if any(isinstance(part, ast.Starred) for part in node.args) else len(node.args)
         names = dotted(node.func, self.names)
         parts: list[ast.expr] = list(node.args)
-        use = Use(node.lineno, "", keywords, texts, positional, plain=bool(parts) and all(map(_is_plain, parts)))
+        plain = bool(parts) and all(map(_is_plain, parts))
+        use = Use(node.lineno, "", keywords, texts, positional, plain=plain, operand=self._maker(parts))
         if names:
             self.found += [replace(use, name=_operator(name)) for name in names]
         elif isinstance(node.func, ast.Attribute):
@@ -262,10 +271,18 @@ class _Reader(ast.NodeVisitor):
         for part in (*parts, *node.keywords):
             self.visit(part)
 
+    def _maker(self, parts: list[ast.expr]) -> str:
+        """The function or class of torch whose call is the first argument."""
+        if not parts or not isinstance(parts[0], ast.Call):
+            return ""
+        return min((_operator(name) for name in dotted(parts[0].func, self.names)), default="")
+
     def _plain(self, node: ast.Call) -> None:
-        """A call of a bare name that no import made."""
+        """A call of a bare name that no import made; ``float("-inf")`` is infinity under another name."""
         called = node.func.id if isinstance(node.func, ast.Name) else ""
-        if called in MAKING_CODE:
+        if called == "float" and node.args and _text(node.args[0]).strip().lower().lstrip("+-") in INFINITY:
+            self.found.append(Use(node.lineno, "math.inf"))
+        elif called in MAKING_CODE:
             self.dynamic.append(Dynamic(node.lineno, f"{called}() runs code that is not in the file"))
         elif called == "getattr" and len(node.args) > 1:
             self._getattr(node, dotted(node.args[0], self.names))
