@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -132,6 +134,42 @@ def test_a_database_without_vectors_is_searched_by_words_and_says_so(database: P
         assert "embers classify" in found.note
         assert {hit.cosine for hit in found.hits} == {None}
         assert 2 in {hit.number for hit in found.hits}
+
+
+CORE_ALONE = """
+import sys
+from pathlib import Path
+from torch_embers import packages
+
+missing = {name for names in packages.EXTRAS.values() for name in names} - {"numpy"}  # pandas brings numpy
+
+
+class Missing:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in missing:
+            raise ModuleNotFoundError(name)
+
+
+sys.meta_path.insert(0, Missing())
+packages.installed = lambda extra: False
+from torch_embers.search import command
+from torch_embers.store.store import Store
+
+store = Store(Path(sys.argv[1]))
+for found in (command.similar(store, "o/r", 1, 3), command.search(store, "wrong gradient", 3)):
+    print([hit.number for hit in found.hits], found.note)
+"""
+
+
+def test_words_are_searched_without_the_packages_of_any_extra(library: Store) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CORE_ALONE, library.path], capture_output=True, text=True, check=True, timeout=120
+    )
+    near, words = done.stdout.splitlines()
+    assert near.startswith("[2, ")
+    assert near.endswith("] ")  # vectors that are stored need no model
+    assert "1, 2" in words or "2, 1" in words
+    assert "pip install 'torch-embers[classify]'" in words
 
 
 def test_an_item_that_came_after_the_last_classification_is_found_by_its_words(library: Store) -> None:

@@ -17,7 +17,6 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
-from torch_embers import packages
 from torch_embers.audit import command as audit_command
 from torch_embers.audit import formats
 from torch_embers.errors import EmbersError, InputError
@@ -25,6 +24,7 @@ from torch_embers.json_output import as_json
 from torch_embers.run import matrix, second_opinion_text
 from torch_embers.run import second_opinion as opinions
 from torch_embers.run.item_report import report_of
+from torch_embers.search import command as search_command
 from torch_embers.store.listing import ItemFilter, list_items
 from torch_embers.version import __version__
 
@@ -92,10 +92,7 @@ def server(store: Store, repo: str) -> MCPServer[Any]:
         count: Annotated[int, Field(ge=1, le=MOST_HITS)] = 10,
     ) -> list[dict[str, Any]]:
         """Find issues and pull requests by words and, where items were embedded, by meaning; nearest first."""
-        packages.require("classify", "search needs")
-        from torch_embers.search import command
-
-        hits = command.search(store, words, count, ItemFilter(repo=repo)).hits
+        hits = search_command.search(store, words, count, ItemFilter(repo=repo)).hits
         known = {row["number"]: row for row in list_items(store, ItemFilter(items=_names(repo, hits)))} if hits else {}
         return [known[hit.number] for hit in hits if hit.number in known]
 

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torch_embers import packages
 from torch_embers.cli.listing import ClassOption
 from torch_embers.cli.options import DatabaseOption, JsonOption, NumberArgument, RepoOption, store_at
 
@@ -31,7 +30,6 @@ def similar(
     database: DatabaseOption = None,
 ) -> None:
     """List the items that are nearest to an item in meaning and words, with state and newest verdict."""
-    packages.require("classify", "search needs")
     from torch_embers import settings
     from torch_embers.search import command, show
 
@@ -53,7 +51,6 @@ def search(
     database: DatabaseOption = None,
 ) -> None:
     """List the items that are nearest to some words in meaning and words, with state and newest verdict."""
-    packages.require("classify", "search needs")
     from torch_embers.search import command, show
 
     store = store_at(database)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from torch_embers.classify.embedding import embed, nearest
+from torch_embers import packages
+from torch_embers.classify.embedding import nearest
 from torch_embers.classify.text import model_text
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.search.duplicates import Hit
@@ -33,6 +34,7 @@ class Found:
 
 
 WITHOUT_VECTORS = "found by words alone: this database has no vectors, `embers classify` adds them"
+WITHOUT_MODEL = "found by words alone: search by meaning needs more: pip install 'torch-embers[classify]'"
 
 
 def similar(store: Store, repo: str, number: int, k: int, wanted: ItemFilter | None = None) -> Found:
@@ -72,7 +74,7 @@ def similar(store: Store, repo: str, number: int, k: int, wanted: ItemFilter | N
 def search(
     store: Store, text: str, k: int, wanted: ItemFilter | None = None, *, embedder: Embedder | None = None
 ) -> Found:
-    """The ``k`` items that are nearest to some words.
+    """The ``k`` items that are nearest to some words; by words alone where there are no vectors, or no model.
 
     Args:
         store: the database.
@@ -96,11 +98,20 @@ def search(
         variant, model = nearest.embedded_variant(connection), nearest.embedded_model(connection)
     if variant is None:
         return Found(_together([], shared, rules, k), WITHOUT_VECTORS)
-    embedder = embedder or embed.load_matching(model or "")
+    if embedder is None and not packages.installed("classify"):
+        return Found(_together([], shared, rules, k), WITHOUT_MODEL)
+    embedder = embedder or _embedder(model or "")
     meant = nearest.search(
         store, text, rules.fusion.depth, embedder=embedder, repo=inside, variant=variant, among=among
     )
     return Found(_together(meant, shared, rules, k))
+
+
+def _embedder(model: str) -> Embedder:
+    """The model of the stored vectors; its packages are of an extra, and are imported only where it is needed."""
+    from torch_embers.classify.embedding import embed
+
+    return embed.load_matching(model)
 
 
 def _together(meant: Sequence[nearest.Hit], shared: Sequence[Scored], rules: SearchRules, k: int) -> list[Hit]:
