@@ -68,10 +68,33 @@ class NotRun(NamedTuple):
         return any(line == begin or (not self.is_whole and line.startswith(begin)) for begin in self.begins)
 
 
+DECLARED = tomllib.loads((ROOT / "tests" / "documented_commands.toml").read_text(encoding="utf-8"))
+
+
 def not_run() -> list[NotRun]:
     """The lines that are only checked, as declared."""
-    declared = tomllib.loads((ROOT / "tests" / "documented_commands.toml").read_text(encoding="utf-8"))
-    return [NotRun(**entry) for entry in declared["not_run"]]
+    return [NotRun(**entry) for entry in DECLARED["not_run"]]
+
+
+def not_compared() -> list[NotRun]:
+    """The lines that are run and whose output is not compared with what the page shows, as declared."""
+    return [NotRun(**entry) for entry in DECLARED["not_compared"]]
+
+
+MEASURED = re.compile(r"\d[\d,.]*( items/s| s\b| MB\b)")
+"""What differs from run to run: times, rates and sizes."""
+
+
+def is_shown(printed: str, output: str) -> bool:
+    """Whether a command printed what a page shows: word for word, without regard to line ends and to what is measured.
+
+    Args:
+        printed: of the page; a line of dots stands for any words.
+        output: of the command.
+    """
+    parts = re.split(r"(?m)^ *\.\.\.$", MEASURED.sub(r"0\1", printed))
+    wanted = [re.escape(" ".join(part.split())) for part in parts]
+    return re.search(".*".join(wanted), " ".join(MEASURED.sub(r"0\1", output).split())) is not None
 
 
 def examples(text: str) -> list[Example]:

@@ -50,6 +50,53 @@ def hostile(template: Path, path: Path) -> Path:
     return path
 
 
+WORKED = """
+INSERT INTO announcements SELECT 'pytorch/pytorch', $number, 'cpu', '2.15.0@x', 'open_but_absent', 'gone',
+    TIMESTAMP '2026-11-20 10:00', 1, true;
+INSERT INTO runs (case_hash, build, environment, planted, outcome, detail, ended, stdout, stderr, duration, ran_at, batch,
+    attempt, profile, cpu, peak_memory, zygote, seed, guarantees)
+    SELECT case_hash, build, environment, false, 'reproduced', 'seen', 'exit 1', E'one\ntwo <b>', '', 0.1,
+        TIMESTAMP '2026-11-20 10:00', 0, 0, 'reviewed', 0, 0, '', 0, []
+    FROM verdicts SEMI JOIN (SELECT case_hash FROM cases WHERE name = $case) USING (case_hash);
+INSERT INTO bisections SELECT 's', n, $case, 0, TIMESTAMP '2026-11-19 10:00', TIMESTAMP '2026-11-19 11:00', 'always', 0.99,
+    'answer ' || n || ' <b>', '2.0.1', '2.1.2', 'by tags', 7 FROM range(1, 3) AS r(n);
+INSERT INTO bisection_commits VALUES ('s', 2, 0, 'abc', '', 'Mend <i>', 9, [], ['pool'], ['a.cpp'], false);
+INSERT INTO bisection_steps VALUES ('s', 2, '2.0.1', 0, 'yes', 3, 3, 1, 'off <i>', TIMESTAMP '2026-11-19 10:30')
+"""
+"""What a re-check, runs and a bisection leave."""
+CLASSIFIED = """
+INSERT INTO predictions (repo, number, scheme, value, likeliest, probability, abstained, provenance, model, variant, text_hash,
+    votes_hash, explanation, predicted_at)
+    SELECT repo, number, scheme, CASE WHEN number % 3 > 0 THEN value END, value, 0.5 + number % 50 / 100, number % 3 = 0,
+        'out_of_fold', 'm', 'title', repo || number, '', '{"words": ["stride <b>"]}', TIMESTAMP '2026-11-20 10:00'
+    FROM (SELECT DISTINCT repo, number, scheme, value FROM gold_labels);
+INSERT INTO model_texts SELECT repo, number, 'title', '', '', repo || number FROM items;
+INSERT INTO embeddings (text_hash, model, vector, wide)
+    SELECT repo || number, 'm', [1 / sqrt(384) FOR i IN range(384)]::FLOAT[384], NULL FROM items
+"""
+"""What a classification leaves: labels of items that the model did not see, some withheld, and vectors."""
+CASE = "pt84577_avg_pool3d_strided_out"
+"""The case of the item with the number ``NUMBER``."""
+
+
+def worked(path: Path) -> Path:
+    """Put runs, a bisection and an announcement into a database."""
+    return _filled(path, WORKED)
+
+
+def classified(path: Path) -> Path:
+    """Put the classifier's labels and vectors into a database."""
+    return _filled(path, CLASSIFIED)
+
+
+def _filled(path: Path, statements: str) -> Path:
+    values = {"number": NUMBER, "case": CASE}
+    with duckdb.connect(path) as connection:
+        for statement in statements.split(";"):
+            connection.execute(statement, {name: value for name, value in values.items() if f"${name}" in statement})
+    return path
+
+
 class Page(HTMLParser):
     """Elements and attributes of a page."""
 

@@ -32,9 +32,11 @@ from documented import (
     TARGETS,
     TEXTS,
     examples,
+    is_shown,
     mentions,
     misspelt,
     names_of,
+    not_compared,
     not_run,
     parse,
     unknown_options,
@@ -176,12 +178,12 @@ def test_every_line_that_is_not_run_is_declared_and_every_declaration_is_needed(
     }
     unused = [
         begin
-        for entry in not_run()
+        for entry in (*not_run(), *not_compared())
         for begin in entry.begins
         if not any(entry._replace(begins=[begin]).holds(words) for words in SHOWN)
     ]
     assert unused == []
-    assert all(entry.reason for entry in not_run())
+    assert all(entry.reason for entry in (*not_run(), *not_compared()))
 
 
 @pytest.mark.slow
@@ -203,11 +205,31 @@ def test_the_other_lines_end_as_the_pages_say(
             with duckdb.connect(database, read_only=True) as connection:
                 assert connection.sql(words[-1]).fetchall()
             continue
-        done = support.run_embers(*words[1:], EMBERS_DATABASE=str(database), HF_HUB_OFFLINE="1")
+        outside = {"EMBERS_DATABASE": str(database), "HF_HUB_OFFLINE": "1", "COLUMNS": str(docs.examples.EXAMPLE_WIDTH)}
+        done = support.run_embers(*words[1:], **outside)
         errors = {printed.strip() if printed.startswith("error: ") else "" for printed in pages}
         if (done.stderr.strip() if done.returncode else "") not in errors:
             wrong.append((" ".join(words), done.returncode, done.stderr))
+        elif not done.returncode and not any(entry.holds(words) for entry in not_compared()):
+            shown = [printed for printed in pages if printed.strip() and not printed.startswith("error: ")]
+            if shown and not any(is_shown(printed, done.stdout + done.stderr) for printed in shown):
+                wrong.append((" ".join(words), shown, done.stdout + done.stderr))
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("printed", "output", "same"),
+    [
+        ("a b\n", "a\n b\n", True),
+        ("550 items in 1.3 s, 421 items/s", "550 items in 22.0 s, 9 items/s", True),
+        ("550 items in 1.3 s", "551 items in 1.3 s", False),
+        ("first\n...\nlast", "first\nmore\nand more\nlast", True),
+        ("first\n...\nlast", "first\nmore", False),
+        ("a.b", "axb", False),
+    ],
+)
+def test_an_output_that_is_not_the_shown_one_would_be_seen(printed: str, output: str, same: bool) -> None:
+    assert is_shown(printed, output) == same
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 import requests
 
-from report_data import HOSTILE, NUMBER, Page, hostile, inline
+from report_data import HOSTILE, NUMBER, Page, hostile, inline, worked
 from support import assert_clean_error, run_embers
 from torch_embers import atom_output
 from torch_embers.errors import InputError
+from torch_embers.link.chain import Link, Node
 from torch_embers.report import (
     badges,
     command,
@@ -32,6 +33,7 @@ from torch_embers.report import (
     folder,
     highlight,
     hunt_map,
+    links_graph,
     places,
     rules,
     table_data,
@@ -288,6 +290,42 @@ def test_highlighted_code_is_the_code() -> None:
     assert "".join(text for _, text in highlight.python(code)).rstrip("\n") == code
 
 
+def test_verdicts_that_came_with_embers_say_that_runs_and_bisections_did_not(site: Path) -> None:
+    page = (site / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
+    assert "came with embers, without what the runs printed and without bisections" in page
+
+
+def test_each_linked_item_is_one_box_however_many_links_lead_to_it() -> None:
+    nodes = [Node("o/r", number) for number in (1, 2, 3)]
+    links = [Link(nodes[a], "reverts", nodes[b], "text") for a, b in ((0, 1), (1, 2), (2, 0))]
+    drawing = links_graph.draw(nodes[0], links_graph.Neighbours(links), {}, 9)
+    assert drawing is not None
+    assert sorted(box.node for box in drawing.boxes) == nodes
+    assert len(drawing.lines) == 3
+    middles = {
+        (box.x + side, box.y + links_graph.HEIGHT / 2) for box in drawing.boxes for side in (0, links_graph.WIDTH)
+    }
+    assert {end for line in drawing.lines for end in ((line.x1, line.y1), (line.x2, line.y2))} <= middles
+    assert [line.is_back for line in drawing.lines].count(True) == 1
+    assert max(line.label[0] for line in drawing.lines) < drawing.width
+
+
+def test_a_box_of_the_drawing_leads_to_the_page_of_its_item(site: Path) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (site / "items").glob("*.html")]
+    drawings = [svg for text in texts for svg in re.findall(r'<svg class="graph".*?</svg>', text, re.DOTALL)]
+    assert drawings
+    led = [set(re.findall(r'<a href="([^"]+)"', svg)) for svg in drawings]
+    own = {path.name for path in (site / "items").glob("*.html")}
+    assert all(addresses & own for addresses in led)  # at least the item itself
+    assert all(address in own or address.startswith("https://github.com/") for some in led for address in some)
+
+
+def test_a_badge_of_a_release_counts_and_does_not_alarm(site: Path) -> None:
+    text = (site / badges.release_file("2.15.0")).read_text(encoding="utf-8")
+    assert re.search(r"\d+ of \d+ cases occur", text)
+    assert badges.RED not in text
+
+
 def test_a_badge_holds_its_text_escaped() -> None:
     assert "&lt;script&gt;" in badges.svg("<script>", "x", badges.GREY)
     assert "<script>" not in badges.svg("<script>", "x", badges.GREY)
@@ -364,6 +402,14 @@ def test_the_documentation_becomes_a_part_of_the_site_that_every_page_leads_to(
     ]
     page = out / places.item_page("pytorch/pytorch", NUMBER)
     assert '<a href="../docs/index.html">Documentation</a>' in page.read_text(encoding="utf-8")
+    named = (
+        (out / "provenance.html", '<a href="docs/report.html">docs/report.md</a>'),
+        (
+            site / "provenance.html",
+            "<code>docs/report.md</code>",
+        ),
+    )
+    assert all(words in path.read_text(encoding="utf-8") for path, words in named)
     assert "docs/index.html" not in (site / "index.html").read_text(encoding="utf-8")
     command.report(Store(hostile_database), command.Request(out))
     assert not (out / "docs").exists()
@@ -398,30 +444,7 @@ def test_serving_needs_a_report(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_changed_and_what_runs_printed_is_shown(hostile_database: Path, tmp_path: Path) -> None:
-    database = shutil.copy(hostile_database, tmp_path / "e.duckdb")
-    with duckdb.connect(database) as connection:
-        connection.execute(
-            "INSERT INTO announcements SELECT 'pytorch/pytorch', ?, 'cpu', '2.15.0@x', 'open_but_absent', 'gone', "
-            "TIMESTAMP '2026-11-20 10:00', 1, true",
-            [NUMBER],
-        )
-        connection.execute(
-            "INSERT INTO runs (case_hash, build, environment, planted, outcome, detail, ended, stdout, stderr, "
-            "duration, ran_at, batch, attempt, profile, cpu, peak_memory, zygote, seed, guarantees) SELECT case_hash, build, environment, false, 'reproduced', 'seen', "
-            "'exit 1', 'one\ntwo <b>', '', 0.1, TIMESTAMP '2026-11-20 10:00', 0, 0, 'reviewed', 0, 0, '', 0, [] FROM verdicts SEMI JOIN "
-            "(SELECT case_hash FROM cases WHERE name = 'pt84577_avg_pool3d_strided_out') USING (case_hash)"
-        )
-        connection.execute(
-            "INSERT INTO bisections SELECT 's', n, 'pt84577_avg_pool3d_strided_out', 0, TIMESTAMP '2026-11-19 10:00', "
-            "TIMESTAMP '2026-11-19 11:00', 'always', 0.99, 'answer ' || n || ' <b>', '2.0.1', '2.1.2', 'by tags', 7 "
-            "FROM range(1, 3) AS r(n)"
-        )
-        connection.execute(
-            "INSERT INTO bisection_commits VALUES ('s', 2, 0, 'abc', '', 'Mend <i>', 9, [], ['pool'], ['a.cpp'], false)"
-        )
-        connection.execute(
-            "INSERT INTO bisection_steps VALUES ('s', 2, '2.0.1', 0, 'yes', 3, 3, 1, 'off <i>', TIMESTAMP '2026-11-19 10:30')"
-        )
+    database = worked(Path(shutil.copy(hostile_database, tmp_path / "e.duckdb")))
     assert run_embers("report", "--database", database, "--out", tmp_path / "site").returncode == 0
     text = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert '<time datetime="2026-11-20T10:00:00Z">2026-11-20</time> <span class="status s-open_but_absent">' in text
@@ -479,6 +502,20 @@ def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_datab
     (study / "study.json").write_text(json.dumps({"as_of": "2026-11-22", "items": 3, "figures": [figure, table]}))
     (study / "figure_1.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     (study / "table_1.csv").write_text("class,items\n<i>memory</i>,3\n")
+    (study / "experiments.json").write_text(
+        json.dumps({"finding": ["Figure 8: <b>slower</b>", "cpu: no"], "notes": []})
+    )
+    (study / "figure_8.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    claim = {
+        "section": "III",
+        "place": "table",
+        "states": "<i>Many</i>",
+        "printed": 101.0,
+        "ours": None,
+        "unit": "bugs",
+    }
+    claims = {"claims": [claim | {"verdict": "cannot_be_compared", "why": "missing"}], "verdicts": {"agrees": 0}}
+    (study / "claims.json").write_text(json.dumps(claims))
     call = {"build": "2.15.0", "op": "<b>add", "mode": "forward", "layout": "sliced", "reason": ""}
     call |= {"wrong": 0, "outside": 0, "died": 0, "refused": 0, "undecided": 0}
     rows = [
@@ -501,5 +538,14 @@ def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_datab
     assert "&lt;b&gt;First" in text
     assert "<td>&lt;i&gt;memory&lt;/i&gt;</td>" in text
     assert (tmp_path / "site" / "study" / "figure_1.svg").is_file()
+    assert 'src="study/figure_8.svg"' in text
+    assert "Figure 8: &lt;b&gt;slower&lt;/b&gt;" in text
+    assert "cpu: no" not in text
+    assert (
+        '<td class="text">&lt;i&gt;Many&lt;/i&gt; <small>III, table</small></td><td class="num">101 bugs</td>' in text
+    )
+    (study / "claims.json").write_text("{}")
+    assert_clean_error(run_embers(*words), 3, "embers study claims")
+    (study / "claims.json").unlink()
     (study / "study.json").write_text("[")
     assert_clean_error(run_embers(*words), 3, "study.json")

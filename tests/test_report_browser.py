@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
 
-from report_data import HOSTILE, NUMBER, hostile
+from report_data import HOSTILE, NUMBER, classified, hostile, worked
 from support import run_embers
 from torch_embers.report import rules
 
@@ -29,6 +30,8 @@ ARGUMENTS = (
 )
 AXE = "axe-core@4.14.1"
 MAIN = ("index.html", "items.html", f"items/pytorch--pytorch-{NUMBER}.html", "releases.html", "releases/2.15.0.html")
+GROUPS = ("classes/*.html", "operators/*.html", "components/*.html")
+"""One page of each: the first by name."""
 LISTS = (
     "classes.html",
     "operators.html",
@@ -39,6 +42,7 @@ LISTS = (
     "hunt_map.html",
     "study.html",
 )
+PAGES = (*MAIN, *LISTS, *GROUPS)
 SIZES = {"desktop": (1280, 900), "phone": (390, 844), "narrow phone": (360, 780)}
 
 
@@ -51,9 +55,9 @@ def missing(what: str) -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
-    """A report of a small database with hostile texts."""
+    """A report of a small database with hostile texts, that was classified, and whose cases were run and bisected."""
     folder = tmp_path_factory.mktemp("browser")
-    database = hostile(catalog_template, folder / "e.duckdb")
+    database = classified(worked(hostile(catalog_template, folder / "e.duckdb")))
     done = run_embers("report", "--database", database, "--out", folder / "site")
     assert done.returncode == 0, done.stderr
     return folder / "site"
@@ -91,22 +95,33 @@ class Watched:
             self.wrong.append(f"request: {request.url}")
 
     def open(self, name: str) -> Any:
-        """Go to a page of the site and wait for the table where there is one."""
+        """Go to a page of the site, or the first of a pattern, and wait for the table where there is one."""
+        if "*" in name:
+            name = min(path.relative_to(self.site).as_posix() for path in self.site.glob(name))
         self.page.goto(f"{self.site.as_uri()}/{name}")
         if name.startswith("items.html"):
             self.page.wait_for_selector("html[data-loaded=whole]")
         return self.page
 
 
+@contextmanager
+def watching(browser: Any, site: Path, **options: Any) -> Iterator[Watched]:
+    """A page in a context of its own: no error, no request for anything outside the site, nothing of an issue run."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+    try:
+        made = Watched(context, site)
+        yield made
+        assert made.wrong == []
+        assert made.page.evaluate("globalThis.hit") is None
+    finally:
+        context.close()
+
+
 @pytest.fixture
 def watched(browser: Any, site: Path) -> Iterator[Watched]:
-    """A page in a context of its own; nothing may have gone wrong in it."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    made = Watched(context, site)
-    yield made
-    assert made.wrong == []
-    assert made.page.evaluate("globalThis.hit") is None
-    context.close()
+    """A page of the site in a window of a desktop."""
+    with watching(browser, site) as made:
+        yield made
 
 
 def numbers(page: Any) -> list[int]:
@@ -178,6 +193,13 @@ def test_the_table_can_be_used_by_keys_alone(watched: Watched) -> None:
     page.wait_for_url("**/items/*.html")
 
 
+def test_labels_runs_and_bisections_are_there_to_be_looked_at(watched: Watched) -> None:
+    assert watched.open("labels.html").locator("main table").count() > 0
+    page = watched.open(f"items/pytorch--pytorch-{NUMBER}.html")
+    for heading in ("Labels of the classifier", "Output on", "answer 2", "cosine"):
+        assert page.get_by_text(heading).count() > 0, heading
+
+
 def test_hostile_titles_are_text(watched: Watched) -> None:
     page = watched.open("items.html")
     for text in HOSTILE[:3]:
@@ -190,7 +212,7 @@ def test_hostile_titles_are_text(watched: Watched) -> None:
     assert page.locator("#rows script, #rows img, main script, main style").count() == 0
 
 
-@pytest.mark.parametrize("name", [*MAIN, *LISTS])
+@pytest.mark.parametrize("name", PAGES)
 def test_every_kind_of_page_loads_nothing_from_elsewhere_and_has_no_error(watched: Watched, name: str) -> None:
     page = watched.open(name)
     colour = page.evaluate("getComputedStyle(document.querySelector('.brand')).textDecorationLine")
@@ -200,33 +222,30 @@ def test_every_kind_of_page_loads_nothing_from_elsewhere_and_has_no_error(watche
 @pytest.mark.parametrize("size", SIZES)
 def test_no_page_is_wider_than_the_window(browser: Any, site: Path, size: str) -> None:
     width, height = SIZES[size]
-    context = browser.new_context(viewport={"width": width, "height": height}, has_touch=size != "desktop")
-    watched = Watched(context, site)
-    for name in (*MAIN, *LISTS):
-        page = watched.open(name)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    context.close()
+    with watching(browser, site, viewport={"width": width, "height": height}, has_touch=size != "desktop") as watched:
+        for name in PAGES:
+            page = watched.open(name)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
 
 
 @pytest.mark.parametrize("width", [360, 768, 1100, 1440])
 def test_titles_wrap_whole_in_rows_as_high_as_was_computed(browser: Any, site: Path, width: int) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 800})
-    watched = Watched(context, site)
-    page = watched.open("items.html")
-    for part in (0, 0.5, 1):
-        page.evaluate(f"viewport.scrollTop = {part} * viewport.scrollHeight")
-        settled(page)
-        rows = page.evaluate(
-            """[...document.querySelectorAll('#rows tr:not(.spacer)')].map((row) => ({
-                computed: parseFloat(row.style.height), real: row.getBoundingClientRect().height,
-                cut: [...row.children].filter((cell) => cell.offsetWidth && cell.scrollWidth > cell.clientWidth + 1).length }))"""
-        )
-        assert len(rows) > 5
-        assert [row for row in rows if row["cut"]] == []
-        # A row of an unusual script may take a line more; the others must not, or scrolling jumps.
-        assert sum(row["real"] > row["computed"] + 1 for row in rows) <= len(rows) // 10
-    assert len({row["computed"] for row in rows}) > 1
-    context.close()
+    with watching(browser, site, viewport={"width": width, "height": 800}) as watched:
+        page = watched.open("items.html")
+        for part in (0, 0.5, 1):
+            page.evaluate(f"viewport.scrollTop = {part} * viewport.scrollHeight")
+            settled(page)
+            rows = page.evaluate(
+                """[...document.querySelectorAll('#rows tr:not(.spacer)')].map((row) => ({
+                    computed: parseFloat(row.style.height), real: row.getBoundingClientRect().height,
+                    cut: [...row.children].filter((cell) => cell.offsetWidth && cell.scrollWidth > cell.clientWidth + 1)
+                        .length }))"""
+            )
+            assert len(rows) > 5
+            assert [row for row in rows if row["cut"]] == []
+            # A row of an unusual script may take a line more; the others must not, or scrolling jumps.
+            assert sum(row["real"] > row["computed"] + 1 for row in rows) <= len(rows) // 10
+        assert len({row["computed"] for row in rows}) > 1
 
 
 @pytest.fixture(scope="module")
@@ -250,56 +269,58 @@ def odd_site(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -
 def test_a_title_of_60_kilobytes_and_a_second_repository_are_shown_in_the_table(
     browser: Any, odd_site: Path, width: int
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 800})
-    watched = Watched(context, odd_site)
-    page = watched.open(f"items.html#q={NUMBER}")
-    named = page.locator("#rows a")
-    assert sorted(named.all_inner_texts()) == [f"#{NUMBER}", f"other/a-repository-of-this-length#{NUMBER}"]
-    rows = page.evaluate(
-        """[...document.querySelectorAll('#rows tr:not(.spacer)')].map((row) => ({
-            more: row.getBoundingClientRect().height - parseFloat(row.style.height),
-            cut: [...row.children].filter((cell) => cell.offsetWidth && cell.scrollWidth > cell.clientWidth + 1).length }))"""
-    )
-    assert [row for row in rows if row["cut"]] == []
-    assert max(len(text) for text in page.locator("#rows bdi").all_inner_texts()) == rules.load().limits.title
-    assert watched.open("pages.html").evaluate("document.documentElement.scrollWidth") <= width
-    assert watched.wrong == []
-    context.close()
+    with watching(browser, odd_site, viewport={"width": width, "height": 800}) as watched:
+        page = watched.open(f"items.html#q={NUMBER}")
+        named = page.locator("#rows a")
+        assert sorted(named.all_inner_texts()) == [f"#{NUMBER}", f"other/a-repository-of-this-length#{NUMBER}"]
+        rows = page.evaluate(
+            """[...document.querySelectorAll('#rows tr:not(.spacer)')].map((row) => ({
+                more: row.getBoundingClientRect().height - parseFloat(row.style.height),
+                cut: [...row.children].filter((cell) => cell.offsetWidth && cell.scrollWidth > cell.clientWidth + 1)
+                    .length }))"""
+        )
+        assert [row for row in rows if row["cut"]] == []
+        assert max(len(text) for text in page.locator("#rows bdi").all_inner_texts()) == rules.load().limits.title
+        assert watched.open("pages.html").evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_resized_window_keeps_the_first_row_and_the_focus(browser: Any, site: Path) -> None:
-    context = browser.new_context(viewport={"width": 1280, "height": 500})
-    watched = Watched(context, site)
-    page = watched.open("items.html#sort=number")
-    page.evaluate("viewport.scrollTop = viewport.scrollHeight / 2")
-    settled(page)
-    place = page.evaluate("placeAt(viewport.scrollTop)")
-    page.evaluate(f"linkAt({place}).focus({{ preventScroll: true }})")
-    page.set_viewport_size({"width": 400, "height": 700})
-    page.locator("th[data-sort=state]").wait_for(state="hidden")
-    settled(page)  # the page hears of its new width before it draws again
-    assert page.evaluate("placeAt(viewport.scrollTop)") == place
-    assert page.evaluate("document.activeElement.dataset.place") == str(place)
-    context.close()
+    with watching(browser, site, viewport={"width": 1280, "height": 500}) as watched:
+        page = watched.open("items.html#sort=number")
+        page.evaluate("viewport.scrollTop = viewport.scrollHeight / 2")
+        settled(page)
+        place = page.evaluate("placeAt(viewport.scrollTop)")
+        page.evaluate(f"linkAt({place}).focus({{ preventScroll: true }})")
+        page.set_viewport_size({"width": 400, "height": 700})
+        page.locator("th[data-sort=state]").wait_for(state="hidden")
+        settled(page)  # the page hears of its new width before it draws again
+        assert page.evaluate("placeAt(viewport.scrollTop)") == place
+        assert page.evaluate("document.activeElement.dataset.place") == str(place)
 
 
 def test_without_javascript_everything_but_the_table_can_be_read(browser: Any, site: Path) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{site.as_uri()}/items.html")
-    assert "needs JavaScript" in page.locator("noscript").inner_text()
-    page.goto(f"{site.as_uri()}/items/pytorch--pytorch-{NUMBER}.html")
-    assert "avg_pool3d" in page.locator("main").inner_text()
-    context.close()
+    with watching(browser, site, java_script_enabled=False) as watched:
+        page = watched.page
+        page.goto(f"{site.as_uri()}/items.html")
+        assert "needs JavaScript" in page.locator("noscript").inner_text()
+        watched.open(f"items/pytorch--pytorch-{NUMBER}.html")
+        assert "avg_pool3d" in page.locator("main").inner_text()
 
 
 def test_the_copy_button_copies_the_command(browser: Any, site: Path) -> None:
-    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    page.goto(f"{site.as_uri()}/items/pytorch--pytorch-{NUMBER}.html")
-    page.locator("button.copy").first.click()
-    page.locator("button.copy", has_text="Copied").first.wait_for()
-    context.close()
+    with watching(browser, site, permissions=["clipboard-read", "clipboard-write"]) as watched:
+        page = watched.open(f"items/pytorch--pytorch-{NUMBER}.html")
+        page.locator("button.copy").first.click()
+        page.locator("button.copy", has_text="Copied").first.wait_for()
+
+
+def test_a_box_of_the_drawing_leads_to_its_item(watched: Watched) -> None:
+    drawn = next(
+        path for path in sorted((watched.site / "items").glob("*.html")) if 'class="graph"' in path.read_text()
+    )
+    page = watched.open(f"items/{drawn.name}")
+    page.locator("svg.graph a .start").click()
+    assert page.url.endswith(drawn.name)
 
 
 @pytest.fixture(scope="module")
@@ -326,18 +347,17 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(browser: Any, site: Path, axe: str, scheme: str) -> None:
-    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 900})
-    watched = Watched(context, site)
+@pytest.mark.parametrize(("scheme", "size"), [("light", "desktop"), ("dark", "desktop"), ("light", "phone")])
+def test_axe_finds_nothing(browser: Any, site: Path, axe: str, scheme: str, size: str) -> None:
+    width, height = SIZES[size]
     found = {}
-    for name in (*MAIN, *LISTS):
-        page = watched.open(name)
-        page.evaluate("document.querySelectorAll('details').forEach((place) => { place.open = true; })")
-        page.evaluate(axe)
-        result = page.evaluate("axe.run(document)")
-        found[name] = [
-            (rule["id"], [node["html"][:120] for node in rule["nodes"][:2]]) for rule in result["violations"]
-        ]
-    context.close()
+    with watching(browser, site, color_scheme=scheme, viewport={"width": width, "height": height}) as watched:
+        for name in PAGES:
+            page = watched.open(name)
+            page.evaluate("document.querySelectorAll('details').forEach((place) => { place.open = true; })")
+            page.evaluate(axe)
+            result = page.evaluate("axe.run(document)")
+            found[name] = [
+                (rule["id"], [node["html"][:120] for node in rule["nodes"][:2]]) for rule in result["violations"]
+            ]
     assert {name: rules for name, rules in found.items() if rules} == {}

@@ -53,12 +53,15 @@ def blocks() -> dict[str, Callable[[], str]]:
             examples.example, "cases", "--class", "non_contiguous", "--occurs-on", "2.15.0", "--limit", "3"
         ),
         "readme-chain": partial(examples.example, "chain", "172340"),
+        "readme-search": partial(examples.example, "search", "strided input wrong gradient", "-k", "3"),
         # commands.md, commands/*.md
         **{f"options-{name.replace(' ', '-')}": partial(commands.options_table, name) for name in commands.commands()},
         "commands": commands.command_list,
         "settings": commands.settings_table,
         "errors": commands.errors_table,
         # commands/*.md
+        "example-search": partial(examples.example, "search", "strided input wrong gradient", "-k", "3"),
+        "example-similar": partial(examples.example, "similar", "67513", "-k", "3"),
         "example-chain": partial(examples.example, "chain", "172340"),
         "example-status": examples.status,
         "example-funnel": partial(examples.example, "funnel"),

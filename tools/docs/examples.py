@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import io
 import os
+import shlex
 import tempfile
 from contextlib import redirect_stdout
 from functools import cache
@@ -51,7 +52,7 @@ def run(*arguments: str) -> str:
 def example(*arguments: str) -> str:
     """A command and what it prints on a database that holds the catalog alone."""
     output = run(*arguments, "--database", str(catalog_database()))
-    return fenced(f"$ embers {' '.join(arguments)}\n{output}", "console")
+    return fenced(f"$ embers {shlex.join(arguments)}\n{output}", "console")
 
 
 def status() -> str:

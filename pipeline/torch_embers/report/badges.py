@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from torch_embers.report.source import Key
 
 RED, GREEN, GREY, AMBER = "#b0300f", "#00694a", "#555555", "#7a5600"
+COUNT = "#1f4e79"
+"""Of a release: each has bugs that occur, so that red would say nothing; the count is what differs."""
 COLOURS = {"occurs": RED, "changed": AMBER, "absent": GREEN, "not_seen": GREY}
 EACH = 6.6
 """Width of a character at 11 pixels, with room to spare."""
@@ -49,8 +51,9 @@ def item(facts: Facts, key: Key) -> tuple[str, str]:
 def release(facts: Facts, build: str) -> tuple[str, str]:
     """What the badge of a release says, and its file's content."""
     counts = counted(entry for entry in facts.verdicts if entry.build == build)
-    said = f"{counts['occurs']} cases occur, {counts['absent']} absent"
-    return f"torch {build}: {said}", svg(f"torch {build}", said, RED if counts["occurs"] else GREEN)
+    decided = counts["occurs"] + counts["absent"]
+    said = f"{counts['occurs']} of {decided} cases occur" if decided else "nothing decided"
+    return f"torch {build}: {said}", svg(f"torch {build}", said, COUNT if decided else GREY)
 
 
 def svg(name: str, said: str, colour: str) -> str:

@@ -13,6 +13,7 @@ from torch_embers.link.chain import Link, Node
 from torch_embers.report import badges, highlight, links_graph, places
 from torch_embers.report.facts import by_item, cut
 from torch_embers.run.item_report import LONGEST_CELL, ItemReport, headline
+from torch_embers.run.matrix import OWN
 from torch_embers.run.script import SHOWN_LINES, script_of
 
 if TYPE_CHECKING:
@@ -130,6 +131,7 @@ class Pages:
         is_ours = case["origin"] == SHIPPED_CODE
         is_whole = is_ours or facts.is_whole
         script = script_of(name, case["origin"], code)
+        verdicts = facts.verdicts_of.get(name, [])
         shown = code if is_whole else "\n".join(script.first_lines)
         return {
             "name": name,
@@ -139,7 +141,8 @@ class Pages:
             "requires": case["requires"] or [],
             "oracle": case["oracle"],
             "signature": case["signature"] or [],
-            "verdicts": facts.verdicts_of.get(name, []),
+            "verdicts": verdicts,
+            "is_shipped": bool(verdicts) and all(entry.provenance != OWN for entry in verdicts),
             "change": facts.changes.get(name, []),
             "bisections": self._bisections.get(name, ()),
             "code": highlight.python(shown),
@@ -174,6 +177,7 @@ class Pages:
                 "width": links_graph.WIDTH,
                 "height": links_graph.HEIGHT,
                 "is_start": box.is_start,
+                "address": self._address(box.node),
                 "state": box.facts.state if box.facts.state in ("open", "closed", "merged") else "",
                 "label": box.node.name(self.facts.home),
                 "title": box.facts.title,
@@ -188,6 +192,13 @@ class Pages:
             "height": made.height,
             "left_out": made.left_out,
         }
+
+    def _address(self, node: Node) -> str:
+        """Where a box leads: an item's page, else GitHub; empty for a name that GitHub cannot have."""
+        key = (node.repo, node.number)
+        if key in self.facts.paged:
+            return places.item_page(*key).rpartition("/")[2]
+        return places.github_item(*key) if node.number else places.github_commit(node.repo, node.sha)
 
     def _linked_rows(self, key: Key) -> list[dict[str, Any]]:
         kinds: dict[Key, set[str]] = {}

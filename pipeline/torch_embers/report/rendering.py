@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 from markupsafe import Markup
 
 from torch_embers import resources
@@ -17,6 +17,8 @@ from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from jinja2.runtime import Context
 
 POLICY = "; ".join(
     (
@@ -77,6 +79,7 @@ def environment(newest: datetime | None, *, has_docs: bool = False) -> Environme
     made.filters |= {"breakable": breakable, "cell_class": cell_class}
     made.globals |= {
         "answer": answer,
+        "document": _document if has_docs else _named,
         "marks": MARKS,
         "navigation": (*NAVIGATION, DOCUMENTATION) if has_docs else NAVIGATION,
         "newest": newest,
@@ -84,6 +87,18 @@ def environment(newest: datetime | None, *, has_docs: bool = False) -> Environme
         "version": __version__,
     }
     return made
+
+
+@pass_context
+def _document(context: Context, name: str) -> Markup:
+    """A page of the documentation as a link; it is a part of the site."""
+    page = f"{context['root']}{documentation.FOLDER}/{name.removesuffix('.md')}.html"
+    return Markup('<a href="{}">docs/{}</a>').format(page, name)
+
+
+def _named(name: str) -> Markup:
+    """A page of the documentation by its place in the repository; it is no part of the site."""
+    return Markup("<code>docs/{}</code>").format(name)
 
 
 def _seen(value: Any) -> Any:

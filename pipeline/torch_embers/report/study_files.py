@@ -1,4 +1,4 @@
-"""Tables and figures of the study, from the folder that `embers study` wrote."""
+"""Tables, figures and claims of the study, from the folder that `embers study` and its subcommands wrote."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUMMARY = "study.json"
+EXPERIMENTS = "experiments.json"
+MEASURED = {
+    "figure_8": "Figure 8: What staying contiguous is worth",
+    "figure_9": "Figure 9: The time of permute() and contiguous()",
+}
+"""Figures of `embers study experiments`, which its file does not list."""
+CLAIMS = "claims.json"
+FAULTS = (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError, csv.Error)
+"""What a file that is not what it should be can raise."""
 SHOWN_ROWS = 60
 """Rows of a table on the page; the file has all."""
 LARGEST = 8_000_000
@@ -42,12 +51,32 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A number that the paper prints beside ours."""
+
+    place: str
+    states: str
+    printed: str
+    ours: str
+    verdict: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
-    """What a study says."""
+    """What a study says.
+
+    Attributes:
+        figures: of the database, then those that were measured.
+        claims: the paper's numbers; empty where they were not compared.
+        verdicts: how many claims have each verdict.
+    """
 
     as_of: str
     items: int
     figures: Sequence[Figure]
+    claims: Sequence[Claim]
+    verdicts: Sequence[tuple[str, int]]
 
 
 def read(folder: Path) -> Study | None:
@@ -62,9 +91,60 @@ def read(folder: Path) -> Study | None:
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
         figures = [_figure(folder, row) for row in known["figures"]]
-        return Study(str(known["as_of"]), int(known["items"]), figures)
-    except (OSError, ValueError, ArithmeticError, LookupError, TypeError, RecursionError, csv.Error) as error:
+        as_of, items = str(known["as_of"]), int(known["items"])
+    except FAULTS as error:
         raise InputError(f"{path}: cannot be read: {error!r}; `embers study` writes it anew") from error
+    return Study(as_of, items, [*figures, *_measured(folder)], *_claims(folder))
+
+
+def _measured(folder: Path) -> list[Figure]:
+    """The figures of `embers study experiments`, each with the sentences about it; none where it was not run."""
+    path = folder / EXPERIMENTS
+    if not path.is_file():
+        return []
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        told = [str(sentence) for sentence in (*known["finding"], *known["notes"])]
+        return [
+            _figure(folder, {"id": name, "heading": heading, "notes": _about(heading, told)})
+            for name, heading in MEASURED.items()
+        ]
+    except FAULTS as error:
+        raise InputError(f"{path}: cannot be read: {error!r}; `embers study experiments` writes it anew") from error
+
+
+def _about(heading: str, told: Sequence[str]) -> list[str]:
+    """The sentences that begin with the name of a figure."""
+    name = heading.partition(":")[0]
+    return [sentence for sentence in told if sentence.startswith(name)]
+
+
+def _claims(folder: Path) -> tuple[list[Claim], list[tuple[str, int]]]:
+    """What `embers study claims` compared, and how many claims have each verdict."""
+    path = folder / CLAIMS
+    if not path.is_file():
+        return [], []
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        claims = [
+            Claim(
+                f"{row['section']}, {row['place']}",
+                str(row["states"]),
+                _value(row["printed"], row["unit"]),
+                _value(row["ours"], row["unit"]),
+                str(row["verdict"]),
+                str(row["why"]),
+            )
+            for row in known["claims"]
+        ]
+        return claims, [(str(verdict), int(count)) for verdict, count in known["verdicts"].items()]
+    except FAULTS as error:
+        raise InputError(f"{path}: cannot be read: {error!r}; `embers study claims` writes it anew") from error
+
+
+def _value(number: object, unit: object) -> str:
+    """A number with its unit; empty where there is none."""
+    return f"{number:g} {unit or ''}".strip() if isinstance(number, int | float) else ""
 
 
 def _figure(folder: Path, row: dict[str, Any]) -> Figure:
