@@ -419,7 +419,7 @@ def test_the_github_action_writes_sarif_and_fails_by_its_threshold(tmp_path: Pat
     script = textwrap.dedent(action.split("run: |\n")[1])
     assert "${{" not in script  # what a pull request can name must not become text of the script
     code = tmp_path / "my code.py"
-    code.write_text("import torch\ntorch.logsumexp(torch.ones(1, 4, 4), 2)\n", encoding="utf-8")
+    code.write_text("import torch\ntorch.logsumexp(x.masked_fill(mask, -torch.inf), 2)\n", encoding="utf-8")
     embers = tmp_path / "embers" / "bin" / "embers"
     embers.parent.mkdir(parents=True)
     embers.write_text(f'#!/bin/sh\nexec {sys.executable} -m torch_embers "$@"\n', encoding="utf-8")

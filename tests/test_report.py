@@ -35,6 +35,7 @@ from torch_embers.report import (
     hunt_map,
     links_graph,
     places,
+    rendering,
     rules,
     table_data,
 )
@@ -413,6 +414,17 @@ def test_the_documentation_becomes_a_part_of_the_site_that_every_page_leads_to(
     assert "docs/index.html" not in (site / "index.html").read_text(encoding="utf-8")
     command.report(Store(hostile_database), command.Request(out))
     assert not (out / "docs").exists()
+
+
+def test_pages_of_the_documentation_that_templates_name_exist_and_are_in_its_navigation() -> None:
+    templates = Path(rendering.__file__).with_name("templates")
+    named = {
+        name for path in templates.glob("*.html") for name in re.findall(r"document\('([^']+)'\)", path.read_text())
+    }
+    assert len(named) >= 4
+    root = Path(__file__).parents[1]
+    assert {name for name in named if not (root / "docs" / name).is_file()} == set()
+    assert {name for name in named if f": {name}\n" not in (root / "mkdocs.yml").read_text(encoding="utf-8")} == set()
 
 
 def test_a_folder_without_documentation_is_refused_before_anything_is_read(tmp_path: Path) -> None:

@@ -347,17 +347,27 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("scheme", "size"), [("light", "desktop"), ("dark", "desktop"), ("light", "phone")])
-def test_axe_finds_nothing(browser: Any, site: Path, axe: str, scheme: str, size: str) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "size", "names", "rules"),
+    [
+        ("light", "desktop", PAGES, {}),
+        ("dark", "desktop", PAGES, {"runOnly": ["color-contrast"]}),  # the scheme changes colours alone
+        ("light", "phone", (*MAIN, *GROUPS), {}),
+    ],
+)
+def test_axe_finds_nothing(
+    browser: Any, site: Path, axe: str, scheme: str, size: str, names: tuple[str, ...], rules: dict[str, Any]
+) -> None:
     width, height = SIZES[size]
     found = {}
     with watching(browser, site, color_scheme=scheme, viewport={"width": width, "height": height}) as watched:
-        for name in PAGES:
+        for name in names:
             page = watched.open(name)
             page.evaluate("document.querySelectorAll('details').forEach((place) => { place.open = true; })")
             page.evaluate(axe)
-            result = page.evaluate("axe.run(document)")
+            # preloading would ask for the style sheets once more, which the page's policy forbids to scripts
+            result = page.evaluate("(rules) => axe.run(document, {preload: false, ...rules})", rules)
             found[name] = [
                 (rule["id"], [node["html"][:120] for node in rule["nodes"][:2]]) for rule in result["violations"]
             ]
-    assert {name: rules for name, rules in found.items() if rules} == {}
+    assert {name: broken for name, broken in found.items() if broken} == {}
