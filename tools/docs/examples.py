@@ -7,7 +7,7 @@ import io
 import os
 import shlex
 import tempfile
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
 from unittest.mock import patch
@@ -40,7 +40,7 @@ def run(*arguments: str) -> str:
     printed = io.StringIO()
     outside = {name: value for name, value in os.environ.items() if not name.startswith("EMBERS_")}
     plain = {**outside, "COLUMNS": str(EXAMPLE_WIDTH), "NO_COLOR": "1"}
-    with patch.dict(os.environ, plain, clear=True), redirect_stdout(printed):
+    with patch.dict(os.environ, plain, clear=True), redirect_stdout(printed), redirect_stderr(io.StringIO()):
         try:
             cli.main(list(arguments))
         except SystemExit as stop:
