@@ -47,8 +47,8 @@ FROM bisections b
 JOIN cases own ON own.name = b.subject AND own.current AND b.started_at >= own.saved_at
 LEFT JOIN bisection_commits c USING (session, number)
 WHERE b.finished_at IS NOT NULL
-GROUP BY b.session, b.number, b.subject, b.kind, b.text, b.commits_before, b.commits_after, b.commits_basis, b.commits_total,
-    b.finished_at
+GROUP BY b.session, b.number, b.subject, b.kind, b.text, b.commits_before, b.commits_after, b.commits_basis,
+    b.commits_total, b.finished_at
 ORDER BY b.finished_at
 """
 """Bisections of the text that a case has now: those begun after that text was saved."""
