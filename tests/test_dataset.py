@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 REPO = "pytorch/pytorch"
 PERSON = "octoperson"
 SECRET = "whispered"
@@ -521,6 +522,29 @@ def test_a_database_that_was_only_mined_publishes_every_shipped_verdict_and_says
     assert f"{len(verdicts):,} came with embers" in sheet
     assert "No person labelled anything" in sheet
     assert "none of these is agreement between people" in sheet
+
+
+@pytest.mark.parametrize("page", ["dataset.md", "tutorial-researcher.md"])
+def test_an_example_of_the_documentation_prints_what_stands_below_it(
+    page: str, catalog: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish.publish(catalog, tmp_path / "embers-dataset")
+    text = (DOCS / page).read_text(encoding="utf-8")
+    [(code, printed)] = re.findall(
+        r"```python\n([^`]*?print\(.*?)```\n\nIt prints[^\n]*\n\n```\n(.*?)```", text, re.DOTALL
+    )
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rstrip() for line in lines] == printed.splitlines()
+
+
+def test_one_disposition_per_closed_issue_is_published_and_no_name_of_a_person(made: Path) -> None:
+    rows = table(made, "item_dispositions")
+    assert not rows.duplicated(["repo", "number"]).any()
+    assert set(rows.disposition) <= {"fixed", "declined", "duplicate", "superseded", "stale", "unknown"}
+    people = rows[rows.annotator_kind == "human"]
+    assert people.annotator.str.fullmatch(r"person-\d+").all()
 
 
 @pytest.mark.slow
