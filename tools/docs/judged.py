@@ -7,6 +7,7 @@ from math import ceil, log
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
+from torch_embers.repro.rules_version import RULES_VERSION
 from torch_embers.run.verdict import lower_bound
 from torch_embers.statistics.intervals import wilson
 
@@ -98,17 +99,31 @@ def clean_needed(share_: float) -> int:
 
 
 def answers() -> str:
-    """What rules claim of each draw, and whether it is what the report calls wrong: as scored, and today."""
+    """What rules claim of each draw, and whether it is what the report calls wrong: as scored, and by later rules."""
     kinds = ("yes", "unclear", "no", "abstained")
     rows = []
     for draw in (1, 2, 3):
         sample = [row for row in lines(SAMPLE) if row["draw"] == draw]
         scored = [row["expectation"] for row in sample]
-        today = ["abstained" if row.get("review_today") else row["expectation"] for row in sample]
-        rows.append((f"draw {draw}, as scored", *(str(scored.count(kind)) for kind in kinds)))
-        if today != scored:
-            rows.append((f"draw {draw}, rules of today", *(str(today.count(kind)) for kind in kinds)))
-    return table(("", "right:", "unclear:", "wrong:", "needs review:"), rows)
+        later = ["abstained" if row.get("review_rules_8") else row["expectation"] for row in sample]
+        rows.append((f"draw {draw}, as scored: {_rules(sample)}", *(str(scored.count(kind)) for kind in kinds)))
+        if later != scored:
+            rows.append((f"draw {draw}, rules 8", *(str(later.count(kind)) for kind in kinds)))
+    return f"{table(('', 'right:', 'unclear:', 'wrong:', 'needs review:'), rows)}\n\n{_present()}"
+
+
+def _rules(rows: Sequence[dict[str, Any]]) -> str:
+    """Which version of the rules these rows were read of."""
+    return f"rules {', '.join(str(version) for version in sorted({row['rules'] for row in rows}))}"
+
+
+def _present() -> str:
+    """Which version of the rules is in use, and what was read of it."""
+    known = [row["rules"] for name in (SAMPLE, BLIND, REDUCED) for row in lines(name)]
+    unread = (
+        "" if RULES_VERSION in known else f", of which nothing was read yet (the last readings: rules {max(known)})"
+    )
+    return f"The rules in use are version {RULES_VERSION}{unread}."
 
 
 def blind() -> str:
@@ -141,7 +156,7 @@ def blind() -> str:
         for row in lines(BLIND)
         if row["claims"] and (row["script"], row["expectation"]) != ("right", "right")
     ]
-    return f"{table(heads, rows)}\n\nNot right in every part:\n\n" + "\n".join(wrong)
+    return f"Read of {_rules(lines(BLIND))}.\n\n{table(heads, rows)}\n\nNot right in every part:\n\n" + "\n".join(wrong)
 
 
 def second() -> str:
@@ -211,4 +226,5 @@ def reduced() -> str:
         for row in found
     ]
     made = table(("issue", "build", "characters:", "tests:", "same bug", "why"), rows)
-    return f"The same bug: {share(sum(row['same'] for row in found), len(found))}.\n\n{made}"
+    same = share(sum(row["same"] for row in found), len(found))
+    return f"Reduced by {_rules(found)}. The same bug: {same}.\n\n{made}"
