@@ -20,7 +20,7 @@ from torch_embers.errors import InputError
 from torch_embers.statistics import agreement, trend
 from torch_embers.statistics.corrections import holm
 from torch_embers.statistics.insufficient import InsufficientData
-from torch_embers.statistics.intervals import wilson
+from torch_embers.statistics.intervals import newcombe, wilson
 from torch_embers.statistics.metrics import Interval
 from torch_embers.statistics.trend import ShareTrend
 from torch_embers.statistics.turnbull import Span, Turnbull, followed, turnbull
@@ -136,9 +136,38 @@ def test_items_are_followed_until_they_ended_or_were_lost() -> None:
     assert [followed(low, high, day) for day in (0, 3, 4, 5, 6, 9, 10)] == [3, 3, 2, 2, 1, 1, 0]
 
 
+@pytest.mark.parametrize(
+    ("k", "n", "confidence", "low", "high"),
+    [
+        (0, 15, 0.95, 0.0, 0.20388330103584862),
+        (1, 29, 0.95, 0.006113214292762653, 0.17175521879320288),
+        (29, 46, 0.95, 0.48600096423389705, 0.7547624540916037),
+        (263, 287, 0.9, 0.8854550172069253, 0.9395205671414293),
+        (73, 73, 0.99, 0.916683553514702, 1.0),
+    ],
+)
+def test_wilson_gives_the_values_of_statsmodels(k: int, n: int, confidence: float, low: float, high: float) -> None:
+    assert wilson(k, n, confidence) == pytest.approx((low, high), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("counts", "confidence", "low", "high"),
+    [
+        ((56, 70, 48, 80), 0.95, 0.05243147240236498, 0.333872654036906),
+        ((0, 10, 0, 20), 0.95, -0.16112515805281938, 0.2775327998628892),
+        ((10, 10, 0, 10), 0.99, 0.43593513184017507, 1.0),
+    ],
+)
+def test_newcombe_gives_the_values_of_statsmodels(
+    counts: tuple[int, int, int, int], confidence: float, low: float, high: float
+) -> None:
+    assert newcombe(*counts, confidence) == pytest.approx((low, high), abs=1e-12)
+
+
 def test_holm_gives_the_known_values() -> None:
     # as p.adjust of R gives them
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.01, 0.04, 0.03, 0.005, 0.03]) == pytest.approx([0.04, 0.09, 0.09, 0.025, 0.09])  # statsmodels 0.15.0
     assert holm([]) == []
     with pytest.raises(ValueError, match="between"):
         holm([1.5])
