@@ -583,6 +583,28 @@ def test_a_model_that_does_not_fit_is_not_corrected_with(monkeypatch: pytest.Mon
     assert note.endswith("`b` was predicted 10 times, and 203 times in the nearest fit")
 
 
+def test_a_corrected_share_that_no_draw_moves_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = Confusion("x", ("a", "b", "c"), ((80, 20, 0), (10, 90, 0), (0, 0, 50)), 250, 1, "l", {}, "s")
+    monkeypatch.setattr(confusions, "load", lambda _: never)
+    rows = [{"scheme": "x", "class": c, "predicted": k, "labelled": 5} for c, k in (("a", 60), ("b", 60), ("c", 0))]
+    made = computed("corrected", rows)
+    a, b, c = sorted(made.rows, key=lambda row: row["class"])
+    assert a["corrected_low"] < a["corrected_high"]
+    assert b["corrected_low"] < b["corrected_high"]
+    assert {c[f"corrected{end}"] for end in ("", "_low", "_high")} == {None}
+    assert c["raw_high"] > 0
+    assert "x: not corrected for c: every draw gives one number, which is no interval" in made.notes
+
+
+def test_shares_of_chosen_cases_have_no_interval() -> None:
+    made = computed("chosen", [{"class": "a", "k": 29, "n": 46}, {"class": "b", "k": 1, "n": 2}])
+    assert [row["share"] for row in made.rows] == [pytest.approx(63.04, abs=0.01), None]
+    assert not {"low", "high"} & set(made.columns)
+    assert made.notes[-1].startswith("no interval: the cases were chosen")
+    chosen = {d.id for d in definitions.load() if d.derive == "chosen"}
+    assert chosen == {d.id for d in definitions.load() if d.counts == "cases"} - {"first_fixed_release"}
+
+
 def spans(state: str | None, *ends: tuple[float, float | None]) -> list[Row]:
     """Items that lasted longer than the first and not longer than the second number of days."""
     return [{"state": state, "low": low, "high": high, "gone": high is not None} for low, high in ends]
@@ -596,20 +618,18 @@ def test_survival_of_items_whose_end_lies_between_two_days() -> None:
     ]
     made = computed("survival", rows, group="state", event="gone")
     assert [(r["state"], r["n"], r["gone"], r["median_from"], r["median_to"]) for r in made.rows] == [
-        # the two that were lost on day 5 end later by what is known: 14 + part of them of 22 are gone by day 100
-        ("all", 22, 14, 90, 100),
         ("slow", 12, 6, 90, 100),
         ("quick", 8, 8, 10, 20),
         ("rare", 2, 0, None, None),
     ]
-    assert set(made.curves) == {"all", "slow", "quick"}
-    assert made.notes[0].endswith("groups are not tested against each other")
+    assert set(made.curves) == {"slow", "quick"}
+    assert made.notes[0].endswith("groups are neither pooled nor tested against each other")
     assert len(made.items) == 22
 
 
 def test_survival_of_too_few_is_counted_and_not_estimated() -> None:
     made = computed("survival", spans("a", *[(0, 10)] * 7), group="state", event="gone")
-    assert [row["median_to"] for row in made.rows] == [None, None]
+    assert [row["median_to"] for row in made.rows] == [None]
     assert not made.curves
 
 

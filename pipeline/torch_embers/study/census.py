@@ -116,7 +116,7 @@ def _claims(connection: duckdb.DuckDBPyConnection, numbers: list[dict[str, Any]]
     decided = [
         {"population": MARK, **dict(zip(claims_table.COLUMNS, row, strict=True))}
         for result, row in zip(report.results, claims_table.rows(report), strict=True)
-        if result.claim.census in DIRECT and result.verdict != "cannot_be_compared"
+        if result.claim.census in DIRECT and (result.verdict != "cannot_be_compared" or _is_counted(result))
     ]
     lines = {result.claim.id for result in report.results if result.claim.census == "lines"}
     for row in decided:
@@ -130,6 +130,11 @@ def _claims(connection: duckdb.DuckDBPyConnection, numbers: list[dict[str, Any]]
         elif result.claim.census == "leaders" and leaders:
             decided.append(_leaders(result, leaders, ends))
     return decided
+
+
+def _is_counted(result: verdicts.Result) -> bool:
+    """Whether the history gives a number, and only how the paper counted is missing."""
+    return result.ours is not None and bool(result.claim.definition) and result.claim.definition in result.why
 
 
 def _leaders(result: verdicts.Result, leaders: list[dict[str, Any]], ends: str) -> dict[str, Any]:

@@ -153,8 +153,8 @@ def _more(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, 
 
 def _share(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
     row = rows[0]
-    share, low, high = map(cell, (row["share"], row["low"], row["high"]))
-    spread = f" ({share:.1f} % [{low:.1f}, {high:.1f}])" if share is not None else ""
+    share = cell(row["share"])
+    spread = f" ({share:.1f} %)" if share is not None else ""
     return f"{row['k']} of {row['n']}{spread}, on {row['release']}", _few(int(row["n"]), least)
 
 

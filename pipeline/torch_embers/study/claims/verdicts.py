@@ -98,7 +98,16 @@ def decide(claim: Claim, ours: Ours | None, checked: tuple[CheckResult, ...], fr
     if ours is None or claim.rule == "none":
         return Result(claim, ours, "cannot_be_compared", f"missing: {claim.missing}", checked)
     verdict, why = _compared(claim, ours, frame, labelled)
+    if verdict == "differs" and (missing := _undecidable(claim, ours)):
+        verdict, why = "cannot_be_compared", f"missing: {missing}; {why}"
     return Result(claim, ours, verdict, why, checked)
+
+
+def _undecidable(claim: Claim, ours: Ours) -> str:
+    """What is missing to tell a wrong number from two that do not go together, or from another way of counting."""
+    if ours.basis == "paper":
+        return "which of the printed numbers is meant"
+    return claim.definition
 
 
 def _compared(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[str, str]:
@@ -109,8 +118,6 @@ def _compared(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[
             return "differs", _distance(claim, ours)
         return "agrees", f"within {checks.number(tolerance)} {claim.unit}" if claim.tolerance else "as printed"
     if claim.rule == "lower_bound":
-        if ours.value > claim.value and claim.definition:
-            return undecided, f"missing: {claim.definition}; {checks.number(ours.value)} by ours"
         if ours.value > claim.value:
             return "differs", f"even this selected sample holds {checks.number(ours.value)}"
         return undecided, f"missing: {claim.missing}; the {checks.number(ours.value)} here are only a lower bound"

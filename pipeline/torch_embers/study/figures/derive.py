@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from torch_embers.study.samples import Limits
 
 
-ALL = "all"
 PAPER = "paper"
 """Kind of the annotator whose labels are those of the paper."""
 CONFIDENCE = 0.95
@@ -76,6 +75,16 @@ def _shares(definition: FigureDefinition, queried: Sequence[Row], limits: Limits
     return Table(definition, tuple(rows), notes=tuple(notes))
 
 
+CHOSEN = "no interval: the cases were chosen, and some issues share a script"
+
+
+def _chosen(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+    """Shares of issues that were chosen and depend on each other; an interval would speak of a draw nobody made."""
+    table = _shares(definition, queried, limits)
+    rows = tuple({name: value for name, value in row.items() if name not in ("low", "high")} for row in table.rows)
+    return Table(definition, rows, notes=(*table.notes, CHOSEN))
+
+
 def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
     """Agreement with the paper's labels first, then that of programs with each other."""
     from torch_embers.statistics import agreement
@@ -119,6 +128,9 @@ COUNTED_ERRORS = (
 """Measured by bench/wild.py on data/wild_labels.jsonl."""
 
 
+ONE_NUMBER = "every draw gives one number, which is no interval"
+
+
 def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Limits) -> Table:
     from torch_embers.classify import confusions
     from torch_embers.study import prevalence
@@ -132,14 +144,21 @@ def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Li
         if isinstance(done, InsufficientData):
             notes.append(f"{scheme}: insufficient data: {done}")
             continue
+        without: list[str] = []
         for share in done.shares:
             row: Row = {"scheme": scheme, "class": share.name, "predicted": share.predicted, "n": done.items}
-            for name, interval in (("raw", share.raw), ("corrected", share.corrected if done.fits else None)):
+            corrected = share.corrected if done.fits else None
+            if corrected and corrected.low == corrected.high:  # no draw moved it: that is no certainty
+                without.append(share.name)
+                corrected = None
+            for name, interval in (("raw", share.raw), ("corrected", corrected)):
                 row |= {name: interval and 100 * interval.value, f"{name}_low": interval and 100 * interval.low}
                 row |= {f"{name}_high": interval and 100 * interval.high}
             members = [share.name] if share.name in counted else [name for name, _ in done.merged]
             rows.append(row | {"labelled": sum(int(counted[name]["labelled"]) for name in members if name in counted)})
         notes.append(f"{scheme}: {COUNTED_ERRORS}" if done.fits else f"{scheme}: not corrected: {done.misfit}")
+        if without:
+            notes.append(f"{scheme}: not corrected for {', '.join(without)}: {ONE_NUMBER}")
         if done.merged:
             notes.append(f"{scheme}: in `rest`: {', '.join(name for name, _ in done.merged)}")
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
@@ -198,11 +217,11 @@ def _trends(definition: FigureDefinition, queried: Sequence[Row], limits: Limits
 
 
 def _survival(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
-    """Turnbull's estimate of all and of each group; groups are not tested against each other."""
+    """Turnbull's estimate of each group, never of all: which cases were written decides how the groups are mixed."""
     from torch_embers.statistics import turnbull
 
     group, event = definition.group, definition.event
-    members: dict[str, list[Row]] = {ALL: list(queried)}
+    members: dict[str, list[Row]] = {}
     for row in queried:
         if row[group] is not None:
             members.setdefault(str(row[group]), []).append(row)
@@ -217,10 +236,10 @@ def _survival(definition: FigureDefinition, queried: Sequence[Row], limits: Limi
         row = {group: name, "n": len(own), event: sum(bool(r[event]) for r in own)}
         row |= {"median_from": median and median.low, "median_to": median and median.high}
         rows.append(row | {"low": curve and curve.low, "high": curve and curve.high})
-    rows.sort(key=lambda r: (r[group] != ALL, -r["n"], r[group]))
+    rows.sort(key=lambda r: (-r["n"], r[group]))
     notes = (
         "median: between which two days half of them were gone by Turnbull's estimate (where it steps, not how sure it "
-        "is), in brackets its 95 % bootstrap interval; groups are not tested against each other",
+        "is), in brackets its 95 % bootstrap interval; groups are neither pooled nor tested against each other",
     )
     return Table(definition, tuple(rows), tuple(queried), notes, curves)
 
@@ -228,6 +247,7 @@ def _survival(definition: FigureDefinition, queried: Sequence[Row], limits: Limi
 METHODS: dict[str, Callable[[FigureDefinition, Sequence[Row], Limits], Table]] = {
     "plain": _plain,
     "shares": _shares,
+    "chosen": _chosen,
     "kappa": _kappa,
     "corrected": _corrected,
     "differences": _differences,
@@ -235,5 +255,5 @@ METHODS: dict[str, Callable[[FigureDefinition, Sequence[Row], Limits], Table]] =
     "survival": _survival,
 }
 """The methods that `derive` in data/figures.toml names."""
-WITHOUT_EXTRA = (_plain, _shares, _differences)
+WITHOUT_EXTRA = (_plain, _shares, _chosen, _differences)
 """Methods that need no package of the extra `study`."""

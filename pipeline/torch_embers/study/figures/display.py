@@ -108,6 +108,6 @@ def _share(row: Row | None) -> str:
         return f"{row['k']:,}"
     if row["share"] is None:
         return f"{row['k']:,} of {row['n']:,}"
-    ends = f" [{row['low']:.1f}, {row['high']:.1f}]" if row["low"] is not None else ""
+    ends = f" [{row['low']:.1f}, {row['high']:.1f}]" if row.get("low") is not None else ""
     spread = f" ({row['share']:.1f} %{ends})"
     return f"{row['k']:,} of {row['n']:,}{spread}"

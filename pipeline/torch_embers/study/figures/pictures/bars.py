@@ -34,16 +34,18 @@ def _samples(table: Table, plan: Plan) -> list[str]:
 def shares(table: Table, plan: Plan) -> Any:
     """Shares of each class in each sample, with Wilson intervals and the printed shares as diamonds.
 
-    Where rows have parts, each part has a panel, and the printed shares stand in the one that the paper is about.
+    Where rows have parts, each part has a panel, and the printed shares stand in the one that the paper is about. Where
+    that part has too few items for any bar, there is no panel of it: the line below says what is printed of it.
     """
     names = _samples(table, plan)
     group, printed = table.definition.group, table.definition.printed
-    parts = sorted({row.get("part", "") for row in table.rows}, key=lambda part: part == "all")
+    every = sorted({row.get("part", "") for row in table.rows}, key=lambda part: part == "all")
+    parts = [p for p in every if any(r["share"] is not None for r in table.rows if r.get("part", "") == p)] or every
     widest = [row for row in table.rows if row["sample"] == names[-1] and row.get("part", "") == parts[-1]]
     order = marks.in_printed_order(widest, group, printed)
     figure, grid = drawing.new(
         7.6 if len(parts) == 1 else 8.6,
-        1.5 + 0.36 * len(order) + 1.0 * (len(parts) - 1),
+        1.5 + 0.36 * len(order) + 1.4 * (len(parts) - 1),
         columns=len(parts),
         sharey=True,
         squeeze=False,
@@ -51,9 +53,9 @@ def shares(table: Table, plan: Plan) -> Any:
     for axes, part in zip(grid[0], parts, strict=True):
         rows = [row for row in table.rows if row.get("part", "") == part]
         _panel(axes, rows, names, order, group, plan)
-        if part == parts[0]:
+        if part == every[0]:
             marks.printed(axes, printed, order)
-        axes.set_xlim(0, _longest(rows, printed if part == parts[0] else {}))
+        axes.set_xlim(0, _longest(rows, printed if part == every[0] else {}))
         axes.set_xlabel("share in percent")
         axes.xaxis.grid(visible=True, color=drawing.PALE)
         if len(parts) > 1:
@@ -62,11 +64,22 @@ def shares(table: Table, plan: Plan) -> Any:
     grid[0][0].set_yticks(range(len(order)), [captions.name(c) for c in order])
     grid[0][0].set_ylim(len(order) - 0.5, -0.5)
     note = "Whiskers: 95 % intervals."
+    if parts[0] != every[0]:
+        note += _left_out(table, every[0])
     if len(parts) == 1:
         return marks.finish(figure, grid[0][0], table, note)
     figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
     drawing.note(figure, captions.under(table, f"{note} No bar: fewer than {plan.limits.least_share} items."))
     return figure
+
+
+def _left_out(table: Table, part: str) -> str:
+    """What the paper prints of a part of which there are too few items here."""
+    most = max(row["n"] for row in table.rows if row.get("part") == part)
+    shares = ", ".join(f"{captions.name(c)} {share:g}" for c, share in table.definition.printed.items())
+    return (
+        f" The paper's shares are of {part} (percent: {shares}); {most} items of that kind here, too few for a share."
+    )
 
 
 def _longest(rows: Sequence[Row], printed: Mapping[str, float]) -> float:
@@ -94,7 +107,10 @@ def _panel(axes: Any, rows: Sequence[Row], names: Sequence[str], order: Sequence
 
 
 def breakdown(table: Table, plan: Plan) -> Any:
-    """Each memory type as a bar of its sub-types in shades of one colour, their names and counts beside it."""
+    """Each memory type as a bar of its sub-types, their names and counts beside it.
+
+    All bars have shades of one colour: there are more types than colours, and the axis names each.
+    """
     sample = _samples(table, plan)[-1]
     rows = [row for row in table.rows if row["sample"] == sample]
     group, printed = table.definition.group, table.definition.printed
@@ -107,7 +123,7 @@ def breakdown(table: Table, plan: Plan) -> Any:
         left = 0.0
         for depth, row in enumerate(parts):
             width = 100 * row["k"] / n
-            shade = _shade(drawing.look(c, place).colour, depth, len(parts)) if row["part"] else drawing.PALE
+            shade = _shade(drawing.colours()[0], depth, len(parts)) if row["part"] else drawing.PALE
             axes.barh(place, width, 0.62, left, color=shade, edgecolor="white", linewidth=0.8)
             left += width
         if parts and parts[0]["low"] is not None:

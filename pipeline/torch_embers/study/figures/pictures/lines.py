@@ -69,7 +69,7 @@ def _draw(axes: Any, rows: list[dict[str, Any]], place: int, *, color: str, labe
 
 
 def lines(table: Table, plan: Plan) -> Any:
-    """Shares of the classes over time, with Wilson bands; where there are too few items, a line has a gap."""
+    """Shares of the classes over time, with Wilson bands where they have intervals; too few items make a gap."""
     group = table.definition.group
     if all(row["share"] is None for row in table.rows):
         return marks.blank(table, "Nothing is drawn: too few items.")
@@ -94,7 +94,7 @@ def lines(table: Table, plan: Plan) -> Any:
         axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(0, 100)
     axes.yaxis.grid(visible=True, color=drawing.PALE)
-    return marks.finish(figure, axes, table, "Bands: 95 % intervals." + _sizes(table))
+    return marks.finish(figure, axes, table, _bands(table) + _sizes(table))
 
 
 def multiples(table: Table, plan: Plan) -> Any:
@@ -126,8 +126,13 @@ def multiples(table: Table, plan: Plan) -> Any:
     grid[0][0].set_ylim(0, 100)
     figure.supylabel("share of the half year's items, in percent", fontsize=8)
     figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
-    drawing.note(figure, captions.under(table, "Bands: 95 % intervals." + _sizes(table)))
+    drawing.note(figure, captions.under(table, _bands(table) + _sizes(table)))
     return figure
+
+
+def _bands(table: Table) -> str:
+    """What the bands are; nothing where the table has no intervals."""
+    return "Bands: 95 % intervals." if "low" in table.columns else "No intervals: the cases were chosen."
 
 
 def _sizes(table: Table) -> str:

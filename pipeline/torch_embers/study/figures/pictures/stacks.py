@@ -22,6 +22,7 @@ MOST_PARTS = 7
 NAMED = ("nested", "dtensor")
 """Parts that the paper says most patches go to: shown by name however few they are."""
 HEADROOM = 1.08
+HATCHES = ("", "////", "....")
 BASES = {"folder": "by the folders that patches change", "topic": "by what labels and words of the issues name"}
 
 
@@ -60,9 +61,10 @@ def parts(table: Table, plan: Plan) -> Any:
     halves = marks.half_years(rows)
     figure, grid = drawing.new(7.8, 1.2 + 2.3 * len(bases), rows=len(bases), sharex=True, squeeze=False)
     every = [axes for (axes,) in grid]
+    own = {basis: [row for row in rows if row["basis"] == basis] for basis in bases}
+    looks = _looks(list(dict.fromkeys(c for basis in bases for c in _shown(own[basis]))))
     for axes, basis in zip(every, bases, strict=True):
-        own = [row for row in rows if row["basis"] == basis]
-        draw_parts(axes, own, halves)
+        draw_parts(axes, own[basis], halves, looks)
         marks.end_of_study(axes, _place(plan.paper.last, halves[0]), plan)
         axes.set_title(f"{BASES[basis]}; {plan.sample(sample).label}", fontsize=9)
     _years(every[-1], halves)
@@ -81,7 +83,7 @@ def write_census(rows: Sequence[Row], population: Mapping[str, Any], folder: Pat
         figure, axes = drawing.new(7.8, 3.9)
         if rows:
             halves = marks.half_years(rows)
-            draw_parts(axes, rows, halves)
+            draw_parts(axes, rows, halves, _looks(_shown(rows)))
             _years(axes, halves)
         axes.set_title("Figure 4 on the census: patches by part of the data path", fontsize=10)
         text = (
@@ -92,22 +94,30 @@ def write_census(rows: Sequence[Row], population: Mapping[str, Any], folder: Pat
     return drawing.save(figure, folder, "figure_4")
 
 
-def draw_parts(axes: Any, rows: Sequence[Row], halves: Sequence[tuple[int, int]]) -> None:
+def draw_parts(
+    axes: Any, rows: Sequence[Row], halves: Sequence[tuple[int, int]], looks: dict[str, tuple[str, str]]
+) -> None:
     """One panel of parts of the data path, with its legend: the most frequent ones, and those that the paper names."""
     counts: dict[str, int] = {}
     for row in rows:
         counts[row["subcomponent"]] = counts.get(row["subcomponent"], 0) + row["k"]
-    ranked = [c for c in marks.order(rows, "subcomponent") if c not in NAMED][:MOST_PARTS]
-    shown = [*NAMED, *ranked]
-    colours = drawing.colours()
-    looks = {
-        c: (colours[place % len(colours)], "////" if place >= len(colours) else "") for place, c in enumerate(shown)
-    }
+    shown = _shown(rows)
     _stack(
         axes, rows, "subcomponent", shown, halves, looks, {c: f"{captions.name(c)} ({counts.get(c, 0)})" for c in shown}
     )
     axes.set_ylabel("patches in half a year")
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
+
+
+def _shown(rows: Sequence[Row]) -> list[str]:
+    """The parts of a panel that have a name there."""
+    return [*NAMED, *[c for c in marks.order(rows, "subcomponent") if c not in NAMED][:MOST_PARTS]]
+
+
+def _looks(parts: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Colour and hatching of each part of the data path, one for all panels of a picture."""
+    colours = drawing.colours()
+    return {c: (colours[at % len(colours)], HATCHES[at // len(colours) % len(HATCHES)]) for at, c in enumerate(parts)}
 
 
 def _stack(

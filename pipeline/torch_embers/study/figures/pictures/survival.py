@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
 from torch_embers.statistics import turnbull
-from torch_embers.study.figures.derive import ALL
 from torch_embers.study.figures.pictures import captions, marks
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ STEP = 182.625
 
 
 def curves(table: Table, plan: Plan) -> Any:
-    """One curve for all and one for each group that is large enough, with the number still followed under the axis."""
+    """A curve for each group that is large enough, with the number still followed under the axis."""
     group, event = table.definition.group, table.definition.event
     shown = [row for row in table.rows if row[group] in table.curves]
     if not shown:
@@ -33,7 +32,7 @@ def curves(table: Table, plan: Plan) -> Any:
     last = max(_last(rows, plan.limits.least_at_risk) for rows in followed.values())
     for place, row in enumerate(shown):
         name = str(row[group])
-        colour = "black" if name == ALL else drawing.look(name, place).colour
+        colour = drawing.look(name, place).colour
         end = _last(followed[name], plan.limits.least_at_risk)
         _draw(axes, table.curves[name], end, colour, f"{captions.name(name)} ({row[event]} of {row['n']})")
     axes.set_ylim(0, 100)
@@ -53,7 +52,7 @@ def curves(table: Table, plan: Plan) -> Any:
 
 
 def _members(table: Table, name: str) -> Sequence[Row]:
-    return table.items if name == ALL else [r for r in table.items if str(r[table.definition.group]) == name]
+    return [r for r in table.items if str(r[table.definition.group]) == name]
 
 
 def _followed(rows: Sequence[Row], day: float) -> int:
