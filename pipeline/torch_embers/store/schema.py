@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 BASE_VERSION = 1
 """The version that schema.sql describes; later ones are files migrations/0002_....sql and so on."""
 _MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
+_READ = re.compile(r"^\.read (\w+\.sql)$", re.MULTILINE)
+"""A line of a migration that stands for a file of this package, as in DuckDB's shell: a view that several make."""
 
 
 @cache
@@ -26,7 +28,12 @@ def migrations() -> MappingProxyType[int, str]:
     """SQL text of every migration by the version it leads to."""
     folder = resources.PACKAGE_DIR / "store" / "migrations"
     named = ((_MIGRATION.fullmatch(path.name), path) for path in folder.glob("*.sql"))
-    return MappingProxyType({int(match[1]): path.read_text(encoding="utf-8") for match, path in named if match})
+    return MappingProxyType({int(match[1]): _whole(path.read_text(encoding="utf-8")) for match, path in named if match})
+
+
+def _whole(text: str) -> str:
+    """The text of a migration with the files that it reads."""
+    return _READ.sub(lambda read: resources.package_file("store", read[1]).read_text(encoding="utf-8"), text)
 
 
 def latest_version(steps: Mapping[int, str] | None = None) -> int:

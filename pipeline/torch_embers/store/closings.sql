@@ -1,0 +1,288 @@
+-- Who closed each item, and why each issue was closed: the views closings and item_dispositions. A migration loads this file with
+-- `.read closings.sql`; a change of it needs a new migration that does the same.
+--
+-- What stands against a closing makes the disposition unknown, with both statements: a change that was backed out and did not land again,
+-- a mark as duplicate beside a fix, the item's reason beside that of the event, a closing and a reopening of one moment or of an unknown
+-- one, and a merge of what is called an issue. The word of a human counts also where it is "unknown". Days in which the tracker decided
+-- twice are no order.
+
+CREATE OR REPLACE VIEW closings AS
+WITH last_closing AS (  -- an item can be closed several times: the last one counts; ids of one moment are numbers, so that 10 is later than 9
+    SELECT repo, number, created_at AS moment, actor, state_reason, other_repo, other_number, commit_sha
+    FROM events WHERE type = 'closed'
+    QUALIFY row_number() OVER (PARTITION BY repo, number
+                               ORDER BY created_at DESC NULLS LAST, actor IS NULL, try_cast(event_id AS HUGEINT) DESC NULLS LAST, event_id) = 1
+), merge AS (
+    SELECT repo, number, arg_max(actor, created_at) AS actor, arg_max(commit_sha, created_at) AS commit_sha
+    FROM events WHERE type = 'merged' GROUP BY ALL
+), closed AS (
+    SELECT i.repo, i.number, i.kind, coalesce(c.moment, i.closed_at) AS closed_at,
+           coalesce(c.actor, i.closed_by, i.merged_by, m.actor) AS closed_by,
+           coalesce(nullif(i.state_reason, ''), nullif(c.state_reason, '')) AS reason,
+           CASE WHEN c.other_number IS NOT NULL THEN coalesce(c.other_repo, i.repo) END AS closing_repo,
+           c.other_number AS closing_number,
+           coalesce(c.commit_sha, i.merge_sha, m.commit_sha) AS closing_sha
+    FROM items i
+    LEFT JOIN last_closing c USING (repo, number)
+    LEFT JOIN merge m USING (repo, number)
+    WHERE i.state = 'closed' AND i.deleted_at IS NULL
+), said AS (  -- "Close with comment" writes both within seconds; five minutes before also catch a comment written first
+    SELECT c.repo, c.number, arg_max(o.comment_id, (o.created_at, o.comment_id)) AS comment_id
+    FROM closed c JOIN comments o ON o.repo = c.repo AND o.number = c.number AND o.author = c.closed_by
+     AND o.created_at BETWEEN c.closed_at - INTERVAL 5 MINUTE AND c.closed_at + INTERVAL 1 MINUTE
+    GROUP BY ALL
+)
+SELECT c.*, s.comment_id AS closing_comment_id, o.body AS closing_comment
+FROM closed c
+LEFT JOIN said s USING (repo, number)
+LEFT JOIN comments o ON o.repo = c.repo AND o.number = c.number AND o.comment_id = s.comment_id;
+COMMENT ON VIEW closings IS 'Who closed each closed item, when and why: reason, the pull request or commit that did it, and the closing comment (the last one of the closer between five minutes before the closing and one minute after).';
+
+CREATE OR REPLACE VIEW item_dispositions AS
+WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by a commit, and GitHub calls them closed
+    SELECT repo, number, coalesce(merged_at, closed_at) AS moment,
+           CASE WHEN merged_at IS NOT NULL OR coalesce(state_reason, '') = 'merged' OR (repo, number) IN (
+                    SELECT (repo, pull_number) FROM commits WHERE pull_number IS NOT NULL) THEN true
+                WHEN state IS NOT NULL THEN false END AS merged
+    FROM items WHERE kind = 'pull'
+), undone AS (  -- taken out again, by a pull request that is not known to be unmerged, or by a commit
+    SELECT l.target_repo AS repo, l.target_number AS number, max(coalesce(p.moment, l.stated_at)) AS moment
+    FROM links l LEFT JOIN merged p ON p.repo = l.repo AND p.number = l.number
+    WHERE l.relation IN ('reverts', 'backs_out') AND l.target_number IS NOT NULL AND p.merged IS DISTINCT FROM false
+    GROUP BY ALL
+), landed_again AS (  -- by a pull request that says so and was not taken out itself, or by a later commit of its own
+    SELECT l.target_repo AS repo, l.target_number AS number
+    FROM links l LEFT JOIN merged p ON p.repo = l.repo AND p.number = l.number ANTI JOIN undone u ON u.repo = l.repo AND u.number = l.number
+    WHERE l.relation = 'relands' AND p.merged IS DISTINCT FROM false
+    UNION
+    SELECT c.repo, c.pull_number FROM commits c JOIN undone u ON u.repo = c.repo AND u.number = c.pull_number AND c.committed_at > u.moment
+), backed_out AS (
+    SELECT DISTINCT repo, number FROM undone ANTI JOIN landed_again USING (repo, number)
+), fixing AS (  -- the last merged one counts; one that was merged before the report cannot have meant it
+    SELECT l.target_repo AS repo, l.target_number AS number,
+           arg_max(l.number, (p.moment, l.number)) FILTER (is_later AND b.number IS NULL) AS pull,
+           max(p.moment) FILTER (is_later AND b.number IS NULL) AS moment,
+           min(l.number) FILTER (is_later AND b.number IS NOT NULL) AS backed_out,
+           min(l.number) FILTER (NOT is_later) AS earlier
+    FROM links l
+    JOIN merged p ON p.repo = l.repo AND p.number = l.number
+    LEFT JOIN backed_out b ON b.repo = l.repo AND b.number = l.number
+    LEFT JOIN items i ON i.repo = l.target_repo AND i.number = l.target_number,
+    LATERAL (SELECT coalesce(p.moment >= i.created_at, true) AS is_later)
+    WHERE l.relation = 'fixes' AND p.merged
+    GROUP BY ALL
+), reopened AS (
+    SELECT repo, number, max(created_at) AS moment, bool_or(created_at IS NULL) AS is_undated
+    FROM events WHERE type = 'reopened' GROUP BY ALL
+), marked AS (  -- by the tracker's own button; the last word counts
+    SELECT repo, number, arg_max(type, (created_at, try_cast(event_id AS HUGEINT))) = 'marked_as_duplicate' AS is_duplicate
+    FROM events WHERE type IN ('marked_as_duplicate', 'unmarked_as_duplicate') GROUP BY ALL
+), told AS (  -- closings that nobody can order, or that say two things at one moment
+    SELECT e.repo, e.number, count(*) FILTER (e.type = 'closed' AND e.created_at IS NULL) > 0 AND count(*) > 1 AS is_undated,
+           count(DISTINCT coalesce(e.state_reason, '') || coalesce(e.commit_sha, '') || coalesce(e.other_number::VARCHAR, ''))
+               FILTER (e.type = 'closed' AND e.created_at = l.moment) > 1 AS is_double,
+           count(*) FILTER (e.type = 'reopened' AND e.created_at = l.moment) > 0 AS is_reopened_at_once,
+           arg_max(nullif(e.state_reason, ''), (e.created_at, try_cast(e.event_id AS HUGEINT))) FILTER (e.type = 'closed') AS reason
+    FROM events e JOIN (SELECT repo, number, max(created_at) AS moment FROM events WHERE type = 'closed' GROUP BY ALL) l USING (repo, number)
+    WHERE e.type IN ('closed', 'reopened') GROUP BY ALL
+), merges AS (
+    SELECT DISTINCT repo, number FROM events WHERE type = 'merged'
+), closing AS (  -- what is told of a closing that is not the last one explains nothing
+    SELECT c.repo, c.number, c.kind, c.closed_at, r.moment AS reopened_at, r.number IS NOT NULL AS was_reopened,
+           coalesce(r.moment > c.closed_at, false) OR coalesce(i.closed_at > c.closed_at + INTERVAL 1 HOUR, false) AS is_old,
+           CASE WHEN NOT is_old THEN c.closed_at
+                WHEN i.closed_at > c.closed_at AND coalesce(i.closed_at >= r.moment, true) THEN i.closed_at END AS last_closed_at,
+           is_old AND NOT coalesce(r.moment > c.closed_at, false) AS is_reclosed,  -- its reopening was not seen
+           -- of a closing that is not the last one the item's own reason speaks, unless it was reopened since: then that is stale
+           CASE WHEN NOT is_old THEN c.reason WHEN is_reclosed THEN nullif(i.state_reason, '') END AS reason,
+           NOT is_old AND coalesce(i.state_reason IN ('completed', 'not_planned', 'duplicate') AND t.reason IN ('completed', 'not_planned', 'duplicate')
+                                   AND i.state_reason <> t.reason, false) AS is_at_odds,
+           i.state_reason AS item_reason, t.reason AS event_reason,
+           coalesce(t.is_undated OR t.is_double OR t.is_reopened_at_once OR r.is_undated, false) AS is_unordered,
+           coalesce(m.is_duplicate, false) AS is_marked,
+           i.merged_at IS NOT NULL OR i.merge_sha IS NOT NULL OR (i.repo, i.number) IN (FROM merges) AS was_merged,
+           CASE WHEN NOT is_old THEN c.closing_repo END AS closing_repo,
+           CASE WHEN NOT is_old THEN c.closing_number END AS closing_number,
+           CASE WHEN NOT is_old THEN c.closing_sha END AS closing_sha,
+           CASE WHEN NOT is_old THEN c.closing_comment_id END AS closing_comment_id
+    FROM closings c
+    JOIN items i ON i.repo = c.repo AND i.number = c.number
+    LEFT JOIN reopened r ON r.repo = c.repo AND r.number = c.number
+    LEFT JOIN marked m ON m.repo = c.repo AND m.number = c.number
+    LEFT JOIN told t ON t.repo = c.repo AND t.number = c.number
+), stated AS (  -- what the closing comment says of the issue; a pull request that is known not to be merged fixed nothing
+    SELECT c.repo, c.number,
+           list_sort(list(DISTINCT l.target_number) FILTER (
+               l.relation = 'duplicates' AND l.number = c.number AND l.target_repo = c.repo)) AS duplicates,
+           string_agg(DISTINCT CASE WHEN l.repo = c.repo THEN '' ELSE l.repo END || '#' || l.number, ' and ')
+               FILTER (l.relation = 'supersedes' AND l.target_number = c.number) AS superseded_by,
+           bool_or(l.relation = 'fixes' AND l.target_number = c.number AND p.merged IS DISTINCT FROM false
+                   AND coalesce(p.moment >= i.created_at, true)) AS fixed
+    FROM closing c
+    JOIN items i ON i.repo = c.repo AND i.number = c.number
+    JOIN links l ON l.found_in = 'comment' AND l.found_id = c.closing_comment_id AND c.repo IN (l.repo, l.target_repo)
+    LEFT JOIN merged p ON p.repo = l.repo AND p.number = l.number
+    WHERE c.closing_comment_id IS NOT NULL
+    GROUP BY ALL
+), known AS (
+    SELECT c.repo, c.number, c.reason, c.closed_at, c.reopened_at, c.is_at_odds, c.item_reason, c.event_reason, c.is_unordered, c.is_marked, c.was_merged,
+           CASE WHEN s2.number IS NULL THEN c.closing_sha END AS closing_sha,
+           CASE WHEN b.number IS NOT NULL THEN '#' || b.number WHEN s2.number IS NOT NULL THEN '#' || s2.number
+                WHEN f.pull IS NULL THEN '#' || f.backed_out END AS backed_out, c.was_reopened, c.is_old, c.last_closed_at,
+           c.is_reclosed,
+           CASE WHEN q.merged IS DISTINCT FROM false AND b.number IS NULL
+                THEN CASE WHEN c.closing_repo = c.repo THEN '' ELSE c.closing_repo END || '#' || c.closing_number END AS closing_pull,
+           '#' || f.pull AS fixing_pull, f.moment AS fixed_at, '#' || f.earlier AS earlier_pull,
+           coalesce(s.duplicates, []) AS duplicates, s.superseded_by, coalesce(s.fixed, false) AS said_fixed,
+           'https://github.com/' || c.repo || '/issues/' || c.number || '#issuecomment-' || c.closing_comment_id AS comment_address
+    FROM closing c
+    LEFT JOIN merged q ON q.repo = c.closing_repo AND q.number = c.closing_number
+    LEFT JOIN backed_out b ON b.repo = c.closing_repo AND b.number = c.closing_number
+    LEFT JOIN (SELECT c.repo, c.sha, min(c.pull_number) AS number FROM commits c JOIN backed_out b ON b.repo = c.repo AND b.number = c.pull_number
+               GROUP BY ALL) s2 ON s2.repo = c.repo AND s2.sha = c.closing_sha
+    LEFT JOIN fixing f ON f.repo = c.repo AND f.number = c.number
+    LEFT JOIN stated s ON s.repo = c.repo AND s.number = c.number
+    WHERE coalesce(nullif(c.kind, ''), 'issue') = 'issue'
+), found AS (  -- the first that holds decides; the last closing speaks also for an issue that had been reopened
+    SELECT *,
+           closing_pull IS NOT NULL OR closing_sha IS NOT NULL OR said_fixed AS says_fixed,
+           CASE WHEN was_merged THEN 'merged'
+                WHEN is_at_odds THEN 'at_odds'
+                WHEN is_unordered THEN 'unordered'
+                WHEN is_marked AND (says_fixed OR fixing_pull IS NOT NULL) THEN 'fixed_and_marked'
+                WHEN len(duplicates) > 1 THEN 'several_duplicates'
+                WHEN says_fixed AND (len(duplicates) = 1 OR reason = 'duplicate') THEN 'fixed_and_duplicate'
+                WHEN says_fixed AND superseded_by IS NOT NULL THEN 'fixed_and_superseded'
+                WHEN says_fixed AND reason = 'not_planned' THEN 'fixed_and_declined'
+                WHEN len(duplicates) = 1 THEN 'said_duplicate'
+                WHEN reason = 'duplicate' THEN 'duplicate'
+                WHEN superseded_by IS NOT NULL THEN 'said_superseded'
+                WHEN reason = 'not_planned' THEN 'declined'
+                WHEN closing_pull IS NOT NULL THEN 'closing_pull'
+                WHEN closing_sha IS NOT NULL THEN 'commit'
+                WHEN said_fixed THEN 'said_fixed'
+                WHEN was_reopened THEN 'reopened'
+                WHEN is_old THEN 'not_seen'
+                WHEN fixing_pull IS NOT NULL THEN 'fixing_pull'
+                WHEN backed_out IS NOT NULL THEN 'backed_out'
+                WHEN earlier_pull IS NOT NULL THEN 'earlier_pull'
+                ELSE 'nothing' END AS how
+    FROM known
+), ruled AS (
+    SELECT repo, number, how, is_reclosed, reopened_at::DATE AS reopened_on, last_closed_at::DATE AS closed_on,
+           CASE WHEN how = 'said_duplicate' THEN duplicates[1] END AS duplicate_of,
+           CASE WHEN how IN ('said_duplicate', 'duplicate') THEN 'duplicate'
+                WHEN how = 'said_superseded' THEN 'superseded'
+                WHEN how = 'declined' THEN 'declined'
+                WHEN how IN ('closing_pull', 'commit', 'said_fixed', 'fixing_pull') THEN 'fixed'
+                ELSE 'unknown' END AS disposition,
+           CASE WHEN how IN ('duplicate', 'declined') THEN 'state_reason'
+                WHEN how IN ('closing_pull', 'fixing_pull') THEN 'closing_pr'
+                WHEN how = 'commit' THEN 'commit'
+                WHEN how LIKE 'said%' THEN 'comment' END AS evidence_kind,
+           CASE how WHEN 'said_duplicate' THEN 'the closing comment calls it a duplicate of #' || duplicates[1]
+                    WHEN 'said_superseded' THEN 'the closing comment calls it superseded by ' || superseded_by
+                    WHEN 'said_fixed' THEN 'the closing comment names what fixed it'
+                    WHEN 'duplicate' THEN 'closed as duplicate'
+                    WHEN 'declined' THEN 'closed as not planned'
+                    WHEN 'closing_pull' THEN 'a pull request closed it'
+                    WHEN 'commit' THEN 'a commit closed it'
+                    WHEN 'fixing_pull' THEN 'a merged pull request names it as fixed'
+                    WHEN 'several_duplicates' THEN 'the closing comment calls it a duplicate of #'
+                         || array_to_string(duplicates, ' and of #')
+                    WHEN 'fixed_and_duplicate' THEN 'the last closing calls it fixed, and a duplicate'
+                    WHEN 'fixed_and_superseded' THEN 'the last closing calls it fixed, and superseded by ' || superseded_by
+                    WHEN 'fixed_and_declined' THEN 'the last closing calls it fixed, and not planned'
+                    WHEN 'reopened' THEN 'closed and reopened, and the last closing does not say why'
+                    WHEN 'not_seen' THEN 'closed again later, and what closed it then was not seen'
+                    WHEN 'merged' THEN 'it was merged, so it is or became a pull request'
+                    WHEN 'at_odds' THEN 'the item says ' || item_reason || ', its last closing ' || event_reason
+                    WHEN 'unordered' THEN 'closed or reopened twice at one moment, or at a moment that nobody states'
+                    WHEN 'fixed_and_marked' THEN 'a fix is named, and it is marked as a duplicate'
+                    WHEN 'backed_out' THEN backed_out || ' names it as fixed, and was backed out'
+                    WHEN 'earlier_pull' THEN earlier_pull || ' names it as fixed, and was merged before the report'
+                    ELSE 'no event, comment or merged fix says why it was closed' END AS evidence,
+           CASE WHEN how = 'closing_pull' THEN closing_pull
+                WHEN how = 'commit' THEN closing_sha
+                WHEN how = 'fixing_pull' THEN fixing_pull
+                WHEN how LIKE 'said%' THEN comment_address END AS evidence_ref,
+           (CASE WHEN how = 'fixing_pull' THEN coalesce(fixed_at, last_closed_at) ELSE last_closed_at END)::DATE AS evidence_date
+    FROM found
+), heard AS (  -- of one issue those of humans count, else all
+    FROM dispositions
+    QUALIFY annotator_kind = 'human' OR count(*) FILTER (annotator_kind = 'human') OVER (PARTITION BY repo, number) = 0
+), compared AS (  -- each beside what the tracker did, by day
+    SELECT d.*, r.how, r.evidence AS closing, r.evidence_date AS decided_on, r.closed_on, r.reopened_on, r.is_reclosed,
+           CASE WHEN d.evidence_ref = r.evidence_ref THEN false  -- the annotator read that very closing
+                WHEN r.how = 'nothing' OR r.how IN ('reopened', 'not_seen', 'earlier_pull') THEN false
+                WHEN r.how = 'merged' OR (r.how IN ('at_odds', 'fixed_and_marked', 'backed_out') AND d.disposition = 'fixed') THEN true
+                WHEN r.how IN ('at_odds', 'unordered', 'fixed_and_marked', 'backed_out') THEN false
+                WHEN r.how IN ('several_duplicates', 'fixed_and_duplicate', 'fixed_and_superseded', 'fixed_and_declined') THEN true
+                -- "not planned" was also said of duplicates and of what is stale, before the tracker had words for them
+                WHEN r.how = 'declined' THEN d.disposition = 'fixed'
+                WHEN d.disposition <> r.disposition THEN true
+                ELSE coalesce(d.duplicate_of <> r.duplicate_of, false) END AS differs,
+           -- a link from a merged pull request is no decision of the tracker: it counts where it is known to be later
+           CASE WHEN r.how = 'merged' THEN true
+                WHEN r.how = 'fixing_pull' THEN coalesce(r.evidence_date > d.evidence_date, false)
+                ELSE coalesce(r.evidence_date > d.evidence_date OR (r.evidence_date = d.evidence_date AND coalesce(r.reopened_on = d.evidence_date, false)), true) END AS is_later
+    FROM heard d JOIN ruled r USING (repo, number)
+    WHERE d.disposition <> 'unknown'
+), readings AS (
+    SELECT *, differs AND is_later AS is_contradicted,
+           CASE WHEN reopened_on IS NOT NULL AND coalesce(reopened_on >= evidence_date, true) THEN 'reopened on ' || reopened_on
+                WHEN is_reclosed AND coalesce(closed_on > evidence_date, true) THEN 'closed again on ' || closed_on
+                END AS moved,
+           annotator || ' read ' || disposition || coalesce(' of #' || duplicate_of, '')
+               || coalesce(' (' || evidence_date || ')', ', without a day') AS said
+    FROM compared
+), agreed AS (
+    SELECT repo, number, count(DISTINCT (disposition, coalesce(duplicate_of, 0))) > 1 AS is_disputed,
+           string_agg(DISTINCT disposition || coalesce(' of #' || duplicate_of, '') || ' (' || annotator || ')', ', '
+                      ORDER BY disposition || coalesce(' of #' || duplicate_of, '') || ' (' || annotator || ')') AS said
+    FROM readings WHERE moved IS NULL AND NOT is_contradicted GROUP BY ALL
+), chosen AS (
+    SELECT repo, number, disposition, duplicate_of, evidence_kind, evidence, evidence_ref, evidence_date,
+           annotator_kind, annotator, confidence, 0 AS place
+    FROM readings SEMI JOIN (FROM agreed WHERE NOT is_disputed) USING (repo, number)
+    WHERE moved IS NULL AND NOT is_contradicted
+    UNION ALL BY NAME
+    SELECT repo, number, 'unknown' AS disposition, 'annotators disagree: ' || said AS evidence,
+           'rule' AS annotator_kind, 'events and links' AS annotator, 0 AS place
+    FROM agreed WHERE is_disputed
+    UNION ALL BY NAME
+    SELECT repo, number, 'unknown' AS disposition,
+           said || coalesce(', ' || moved, '') || '; the tracker' || coalesce(' on ' || decided_on, '') || ': ' || closing
+               || CASE WHEN evidence_date IS NULL OR decided_on IS NULL THEN '; which is later is not known' ELSE '' END
+               AS evidence,
+           'rule' AS annotator_kind, 'events and links' AS annotator, 1 AS place
+    FROM readings WHERE is_contradicted
+    UNION ALL BY NAME
+    SELECT repo, number, disposition, duplicate_of, evidence_kind, evidence, evidence_ref, evidence_date,
+           'rule' AS annotator_kind, 'events and links' AS annotator,
+           CASE WHEN disposition = 'unknown' THEN 5 ELSE 2 END AS place
+    FROM ruled
+    UNION ALL BY NAME
+    SELECT repo, number, 'unknown' AS disposition, evidence, evidence_ref, evidence_date, annotator_kind, annotator,
+           confidence, CASE WHEN annotator_kind = 'human' THEN 0 ELSE 3 END AS place
+    FROM heard d SEMI JOIN ruled r USING (repo, number) WHERE d.disposition = 'unknown'
+    UNION ALL BY NAME
+    SELECT repo, number, 'unknown' AS disposition, said || '; ' || moved || ', and the last closing does not say why' AS evidence,
+           'rule' AS annotator_kind, 'events and links' AS annotator, 4 AS place
+    FROM readings WHERE moved IS NOT NULL
+), first_of AS (
+    FROM chosen
+    QUALIFY row_number() OVER (PARTITION BY repo, number ORDER BY place, confidence DESC NULLS LAST, annotator, evidence) = 1
+), chained AS (  -- a duplicate of a duplicate: where it is tracked nobody says
+    SELECT f.*, f.disposition = 'duplicate' AND coalesce(t.disposition = 'duplicate', false) AS is_chained
+    FROM first_of f LEFT JOIN first_of t ON t.repo = f.repo AND t.number = f.duplicate_of
+)
+SELECT repo, number,
+       CASE WHEN is_chained THEN 'unknown' ELSE disposition END AS disposition,
+       CASE WHEN NOT is_chained THEN duplicate_of END AS duplicate_of,
+       CASE WHEN NOT is_chained THEN evidence_kind END AS evidence_kind,
+       CASE WHEN is_chained THEN 'called a duplicate of #' || duplicate_of || ', which is called a duplicate itself'
+            ELSE evidence END AS evidence,
+       evidence_ref, evidence_date, annotator_kind, annotator, confidence
+FROM chained;
+COMMENT ON VIEW item_dispositions IS 'The disposition of every closed issue: what annotators read, up to the day of its evidence; else what its last closing says (reason, closing comment, pull request or commit), else which merged pull request names it as fixed, else unknown. Contradictions are unknown, and so is a reading that a later closing contradicts.';
