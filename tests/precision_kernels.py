@@ -15,7 +15,10 @@ BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel with its reference; ``expected`` is the severity and place of the fault, empty for a correct one."""
+    """A kernel with its reference; ``expected`` is the severity and place of the fault, empty for a correct one.
+
+    ``mode`` says whether the dispatch mode catches it as an operator whose other types are right, or why it does not.
+    """
 
     name: str
     candidate: Callable[..., Any]
@@ -24,6 +27,7 @@ class Kernel:
     expected: tuple[str, str] = ("", "")
     counts: Callable[..., torch.Tensor] | None = None
     gradients: bool = False
+    mode: str = "caught"
 
 
 def terms(dtype: torch.dtype) -> Inputs:
@@ -255,20 +259,20 @@ FAULTS = (
     Kernel("running sum in fp16", running(FP16), total, terms(FP16), ("low_precision", "result")),
     Kernel("fp32 values summed in bf16", running(BF16), total, terms(FP32), ("low_precision", "result")),
     Kernel("fp32 product of fp16 copies", lambda a, b: (a.half() @ b.half()).float(), torch.matmul, matrices(FP32), ("low_precision", "result")),
-    Kernel("bias added after rounding", bias_after_rounding, linear, biased, ("low_precision", "result")),
-    Kernel("gradient alone summed in bf16", LowPrecisionBackward.apply, lambda w, t: w[t], lambda draw: (draw.values(ROWS, WIDTH, dtype=BF16), draw.tokens(draw.n, ROWS)), ("low_precision", "gradient of argument 0"), gradients=True),
-    Kernel("factor missing in the gradient", WrongBackward.apply, lambda x: x * x, terms(FP32), ("wrong_gradient", "gradient of argument 0"), gradients=True),
+    Kernel("bias added after rounding", bias_after_rounding, linear, biased, ("low_precision", "result"), mode="lossy: it errs as rounded intermediate results do"),
+    Kernel("gradient alone summed in bf16", LowPrecisionBackward.apply, lambda w, t: w[t], lambda draw: (draw.values(ROWS, WIDTH, dtype=BF16), draw.tokens(draw.n, ROWS)), ("low_precision", "gradient of argument 0"), gradients=True, mode="no operator: its parts are right"),
+    Kernel("factor missing in the gradient", WrongBackward.apply, lambda x: x * x, terms(FP32), ("wrong_gradient", "gradient of argument 0"), gradients=True, mode="no operator: its parts are right"),
     Kernel("last of two equal rows wins", lambda g, t: torch.zeros(ROWS, WIDTH, dtype=g.dtype).index_put((t,), g), scatter, gradients_and_tokens, ("wrong_value", "result"), tokens_of),
     Kernel("last term left out", lambda x: x.float()[:-1].sum(0).to(x.dtype), total, terms(FP32), ("wrong_value", "result")),
     Kernel("zeros", lambda x: torch.zeros(x.shape[1], dtype=x.dtype), total, terms(FP32), ("wrong_value", "result")),
     Kernel("variance as a difference of squares", lambda x: (x.pow(2).mean(1) - x.mean(1).pow(2)) * x.shape[1] / (x.shape[1] - 1), variance, shifted, ("wrong_value", "result")),
     Kernel("softmax without its maximum", lambda x: x.exp() / x.exp().sum(1, keepdim=True), softmax, scaled, ("wrong_value", "result")),
     Kernel("NaN and infinity replaced", lambda x: torch.nan_to_num(x * 2), doubled, with_odd_values, ("wrong_value", "result")),
-    Kernel("a row not written", unwritten_row, doubled, terms(FP32), ("wrong_value", "memory")),
-    Kernel("input changed", changes_input, doubled, terms(FP32), ("broken_promise", "argument 0")),
-    Kernel("wrong after warm-up", Stateful().wrong_after_warm_up, doubled, terms(FP32), ("wrong_value", "repeated")),
-    Kernel("answers kept by address", Stateful().keeps_answers, doubled, terms(FP32), ("wrong_value", "kept answer")),
-    Kernel("one buffer for all results", Stateful().one_buffer, doubled, terms(FP32), ("broken_promise", "earlier result")),
+    Kernel("a row not written", unwritten_row, doubled, terms(FP32), ("wrong_value", "memory"), mode="by chance: it depends on what memory held"),
+    Kernel("input changed", changes_input, doubled, terms(FP32), ("broken_promise", "argument 0"), mode="caught, as a wrong result"),
+    Kernel("wrong after warm-up", Stateful().wrong_after_warm_up, doubled, terms(FP32), ("wrong_value", "repeated"), mode="needs more than one call"),
+    Kernel("answers kept by address", Stateful().keeps_answers, doubled, terms(FP32), ("wrong_value", "kept answer"), mode="needs more than one call"),
+    Kernel("one buffer for all results", Stateful().one_buffer, doubled, terms(FP32), ("broken_promise", "earlier result"), mode="needs more than one call"),
     Kernel("transposed result", lambda x: (x * 2).t(), doubled, terms(FP32), ("wrong_value", "result")),
 )  # fmt: skip
 

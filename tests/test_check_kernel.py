@@ -46,6 +46,52 @@ def test_a_correct_but_awkward_kernel_passes(kernel):
     assert report.findings == (), report.text()
 
 
+@pytest.fixture(scope="module")
+def operators():
+    """Each kernel as an operator of torch.library that is right in all types but the one of its inputs."""
+    library, made = torch.library.Library("embers_precision", "DEF"), {}
+    for number, kernel in enumerate((*kernels.FAULTS, *kernels.AWKWARD)):
+        inputs = kernel.inputs(Draw("zipf", 16))
+        library.define(f"k{number}({', '.join(f'Tensor a{at}' for at in range(len(inputs)))}) -> Tensor")
+
+        def run(*given, kernel=kernel, own=inputs[0].dtype):
+            return (kernel.candidate if given[0].dtype == own else kernel.reference)(*given).clone()
+
+        library.impl(f"k{number}", run, "CPU")
+        made[kernel.name] = getattr(torch.ops.embers_precision, f"k{number}")
+    yield made
+    del library
+
+
+def under_the_mode(operators, kernel):
+    with torch.no_grad(), embers.PrecisionOracle(ops=[str(operators[kernel.name])]) as oracle:
+        operators[kernel.name](*kernel.inputs(Draw("zipf", 1024)))
+    return oracle.findings
+
+
+@pytest.mark.parametrize(
+    "kernel", [one for one in kernels.FAULTS if "chance" not in one.mode], ids=lambda one: one.name
+)
+def test_the_mode_catches_the_faults_that_are_those_of_one_operator(operators, kernel):
+    found = under_the_mode(operators, kernel)
+    assert bool(found) == kernel.mode.startswith("caught"), [one.message for one in found]
+    if kernel.expected[0] == "low_precision" and found and kernel.reference is not torch.matmul:
+        assert "accumulates in low precision" in found[0].message
+
+
+@pytest.mark.parametrize("kernel", kernels.AWKWARD, ids=lambda kernel: kernel.name)
+def test_the_mode_is_quiet_about_correct_but_awkward_operators(operators, kernel):
+    assert under_the_mode(operators, kernel) == []
+
+
+def test_the_page_has_a_row_for_each_fault_and_names_each_awkward_kernel():
+    page = (Path(__file__).parent.parent / "docs" / "oracles-precision.md").read_text(encoding="utf-8")
+    rows = [f"| {one.name} | `{one.expected[0]}` | {one.expected[1]} | {one.mode} |" for one in kernels.FAULTS]
+    table = page.partition("| injected fault | reported as | at | under the mode |\n")[2].partition("\n\n")[0]
+    assert table.splitlines()[1:] == rows
+    assert f"Correct but awkward, no finding: {'; '.join(one.name for one in kernels.AWKWARD)}." in page
+
+
 def test_low_precision_accumulation_is_told_from_other_faults():
     by_name = {kernel.name: kernel for kernel in kernels.FAULTS}
     for name, expected in (("running sum in bf16", "bfloat16"), ("running sum in fp16", "float16")):
@@ -90,6 +136,9 @@ def test_the_examples_of_the_page_run():
     for example in re.findall(r"(?ms)^```python\n(.*?)^```$", page):
         exec(compile(example, "oracles-precision.md", "exec"), space)
     assert space["report"].findings
+    assert str(space["operator"]) == "my_kernels.total"  # the kernel that was caught is one of torch.library
+    assert space["checked"].verdict == "findings"
+    assert space["compiled"].findings == []
 
 
 def test_a_picture_shows_error_against_count(tmp_path):

@@ -1,12 +1,14 @@
 """The precision, device, compiled and timing oracles: what they report, what they refuse."""
 
 import ast
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 import torch
 
+import torch_embers as embers
 from torch_embers.oracles import compiled, device, numerics, pairs, timing
 from torch_embers.oracles.growth import Point, accumulation
 from torch_embers.oracles.precision import PrecisionOracle, judge
@@ -61,6 +63,43 @@ def test_honest_operators_are_no_findings():
             (y.sum(0).exp().mean() + x.cumsum(0)[-1].sum()).backward()
     assert oracle.findings == []
     assert sum(oracle.checked.values()) > 30
+
+
+def test_the_mode_names_the_gradient_that_loses_and_the_dimension_along_which_it_grows():
+    torch.manual_seed(0)
+    x, slopes = torch.randn(2048, 16).to(BF16), torch.rand(2048, 16).to(BF16)
+    leaves = [torch.ones(16, dtype=BF16, requires_grad=True), torch.zeros(16, dtype=BF16, requires_grad=True)]
+    with PrecisionOracle() as oracle:
+        torch.nn.functional.layer_norm(x.requires_grad_(), (16,), *leaves).backward(slopes)
+    (finding,) = oracle.findings
+    assert (finding.op, finding.place) == ("aten.native_layer_norm_backward", "result 1")
+    assert "grows along the dimension of 2048 elements: it accumulates in low precision" in finding.message
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, BF16, torch.float16, torch.complex64])
+@pytest.mark.parametrize("spread", [0.25, 1.0, 3.0, 30.0])
+@pytest.mark.parametrize("scale", [0.0, 1e-30, 1e-3, 1.0, 1e30])
+def test_what_the_first_look_lets_pass_is_no_finding_of_the_whole_judgement(dtype, spread, scale):
+    draw = torch.Generator().manual_seed(7)
+    exact = torch.randn(64, generator=draw, dtype=torch.float64) * scale
+    exact[:4] *= torch.tensor([0.0, 1e-6, 1e3, 1.0], dtype=torch.float64)
+    noise = torch.randn(64, generator=draw, dtype=torch.float64) * torch.finfo(dtype).eps * spread
+    result = (exact * (1 + noise)).to(dtype)
+    reference = exact.to(torch.complex128) if dtype.is_complex else exact
+    passed = numerics.plainly_honest(result, reference, 64, 8.0)
+    assert passed or not (spread < 1 and scale in (1e-3, 1.0))  # an honest result does not go the long way
+    if passed:
+        whole = judge(result, reference, count=64)
+        assert whole.excess <= 8.0
+        assert not whole.refusal
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), -float("inf")])
+def test_the_first_look_leaves_numbers_that_are_none_to_the_whole_judgement(odd):
+    good, bad = torch.ones(4), torch.tensor([1.0, odd, 1.0, 1.0])
+    assert numerics.plainly_honest(good, good.double(), 1, 8.0)
+    assert not numerics.plainly_honest(bad, good.double(), 1, 8.0)
+    assert not numerics.plainly_honest(good, bad.double(), 1, 8.0)
 
 
 def test_the_mode_looks_at_the_named_operators_and_at_each_nth_call():
@@ -154,6 +193,18 @@ def test_a_compiler_that_drops_an_operation_is_found_and_an_honest_one_is_not():
     oracle.backend = drops_multiplication
     found = oracle.check(lambda x: (x * 3).sin(), x, name="sine")
     assert {finding.severity for finding in found} == {"wrong_value", "wrong_gradient"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="inductor needs a C++ compiler")
+def test_code_that_inductor_makes_is_compared_and_an_honest_one_is_quiet():
+    oracle = embers.CompiledOracle()
+
+    def layer(x, weight):
+        return torch.nn.functional.gelu(x @ weight).softmax(-1).sum(0)
+
+    assert oracle.check(layer, torch.randn(16, 8), torch.randn(8, 4)) == []
+    assert oracle.findings == []
 
 
 def test_a_compiler_that_raises_is_a_finding_and_one_that_cannot_run_is_refused():

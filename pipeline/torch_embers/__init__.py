@@ -25,15 +25,25 @@ from torch_embers.version import __version__
 if TYPE_CHECKING:
     from torch_embers.api import CaseRun, Database, EmbersError, classify, run_case
     from torch_embers.api import open_database as open  # noqa: A004 - as in tarfile and gzip
-    from torch_embers.api.kernels import PrecisionOracle, check_kernel, plot_growth
+    from torch_embers.api.kernels import (
+        CompiledOracle,
+        DeviceOracle,
+        PrecisionOracle,
+        TimingOracle,
+        check_kernel,
+        plot_growth,
+    )
     from torch_embers.api.watching import LayoutOracle
 
 __all__ = [
     "CaseRun",
+    "CompiledOracle",
     "Database",
+    "DeviceOracle",
     "EmbersError",
     "LayoutOracle",
     "PrecisionOracle",
+    "TimingOracle",
     "__version__",
     "check_kernel",
     "classify",
@@ -41,7 +51,7 @@ __all__ = [
     "plot_growth",
     "run_case",
 ]
-_KERNELS = ("PrecisionOracle", "check_kernel", "plot_growth")
+_KERNELS = ("CompiledOracle", "DeviceOracle", "PrecisionOracle", "TimingOracle", "check_kernel", "plot_growth")
 """Names whose module imports torch."""
 
 

@@ -1,20 +1,31 @@
-"""Checking a kernel of one's own: the oracle's ``check_kernel``, and a picture of its report."""
+"""Checking a kernel or function of one's own: ``check_kernel``, a picture of its report, oracles that compare."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from torch_embers import packages
+from torch_embers.oracles.compiled import CompiledOracle
+from torch_embers.oracles.device import DeviceOracle
 from torch_embers.oracles.growth import EXCESS, series
 from torch_embers.oracles.kernel import KernelReport, check_kernel
 from torch_embers.oracles.precision import PrecisionOracle
+from torch_embers.oracles.timing import TimingOracle
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.oracles.growth import Point
 
-__all__ = ["KernelReport", "PrecisionOracle", "check_kernel", "plot_growth"]
+__all__ = [
+    "CompiledOracle",
+    "DeviceOracle",
+    "KernelReport",
+    "PrecisionOracle",
+    "TimingOracle",
+    "check_kernel",
+    "plot_growth",
+]
 
 
 def plot_growth(report: KernelReport, folder: Path, name: str, place: str = "result") -> tuple[Path, ...]:

@@ -154,29 +154,32 @@ class PrecisionOracle(DispatchMode):
         self._limit = limit
         self._on_finding = on_finding
         self._calls: Dict[str, int] = Counter()
+        self._operators: Dict[Any, Operator] = {}
         self._seen: Dict[Tuple[str, str], int] = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Optional[Dict[str, Any]] = None) -> Any:
         """Run the operator as the user does, and look at the result."""
         kwargs = kwargs or {}
-        call = Call(func, args, kwargs)
-        if not self._due(call):
+        operator = self._operators.get(func)
+        if operator is None:
+            operator = self._operators[func] = Operator(func)
+        if not self._due(operator):
+            return func(*args, **kwargs)
+        call = Call(operator, args, kwargs)
+        if reason := "recorded for later, without values" if is_tracing() else call.reason_to_skip():
+            self.skipped[reason] += 1
             return func(*args, **kwargs)
         before = call.saved()
         result = func(*args, **kwargs)
         self._look(call, before, result)
         return result
 
-    def _due(self, call: Call) -> bool:
-        if self._ops is not None and call.name not in self._ops:
+    def _due(self, operator: Operator) -> bool:
+        """Whether this call of an operator is one of those that are looked at; the first of each is."""
+        if self._ops is not None and operator.name not in self._ops:
             return False
-        self._calls[call.name] += 1
-        if (self._calls[call.name] - 1) % self._every:
-            return False
-        reason = "recorded for later, without values" if is_tracing() else call.reason_to_skip()
-        if reason:
-            self.skipped[reason] += 1
-        return not reason
+        self._calls[operator.name] += 1
+        return not (self._calls[operator.name] - 1) % self._every
 
     def _look(self, call: Call, before: Inputs, result: Any) -> None:
         outputs = [tensor for tensor in numerics.tensors_of(result) if tensor.dtype in numerics.CHECKED]
@@ -189,40 +192,44 @@ class PrecisionOracle(DispatchMode):
         except Exception as error:  # noqa: BLE001 - an operator without fp64 may refuse in any way
             self._refuse(call, "no fp64 reference: %s" % type(error).__name__)
             return
-        self.checked[call.name] += 1
-        for place, judgement in judged:
+        self.checked[call.operator.name] += 1
+        for number, judgement in judged:
             if judgement.refusal:
                 self._refuse(call, judgement.refusal)
             elif judgement.lossy:
-                self.lossy[call.name] += 1
+                self.lossy[call.operator.name] += 1
             elif judgement.excess > self._limit:
-                self._report(call, before, outputs[0], place, judgement)
+                self._report(call, before, numerics.tensors_of(result), number, judgement)
 
     def _refuse(self, call: Call, why: str) -> None:
         self.skipped[why] += 1
-        self.refused[call.qualified, why] += 1
+        self.refused[call.operator.qualified, why] += 1
 
     def looked(self) -> Dict[str, Any]:
         """What was compared, and what could not be decided, as plain data."""
         refused = [[op, why, count] for (op, why), count in sorted(self.refused.items())]
         return {"compared": sum(self.checked.values()), "refused": refused}
 
-    def _report(self, call: Call, before: Inputs, output: torch.Tensor, place: str, judgement: Judgement) -> None:
+    def _report(
+        self, call: Call, before: Inputs, results: List[torch.Tensor], number: int, judgement: Judgement
+    ) -> None:
         line, source = user_line()
-        self._seen[call.name, line] += 1
-        if self._seen[call.name, line] > 1:
+        operator, output = call.operator, results[number]
+        self._seen[operator.name, line] += 1
+        if self._seen[operator.name, line] > 1:
             return
-        growing = grows_along(call.func, before)
+        with own_calls():
+            growing = grows_along(operator.func, before, number)
         finding = Finding(
             oracle="precision",
-            op=call.qualified,
-            overload=call.overload,
+            op=operator.qualified,
+            overload=operator.overload,
             severity="low_precision",
-            message=sentence(call.qualified, output.dtype, judgement, growing),
+            message=sentence(operator.qualified, output.dtype, judgement, growing),
             layouts=tuple(layouts.describe(tensor) for tensor in numerics.tensors_of([before[0], before[1]])),
             dtype=str(output.dtype).replace("torch.", ""),
             device=output.device.type,
-            place=place,
+            place="result" if len(results) == 1 else "result %d" % number,
             difference=judgement.difference,
             line=line,
             source=source,
@@ -236,24 +243,44 @@ Inputs = Tuple[Tuple[Any, ...], Dict[str, Any]]
 """Arguments and keyword arguments."""
 
 
+class Operator:
+    """What is the same for all calls of an operator: it is read once, because a training makes thousands of calls.
+
+    Attributes:
+        base: the name without the mark of an in-place operator.
+        mutable: whether it writes to an argument.
+        reason: why no call of it is judged; empty where some are.
+    """
+
+    def __init__(self, func: Any) -> None:
+        self.func = func
+        self.qualified = str(getattr(func, "overloadpacket", func)).replace("::", ".")
+        self.name = self.qualified.split(".")[-1]
+        self.overload = str(getattr(func, "_overloadname", "default"))
+        self.base = self.name.rstrip("_") or self.name
+        schema = getattr(func, "_schema", None)
+        self.mutable = schema is not None and bool(schema.is_mutable)
+        self.reason = "no schema" if schema is None else self._left_out(schema)
+
+    def _left_out(self, schema: Any) -> str:
+        if any(a.alias_info is not None and not a.alias_info.is_write for a in schema.arguments):
+            return "a view"
+        if self.base.startswith(COPIES) or self.base.startswith(UNDEFINED):
+            return "computes nothing"
+        if self.base.startswith(RANDOM) or RANDOM_TAG in str(getattr(self.func, "tags", "")):
+            return "random"
+        return UNSTABLE.get(self.base, "")
+
+
 class Call:
     """One call of an operator, as a dispatch mode sees it."""
 
-    def __init__(self, func: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-        self.func, self.args, self.kwargs = func, args, kwargs
-        packet = str(getattr(func, "overloadpacket", func))
-        self.qualified = packet.replace("::", ".")
-        self.name = self.qualified.split(".")[-1]
-        self.overload = str(getattr(func, "_overloadname", "default"))
-
-    @property
-    def base(self) -> str:
-        """The name without the mark of an in-place operator."""
-        return self.name.rstrip("_") or self.name
+    def __init__(self, operator: Operator, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        self.operator, self.args, self.kwargs = operator, args, kwargs
 
     def saved(self) -> Inputs:
         """Copies of what the operator may overwrite, and of nothing else."""
-        if not self.func._schema.is_mutable:  # noqa: SLF001 - the schema has no public name
+        if not self.operator.mutable:
             return self.args, self.kwargs
         copy = numerics.map_tensors(
             lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf, [self.args, self.kwargs]
@@ -262,17 +289,8 @@ class Call:
 
     def reason_to_skip(self) -> str:
         """Why this call is not judged; empty where it is."""
-        schema = getattr(self.func, "_schema", None)
-        if schema is None:
-            return "no schema"
-        if any(a.alias_info is not None and not a.alias_info.is_write for a in schema.arguments):
-            return "a view"
-        if self.base.startswith(COPIES) or self.base.startswith(UNDEFINED):
-            return "computes nothing"
-        if self.base.startswith(RANDOM) or RANDOM_TAG in str(getattr(self.func, "tags", "")):
-            return "random"
-        if self.base in UNSTABLE:
-            return UNSTABLE[self.base]
+        if self.operator.reason:
+            return self.operator.reason
         tensors = numerics.tensors_of([self.args, self.kwargs])
         if any(tensor.layout is not torch.strided or tensor.is_quantized for tensor in tensors):
             return "sparse or quantised"
@@ -281,25 +299,27 @@ class Call:
         return ""
 
 
-def judge_call(call: Call, inputs: Inputs, result: Any, limit: float) -> Iterable[Tuple[str, Judgement]]:
-    """Each floating result of one call against the same call in fp64.
+def judge_call(call: Call, inputs: Inputs, result: Any, limit: float) -> Iterable[Tuple[int, Judgement]]:
+    """Each floating result of one call, by its number, against the same call in fp64.
 
     Raises:
         Exception: the operator refuses fp64.
     """
+    func = call.operator.func
     wide = numerics.in_precision(list(inputs), torch.float64)
-    kept = numerics.in_precision(wide, torch.float64)
-    references = numerics.tensors_of(call.func(*kept[0], **kept[1]))
+    kept = numerics.in_precision(wide, torch.float64) if call.operator.mutable else wide
+    references = numerics.tensors_of(func(*kept[0], **kept[1]))
     results = numerics.tensors_of(result)
     count = numerics.terms(list(inputs))
     for number, (tensor, reference) in enumerate(zip(results, references)):
         if tensor.dtype not in numerics.CHECKED or reference.dtype not in (torch.float64, torch.complex128):
             continue
-        place = "result" if len(results) == 1 else "result %d" % number
+        if numerics.plainly_honest(tensor, reference, count, limit):
+            continue
         judgement = judge(tensor, reference, count=count, limit=limit)
         if judgement.excess > limit and not judgement.refusal:
             judgement = _second_look(call, inputs, wide, number, tensor, references, limit)
-        yield place, judgement
+        yield number, judgement
 
 
 def _second_look(
@@ -312,17 +332,18 @@ def _second_look(
     limit: float,
 ) -> Judgement:
     """The dear part, for suspects alone: what an honest implementation does here, and how the result is conditioned."""
-    honest = honest_results(call.func, inputs)
+    operator = call.operator
+    honest = honest_results(operator.func, inputs)
     fair = honest[number] if number < len(honest) and honest[number].shape == tensor.shape else None
     before = [numerics.comparable(reference) for reference in references]
 
     def run(moved: Any) -> Any:
         kept = numerics.in_precision(moved, torch.float64)
-        return call.func(*kept[0], **kept[1])
+        return operator.func(*kept[0], **kept[1])
 
     def judged(rounding: float, bound: float) -> Judgement:
         moves = numerics.sensitivity_of(run, wide, before, rounding)[number]
-        if call.base.startswith(NORMWISE) and moves.numel():
+        if operator.base.startswith(NORMWISE) and moves.numel():
             moves = torch.full_like(moves, float(torch.nan_to_num(moves, nan=0.0).max()))
         terms = numerics.terms(list(inputs)) if rounding == numerics.FP32_ROUNDING else 1
         return judge(tensor, references[number], count=terms, honest=fair, sensitivity=moves, limit=bound)
@@ -342,15 +363,15 @@ def honest_results(func: Any, inputs: Inputs) -> List[torch.Tensor]:
     return numerics.tensors_of(func(*narrow[0], **narrow[1]))
 
 
-def grows_along(func: Any, inputs: Inputs) -> Optional[int]:
-    """The length of a dimension along which the error grows as that of an accumulator; None if there is none.
+def grows_along(func: Any, inputs: Inputs, number: int = 0) -> Optional[int]:
+    """The length of a dimension along which a result's error grows as that of an accumulator; None if there is none.
 
     The call is repeated with each fourth and each sixteenth element of each such dimension of all inputs.
     """
     sizes = {int(size) for tensor in numerics.tensors_of(list(inputs)) for size in tensor.shape if size >= SHORTEST}
     for size in sorted(sizes, reverse=True):
         try:
-            errors = [_error_of_part(func, inputs, size, step) for step in STEPS]
+            errors = [_error_of_part(func, inputs, number, size, step) for step in STEPS]
         except Exception:  # noqa: BLE001, S112 - lengths that must agree with another argument: no answer from this one
             continue
         if errors[0] >= GROWING * errors[1] >= GROWING * GROWING * errors[2]:
@@ -358,8 +379,8 @@ def grows_along(func: Any, inputs: Inputs) -> Optional[int]:
     return None
 
 
-def _error_of_part(func: Any, inputs: Inputs, size: int, step: int) -> float:
-    """Root-mean-square relative error of a call whose dimensions of this size are thinned out."""
+def _error_of_part(func: Any, inputs: Inputs, number: int, size: int, step: int) -> float:
+    """Root-mean-square relative error of a result of a call whose dimensions of this size are thinned out."""
 
     def cut(leaf: Any) -> Any:
         if not isinstance(leaf, torch.Tensor):
@@ -370,8 +391,8 @@ def _error_of_part(func: Any, inputs: Inputs, size: int, step: int) -> float:
 
     part = numerics.map_tensors(cut, list(inputs))
     wide = numerics.in_precision(part, torch.float64)
-    result = numerics.comparable(numerics.tensors_of(func(*part[0], **part[1]))[0])
-    reference = numerics.comparable(numerics.tensors_of(func(*wide[0], **wide[1]))[0])
+    result = numerics.comparable(numerics.tensors_of(func(*part[0], **part[1]))[number])
+    reference = numerics.comparable(numerics.tensors_of(func(*wide[0], **wide[1]))[number])
     scale = float(reference.pow(2).mean().sqrt())
     return float((result - reference).pow(2).mean().sqrt()) / scale if scale else 0.0
 
