@@ -55,6 +55,46 @@ def test_a_script_with_a_broken_step_is_found_with_its_line(tmp_path, capfd):
     assert "torch.ops.sanitized.addcmul_.default(" in case.read_text(encoding="utf-8")
 
 
+TRAINING = """
+import torch
+
+torch.manual_seed(0)
+library = torch.library.Library("sanitized", "DEF")
+library.define("addcmul_(Tensor(a!) p, Tensor m, Tensor v, float value) -> Tensor(a!)")
+
+
+def addcmul_(p, m, v, value):
+    (p if p.is_contiguous() else p.contiguous()).addcmul_(m, v, value=value)
+    return p
+
+
+library.impl("addcmul_", addcmul_, "CPU")
+model = torch.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+model.linear1.weight = torch.nn.Parameter(model.linear1.weight.detach().t().contiguous().t())
+state = {p: (torch.zeros_like(p), torch.zeros_like(p)) for p in model.parameters()}
+for step in range(1, 3):
+    model(torch.randn(2, 5, 16)).pow(2).mean().backward()
+    with torch.no_grad():
+        for p, (mean, square) in state.items():
+            mean.lerp_(p.grad, 0.1)
+            square.mul_(0.999).addcmul_(p.grad, p.grad, value=0.001)
+            scale = (square / (1 - 0.999**step)).sqrt_().add_(1e-8).reciprocal_()
+            torch.ops.sanitized.addcmul_(p, mean, scale, -0.001 / (1 - 0.9**step))
+            p.grad = None
+"""
+
+
+@pytest.mark.slow
+def test_in_a_training_of_a_transformer_the_broken_step_of_adam_alone_is_found(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text(TRAINING, encoding="utf-8")
+    done = sanitize.sanitize(script, oracles=["layout", "precision"])
+    (found,) = done.findings
+    assert (found.oracle, found.op, found.severity) == ("layout", "sanitized.addcmul_", "wrong_value")
+    assert found.source.startswith("torch.ops.sanitized.addcmul_(p, mean, scale")
+    assert min(done.looked[name]["compared"] for name in ("layout", "precision")) > 30
+
+
 @pytest.mark.slow
 def test_a_users_own_tests_run_under_an_oracle_and_those_with_a_finding_fail(tmp_path):
     body = ADAM.replace("\n", "\n    ").replace("import sys, torch", "import sys, torch; sys.argv = ['']")
@@ -158,6 +198,15 @@ def test_a_missing_script_and_an_unknown_oracle_are_refused(tmp_path):
     (tmp_path / "script.py").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="no oracle 'odd'"):
         sanitize.sanitize(tmp_path / "script.py", oracles=["odd"])
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"), [("compiled", "CompiledOracle"), ("device", "DeviceOracle"), ("timing", "embers perf")]
+)
+def test_an_oracle_that_compares_two_runs_is_refused_with_what_to_use_instead(tmp_path, name, instead):
+    (tmp_path / "script.py").write_text("", encoding="utf-8")
+    with pytest.raises(InputError, match=f"under the oracle '{name}': .*{instead}"):
+        sanitize.sanitize(tmp_path / "script.py", oracles=["layout", name])
 
 
 def test_sarif_has_the_level_of_the_severity():

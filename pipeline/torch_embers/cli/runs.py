@@ -160,8 +160,9 @@ def _run_watched(
     from torch_embers.builds.registry import Registry
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, show, watched
+    from torch_embers.run.oracle_names import oracles_of
 
-    oracles = watched.oracles_of(oracle)
+    oracles = oracles_of(oracle)
     builds = command.chosen_builds(Registry(wanted.builds_dir), request.builds)
     done = []
     with ExitStack() as stack:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import resources, sarif_output
 from torch_embers.errors import InputError
 from torch_embers.oracles import attach, finding
+from torch_embers.run.oracle_names import oracles_of
 from torch_embers.sandbox import bundle
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ def sanitize(
     """
     if not script.is_file():
         raise InputError(f"no script {script}: give the path of a Python file")
-    if unknown := [name for name in oracles if name not in attach.ORACLES]:
-        raise InputError(f"no oracle {unknown[0]!r}: use {' or '.join(attach.ORACLES)}")
+    names = oracles_of(",".join(oracles))
     with tempfile.TemporaryDirectory(prefix="embers-sanitize-") as folder:
         report = Path(folder) / "findings"
         options = {
@@ -81,7 +81,7 @@ def sanitize(
             "arguments": list(arguments),
             "report": str(report),
             "rules": resources.load_toml(RULES),
-            "oracles": list(oracles),
+            "oracles": names,
             "every": every,
             "ops": list(ops),
         }

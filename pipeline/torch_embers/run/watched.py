@@ -132,18 +132,6 @@ class WatchRequest:
     unsandboxed: bool = False
 
 
-def oracles_of(text: str) -> list[str]:
-    """The oracles of an option.
-
-    Raises:
-        InputError: no such oracle.
-    """
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if unknown := [name for name in names if name not in attach.ORACLES] or ([text] if not names else []):
-        raise InputError(f"no oracle {unknown[0]!r}: use {' or '.join(attach.ORACLES)}")
-    return list(dict.fromkeys(names))
-
-
 def script_of(path: Path) -> Case:
     """A file as something to run: a case, or a plain script of the user.
 
