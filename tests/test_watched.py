@@ -1,6 +1,7 @@
 """`embers run --oracle`: scripts under oracles in the sandbox, what a run came to, and what is stored of it."""
 
 import json
+import linecache
 import re
 import shutil
 import sys
@@ -19,6 +20,7 @@ from torch_embers.oracles import attach, finding
 from torch_embers.oracles.finding import Finding
 from torch_embers.repro.case import CaseError
 from torch_embers.run import watched
+from torch_embers.run.oracle_names import oracles_of
 from torch_embers.sandbox.runner import RunResult
 from torch_embers.store.store import Store
 
@@ -67,11 +69,22 @@ def test_a_plain_script_that_fails_did_not_reach_its_end(tmp_path):
         watched.script_of(path)
 
 
+def test_a_finding_shows_the_line_of_the_script_and_not_of_another_file_of_that_name(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    (tmp_path / "shown.py").write_text("another = 'file'\n" * 9, encoding="utf-8")
+    (tmp_path / "real.py").write_text("import torch\n\ntorch.ones(4).bfloat16().log()\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    linecache.checkcache()
+    code = attach._compiled(str(tmp_path / "real.py"), "shown.py")
+    assert code.co_filename == "shown.py"
+    assert linecache.getline("shown.py", 3) == "torch.ones(4).bfloat16().log()\n"
+
+
 @pytest.mark.parametrize("text", ["odd", "layout,odd", "", ","])
 def test_an_unknown_oracle_is_refused(text):
     with pytest.raises(InputError, match="use layout or precision"):
-        watched.oracles_of(text)
-    assert watched.oracles_of("layout, precision,layout") == ["layout", "precision"]
+        oracles_of(text)
+    assert oracles_of("layout, precision,layout") == ["layout", "precision"]
 
 
 @pytest.mark.parametrize(

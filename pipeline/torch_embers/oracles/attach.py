@@ -8,6 +8,7 @@ import faulthandler
 import importlib
 import importlib.machinery
 import json
+import linecache
 import os
 import sys
 import tempfile
@@ -72,7 +73,7 @@ def run(script: str, arguments: Sequence[str], options: Mapping[str, Any], say: 
     process = os.getpid()
     try:
         with contextlib.ExitStack() as stack:
-            code = compile(Path(script).read_bytes(), options.get("shown", script), "exec", dont_inherit=True)
+            code = _compiled(script, options.get("shown", script))
             for oracle in made.values():
                 stack.enter_context(oracle)
             importlib.import_module("torch").empty(0)  # torch imports a part at the first call under a mode: do it here
@@ -90,6 +91,14 @@ def run(script: str, arguments: Sequence[str], options: Mapping[str, Any], say: 
         if os.getpid() == process:  # a forked child that ends here has seen a part alone
             say(LOOKED + json.dumps({name: oracle.looked() for name, oracle in made.items()}))
     return status
+
+
+def _compiled(script: str, shown: str) -> types.CodeType:
+    """The code of a file; its lines are kept under the name that findings show, where another file may lie."""
+    source = Path(script).read_bytes()
+    lines = source.decode("utf-8", "replace").splitlines(keepends=True)
+    linecache.cache[shown] = (len(source), None, lines, shown)
+    return compile(source, shown, "exec", dont_inherit=True)
 
 
 def _as_main(script: str) -> types.ModuleType:

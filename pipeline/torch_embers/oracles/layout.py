@@ -16,8 +16,11 @@ import torch
 from torch_embers.oracles import caller, layouts, reproducer
 from torch_embers.oracles.dispatch import DispatchMode, is_own_call, is_tracing
 from torch_embers.oracles.finding import Finding
-from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named, plan_of
+from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named, plan_of, shared_with
 from torch_embers.oracles.rules import Rules
+
+ALSO = ", the same as "
+"""What stands in the words of a destination before the name of the argument that it is as well."""
 
 
 class LayoutOracle(DispatchMode):
@@ -91,23 +94,24 @@ class LayoutOracle(DispatchMode):
             return False
         tensors = [tensor for _, tensor in named(plan, args, kwargs)]
         self.counts["seen"] += 1
-        if all(map(layouts.is_dense, tensors)) and not self._has_neighbours(plan, args, kwargs):
+        if all(map(layouts.is_dense, tensors)) and not self._writes_oddly(plan, args, kwargs):
             return False
         if any(tensor.numel() * tensor.element_size() > self.rules.largest for tensor in tensors):
             self.counts["too large"] += 1
             return False
         return not (is_own_call() or is_tracing())
 
-    def _has_neighbours(self, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:
-        """Whether a call writes to a tensor behind which its memory goes on."""
+    def _writes_oddly(self, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:
+        """Whether a call writes to a tensor behind which its memory goes on, or that is also another argument."""
         if not plan.written:
             return False
-        written = [tensor for name, tensor in named(plan, args, kwargs) if is_written(plan, name)]
-        return not all(map(layouts.covers_memory, written))
+        tensors = named(plan, args, kwargs)
+        written = [tensor for name, tensor in tensors if is_written(plan, name)]
+        return not all(map(layouts.covers_memory, written)) or bool(shared_with(plan, tensors))
 
     def _look(self, func: Any, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
         self.counts["repeated"] += 1
-        described = [(name, layouts.describe(tensor)) for name, tensor in named(plan, args, kwargs)]
+        described = _described(plan, named(plan, args, kwargs))
         origin = reproducer.Origin(args, kwargs, plan) if self.reproduce and plan.written else None
         done = examine(func, plan, args, kwargs, self.rules)
         if done.refused:
@@ -149,14 +153,13 @@ class LayoutOracle(DispatchMode):
             return
         self._known.add(key)
         made = reproducer.write(func, plan, origin, problem, self.rules) if self.reproduce else reproducer.Repeat()
-        shown = [(name, words) for name, words in described if not words.startswith("dense")] or list(described)
+        shown = [pair for pair in described if not pair[1].startswith("dense") or ALSO in pair[1]] or list(described)
         finding = Finding(
             oracle="layout",
             op=plan.op,
             overload=plan.overload,
             severity=problem.severity,
-            message="%s with %s: %s"
-            % (plan.op, ", ".join("%s %s" % (name, words.split(" ")[0]) for name, words in shown), _said(problem)),
+            message="%s with %s: %s" % (plan.op, ", ".join(map(_briefly, shown)), _said(problem)),
             layouts=tuple("%s: %s" % pair for pair in described),
             dtype=problem.dtype,
             device=origin.device,
@@ -186,6 +189,21 @@ def _voids(plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:
         return False
     values = dict(zip(plan.names, args), **kwargs)
     return all(not values.get(name) for name in names)
+
+
+def _described(plan: Plan, tensors: Sequence[Tuple[str, Any]]) -> List[Tuple[str, str]]:
+    """Each argument with its layout in words; of a destination also which argument it is."""
+    also = shared_with(plan, tensors)
+    return [
+        (name, layouts.describe(tensor) + (ALSO + " and ".join(also[name]) if name in also else ""))
+        for name, tensor in tensors
+    ]
+
+
+def _briefly(described: Tuple[str, str]) -> str:
+    name, words = described
+    also = words.partition(ALSO)[2]
+    return "%s %s%s" % (name, words.split(" ")[0], " and the same as " + also if also else "")
 
 
 def _said(problem: Problem) -> str:

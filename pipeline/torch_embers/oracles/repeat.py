@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -157,16 +158,41 @@ def is_written(plan: Plan, name: str) -> bool:
     return name.partition("[")[0] in plan.written
 
 
-class _Copies:
-    """Dense copies of tensors; the same tensor twice gives the same copy twice."""
+def shared_with(plan: Plan, tensors: Sequence[Tuple[str, Any]]) -> Dict[str, List[str]]:
+    """Destinations that are also read as other arguments: the name of each, and of those arguments."""
+    written = [(name, tensor) for name, tensor in tensors if is_written(plan, name) and tensor.numel()]
+    read = [(name, tensor) for name, tensor in tensors if not is_written(plan, name)] if written else []
+    found = {
+        name: [
+            other
+            for other, argument in read
+            if tensor.data_ptr() == argument.data_ptr() and _identical(tensor, argument)
+        ]
+        for name, tensor in written
+    }
+    return {name: others for name, others in found.items() if others}
 
-    def __init__(self) -> None:
+
+class _Copies:
+    """Dense copies of tensors; the same tensor twice gives the same copy twice.
+
+    A destination that is also an argument gets one copy as each: what is read must not depend on what is written.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.known: Dict[Tuple[Any, ...], Any] = {}
 
-    def __call__(self, tensor: Any) -> Any:
+    def of_call(self, args: Sequence[Any], kwargs: Dict[str, Any]) -> Tuple[List[Any], Dict[str, Any]]:
+        """The arguments of a call with each tensor replaced by its copy."""
+        place = [(self.plan.name(number), value) for number, value in enumerate(args)]
+        new = [remade(value, partial(self, is_written(self.plan, name))) for name, value in place]
+        return new, {name: remade(value, partial(self, is_written(self.plan, name))) for name, value in kwargs.items()}
+
+    def __call__(self, written: bool, tensor: Any) -> Any:
         place = layouts.address(tensor) if tensor.numel() else id(tensor)
         lazy = (tensor.is_conj(), tensor.is_neg())
-        key = (place, tensor.storage_offset(), tensor.size(), tensor.stride(), tensor.dtype, lazy)
+        key = (written, place, tensor.storage_offset(), tensor.size(), tensor.stride(), tensor.dtype, lazy)
         if key not in self.known:
             self.known[key] = layouts.twin(tensor)
         return self.known[key]
@@ -201,11 +227,13 @@ def examine(
     tensors = named(plan, args, kwargs)
     if why := undefined(tensors, plan):
         return _called(func, plan, args, kwargs, rules, tensors, why)
-    copies, origins = _Copies(), _Copies()
-    twins = (remade(list(args), copies), remade(kwargs, copies))
-    before = (remade(list(args), origins), remade(kwargs, origins)) if plan.written else twins
+    copies = _Copies(plan)
+    twins = copies.of_call(args, kwargs)
+    before = _Copies(plan).of_call(args, kwargs) if plan.written else twins
     written = [(name, tensor) for name, tensor in tensors if is_written(plan, name)]
-    pairs = [(name, tensor, copies(tensor)) for name, tensor in tensors]  # now: the call may give a tensor other memory
+    # now: the call may give a tensor other memory
+    pairs = [(name, tensor, copies(is_written(plan, name), tensor)) for name, tensor in tensors]
+    read_too = frozenset(other for others in shared_with(plan, tensors).values() for other in others)
     watches = layouts.watch([tensor for _, tensor in written], rules.largest)
     shapes = [(tensor.size(), tensor.stride(), tensor.storage_offset()) for _, tensor in written]
     done = Examined(func(*args, **kwargs))
@@ -222,7 +250,7 @@ def examine(
     except (RuntimeError, TypeError, ValueError, NotImplementedError, IndexError) as error:
         done.refused = "the dense twin fails: %s" % str(error).partition("\n")[0]
         return done
-    _compare_all(done, func, plan, rules, pairs, again, before)
+    _compare_all(done, func, plan, rules, pairs, again, before, read_too)
     return done
 
 
@@ -261,6 +289,7 @@ def _compare_all(
     pairs: Sequence[Tuple[str, Any, Any]],
     again: Any,
     before: Tuple[Any, Any],
+    read_too: FrozenSet[str],
 ) -> None:
     tensors = [(name, tensor) for name, tensor, _ in pairs]
     written = [(tensor, copy) for name, tensor, copy in pairs if is_written(plan, name)]
@@ -282,6 +311,8 @@ def _compare_all(
         if is_written(plan, name):
             if _compared(plan, name):
                 _compare_one(done, plan, rules, name, tensor, copy, references, name, tensors)
+        elif name in read_too:
+            continue  # it is a destination as well
         elif layouts.overlaps_itself(tensor):
             continue  # an operator that updates it (statistics, without saying so) leaves what it wrote last
         elif compare(tensor, copy, None, rules.yardstick).verdict == WRONG:
