@@ -9,11 +9,14 @@ from typing import ClassVar
 import duckdb
 import pytest
 
+from torch_embers import toml_models
 from torch_embers.errors import InputError, SandboxError
 from torch_embers.oracles import cells
 from torch_embers.oracles.cells import ANY, COUNTED, Cell
 from torch_embers.oracles.finding import Difference, Finding
-from torch_embers.run import hunt, hunt_command, hunt_groups, hunt_rows
+from torch_embers.resources import data_file
+from torch_embers.run import hunt, hunt_command, hunt_draft, hunt_groups, hunt_rows
+from torch_embers.run.hunt_known import Known, is_known
 from torch_embers.run.hunt_rows import Crash, Hunted, Journal
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import Attempt, RunResult
@@ -30,6 +33,9 @@ RESTRIDED = Finding(
     reproducer="import torch\n",
 )
 FATAL = Cell("out", "b", "destination", "strided, others dense")
+JUDGED = Known(
+    ops=(RESTRIDED.op,), modes=("out",), severities=("wrong_value",), judged="documented", reason="it says so"
+)
 OPS = list("abcdefghij")
 
 
@@ -165,7 +171,7 @@ def test_a_mode_that_dies_too_often_is_left_out_whole():
 @pytest.fixture
 def build(monkeypatch):
     monkeypatch.setattr(hunt, "samples_of", lambda _zygotes: {op: ["float32"] for op in OPS})
-    return SimpleNamespace(name="2.15.0", python=Path("python"))
+    return SimpleNamespace(name="2.15.0", public_version="2.15.0", devices=("cpu",), python=Path("python"))
 
 
 def rows(ended):
@@ -201,14 +207,51 @@ def test_a_journal_gives_findings_and_the_draft_of_a_report(tmp_path, monkeypatc
     for each in (one, Hunted("2.9.1", RESTRIDED.op, "float32"), Hunted("2.10.0", RESTRIDED.op, "float32")):
         Journal(tmp_path / hunt.FILE).append(each)
     text = hunt_command.act(["report", hunt_rows.ident(RESTRIDED)], tmp_path)
-    assert text.startswith("<!-- Made by a tool")
+    assert text.startswith("> **Made by a tool.**")
+    assert "Label to ask for: `topic: fuzzer`" in text
     assert "At [1] it gives 77; 1.5 is expected." in text
-    assert "It occurs on: 2.15.0. Not with the same samples on: 2.9.1, 2.10.0.\n" in text
-    assert "Build 2.15.0, CPU; it is not registered here any more." in text
+    assert "It occurs on: 2.15.0. Not with the same samples on: 2.9.1, 2.10.0. No other" in text
+    assert "Build 2.15.0; it is not registered here any more." in text
     with pytest.raises(InputError, match="no journal"):
         hunt_command.act(["report", "00"], tmp_path / "none")
-    with pytest.raises(InputError, match="no finding 00"):
+    with pytest.raises(InputError, match=r"no finding 00 .*a case with a draft is one of addbmm_enlarges_destination"):
         hunt_command.act(["report", "00"], tmp_path)
+
+
+MATRIX = [
+    {"case": "gelu_out_transposed", "build": build, "verdict": verdict, "detail": "off by 0.8", "environment": "cpu"}
+    for build, verdict in (("2.9.1", "occurs"), ("2.10.0", "occurs"), ("1.13.1", "absent"))
+]
+
+
+def test_a_draft_of_a_case_reads_its_versions_from_the_matrix(tmp_path, monkeypatch):
+    monkeypatch.setattr(hunt_draft.shipped_matrix, "matrix", lambda: MATRIX)
+    text = hunt_command.act(["report", "gelu_out_transposed"], tmp_path / "no journal")
+    assert text.startswith("> **Made by a tool.**")
+    assert "case `gelu_out_transposed`: it does not on 1.13.1; it occurs on 2.9.1, 2.10.0." in text
+    assert "On 2.10.0: off by 0.8." in text
+
+
+def test_a_finding_that_a_case_shows_has_the_versions_of_the_matrix(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBERS_BUILDS_DIR", str(tmp_path / "builds"))
+    monkeypatch.setattr(hunt_draft.shipped_matrix, "matrix", lambda: MATRIX)
+    found = dataclasses.replace(RESTRIDED, op="nn.functional.gelu")
+    Journal(tmp_path / hunt.FILE).append(Hunted("2.15.0", found.op, "float32", findings=[found]))
+    text = hunt_command.act(["report", hunt_rows.ident(found)], tmp_path)
+    assert "Measured by the case `gelu_out_transposed`: it does not on 1.13.1; it occurs on 2.9.1, 2.10.0." in text
+
+
+@pytest.mark.parametrize("draft", hunt_draft.written(), ids=lambda one: one.case)
+def test_a_draft_shows_its_bug_in_a_few_lines_and_has_a_case_with_verdicts(draft):
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    assert len(draft.script.strip().splitlines()) <= 12
+    assert any(row["case"] == draft.case and row["verdict"] == "occurs" for row in hunt_draft.shipped_matrix.matrix())
+    try:
+        with pytest.raises(AssertionError):
+            exec(compile(draft.script, draft.case, "exec"), {})
+    finally:
+        torch.set_num_threads(threads)
 
 
 def test_a_draft_shows_the_few_lines_first_and_says_what_a_crash_is(tmp_path, monkeypatch):
@@ -240,18 +283,87 @@ def test_the_coverage_map_counts_calls_and_says_what_was_not_called(tmp_path):
 
 
 def test_a_judged_finding_is_no_news():
-    judged = hunt.Known(ops=(RESTRIDED.op,), modes=("out",), judged="documented", reason="it says so")
     one = Hunted("2.15.0", RESTRIDED.op, "float32", findings=[RESTRIDED])
-    assert hunt_command.Reached([one], [judged]).exit_code == 0
-    assert hunt.is_known(RESTRIDED, [judged.model_copy(update={"modes": ("forward",)})]) is None
-    assert hunt.is_known(RESTRIDED, [judged.model_copy(update={"severities": ("crash",)})]) is None
+    assert hunt_command.Reached([one], [JUDGED]).exit_code == 0
     unjudged = hunt_command.Reached([one], [])
     assert unjudged.exit_code == 10
     assert "1 operators, 0 calls compared, 0 refused, 0 undecided, 1 new findings" in unjudged.lines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("other", "version", "known"),
+    [
+        ({}, "2.15.0", True),
+        ({"modes": ("forward",)}, "2.15.0", False),
+        ({"severities": ("crash",)}, "2.15.0", False),
+        ({"ops": ("matmul",)}, "2.15.0", False),
+        ({"until": "2.1.2"}, "2.1.2", True),
+        ({"until": "2.1.2"}, "2.0.1+cu117", True),
+        ({"until": "2.1.2"}, "2.2.2", False),
+        ({"since": "2.4.1"}, "2.3.1", False),
+        ({"since": "2.4.1"}, "2.16.0.dev20261101+cpu", True),
+        ({"until": "2.15.0"}, "2.16.0.dev20261101+cpu", False),
+        ({"until": "2.15.0"}, "my-build", False),
+        ({}, "my-build", True),
+    ],
+)
+def test_a_finding_is_judged_only_in_the_calls_and_releases_it_was_judged_on(other, version, known):
+    entry = JUDGED.model_copy(update=other)
+    assert (is_known(RESTRIDED, version, [entry]) is entry) == known
+
+
+def test_a_bug_that_comes_back_on_a_release_after_its_last_is_news():
+    again = dataclasses.replace(RESTRIDED, op="masked_scatter", overload="inplace")
+    judged = hunt.rules().known
+    assert is_known(again, "2.0.1", judged).issue == "pytorch/pytorch#99638"
+    one = Hunted("new", again.op, "float32", version="2.16.0", findings=[again])
+    assert hunt_command.Reached([one], judged).exit_code == 10
+
+
+def test_a_hunt_keeps_the_version_by_which_its_findings_are_judged(build, tmp_path):
+    (one,) = hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"]), MACHINES)
+    assert (one.version, one.device) == ("2.15.0", "cpu")
+    assert Journal(tmp_path / hunt.FILE).read()[0].version == "2.15.0"
+    assert Hunted("2.9.1", "a", "float32").release == "2.9.1"
+
+
+@pytest.mark.parametrize(
+    ("table", "error"),
+    [
+        ({"until": "newest"}, "until: 'newest' is no release"),
+        ({"severities": ["wrong"]}, "'wrong' is no severity"),
+        ({"modes": []}, "modes"),
+    ],
+)
+def test_a_judged_entry_names_calls_severities_and_releases_that_there_are(table, error):
+    with pytest.raises(InputError, match=error):
+        toml_models.validate(Known, JUDGED.model_dump() | table, "hunt.toml")
+
+
 def test_every_judged_finding_has_a_reason():
-    assert [entry.ops for entry in hunt.rules().known if len(entry.reason) < 20 or not entry.ops] == []
+    assert [entry.ops for entry in hunt.rules().known if len(entry.reason) < 20] == []
+
+
+def test_every_case_that_is_said_to_show_a_finding_is_there():
+    named = {case for entry in hunt.rules().known for case in entry.cases} | {one.case for one in hunt_draft.written()}
+    assert [name for name in sorted(named) if not data_file(f"cases/{name}.py").is_file()] == []
+
+
+def test_an_operator_of_the_dispatcher_that_dies_is_named_as_in_its_other_findings():
+    crash = Crash(Cell("kernels", "aten.tril.out", "destination", "expanded"), "SIGABRT")
+    found = Hunted("2.15.0", "tril", "float32", crashes=[crash]).all_findings()[0]
+    assert (found.op, found.overload) == ("aten.tril", "out")
+
+
+def test_a_device_that_the_build_cannot_use_is_one_line_and_is_said_before_anything_runs(build, tmp_path):
+    request = hunt.HuntRequest(["a"], ["float32"], tmp_path / "out", device="cuda")
+    with pytest.raises(InputError, match=r"build 2\.15\.0 cannot use cuda here: use --device cpu"):
+        list(hunt.hunt(build, request, MACHINES))
+    assert not (tmp_path / "out").exists()
+    build.devices = ("cpu", "cuda")
+    request = dataclasses.replace(request, modes=["malformed"])
+    with pytest.raises(InputError, match="malformed is made for the cpu"):
+        list(hunt.hunt(build, request, MACHINES))
 
 
 def test_output_of_a_build_is_one_short_line_and_what_was_cut_is_left_out():

@@ -10,11 +10,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch_embers import resources  # noqa: E402 - needs torch
-from torch_embers.oracles import cells, guesses, lattice, layouts  # noqa: E402
+from torch_embers.oracles import cells, gradients, guesses, kernels, lattice, layouts  # noqa: E402
 from torch_embers.oracles.cells import ANY, Cell  # noqa: E402
+from torch_embers.oracles.numerics import tensors_of  # noqa: E402
 from torch_embers.oracles.repeat import Plan, examine  # noqa: E402
 from torch_embers.oracles.rules import Rules, Skip  # noqa: E402
-from torch_embers.oracles.sweep import Bounds, Sweep  # noqa: E402
+from torch_embers.oracles.sweep import Bounds, Sweep, destinations  # noqa: E402
 
 RULES = resources.load_toml("oracles.toml")
 
@@ -254,7 +255,7 @@ def test_a_fused_step_gets_lists_of_tensors_in_its_own_dtype():
     [
         ("aten.transpose", "a view"),
         ("aten.empty", "no tensor among its arguments"),
-        ("aten._cudnn_rnn", "no kernel for the CPU"),
+        ("aten._cudnn_rnn", "no kernel for this device"),
         ("aten.dropout", "made of other operators: seen by its parts"),
     ],
 )
@@ -291,3 +292,31 @@ def test_a_call_that_ends_the_process_is_announced_and_its_case_shows_it(tmp_pat
     for inject, code in (("0", 0), ("1", 1)):
         ended = subprocess.run([sys.executable, case], env={**os.environ, "EMBERS_PLANT": inject}, check=False)
         assert ended.returncode == code
+
+
+def test_arguments_weights_and_destinations_are_made_on_the_device_of_the_hunt(monkeypatch):
+    asked = []
+    plain = lattice.place
+    monkeypatch.setattr(lattice, "place", lambda *about: asked.append(about[3:]) or plain(*about))
+    result = torch.zeros(2, 3)
+    destinations([result, result], "strided", "destination 0")
+    list(kernels.destinations(result, ["out"]))
+    assert set(asked) == {(result.device,)}
+    args, kwargs = guesses.arguments(torch.ops.aten._fused_sgd_.default, (2, 3), torch.float32, "meta")
+    weights = gradients.counted(torch.empty(2, 3, device="meta"))
+    assert {tensor.device.type for tensor in [*tensors_of([args, kwargs]), weights]} == {"meta"}
+
+
+def test_samples_and_findings_are_of_the_device_of_the_hunt():
+    asked = []
+
+    class Elsewhere(Op):
+        def sample_inputs(self, device, dtype, requires_grad):
+            asked.append(device)
+            return super().sample_inputs("cpu", dtype, requires_grad)
+
+    op = Elsewhere(lambda x: torch.as_strided(x, x.shape, (x.shape[-1], 1), 0) + 1, samples=[(3, 4)], autograd=False)
+    bounds = Bounds(30.0, 4, ("forward",), "cuda")
+    row = Sweep(op, op.name, torch.float32, RULES, (), bounds).run()
+    assert asked == ["cuda"]
+    assert {found["device"] for found in row["findings"]} == {"cuda"}

@@ -24,7 +24,9 @@ PASS_ON: dict[str, Any] = {"ignore_unknown_options": True, "allow_interspersed_a
 def sanitize(
     script: Annotated[Path, typer.Argument(help="A Python script that uses torch.")],
     arguments: Annotated[list[str] | None, typer.Argument(help="Arguments of the script.")] = None,
-    oracle: Annotated[str, typer.Option(help="Oracles, separated by commas: layout, precision.")] = "layout",
+    oracle: Annotated[
+        str, typer.Option(help="Oracles, separated by commas: layout, precision; the others compare two runs.")
+    ] = "layout",
     every: Annotated[int, typer.Option(min=1, help="Look at one call in so many, for long trainings.")] = 1,
     op: Annotated[list[str] | None, typer.Option(help="Look at this operator alone; repeat for more.")] = None,
     python: Annotated[Path | None, typer.Option(help="Interpreter with torch.", show_default="that of embers")] = None,
@@ -68,6 +70,7 @@ def hunt(
     modes: Annotated[
         str, typer.Option(help="What is called, separated by commas.")
     ] = "forward,backward,inplace,out,kernels",
+    device: Annotated[str, typer.Option(help="Device on which they are called: cpu, cuda or mps.")] = "cpu",
     build: BuildOption = None,
     out: Annotated[Path, typer.Option(help="Folder of the journal; what stands there is not run again.")] = Path(
         "hunt"
@@ -89,7 +92,9 @@ def hunt(
     if action:
         typer.echo(command.act(action, out))
         return
-    reached = command.run(build or (), ops, dtypes, modes, out, jobs, unsandboxed=unsandboxed, where=where)
+    reached = command.run(
+        build or (), ops, dtypes, modes, out, jobs, unsandboxed=unsandboxed, where=where, device=device
+    )
     if json:
         print_json(reached.rows())
     else:

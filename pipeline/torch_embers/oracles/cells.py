@@ -36,10 +36,13 @@ class Cell(NamedTuple):
     """What is varied in a call.
 
     Attributes:
-        mode: forward, backward, inplace, out or kernels.
-        operator: what is called: the name in the samples, or of the dispatcher's operator.
-        argument: number of the tensor that has the layout, ``all`` or ``destination``.
-        layout: that it has; of destinations with that of the others.
+        mode: one of ``ALL_MODES``; ``samples`` and ``dense`` stand for what is called before any is varied.
+        operator: what is called: the name in the samples; in ``kernels`` and ``malformed`` the dispatcher's operator
+            with its overload, as ``aten.tril.out``.
+        argument: number of the tensor that has the layout; ``all``; ``destination``, with its number where one of
+            several has it. In ``malformed`` the name or number of the argument that makes no sense.
+        layout: that it has; of destinations outside ``kernels`` with that of the others. In ``malformed`` what is
+            wrong with the argument.
     """
 
     mode: str
@@ -50,6 +53,14 @@ class Cell(NamedTuple):
     def __str__(self) -> str:
         """For people."""
         return "%s of %s, %s: %s" % (self.mode, self.operator, self.argument, self.layout)
+
+
+def identity(cell: Cell) -> Tuple[str, str]:
+    """Operator and overload as a finding names them; the overload of an operator with samples is the mode."""
+    if cell.mode != "kernels":
+        return cell.operator, cell.mode
+    operator, _, overload = cell.operator.rpartition(".")
+    return operator, overload
 
 
 class Skipped:

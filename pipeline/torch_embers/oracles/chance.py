@@ -72,10 +72,10 @@ def draws(call: Callable[..., Any], args: Any, kwargs: Any, rules: Rules) -> boo
 
 
 def seeded(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The same call with the generator of the CPU set before it."""
+    """The same call with the generators set before it."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        torch.default_generator.manual_seed(SEED)
+        torch.manual_seed(SEED)
         return call(*args, **kwargs)
 
     return run
@@ -112,7 +112,7 @@ def _drawn_anew(
     for name, tensor in named(plan, *laid):
         if name in before:
             tensor.copy_(before[name])
-    torch.default_generator.manual_seed(SEED + 1)
+    torch.manual_seed(SEED + 1)
     call(*laid[0], **laid[1])
     return dict(named(plan, *laid))
 

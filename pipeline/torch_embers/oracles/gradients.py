@@ -14,7 +14,7 @@ WEIGHTS = "embers_weights"
 
 def counted(tensor: Any) -> Any:
     """Weights 1, 2, 3 ... 7 again and again in the shape of a tensor."""
-    return (torch.arange(tensor.numel()) % 7 + 1).reshape(tensor.shape).to(tensor.dtype)
+    return (torch.arange(tensor.numel(), device=tensor.device) % 7 + 1).reshape(tensor.shape).to(tensor.dtype)
 
 
 def real_results(value: Any) -> List[Any]:

@@ -13,9 +13,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 import torch
 
 from torch_embers.oracles.cells import GUESSED
+from torch_embers.oracles.repeat import mapped
 
-KEYS = ("CPU", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
-"""Dispatch keys under which an operator may run on strided tensors of the CPU by itself."""
+KEYS = ("CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+"""Dispatch keys, besides that of a device, under which an operator may run on strided tensors by itself."""
 COMPOSITE = "CompositeImplicitAutograd"
 OTHERS = {
     "QuantizedCPU": "for quantised tensors alone",
@@ -23,8 +24,9 @@ OTHERS = {
     "SparseCPU": "for sparse tensors alone",
     "NestedTensorCPU": "for nested tensors alone",
     "MkldnnCPU": "for tensors in the layout of oneDNN alone",
-    "CUDA": "for another device alone",
 }
+ELSEWHERE = ("CPU", "CUDA")
+"""Dispatch keys of devices; an operator that has only another one's is left out."""
 SHAPES: Tuple[Tuple[int, ...], ...] = ((4, 5), (6,), (4, 4), (2, 3, 4), (3, 4, 4), (2, 3, 6, 6), (2, 3, 4, 4, 4), ())
 INTEGERS = ("index", "indices", "offset", "target", "idx", "bucket", "lengths", "input_ids", "src_idx", "crow", "col")
 """Beginnings or parts of names of arguments that hold whole numbers."""
@@ -52,6 +54,7 @@ class Entry:
 
     Args:
         name: of the operator without its overload.
+        device: on which it is called.
 
     Attributes:
         reasons: why an overload is not called, and how many there are.
@@ -61,18 +64,18 @@ class Entry:
     supports_autograd = False
     supports_out = False
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, device: str = "cpu") -> None:
+        self.name, self.device = name, device
         self.dtypes = (torch.float32, torch.float64, torch.bfloat16, torch.complex64, torch.int64)
         self.reasons: Dict[str, int] = {}
 
     def overloads(self) -> List[Any]:
-        """Those that can be called on the CPU, and do not write to arguments given by name."""
+        """Those that can be called on the device, and do not write to arguments given by name."""
         packet = getattr(torch.ops.aten, self.name[len(GUESSED) :])
         found = []
         for overload in packet.overloads():
             form = getattr(packet, overload)
-            why = not_called(form)
+            why = not_called(form, self.device)
             if why:
                 self.reasons[why] = self.reasons.get(why, 0) + 1
             else:
@@ -82,7 +85,7 @@ class Entry:
     def samples(self, dtype: Any) -> Iterator[Sample]:
         """Arguments that each overload accepts, at most ``MOST`` for each."""
         for form in self.overloads():
-            found = islice((sample for shape in SHAPES for sample in accepted(form, shape, dtype)), MOST)
+            found = islice((sample for shape in SHAPES for sample in accepted(form, shape, dtype, self.device)), MOST)
             number = 0
             for sample in found:
                 number += 1
@@ -92,27 +95,27 @@ class Entry:
                 self.reasons[why] = self.reasons.get(why, 0) + 1
 
 
-def accepted(form: Any, shape: Sequence[int], dtype: Any) -> List[Sample]:
+def accepted(form: Any, shape: Sequence[int], dtype: Any, device: str) -> List[Sample]:
     """The arguments of a shape as a sample, where the overload accepts them."""
     try:
-        args, kwargs = arguments(form, shape, dtype)
+        args, kwargs = arguments(form, shape, dtype, device)
         form(*args, **kwargs)
     except Exception:  # noqa: BLE001 - a guess that is refused, in whatever way, is no sample
         return []
-    return [Sample(form, *arguments(form, shape, dtype))]  # the call may have changed the first ones
+    return [Sample(form, *arguments(form, shape, dtype, device))]  # the call may have changed the first ones
 
 
-def entries(known: Sequence[str]) -> Dict[str, Entry]:
+def entries(known: Sequence[str], device: str = "cpu") -> Dict[str, Entry]:
     """All operators of the dispatcher but those with a name in PyTorch's database, and their in-place forms."""
     tell: Any = getattr(torch._C, "_dispatch_get_all_op_names", list)  # noqa: SLF001 - older releases lack it
     names: List[str] = tell()
     own = {part for name in known for part in (name.replace(".", "_"), name.rpartition(".")[2])}
     packets = {name[len("aten::") :].partition(".")[0] for name in names if name.startswith("aten::")}
     kept = (name for name in packets if name not in own and hasattr(torch.ops.aten, name))
-    return {GUESSED + name: Entry(GUESSED + name) for name in sorted(kept)}
+    return {GUESSED + name: Entry(GUESSED + name, device) for name in sorted(kept)}
 
 
-def not_called(form: Any) -> str:
+def not_called(form: Any, device: str = "cpu") -> str:
     """Why an overload is not called; empty where it is."""
     schema = form._schema  # noqa: SLF001 - the only place with an operator's arguments
     if any(arg.kwarg_only and arg.alias_info is not None and arg.alias_info.is_write for arg in schema.arguments):
@@ -123,21 +126,26 @@ def not_called(form: Any) -> str:
         return "no tensor among its arguments"
     name = schema.name + ("." + schema.overload_name if schema.overload_name else "")
     try:
-        keys = [key for key in (*KEYS, COMPOSITE, *OTHERS) if _has_kernel(name, key)]
+        own = (device.upper(), *KEYS)
+        keys = [key for key in (*own, COMPOSITE, *OTHERS, *ELSEWHERE) if _has_kernel(name, key)]
     except RuntimeError:
         return "of TorchScript alone"
     if not keys:
-        return "no kernel for the CPU"
-    if keys[0] in KEYS:
+        return "no kernel for this device"
+    if keys[0] in own:
         return ""
-    return "made of other operators: seen by its parts" if keys[0] == COMPOSITE else OTHERS[keys[0]]
+    return (
+        "made of other operators: seen by its parts"
+        if keys[0] == COMPOSITE
+        else OTHERS.get(keys[0], "for another device alone")
+    )
 
 
 def _has_kernel(name: str, key: str) -> bool:
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, key))  # noqa: SLF001
 
 
-def arguments(form: Any, shape: Sequence[int], dtype: Any) -> Tuple[List[Any], Dict[str, Any]]:
+def arguments(form: Any, shape: Sequence[int], dtype: Any, device: str = "cpu") -> Tuple[List[Any], Dict[str, Any]]:
     """Arguments for an overload in which all tensors have one shape.
 
     Raises:
@@ -154,6 +162,8 @@ def arguments(form: Any, shape: Sequence[int], dtype: Any) -> Tuple[List[Any], D
             args.append(guess(arg.name, str(arg.type), shape, dtype, generator))
         else:
             args.append(arg.default_value)
+    if device != "cpu":
+        args, kwargs = mapped([args, kwargs], lambda tensor: tensor.to(device))
     return args, kwargs
 
 

@@ -12,12 +12,12 @@ from torch_embers.oracles.cells import Cell, pack
 from torch_embers.oracles.sweep import Bounds, Sweep
 
 
-def database() -> Dict[str, Any]:
+def database(device: str = "cpu") -> Dict[str, Any]:
     """The operators of this build by name and variant: those with samples, then those of the dispatcher without."""
     from torch.testing._internal.common_methods_invocations import op_db
 
     found: Dict[str, Any] = {op.name + ("." + op.variant_test_name if op.variant_test_name else ""): op for op in op_db}
-    found.update(guesses.entries([name for op in op_db for name in (op.name, *alias_names(op))]))
+    found.update(guesses.entries([name for op in op_db for name in (op.name, *alias_names(op))], device))
     return found
 
 
@@ -40,9 +40,9 @@ def main(options: Mapping[str, Any]) -> None:
     with what is missing.
     """
     torch.set_num_threads(1)
-    ops = database()
+    ops = database(options["device"])
     others = [op.name for op in ops.values()]
-    bounds = Bounds(options["seconds"], options["samples"], options["modes"])
+    bounds = Bounds(options["seconds"], options["samples"], options["modes"], options["device"])
     room = int(options["room"])
     for name, dtype in options["ops"]:
         signal.setitimer(signal.ITIMER_PROF, options["hard"])  # ends a call that does not come back

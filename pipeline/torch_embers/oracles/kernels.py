@@ -89,7 +89,7 @@ def destinations(result: Any, names: Sequence[str]) -> Iterator[Tuple[str, Dict[
     """Destinations of the results in each layout, in watched memory."""
     tensors = tensors_in([result])
     for layout in (*lattice.DESTINATIONS, *lattice.SIZED):
-        made = [lattice.place(tensor.shape, tensor.dtype, layout) for tensor in tensors]
+        made = [lattice.place(tensor.shape, tensor.dtype, layout, tensor.device) for tensor in tensors]
         if any(one is not None for one in made):
             full = [torch.full_like(t, lattice.SENTINEL) if one is None else one for t, one in zip(tensors, made)]
             yield layout, dict(zip(names, full))

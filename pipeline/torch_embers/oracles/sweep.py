@@ -33,11 +33,13 @@ class Bounds(NamedTuple):
         seconds: of processor time after which no further call is begun.
         samples: at most so many.
         modes: some of ``MODES``.
+        device: on which the operators are called.
     """
 
     seconds: float
     samples: int
     modes: Sequence[str] = MODES
+    device: str = "cpu"
 
 
 class Call(NamedTuple):
@@ -133,7 +135,7 @@ class Sweep:
         """Samples that differ in the numbers of axes or the names of options, then the others."""
         seen: Set[Any] = set()
         later = []
-        for sample in self.op.sample_inputs("cpu", self.dtype, requires_grad=False):
+        for sample in self.op.sample_inputs(self.bounds.device, self.dtype, requires_grad=False):
             tensors = tensors_in([sample.input, sample.args, sample.kwargs])
             if any(tensor.numel() > LARGEST for tensor in tensors):
                 self.tally.skipped["sample is large"] += 1
@@ -319,7 +321,16 @@ class Sweep:
             said = "%s, %s of %s: %s" % (func, death.kind, death.argument, end)
             line = "import torch\n\n%s\n" % death.line if death.line else ""
             self.findings.append(
-                Finding("layout", plan.op, MALFORMED, "crash", said, place=death.kind, device="cpu", reproducer=line)
+                Finding(
+                    "layout",
+                    plan.op,
+                    MALFORMED,
+                    "crash",
+                    said,
+                    place=death.kind,
+                    device=self.bounds.device,
+                    reproducer=line,
+                )
             )
 
     def _goes_on(self, cell: Cell) -> bool:
@@ -388,7 +399,7 @@ class Sweep:
                 message="%s, %s, %s: %s" % (plan.op, plan.overload or cell.mode, place, problem.message),
                 layouts=tuple("%s: %s" % (name, layouts.describe(t)) for name, t in named(plan, args, kwargs)),
                 dtype=problem.dtype or str(self.dtype).replace("torch.", ""),
-                device="cpu",
+                device=self.bounds.device,
                 place=problem.place,
                 difference=problem.difference,
                 reproducer=made.case,
@@ -454,12 +465,12 @@ def destinations(base: Any, layout: str, which: str) -> Tuple[Any, bool]:
         nonlocal number, laid
         made = None
         if which in ("destination", "destination %d" % number):
-            made = lattice.place(tensor.shape, tensor.dtype, layout)
+            made = lattice.place(tensor.shape, tensor.dtype, layout, tensor.device)
         number += 1
         laid = laid or made is not None
         if made is not None:
             return made
-        return torch.full(tuple(tensor.shape), lattice.SENTINEL, dtype=torch.int64).to(tensor.dtype)
+        return torch.full_like(tensor, lattice.SENTINEL, memory_format=torch.contiguous_format)
 
     made = mapped(base, place)
     return (tuple(made) if isinstance(made, (list, tuple)) else made), laid

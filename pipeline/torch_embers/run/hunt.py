@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from torch_embers import resources, toml_models
 from torch_embers.builds.registry import environment_text
@@ -14,6 +14,7 @@ from torch_embers.oracles import cells
 from torch_embers.oracles.cells import ALL_MODES, GUESSED, MALFORMED, MODES
 from torch_embers.run import hunt_groups
 from torch_embers.run.dispatch import Zygote
+from torch_embers.run.hunt_known import Known
 from torch_embers.run.hunt_rows import Hunted, Journal
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import PRELOAD, Attempt
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.builds.registry import Build
-    from torch_embers.oracles.finding import Finding
     from torch_embers.run.dispatch import Dispatcher, Zygotes
 
 SAMPLES = "torch.testing._internal.common_methods_invocations"
@@ -32,29 +32,11 @@ FILE = "hunt.jsonl"
 _LACKS = re.compile(r"^ModuleNotFoundError: No module named '([\w.]{1,80})'$", re.MULTILINE)
 
 
-class Known(toml_models.Entry):
-    """Findings of one cause that a person has judged.
-
-    Attributes:
-        ops: operators as the findings name them.
-        modes: modes or overloads; all where none is given.
-        severities: all where none is given.
-        judged: what it is.
-    """
-
-    ops: tuple[str, ...]
-    judged: Literal["known_issue", "new", "documented", "false_alarm"]
-    reason: str
-    modes: tuple[str, ...] = ()
-    severities: tuple[str, ...] = ()
-    issue: str = ""
-
-
 class Rules(toml_models.Entry):
     """What data/hunt.toml holds."""
 
     limits: hunt_groups.Limits
-    known: tuple[Known, ...] = ()
+    known: tuple[Known, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +49,7 @@ class HuntRequest:
         out: folder of the journal; what stands there is not run again.
         modes: forward, backward, inplace, out, kernels; double_backward and malformed where they are asked for.
         jobs: operators at a time on one machine.
+        device: on which the operators are called; one that the build can use.
     """
 
     ops: Sequence[str]
@@ -74,6 +57,7 @@ class HuntRequest:
     out: Path
     modes: Sequence[str] = MODES
     jobs: int = 1
+    device: str = "cpu"
 
 
 def rules() -> Rules:
@@ -95,10 +79,11 @@ def hunt(build: Build, request: HuntRequest, dispatcher: Dispatcher) -> Iterator
         dispatcher: makes the runs; the journal is written here, wherever they are made.
 
     Raises:
-        InputError: an operator or dtype is unknown, or the folder of the journal cannot be used.
+        InputError: an operator, dtype or device is unknown, or the folder of the journal cannot be used.
         SandboxError: no sandbox can be had, or the build has no database of samples.
         BuildError, ClusterError: as of the dispatcher.
     """
+    check_device(request.device, build, request.modes)
     try:
         request.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -112,13 +97,26 @@ def hunt(build: Build, request: HuntRequest, dispatcher: Dispatcher) -> Iterator
             names = {name: dtypes for name, dtypes in names.items() if not name.startswith(GUESSED)}
         wanted = chosen(names, request.ops, request.dtypes)
         version, where = digest(), environment_text(zygotes.where)
-        asked = [Hunted(build.name, op, dtype, modes, version, where) for op, dtype in wanted]
+        about = {"version": build.public_version, "device": request.device, "environment": where}
+        asked = [Hunted(build.name, op, dtype, modes, version, **about) for op, dtype in wanted]
         yield from (done[one.key] for one in asked if one.key in done)
         left = [one for one in asked if one.key not in done]
         for one in hunt_groups.sweep(zygotes, left, request.jobs, rules().limits):
             if not one.ended.startswith(hunt_groups.NO_EVIDENCE):
                 journal.append(one)
             yield one
+
+
+def check_device(device: str, build: Build, modes: Sequence[str]) -> None:
+    """Whether a build can use a device here, and the modes can be run on it.
+
+    Raises:
+        InputError: it cannot.
+    """
+    if device not in build.devices:
+        raise InputError(f"build {build.name} cannot use {device} here: use --device {' or '.join(build.devices)}")
+    if device != "cpu" and MALFORMED in modes:
+        raise InputError(f"mode {MALFORMED} is made for the cpu: name other --modes with --device {device}")
 
 
 def digest() -> str:
@@ -172,13 +170,3 @@ def journal_in(out: Path) -> list[Hunted]:
     if not (out / FILE).is_file():
         raise InputError(f"no journal {out / FILE}: run `embers hunt --out {out}` first")
     return Journal(out / FILE).read()
-
-
-def is_known(found: Finding, known: Sequence[Known]) -> Known | None:
-    """The judged entry of a finding, if there is one."""
-    for entry in known:
-        mode = not entry.modes or found.overload in entry.modes
-        severity = not entry.severities or found.severity in entry.severities
-        if found.op in entry.ops and mode and severity:
-            return entry
-    return None

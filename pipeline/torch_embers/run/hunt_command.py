@@ -1,4 +1,4 @@
-"""What `embers hunt` does around the sweep: builds, progress, the summary, the draft of a report."""
+"""What `embers hunt` does around the sweep: builds, progress, the summary."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from packaging.version import InvalidVersion, Version
-
 from torch_embers import settings
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError
@@ -16,15 +14,17 @@ from torch_embers.escaping import visible
 from torch_embers.oracles.cells import ALL_MODES
 from torch_embers.oracles.finding import SEVERITIES
 from torch_embers.progress_bar import ProgressBar
-from torch_embers.run import hunt, hunt_coverage
+from torch_embers.run import hunt, hunt_coverage, hunt_draft
 from torch_embers.run.command import chosen_builds
+from torch_embers.run.hunt_known import is_known
 from torch_embers.run.hunt_rows import ident
 from torch_embers.run.where import HERE, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from torch_embers.oracles.finding import Finding
+    from torch_embers.run.hunt_known import Known
     from torch_embers.run.hunt_rows import Hunted
     from torch_embers.run.where import Where
 
@@ -37,14 +37,14 @@ class Reached:
     """What a hunt came to."""
 
     done: list[Hunted] = field(default_factory=list)
-    known: Sequence[hunt.Known] = ()
+    known: Sequence[Known] = ()
 
     def news(self) -> list[tuple[str, Finding]]:
         """Findings that nobody has judged, the worst first, one per operator, mode and severity."""
         found: dict[tuple[str, str], tuple[str, Finding]] = {}
         for one in self.done:
             for finding in one.all_findings():
-                if hunt.is_known(finding, self.known) is None:
+                if is_known(finding, one.release, self.known) is None:
                     found.setdefault((one.build, ident(finding)), (one.build, finding))
         return sorted(found.values(), key=lambda pair: (SEVERITIES.index(pair[1].severity), pair[1].op))
 
@@ -68,7 +68,7 @@ class Reached:
         counts = Counter[str]()
         for one in self.done:
             counts.update(one.counts())
-        judged = sum(1 for one in self.done for f in one.all_findings() if hunt.is_known(f, self.known))
+        judged = sum(1 for one in self.done for f in one.all_findings() if is_known(f, one.release, self.known))
         lines.append(
             f"{len(self.done)} operators, {counts['tested']} calls compared, {counts['refused']} refused, "
             f"{counts['undecided']} undecided, {len(self.news())} new findings, {judged} judged before"
@@ -86,18 +86,19 @@ def run(
     *,
     unsandboxed: bool,
     where: Where = HERE,
+    device: str = "cpu",
 ) -> Reached:
     """Hunt on builds.
 
     Raises:
-        InputError: an operator, dtype, mode or build is unknown.
+        InputError: an operator, dtype, mode or build is unknown, or a build cannot use the device.
         SandboxError: no sandbox can be had.
         ClusterError: the cluster cannot be used.
     """
     wanted = modes.split(",")
     if unknown := [mode for mode in wanted if mode not in ALL_MODES]:
         raise InputError(f"no mode {unknown[0]!r}: use {', '.join(ALL_MODES)}")
-    request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs)
+    request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, device)
     reached = Reached(known=hunt.rules().known)
     registry = Registry(settings.load().builds_dir)
     with (
@@ -118,105 +119,7 @@ def act(action: Sequence[str], out: Path) -> str:
         InputError: the words are none of these, there is no such finding, or no journal.
     """
     if len(action) == 2 and action[0] == "report":
-        return draft(action[1], out)
+        return hunt_draft.draft(action[1], out)
     if len(action) == 2 and action[0] == "coverage":
         return f"{action[1]}: {hunt_coverage.write(out, Path(action[1]))} rows"
     raise InputError("use `embers hunt`, `embers hunt report ID` or `embers hunt coverage FILE`")
-
-
-def draft(name: str, out: Path) -> str:
-    """The draft of a report for one finding, in the order of PyTorch's form. It is never posted.
-
-    Raises:
-        InputError: there is no such finding.
-    """
-    rows = hunt.journal_in(out)
-    having = {row.build: row for row in rows if any(ident(found) == name for found in row.all_findings())}
-    if not having:
-        raise InputError(f"no finding {name} in {out}: `embers hunt --out {out}` prints their names")
-    found = [(row.build, one) for row in having.values() for one in row.all_findings() if ident(one) == name]
-    build, first = next(((b, f) for b, f in found if f.reproducer), found[0])
-    calls = {(row.op, row.dtype) for row in having.values()}
-    clean = {row.build for row in rows if (row.op, row.dtype) in calls and not row.ended} - set(having)
-    worst = first.difference
-    seen = f"At {list(worst.index)} it gives {worst.got}; {worst.expected} is expected.\n" if worst is not None else ""
-    return DRAFT.format(
-        title=first.message,
-        seen=seen,
-        layouts="\n".join(f"- `{layout}`" for layout in first.layouts),
-        script=scripts(first),
-        versions=", ".join(by_version(having)),
-        clean=f" Not with the same samples on: {', '.join(by_version(clean))}." if clean else "",
-        environment=environment(build),
-    )
-
-
-def scripts(found: Finding) -> str:
-    """The part of a draft that shows the fault: the few lines first, where there are some."""
-    if not found.reproducer:
-        return "No script could be made of this call.\n"
-    whole = WHOLE.format(said=DIES if found.severity == "crash" else COMPARED, script=found.reproducer)
-    return SHORT.format(short=found.short, whole=whole) if found.short else whole
-
-
-def by_version(names: Iterable[str]) -> list[str]:
-    """Builds in the order of their versions; those that are named otherwise come last."""
-
-    def key(name: str) -> tuple[bool, Version | str]:
-        try:
-            return False, Version(name)
-        except InvalidVersion:
-            return True, name
-
-    return sorted(names, key=key)
-
-
-def environment(build: str) -> str:
-    """What PyTorch's form asks for, of a registered build."""
-    known = {one.name: one for one in Registry(settings.load().builds_dir).installed()}
-    if build not in known:
-        return f"Build {build}, CPU; it is not registered here any more."
-    one = known[build]
-    return (
-        f"PyTorch {one.version} (commit {one.git_commit}), Python {one.python_version}, {one.platform}, "
-        f"CPU, capability {one.capability or 'unknown'}."
-    )
-
-
-DRAFT = """<!-- Made by a tool (embers hunt). To be read, run and signed by a person before it is posted. -->
-### Describe the bug
-
-{title}
-
-{seen}
-{layouts}
-
-{script}
-### Versions
-
-It occurs on: {versions}.{clean}
-
-{environment}
-"""
-
-SHORT = """In short, with an AssertionError where the fault is there:
-
-```python
-{short}```
-
-<details><summary>The whole script</summary>
-
-{whole}
-</details>
-"""
-
-WHOLE = """{said}
-
-```python
-{script}```
-"""
-
-COMPARED = """The expected values are those of the same call on dense copies, checked in double precision. The script
-exits with 1 where the fault is there, with 0 where it is not, with 125 where it cannot be told."""
-
-DIES = "The process ends, or does not come back, where the fault is there."

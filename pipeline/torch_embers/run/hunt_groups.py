@@ -112,6 +112,7 @@ def _attempt(key: str, group: Sequence[Hunted], limits: Limits, only: Cell | Non
         "samples": limits.samples,
         "room": limits.room,
         "modes": list(first.modes),
+        "device": first.device,
     }
     code = bundle.script("hunt", "main", options)
     timeout = limits.timeout + limits.seconds * len(group) + limits.malformed * (MALFORMED in first.modes)

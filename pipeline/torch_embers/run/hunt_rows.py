@@ -37,6 +37,8 @@ class Hunted:
 
     Attributes:
         environment: where its runs were made: device, processor, CPU capability, system.
+        version: of the torch of that build; empty in journals from before it was kept.
+        device: on which the operator was called.
         own: what PyTorch's own test of strided samples does with it.
         ended: empty where all was gone through; else why not.
         cells: four names of what was varied, then counts in the order of ``cells.COUNTED``.
@@ -49,6 +51,8 @@ class Hunted:
     modes: tuple[str, ...] = MODES
     rules: str = ""
     environment: str = ""
+    version: str = ""
+    device: str = "cpu"
     own: str = ""
     ended: str = ""
     findings: list[Finding] = field(default_factory=list)
@@ -59,7 +63,12 @@ class Hunted:
     @property
     def key(self) -> tuple[str, ...]:
         """What is not run again once it stands in the journal."""
-        return (self.build, self.op, self.dtype, ",".join(sorted(self.modes)), self.rules)
+        return (self.build, self.device, self.op, self.dtype, ",".join(sorted(self.modes)), self.rules)
+
+    @property
+    def release(self) -> str:
+        """The version of the build, or its name where the version was not kept."""
+        return self.version or self.build
 
     def take(self, row: dict[str, Any]) -> None:
         """What its run printed."""
@@ -78,7 +87,20 @@ class Hunted:
 
     def row(self) -> dict[str, Any]:
         """As plain data."""
-        names = ("build", "op", "dtype", "modes", "rules", "environment", "own", "ended", "cells", "skipped")
+        names = (
+            "build",
+            "version",
+            "device",
+            "op",
+            "dtype",
+            "modes",
+            "rules",
+            "environment",
+            "own",
+            "ended",
+            "cells",
+            "skipped",
+        )
         return {name: getattr(self, name) for name in names} | {
             "crashes": [{"cell": list(crash.cell), "ended": crash.ended, "case": crash.case} for crash in self.crashes],
             "findings": [{**found.row(), "id": ident(found)} for found in self.findings],
@@ -97,15 +119,16 @@ class Hunted:
 def fatal(one: Hunted, crash: Crash) -> Finding:
     """A call that ended the process, as a finding."""
     cell = crash.cell
+    op, overload = cells.identity(cell)
     return Finding(
         oracle="layout",
-        op=cell.operator,
-        overload=cell.mode,
+        op=op,
+        overload=overload,
         severity="crash",
         message=f"{cell.operator}, {cell.mode}, {cell.layout} {cell.argument}: the process ended: {crash.ended}",
         layouts=(f"{cell.argument}: {cell.layout}",),
         dtype=one.dtype,
-        device="cpu",
+        device=one.device,
         place=cell.argument,
         reproducer=crash.case,
     )
