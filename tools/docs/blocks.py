@@ -23,6 +23,7 @@ from . import (
     judged,
     links,
     minimised,
+    oracles,
     perf,
     protocols,
     readme,
@@ -70,6 +71,12 @@ def blocks() -> dict[str, Callable[[], str]]:
         "advisories-counts": advisories.counts,
         "advisories-evidence": advisories.evidence,
         "advisories-not-executed": advisories.not_executed,
+        # oracles.md
+        "silent-counted": oracles.silent_counted,
+        "silent-scripts": oracles.silent_table,
+        # hunt.md, hunt-drafts.md
+        "hunt-short": hunt.short,
+        "hunt-drafts": hunt.drafts,
         # hunt-coverage.md
         "hunt-modes": hunt.modes,
         "hunt-others": hunt.others,

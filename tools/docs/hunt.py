@@ -1,4 +1,4 @@
-"""docs/hunt-coverage.md: what the hunt called, what it left out and why, beside PyTorch's own test."""
+"""docs/hunt-coverage.md: what the hunt called and left out; docs/hunt.md, docs/hunt-drafts.md: what it found."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from .markdown import cell, code, table
+from torch_embers.run import hunt_draft
+
+from .markdown import cell, code, fenced, table
 from .places import ROOT
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 MAP = ROOT / "analysis" / "results" / "hunt_coverage.parquet"
 """PyTorch 2.15.0, float32, all modes."""
 OTHERS = ROOT / "analysis" / "results" / "hunt_coverage_others.parquet"
-"""Other dtypes and releases, in the modes that run without the operators of the dispatcher."""
+"""Other dtypes and releases, and the `malformed` calls of 2.15.0."""
 COUNTS = ("tested", "guarded", "wrong", "outside", "died", "refused", "undecided")
 SUMS = ", ".join(f"sum({name})" for name in COUNTS)
 
@@ -103,3 +105,18 @@ def worst() -> str:
     )
     head = ["called", "mode", "layouts", "outside:", "died:", "wrong:"]
     return table(head, [[code(row[0]), row[1], cell(row[2]), *(str(number) for number in row[3:])] for row in found])
+
+
+def short() -> str:
+    """The few lines that show each finding that a draft was written of."""
+    parts = [
+        f"{one.about} Case: {code(one.case)}.\n\n{fenced(one.script.strip(), 'python')}" for one in hunt_draft.written()
+    ]
+    return "\n\n".join(parts)
+
+
+def drafts() -> str:
+    """The drafts of reports, as `embers hunt report CASE` prints them."""
+    return "\n\n".join(
+        f"## {one.title}\n\n````markdown\n{hunt_draft.of_case(one).rstrip()}\n````" for one in hunt_draft.written()
+    )
