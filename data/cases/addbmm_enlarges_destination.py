@@ -1,0 +1,57 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = []
+# bug_type = "memory"
+# memory_type = "checking"
+# memory_subtype = "input_checking"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Adds the product of two batches in place to one number that lies at the beginning of a larger memory. The number
+would have to be broadcast, which an in-place operation must refuse. Instead it is given the size of the product,
+and what lies behind it in memory is overwritten."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    left, right = torch.ones(2, 3, 4), torch.ones(2, 4, 5)
+    full = torch.zeros(3, 5)
+    full.addbmm_(left, right)
+    if not torch.equal(full, torch.full((3, 5), 8.0)):
+        return 125, "the workaround path fails too: a destination of the right size gets other values"
+    memory = torch.full((64,), 77.0)
+    shape = (1,)
+    try:
+        shape = tuple(memory[:1].addbmm_(left, right).shape)
+        accepted = True
+    except RuntimeError as error:
+        if not any(words in str(error) for words in ("broadcast", "shape", "size", "expand")):
+            raise
+        accepted = False
+    if PLANT:
+        memory = memory + 1
+    around = int((memory[1:] != 77).sum())
+    if around:
+        return 1, "the number has shape %s, and %d elements behind it are overwritten" % (shape, around)
+    return 0, "nothing behind the number is overwritten; the call was " + ("accepted" if accepted else "refused")
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
+    print(seen)
+    sys.exit(code)

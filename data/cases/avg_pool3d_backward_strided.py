@@ -1,0 +1,64 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = []
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# memory_subtype = "input_tensor_management"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Writes the gradient of average pooling in three dimensions, by the operator of the dispatcher, into a destination
+that is every second element of a larger memory. The gradient must stand in these elements only. Instead it is
+written one element behind the other, over the elements between."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    volume, ones = torch.zeros(1, 2, 2, 2), torch.ones(1, 1, 1, 1)
+    truth = torch.full((1, 2, 2, 2), 0.125)
+    memory = torch.full((100,), 77.0)
+    torch.ops.aten.avg_pool3d_backward.grad_input(
+        ones,
+        volume,
+        [2, 2, 2],
+        [2, 2, 2],
+        [0, 0, 0],
+        False,
+        True,
+        None,
+        grad_input=memory.as_strided((1, 2, 2, 2), (16, 8, 4, 2)),
+    )
+    if PLANT:
+        memory = memory + 1
+    got, between = memory[0:16:2].view(1, 2, 2, 2), memory[1:16:2]
+    dense = torch.zeros(1, 2, 2, 2)
+    torch.ops.aten.avg_pool3d_backward.grad_input(
+        ones, volume, [2, 2, 2], [2, 2, 2], [0, 0, 0], False, True, None, grad_input=dense
+    )
+    if not torch.equal(dense, truth):
+        return 125, "the workaround path fails too: a dense destination holds other values"
+    wrong = int((got != truth).sum())
+    around = int((between != 77).sum() + (memory[16:] != 77).sum())
+    seen = "%d of 8 elements are wrong, %d around them are overwritten" % (wrong, around)
+    return int(bool(wrong or around)), seen
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
+    print(seen)
+    sys.exit(code)

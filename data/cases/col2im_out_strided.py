@@ -1,0 +1,53 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = []
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# memory_subtype = "input_tensor_management"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Folds columns into a destination that is every second element of a larger memory. The image must stand in these
+elements only. Instead it is written one element behind the other, over the elements between."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    columns = torch.arange(16.0).view(1, 4, 4)
+    truth = columns.view(2, 2, 2, 2).permute(2, 0, 3, 1).reshape(1, 1, 4, 4)
+    memory = torch.full((200,), 77.0)
+    torch._C._nn.col2im(
+        columns, [4, 4], [2, 2], [1, 1], [0, 0], [2, 2], out=memory.as_strided((1, 1, 4, 4), (32, 32, 8, 2))
+    )
+    if PLANT:
+        memory = memory + 1
+    got, between = memory[0:32:2].view(1, 1, 4, 4), memory[1:32:2]
+    dense = torch.zeros(1, 1, 4, 4)
+    torch._C._nn.col2im(columns, [4, 4], [2, 2], [1, 1], [0, 0], [2, 2], out=dense)
+    if not torch.equal(dense, truth):
+        return 125, "the workaround path fails too: a dense destination holds other values"
+    wrong = int((got != truth).sum())
+    around = int((between != 77).sum() + (memory[32:] != 77).sum())
+    seen = "%d of 16 elements are wrong, %d around them are overwritten" % (wrong, around)
+    return int(bool(wrong or around)), seen
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,52 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = []
+# bug_type = "memory"
+# memory_type = "non_contiguous"
+# memory_subtype = "input_tensor_management"
+# consequence = "silent_correctness"
+# requires = ["cpu"]
+# known_bad = []
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Pads an image by its rim into a destination that is every second element of a larger memory. The padded image must
+stand in these elements only. Instead the elements between are overwritten."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+    image = torch.arange(16.0).view(1, 1, 4, 4)
+    order = torch.tensor([0, 0, 1, 2, 3, 3])
+    truth = image[:, :, order][:, :, :, order]
+    memory = torch.full((300,), 77.0)
+    torch._C._nn.replication_pad2d(image, [1, 1, 1, 1], out=memory.as_strided((1, 1, 6, 6), (72, 72, 12, 2)))
+    if PLANT:
+        memory = memory + 1
+    got, between = memory[0:72:2].view(1, 1, 6, 6), memory[1:72:2]
+    dense = torch.zeros(1, 1, 6, 6)
+    torch._C._nn.replication_pad2d(image, [1, 1, 1, 1], out=dense)
+    if not torch.equal(dense, truth):
+        return 125, "the workaround path fails too: a dense destination holds other values"
+    wrong = int((got != truth).sum())
+    around = int((between != 77).sum() + (memory[72:] != 77).sum())
+    seen = "%d of 36 elements are wrong, %d around them are overwritten" % (wrong, around)
+    return int(bool(wrong or around)), seen
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
+    print(seen)
+    sys.exit(code)
