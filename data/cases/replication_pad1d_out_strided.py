@@ -7,7 +7,8 @@
 # memory_subtype = "input_tensor_management"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.1", "2.0.1"]
+# fixed_in = "2.1.2"
 # signature = "mismatch"
 # oracle = "self"
 # ///
