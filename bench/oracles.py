@@ -1,11 +1,14 @@
-"""What the layout oracle costs: processor time of training steps of transformers, without it, with it, and sampled.
+"""What the oracles cost: processor time of training steps of transformers, without them, with them, and sampled.
 
-python bench/oracles.py [ROUNDS], in an environment with torch; one thread. The ways take turns in every round, and a
-ratio is that of medians with a bootstrap interval over rounds, so that a busy machine widens it instead of moving it.
-An empty dispatch mode is measured beside them: what torch itself takes for handing each operator to Python.
+python bench/oracles.py [ROUNDS] writes bench/oracles.json, in an environment with torch; one thread. The ways take turns
+in every round, and a ratio is that of medians with a bootstrap interval over rounds, so that a busy machine widens it
+instead of moving it. An empty dispatch mode is measured beside them: what torch itself takes for handing each operator
+to Python. With every=50 a round is a training of its own, of as many steps as on average hold one that is watched
+whole; its first step is sampled operator by operator, the first call of each always by the precision oracle.
 """
 
 import contextlib
+import datetime as dt
 import json
 import os
 import sys
@@ -19,14 +22,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "pipeline"))
 
 from torch_embers import resources
 from torch_embers.oracles.layout import LayoutOracle
+from torch_embers.oracles.precision import PrecisionOracle
 from torch_embers.oracles.timing import interval
 
 SIZES = {
     "tiny": {"layers": 1, "width": 128, "batch": 8, "length": 64, "steps": 4},
     "small": {"layers": 4, "width": 256, "batch": 8, "length": 128, "steps": 1},
 }
-WAYS = ("off", "empty mode", "full", "every=50")
+EVERY = 50
+WAYS = ("off", "empty mode", "layout", "layout, every=50", "precision", "precision, every=50")
 ROUNDS = 12
+RESULT = Path(__file__).parent / "oracles.json"
 
 
 class Empty(TorchDispatchMode):
@@ -42,7 +48,10 @@ def watched(way):
         return contextlib.nullcontext()
     if way == "empty mode":
         return Empty()
-    return LayoutOracle(resources.load_toml("oracles.toml"), every=50 if way == "every=50" else 1)
+    every = EVERY if way.endswith("every=50") else 1
+    if way.startswith("layout"):
+        return LayoutOracle(resources.load_toml("oracles.toml"), every=every)
+    return PrecisionOracle(every=every)
 
 
 def train(layers, width, batch, length, steps):
@@ -60,20 +69,26 @@ def train(layers, width, batch, length, steps):
 
 def measured(size, rounds):
     spent = {way: [] for way in WAYS}
-    findings = compared = 0
-    train(**SIZES[size])
-    for _ in range(rounds):
+    found, compared = {}, {}
+    about = SIZES[size]
+    train(**about)
+    for number in range(rounds):
         for way in WAYS:
-            with watched(way) as oracle:
-                spent[way].append(train(**SIZES[size]))
-            if way == "full":
-                findings, compared = len(oracle.findings), oracle.looked()["compared"]
+            oracle = watched(way)
+            if hasattr(oracle, "draw"):  # another draw of watched steps in each round
+                oracle.draw.seed(number)
+                oracle._left = oracle.draw.randint(1, 2 * EVERY - 1)  # noqa: SLF001
+            with oracle:
+                steps = 2 * EVERY if way.endswith("every=50") else about["steps"]
+                spent[way].append(train(**about | {"steps": steps}))
+            if hasattr(oracle, "findings"):
+                found[way], compared[way] = len(oracle.findings), oracle.looked()["compared"]
     ratios = {way: [round(part, 3) for part in interval(spent["off"], spent[way])] for way in WAYS[1:]}
     return {
         "seconds per step": round(sorted(spent["off"])[rounds // 2], 4),
         "ratios": ratios,
-        "compared per run": compared,
-        "findings": findings,
+        "compared in the last round": compared,
+        "findings in the last round": found,
     }
 
 
@@ -82,4 +97,9 @@ if __name__ == "__main__":
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     load = os.getloadavg()[0]
     found = {size: measured(size, rounds) for size in SIZES}
-    print(json.dumps({"torch": torch.__version__, "rounds": rounds, "load": load, **found}, indent=1))
+    about = {
+        "command": f"python bench/oracles.py {rounds}",
+        "day": dt.datetime.now(dt.UTC).date().isoformat(),
+    }
+    about |= {"torch": torch.__version__, "rounds": rounds, "load at the beginning": round(load, 1)}
+    RESULT.write_text(json.dumps(about | found, indent=1) + "\n", encoding="utf-8")

@@ -1,6 +1,7 @@
 """The layout oracle: it finds every injected fault, is quiet about correct kernels, and names the user's line."""
 
 import ast
+import itertools
 import re
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch")
+
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode  # noqa: E402 - needs torch
 
 from injected_kernels import KERNELS, examined  # noqa: E402 - needs torch
 from torch_embers import resources  # noqa: E402
@@ -270,3 +273,57 @@ def test_what_another_oracle_computes_for_itself_is_not_looked_at():
         x.exp(), x @ x.t()
     assert sum(precision.checked.values()) == 2
     assert oracle.counts["repeated"] == 2
+
+
+def seen_by_step(number, broken, oracle):
+    """A loop that calls a broken operator once and steps an optimizer: how many calls were seen in each step."""
+    parameter = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([parameter], lr=0.1, foreach=False)
+    seen = [0]
+    for _ in range(number):
+        (parameter * 2).sum().backward()
+        broken[1](torch.zeros(4, 3).t(), torch.ones(3, 4))
+        optimizer.step()
+        seen.append(oracle.counts["seen"])
+    return [after - before for before, after in itertools.pairwise(seen)]
+
+
+def test_of_a_training_whole_steps_are_watched_and_between_them_the_mode_is_off_the_stack(broken):
+    on_stack = []
+    with LayoutOracle(RULES, every=5, reproduce=False) as oracle:
+        seen = seen_by_step(60, broken, oracle)[1:]
+        on_stack.append(_get_current_dispatch_mode() is oracle)
+    watched = [count for count in seen if count]
+    assert 6 <= len(watched) <= 25
+    assert len(set(watched)) == 1  # all calls of a step, or none
+    assert len(oracle.findings) == 1
+    assert _get_current_dispatch_mode() is None
+    calls = oracle.counts["seen"]
+    seen_by_step(20, broken, oracle)
+    assert oracle.counts["seen"] == calls
+
+
+def test_a_mode_of_the_user_inside_keeps_its_place_while_an_oracle_comes_and_goes(broken):
+    class Counting(TorchDispatchMode):
+        calls = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.calls += 1
+            return func(*args, **(kwargs or {}))
+
+    with LayoutOracle(RULES, every=2, reproduce=False) as oracle:
+        for _ in range(5):
+            seen_by_step(3, broken, oracle)
+            with Counting() as counting:
+                seen_by_step(3, broken, oracle)
+                assert _get_current_dispatch_mode() is counting
+            assert counting.calls > 10
+    assert _get_current_dispatch_mode() is None
+
+
+def test_two_sampled_oracles_leave_the_stack_as_it_was(broken):
+    with LayoutOracle(RULES, every=3, reproduce=False) as layout, PrecisionOracle(every=3) as precision:
+        seen_by_step(40, broken, layout)
+    assert _get_current_dispatch_mode() is None
+    assert layout.counts["wrong"] > 0
+    assert sum(precision.checked.values()) > 0

@@ -6,7 +6,6 @@ that reach the dispatcher, the backward's too, so composite functions are looked
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 from typing import Counter as Counts
@@ -14,7 +13,7 @@ from typing import Counter as Counts
 import torch
 
 from torch_embers.oracles import caller, layouts, reproducer
-from torch_embers.oracles.dispatch import DispatchMode, is_own_call, is_tracing
+from torch_embers.oracles.dispatch import SampledMode, is_own_call, is_tracing
 from torch_embers.oracles.finding import Finding
 from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named, plan_of, shared_with
 from torch_embers.oracles.rules import Rules
@@ -23,12 +22,13 @@ ALSO = ", the same as "
 """What stands in the words of a destination before the name of the argument that it is as well."""
 
 
-class LayoutOracle(DispatchMode):
+class LayoutOracle(SampledMode):
     """Watches the operators that a block of code calls.
 
     Args:
         rules: the parsed data/oracles.toml.
-        every: look at one call in so many on average; at random, so that no period of a training loop is missed.
+        every: look at one call in so many on average, and once an optimizer has stepped at all calls of one step in so
+            many (``SampledMode``); at random, so that no period of a training loop is missed.
         ops: look at these operators alone, such as ``addcmul_``; at all where none is given.
         on_finding: is called with each new finding.
         reproduce: whether to write a case file for each finding.
@@ -47,11 +47,10 @@ class LayoutOracle(DispatchMode):
         on_finding: Optional[Callable[[Finding], None]] = None,
         reproduce: bool = True,
     ) -> None:
-        super().__init__()
+        super().__init__(every)
         if every < 1:
             raise ValueError("every must be at least 1, not %d" % every)
         self.rules = Rules(rules)
-        self.every = every
         self.ops = frozenset(ops)
         self.on_finding = on_finding
         self.reproduce = reproduce
@@ -60,7 +59,6 @@ class LayoutOracle(DispatchMode):
         self.refused: Counts[Tuple[str, str]] = Counter()
         self._plans: Dict[Any, Plan] = {}
         self._known: Set[Tuple[str, str]] = set()
-        self._draw = random.Random(0)  # noqa: S311 - which calls are looked at; the user's generators are left alone
         self._wait = 0
 
     def __torch_dispatch__(
@@ -68,11 +66,11 @@ class LayoutOracle(DispatchMode):
     ) -> Any:
         """Run one operator for the user, and look at it if its turn has come."""
         kwargs = kwargs or {}
-        if self._wait > 1:  # first, because it is all that happens to most calls of a sampled training
+        if self.every > 1 and not self.in_steps:
             self._wait -= 1
-            return func(*args, **kwargs)
-        if self.every > 1:
-            self._wait = self._draw.randint(1, 2 * self.every - 1)
+            if self._wait > 0:
+                return func(*args, **kwargs)
+            self._wait = self.draw.randint(1, 2 * self.every - 1)
         plan = self._plans.get(func)
         if plan is None:
             plan = self._plans[func] = plan_of(func, self.rules)

@@ -17,7 +17,7 @@ import torch
 
 from torch_embers.oracles import layouts, numerics
 from torch_embers.oracles.caller import user_line
-from torch_embers.oracles.dispatch import DispatchMode, is_tracing, own_calls
+from torch_embers.oracles.dispatch import SampledMode, is_tracing, own_calls
 from torch_embers.oracles.finding import Difference, Finding
 
 LIMIT = 8.0
@@ -119,12 +119,13 @@ def judge(
     return Judgement(excess, difference)
 
 
-class PrecisionOracle(DispatchMode):
+class PrecisionOracle(SampledMode):
     """Compares each floating result of each operator with fp64 while the block runs.
 
     Args:
         ops: names (``aten.sum`` or ``sum``) to look at; all by default.
-        every: look at each n-th call of an operator (the first always), for long trainings.
+        every: look at each n-th call of an operator (the first always), for long trainings; once an optimizer has
+            stepped, at all calls of one step in n on average (``SampledMode``).
         limit: error in units of the honest one from which a result is a finding.
         on_finding: is called with each new finding.
 
@@ -143,14 +144,13 @@ class PrecisionOracle(DispatchMode):
         limit: float = LIMIT,
         on_finding: Optional[Callable[[Finding], None]] = None,
     ) -> None:
-        super().__init__()
+        super().__init__(max(1, every))
         self.findings: List[Finding] = []
         self.checked: Dict[str, int] = Counter()
         self.skipped: Dict[str, int] = Counter()
         self.lossy: Dict[str, int] = Counter()
         self.refused: Dict[Tuple[str, str], int] = Counter()
         self._ops = None if ops is None else frozenset(name.split(".")[-1] for name in ops)
-        self._every = max(1, every)
         self._limit = limit
         self._on_finding = on_finding
         self._calls: Dict[str, int] = Counter()
@@ -179,7 +179,7 @@ class PrecisionOracle(DispatchMode):
         if self._ops is not None and operator.name not in self._ops:
             return False
         self._calls[operator.name] += 1
-        return not (self._calls[operator.name] - 1) % self._every
+        return self.in_steps or not (self._calls[operator.name] - 1) % self.every
 
     def _look(self, call: Call, before: Inputs, result: Any) -> None:
         outputs = [tensor for tensor in numerics.tensors_of(result) if tensor.dtype in numerics.CHECKED]
