@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import duckdb
+from packaging.version import Version
 
-from torch_embers.run import hunt_draft
+from torch_embers.repro import shipped_matrix
+from torch_embers.run import hunt, hunt_draft
 
+from .cases import ranges
 from .markdown import cell, code, fenced, table
 from .places import ROOT
 
@@ -18,6 +21,8 @@ MAP = ROOT / "analysis" / "results" / "hunt_coverage.parquet"
 """PyTorch 2.15.0, float32, all modes."""
 OTHERS = ROOT / "analysis" / "results" / "hunt_coverage_others.parquet"
 """Other dtypes and releases, and the `malformed` calls of 2.15.0."""
+SAID = ("occurs", "absent", "untestable")
+"""Verdicts in the order of the table."""
 COUNTS = ("tested", "guarded", "wrong", "outside", "died", "refused", "undecided")
 SUMS = ", ".join(f"sum({name})" for name in COUNTS)
 
@@ -105,6 +110,21 @@ def worst() -> str:
     )
     head = ["called", "mode", "layouts", "outside:", "died:", "wrong:"]
     return table(head, [[code(row[0]), row[1], cell(row[2]), *(str(number) for number in row[3:])] for row in found])
+
+
+def since() -> str:
+    """On which releases each finding with a case occurs, from the matrix."""
+    verdicts = shipped_matrix.matrix()
+    releases = sorted({Version(row["build"]) for row in verdicts})
+    judged = {name: entry.judged for entry in hunt.rules().known for name in entry.cases}
+    judged |= {name: "new" for one in hunt_draft.written() for name in one.cases}
+    rows = []
+    for name, what in sorted(judged.items()):
+        by = {
+            word: [row["build"] for row in verdicts if row["case"] == name and row["verdict"] == word] for word in SAID
+        }
+        rows.append([code(name), what.replace("_", " "), *(ranges(by[word], releases) or "-" for word in SAID)])
+    return table(["case", "judged", "occurs on", "does not occur on", "cannot be tested on"], rows)
 
 
 def short() -> str:

@@ -1,4 +1,4 @@
-"""docs/oracles.md: known silent bugs, and whether an oracle finds them in a script that checks nothing."""
+"""docs/oracles.md, docs/oracles-precision.md: known silent bugs and scripts without a check, LayerNorm, what oracles cost."""
 
 from __future__ import annotations
 
@@ -60,3 +60,62 @@ def _row(script: dict[str, Any]) -> list[str]:
         script.get("good", "-"),
         what,
     ]
+
+
+def layer_norm() -> str:
+    """Errors of a LayerNorm's gradients by type and number of rows."""
+    rows = [row for row in measured("layer_norm.json")["measured"] if row["gradients"] == "uniform"]
+    head = ["inputs", "rows:", "weight:", "bias:", "honest, weight:", "honest, bias:", "an element of the bias's gradient", "exact:"]
+    names = ("operator, weight", "operator, bias", "honest, weight", "honest, bias")
+    return table(
+        head,
+        [
+            [
+                row["type"],
+                f"{row['rows']:,}",
+                *(f"{100 * row[name]:.2g} %" for name in names),
+                f"{row['first of the bias'][0]:,.6g}",
+                f"{row['first of the bias'][1]:,.6g}",
+            ]
+            for row in rows
+        ],
+    )
+
+
+def cost() -> str:
+    """Processor time of a training step under the oracles, in units of one without."""
+    made = measured("oracles.json")
+    sizes = {"tiny": "1 layer, width 128, batch 8, length 64", "small": "4 layers, width 256, batch 8, length 128"}
+    ways = list(made["tiny"]["ratios"])
+    rows = [
+        [sizes[size], f"{made[size]['seconds per step']:.3f}"]
+        + [f"{ratio:.2f} ({low:.2f} to {high:.2f})" for ratio, low, high in (made[size]["ratios"][way] for way in ways)]
+        for size in sizes
+    ]
+    told = (
+        f"`{made['command']}` on {made['day']}: PyTorch {made['torch']}, one thread, load {made['load at the beginning']} "
+        f"at the beginning, {made['rounds']} rounds in which the ways take turns."
+    )
+    return f"{told}\n\n{table(['model', 's per step:', *(f'{way}:' for way in ways)], rows)}"
+
+
+def samples() -> str:
+    """What the precision oracle says of PyTorch's samples in bfloat16."""
+    made = measured("precision_samples.json")
+    rows = [
+        [
+            code(row["op"]),
+            row["place"],
+            "inf" if row["ulps"] == "inf" else f"{row['ulps']:,.3g}",
+            "yes" if "accumulates in low precision" in row["message"] else "",
+            code(row["sample of"]),
+        ]
+        for row in made["findings"]
+    ]
+    counts = made["counts"]
+    told = (
+        f"`{made['command']}`, PyTorch {made['torch']}: {counts['operators']} operators, {counts['samples']:,} samples, "
+        f"{counts['compared calls']:,} compared calls, findings for {len({row['op'] for row in made['findings']})} "
+        "operators of the dispatcher."
+    )
+    return f"{told}\n\n{table(['operator', 'place', 'ulps:', 'grows with the count', 'reached by the samples of'], rows)}"

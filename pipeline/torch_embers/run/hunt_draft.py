@@ -26,15 +26,22 @@ class Draft(toml_models.Entry):
     """A finding in the words of a report; what releases do is read from the matrix.
 
     Attributes:
-        case: name of a file in data/cases.
+        case: name of a file in data/cases, by which the draft is called.
+        also: further cases of the same cause.
         about: what is done, what should happen, what happens.
         script: a few lines that end with an AssertionError where the bug is there.
     """
 
     case: str
+    also: tuple[str, ...] = ()
     title: str
     about: str
     script: str
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """Files of data/cases that show it."""
+        return self.case, *self.also
 
 
 class Drafts(toml_models.Entry):
@@ -62,15 +69,16 @@ def draft(name: str, out: Path) -> str:
 
 def of_case(one: Draft) -> str:
     """The draft of a report about a case."""
-    rows = [row for row in shipped_matrix.matrix() if row["case"] == one.case]
-    newest = max(rows, key=lambda row: Version(row["build"]), default=None)
+    rows = shipped_matrix.matrix()
+    own = [row for row in rows if row["case"] == one.case]
+    newest = max(own, key=lambda row: Version(row["build"]), default=None)
     seen = f"On {newest['build']}: {newest['detail']}.\n" if newest and newest["verdict"] == "occurs" else ""
     return DRAFT.format(
         title=one.title,
         seen=f"{one.about}\n\n{seen}",
         layouts="",
         script=SHORT.format(short=one.script.lstrip(), whole=""),
-        versions=of_matrix([one.case], rows),
+        versions=of_matrix(one.cases, rows),
         environment=f"Environment of these runs: {newest['environment']}." if newest else "",
     )
 
