@@ -345,7 +345,9 @@ def test_every_judged_finding_has_a_reason():
 
 
 def test_every_case_that_is_said_to_show_a_finding_is_there():
-    named = {case for entry in hunt.rules().known for case in entry.cases} | {case for one in hunt_draft.written() for case in one.cases}
+    named = {case for entry in hunt.rules().known for case in entry.cases} | {
+        case for one in hunt_draft.written() for case in one.cases
+    }
     assert [name for name in sorted(named) if not data_file(f"cases/{name}.py").is_file()] == []
 
 

@@ -65,7 +65,16 @@ def _row(script: dict[str, Any]) -> list[str]:
 def layer_norm() -> str:
     """Errors of a LayerNorm's gradients by type and number of rows."""
     rows = [row for row in measured("layer_norm.json")["measured"] if row["gradients"] == "uniform"]
-    head = ["inputs", "rows:", "weight:", "bias:", "honest, weight:", "honest, bias:", "an element of the bias's gradient", "exact:"]
+    head = [
+        "inputs",
+        "rows:",
+        "weight:",
+        "bias:",
+        "honest, weight:",
+        "honest, bias:",
+        "an element of the bias's gradient",
+        "exact:",
+    ]
     names = ("operator, weight", "operator, bias", "honest, weight", "honest, bias")
     return table(
         head,
@@ -118,4 +127,6 @@ def samples() -> str:
         f"{counts['compared calls']:,} compared calls, findings for {len({row['op'] for row in made['findings']})} "
         "operators of the dispatcher."
     )
-    return f"{told}\n\n{table(['operator', 'place', 'ulps:', 'grows with the count', 'reached by the samples of'], rows)}"
+    return (
+        f"{told}\n\n{table(['operator', 'place', 'ulps:', 'grows with the count', 'reached by the samples of'], rows)}"
+    )

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
+from torch_embers.escaping import unguarded
+
 from .cases import bank
 from .catalog import entries
 from .markdown import cell, issue_link, table
@@ -149,7 +151,13 @@ def _verdict_cells(row: Mapping[str, str], since: str) -> tuple[str, ...]:
         "build": f"{row['control_k']}/{row['control_n']} on {row['control_build']}",
         "planted": "injected fault: shows only that the check can fail",
     }
-    return since, f"{row['k']}/{row['n']}", _processor(row), controls.get(row["control"], "none"), cell(row["detail"])
+    return (
+        since,
+        f"{row['k']}/{row['n']}",
+        _processor(row),
+        controls.get(row["control"], "none"),
+        cell(unguarded(row["detail"])),
+    )
 
 
 _VERDICT_HEADINGS = ("since", "k/n:", "processor", "control", "what was seen")

@@ -9,6 +9,7 @@ from packaging.version import InvalidVersion, Version
 from torch_embers import settings, toml_models
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError
+from torch_embers.escaping import unguarded
 from torch_embers.oracles.finding import Finding
 from torch_embers.repro import shipped_matrix
 from torch_embers.run import hunt
@@ -72,7 +73,7 @@ def of_case(one: Draft) -> str:
     rows = shipped_matrix.matrix()
     own = [row for row in rows if row["case"] == one.case]
     newest = max(own, key=lambda row: Version(row["build"]), default=None)
-    seen = f"On {newest['build']}: {newest['detail']}.\n" if newest and newest["verdict"] == "occurs" else ""
+    seen = f"On {newest['build']}: {unguarded(newest['detail'])}.\n" if newest and newest["verdict"] == "occurs" else ""
     return DRAFT.format(
         title=one.title,
         seen=f"{one.about}\n\n{seen}",
