@@ -1,4 +1,4 @@
-"""docs/oracles.md, docs/oracles-precision.md: known silent bugs and scripts without a check, LayerNorm, what oracles cost."""
+"""docs/oracles.md, docs/oracles-precision.md: scripts without a check, LayerNorm, samples, what oracles cost."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def cost() -> str:
         for size in sizes
     ]
     told = (
-        f"`{made['command']}` on {made['day']}: PyTorch {made['torch']}, one thread, load {made['load at the beginning']} "
-        f"at the beginning, {made['rounds']} rounds in which the ways take turns."
+        f"`{made['command']}` on {made['day']}: PyTorch {made['torch']}, one thread, load "
+        f"{made['load at the beginning']} at the beginning, {made['rounds']} rounds in which the ways take turns."
     )
     return f"{told}\n\n{table(['model', 's per step:', *(f'{way}:' for way in ways)], rows)}"
 
@@ -121,12 +121,10 @@ def samples() -> str:
         ]
         for row in made["findings"]
     ]
-    counts = made["counts"]
+    counts, ops = made["counts"], {row["op"] for row in made["findings"]}
     told = (
-        f"`{made['command']}`, PyTorch {made['torch']}: {counts['operators']} operators, {counts['samples']:,} samples, "
-        f"{counts['compared calls']:,} compared calls, findings for {len({row['op'] for row in made['findings']})} "
-        "operators of the dispatcher."
+        f"`{made['command']}`, PyTorch {made['torch']}: {counts['operators']} operators, {counts['samples']:,} "
+        f"samples, {counts['compared calls']:,} compared calls, findings for {len(ops)} operators of the dispatcher."
     )
-    return (
-        f"{told}\n\n{table(['operator', 'place', 'ulps:', 'grows with the count', 'reached by the samples of'], rows)}"
-    )
+    head = ["operator", "place", "ulps:", "grows with the count", "reached by the samples of"]
+    return f"{told}\n\n{table(head, rows)}"
