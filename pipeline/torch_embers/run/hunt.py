@@ -97,8 +97,10 @@ def hunt(build: Build, request: HuntRequest, dispatcher: Dispatcher) -> Iterator
             names = {name: dtypes for name, dtypes in names.items() if not name.startswith(GUESSED)}
         wanted = chosen(names, request.ops, request.dtypes)
         version, where = digest(), environment_text(zygotes.where)
-        about = {"version": build.public_version, "device": request.device, "environment": where}
-        asked = [Hunted(build.name, op, dtype, modes, version, **about) for op, dtype in wanted]
+        asked = [
+            Hunted(build.name, op, dtype, modes, version, where, build.public_version, request.device)
+            for op, dtype in wanted
+        ]
         yield from (done[one.key] for one in asked if one.key in done)
         left = [one for one in asked if one.key not in done]
         for one in hunt_groups.sweep(zygotes, left, request.jobs, rules().limits):
