@@ -1,9 +1,10 @@
 """Measure what a sweep of the whole bank takes, from nothing: `python bench/bank.py BUILD ... [--jobs 2]`.
 
 Each BUILD is a name in the registry (EMBERS_BUILDS_DIR). All shipped cases run on it with all their controls, in a fresh database, so that
-no verdict and no zygote is there before; files that the machine has read before stay in its memory. The time of each worker (there are
-as many as jobs) is divided into: the start of its zygotes, the scripts, what the sandbox needs around them (late imports of torch
-included), and waiting for the end of the other worker's run or for the driver. Written to bench/bank.json, printed as a table.
+no verdict and no zygote is there before; files that the machine has read before stay in its memory. There is one worker more than --jobs,
+for while the case of another only sleeps (`SPARE` in run/schedule.py). The time of each is divided into: the start of its zygotes, the scripts,
+what the sandbox needs around them (late imports of torch included), and waiting: for a place among the jobs, for the driver, or for the end
+of the others. Written to bench/bank.json, printed as a table.
 """
 
 from __future__ import annotations
@@ -132,11 +133,12 @@ def sweep(names: list[str], jobs: int) -> dict[str, Any]:
         "builds": [build.version for build in targets],
         "cases": len(cases),
         "jobs": jobs,
+        "workers": jobs + schedule.SPARE,
         "load_before": round(load, 1),
         "seconds": round(wall, 1),
         "worker_seconds": {
             **{part: round(sum(own[part] for own in CLOCK.seconds.values()), 1) for part in PARTS[:-1]},
-            "waiting": round(wall * jobs - busy, 1),
+            "waiting": round(wall * (jobs + schedule.SPARE) - busy, 1),
         },
         "by_build": by_build,
         "driver_cpu_seconds": round(after.user + after.system - cpu.user - cpu.system, 1),

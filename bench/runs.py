@@ -127,8 +127,8 @@ def main() -> None:
     parser.add_argument("python", type=Path, nargs="*", default=[Path(sys.executable)])
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
+    load = os.getloadavg()[0]  # before: the runs themselves make two
     results = [measure(python, options.rounds) for python in options.python]
-    load = os.getloadavg()[0]
     report = {"date": datetime.now(UTC).date().isoformat(), "cores": os.cpu_count(), "load": load, "builds": results}
     RESULTS.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for line in itertools.chain(

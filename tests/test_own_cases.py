@@ -68,6 +68,8 @@ def test_one_line_warns_of_cases_that_run_without_the_sandbox() -> None:
 def test_guarantees_that_lack_the_same_thing_share_a_line() -> None:
     nothing = doctor.report(Proof(dict.fromkeys(GUARANTEES, "bubblewrap is not installed"), "Linux"))
     assert [line for line in nothing if "MISSING" in line] == ["MISSING all 15 guarantees: bubblewrap is not installed"]
+    two = doctor.report(Proof({**dict.fromkeys(GUARANTEES, "it broke"), "time_cap": "stay: it went on"}, "Linux"))
+    assert [line.partition(":")[0].count(",") for line in two if "MISSING" in line] == [13, 0]
     some = doctor.report(Proof({**dict.fromkeys(GUARANTEES, ""), "time_cap": "it went on"}, "Linux"))
     assert [line for line in some if "MISSING" in line] == ["MISSING time_cap: it went on"]
     table = doctor.as_table(Proof({**dict.fromkeys(GUARANTEES, ""), "time_cap": "it went on"}, "Linux"))

@@ -335,6 +335,22 @@ def test_a_wrapper_that_drops_the_network_namespace_proves_nothing(
 
 
 @needs_bubblewrap
+def test_a_bubblewrap_that_cannot_start_is_one_reason_for_all_guarantees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container that forbids namespaces."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = wrapper(tmp_path / "bin", monkeypatch)
+    path.write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n", encoding="ascii")
+    proof = doctor.prove(again=True)
+    assert len(set(proof.missing.values())) == 1
+    assert "bwrap: No permissions" in proof.missing["no_network"]
+    assert not proof.held
+    assert any(line.startswith("MISSING all 15 guarantees: ") for line in doctor.report(proof))
+    assert doctor.as_table(proof)["memory_counted_by"] is None
+
+
+@needs_bubblewrap
 def test_a_bubblewrap_that_others_can_write_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = wrapper(tmp_path / "bin", monkeypatch)
     path.chmod(0o777)
@@ -406,7 +422,7 @@ print(json.dumps({
     "make a folder outside": outcome((other / "folder").mkdir),
     "delete outside": outcome((other / "file").unlink),
     "link from outside": outcome(os.link, other / "file", own / "linked"),
-    "a device": outcome(os.mknod, own / "device", 0o600 | stat.S_IFCHR, os.makedev(0, 0)),
+    "a device": outcome(os.mknod, own / "device", 0o600 | stat.S_IFBLK, os.makedev(7, 0)),
     "write a device": outcome(Path(os.devnull).write_text, "x"),
     "signal": outcome(os.kill, parent, 0),
     "abstract socket": outcome(connect),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -150,6 +151,16 @@ def test_arguments_seed_and_plant_reach_the_script(any_runner: Runner) -> None:
         result = one(any_runner, code, arguments=("a b", "é"), seed=7, inject=True, threads=2, fresh=fresh)
         assert result.stdout == "['a b', 'é'] 7 1 2\n", result
         assert one(any_runner, code, fresh=fresh).stdout == "[] 0 None 1\n"
+
+
+@needs_bubblewrap
+def test_a_run_sees_the_variables_that_the_page_names(runner: Runner) -> None:
+    page = (Path(__file__).resolve().parent.parent / "docs" / "running.md").read_text(encoding="utf-8")
+    part = page.split("Variables that a run sees:", 1)[1].split("<!-- end -->", 1)[0]
+    named = {name for name in re.findall(r"`([A-Z_]+)`", part) if name != "LC_CTYPE"}
+    for fresh in (False, True):
+        result = one(runner, "import os; print(*sorted(os.environ))", fresh=fresh, inject=True)
+        assert set(result.stdout.split()) - {"LC_CTYPE"} == named - (set() if fresh else {"PYTHONHASHSEED"})
 
 
 def test_the_script_sees_no_token_and_an_empty_home(any_runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

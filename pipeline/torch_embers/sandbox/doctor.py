@@ -109,7 +109,8 @@ def report(proof: Proof) -> list[str]:
     for name, why in proof.missing.items():
         by_reason.setdefault(why, []).append(name)
     for why, names in by_reason.items():
-        lines.append(f"MISSING {', '.join(names) if proof.held else f'all {len(names)} guarantees'}: {why}")
+        every = len(names) == len(proof.guarantees)
+        lines.append(f"MISSING {f'all {len(names)} guarantees' if every else ', '.join(names)}: {why}")
     if proof.complete:
         lines.append("Scripts from issues can run here (profile hostile).")
     else:
@@ -186,6 +187,8 @@ def _tried() -> tuple[dict[str, str], cgroups.Delegation]:
             for fresh in (False, True):
                 for probe in _probes(bait):
                     result = next(iter(runner.run([_attempt(probe, fresh=fresh)])))
+                    if result.ended == "sandbox_error" and group == cgroups.Delegation(None):  # none was ever started
+                        return dict.fromkeys(GUARANTEES, result.detail), group
                     why = _breach(probe, result) or _left_alive(runner)
                     outcome[probe.guarantee] = outcome[probe.guarantee] or why
                     if result.ended == "sandbox_error":
