@@ -32,6 +32,9 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "RESULTS.md"
 CLASSIFIED = ROOT / "bench" / "classify.json"
 RUNS = ROOT / "bench" / "runs.json"
+OF_A_RUN = ("driver", "steward", "supervisors", "zygotes", "runs")
+"""Processes that take part in a run in the sandbox, in bench/run_parts.json."""
+RUN_PARTS = ROOT / "bench" / "run_parts.json"
 STUDY = ROOT / "bench" / "study.json"
 SPEED = ROOT / "bench" / "speed.json"
 PEERS = ROOT / "bench" / "peers.json"
@@ -336,7 +339,52 @@ def reproduction() -> str:
             for build in results["builds"]
         ]
         lines.append(f"| {way} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *run_parts()]) + "\n"
+
+
+def run_parts() -> list[str]:
+    """Where the time of a run goes, from what bench/run_parts.py measured last; empty where it never ran."""
+    if not RUN_PARTS.exists():
+        return []
+    results = json.loads(RUN_PARTS.read_text(encoding="utf-8"))
+    builds = results["builds"]
+    lines = [
+        "",
+        "### Where the milliseconds go",
+        "",
+        f"Written by `python bench/run_parts.py` on {results['date']}: {results['cores']} cores, load {results['load_before']} before and {results['load_after']} after. Processor time per run of the",
+        "same script in milliseconds, as the kernel counts it for each process, and page faults; medians of rounds in which the parts take turns. A fork is counted with its parent.",
+        "",
+        "| process | " + " | ".join(f"{build['torch'].partition('+')[0]}, ms | faults" for build in builds) + " |",
+        "|---|" + "---:|---:|" * len(builds),
+    ]
+    for name in builds[0]["parts"]:
+        cells = [build["parts"][name] for build in builds]
+        lines.append(
+            f"| {name} | " + " | ".join(f"{one['milliseconds']:,.1f} | {one['page_faults']:,}" for one in cells) + " |"
+        )
+    sums = [sum(build["parts"][name]["milliseconds"] for name in OF_A_RUN) for build in builds]
+    bases = [build["parts"]["plain python"]["milliseconds"] for build in builds]
+    floors = [build["parts"]["fork in huge pages that runs the script"]["milliseconds"] for build in builds]
+    lines.append("| **a run in the sandbox, all of it** | " + " | ".join(f"{value:,.1f} |" for value in sums) + " |")
+    lines.append(
+        "| plain python by it | "
+        + " | ".join(f"{base / value:,.0f} |" for base, value in zip(bases, sums, strict=True))
+        + " |"
+    )
+    lines.append(
+        "| plain python by a fork in huge pages, no sandbox | "
+        + " | ".join(f"{base / value:,.0f} |" for base, value in zip(bases, floors, strict=True))
+        + " |"
+    )
+    calls = builds[0]["system_calls_per_run"]
+    if calls:
+        counts = ", ".join(f"{name} {count:g}" for name, count in calls.items())
+        lines += [
+            "",
+            f"System calls of a run on {builds[0]['torch'].partition('+')[0]}, all of its processes together, by strace: {counts}.",
+        ]
+    return lines
 
 
 def study() -> str:
