@@ -254,3 +254,18 @@ CITED = (
     111457,
 )
 """Issues in the study's references [21] to [65]."""
+
+
+def test_every_pair_that_was_read_blind_has_an_earlier_reading_by_another_reader_and_gives_a_reason() -> None:
+    earlier: dict[tuple[str, int], set[str]] = {}
+    for line in map(json.loads, data_file("case_reviews.jsonl").read_text(encoding="utf-8").splitlines()):
+        earlier.setdefault((line["case"], line["number"]), set()).add(line["annotator"])
+    blind = [
+        json.loads(line) for line in data_file("case_reviews_blind.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert len({(line["case"], line["number"]) for line in blind}) == len(blind) > 0
+    for line in blind:
+        assert line["answer"] in {"faithful", "sibling", "wrong", "unsure"}
+        assert earlier[line["case"], line["number"]] - {line["annotator"]}, line["number"]
+        assert line["reason"]
+        assert 0 < line["confidence"] <= 1

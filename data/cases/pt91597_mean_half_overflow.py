@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#91597"]
-# relation = "same"
+# relation = "sibling"
 # bug_type = "data_type"
 # consequence = "nan_inf"
 # requires = ["cpu"]

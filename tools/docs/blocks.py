@@ -106,6 +106,8 @@ def blocks() -> dict[str, Callable[[], str]]:
         # case-reviews.md
         "reviews-counted": reviews.counted,
         "reviews-read-again": reviews.read_again,
+        "reviews-blind": reviews.blind,
+        "reviews-outcome": reviews.outcome,
         "dispositions-counted": reviews.dispositions_counted,
         "headline-left": headline.left,
         "closings-moved": headline.moved,

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch_embers import resources
 from torch_embers.repro.case import load
+from torch_embers.statistics.intervals import wilson
 
 from .cases import bank
 from .markdown import cell, code, issue_address, issue_link, table
@@ -81,6 +82,50 @@ def read_again() -> str:
         for old, new in differ
     ]
     return f"{text}\n\n" + table(("case", "item", "before", "now", "reader", "reason"), rows)
+
+
+BLIND = "case_reviews_blind.jsonl"
+BLIND_READER = "embers-reader-9"
+
+
+def blind() -> str:
+    """How far a reader agrees who had the case and its thread, and no earlier answer, in sight."""
+    read = _lines(BLIND)
+    pairs = []
+    for line in read:
+        earlier = _readings()[line["case"], line["repo"], line["number"]]
+        pairs.append((line, [one for one in earlier if one["annotator"] != BLIND_READER][-1]))
+    same = sum(line["answer"] == one["answer"] for line, one in pairs)
+    low, high = wilson(same, len(pairs))
+    answers = [[line["answer"] for line, _ in pairs], [one["answer"] for _, one in pairs]]
+    by_chance = sum(answers[0].count(a) * answers[1].count(a) for a in set(answers[0])) / len(pairs) ** 2
+    chance_free = (same / len(pairs) - by_chance) / (1 - by_chance)
+    rows = [
+        (
+            code(line["case"]),
+            issue_link(line["repo"], line["number"]),
+            line["answer"],
+            f"{one['answer']} ({one['annotator']})",
+            cell(line["reason"]),
+        )
+        for line, one in pairs
+        if line["answer"] != one["answer"]
+    ]
+    text = (
+        f"{len(pairs)} pairs of a case and an issue: {same} answers alike ({100 * same / len(pairs):.0f} %, "
+        f"95 % interval {100 * low:.0f} to {100 * high:.0f} %), Cohen's kappa {chance_free:.2f}. Where they differ:"
+    )
+    return f"{text}\n\n{table(('case', 'issue', 'read blind', 'read before', 'why'), rows)}"
+
+
+def outcome() -> str:
+    """What second readers answered of all pairs, in a sentence."""
+    counts = Counter(review["answer"] for review in reviews())
+    kinds = ", ".join(f"{counts[name]} {name}" for name in ("faithful", "sibling", "wrong", "unsure"))
+    return (
+        f"Of {counts.total()} pairs of a case and an item a second reader, a program, called: {kinds} (the wrong ones "
+        f"were cut). Drawn at random and read blind: {blind().partition(' Where they')[0]}"
+    )
 
 
 @cache
