@@ -1,8 +1,10 @@
-"""Measure embers beside Perceval on one stand-in server in one run: `python bench/peers.py --perceval PYTHON`.
+"""Measure embers beside Perceval on stand-in servers in one run: `python bench/peers.py --perceval PYTHON`.
 
 PYTHON is the interpreter of an environment of its own with `pip install perceval` (1.6). The server is
-tests/servers/tracker.py in a process of its own. Both read all items with their comments, embers also the events. Once more
-with a comment whose author was deleted (`user: null`). Writes bench/peers.json; run.py puts it into RESULTS.md.
+tests/servers/tracker.py in a process of its own. Both read all items with their comments, embers also the events: without a
+pause between requests, as Perceval makes none, and with the shipped one. By GraphQL embers reads as many items with as many
+comments of the same length from tests/servers/graphql.mjs; Perceval has no such way. Once more with a comment whose author
+was deleted (`user: null`). Writes bench/peers.json; run.py puts it into RESULTS.md.
 """
 
 from __future__ import annotations
@@ -105,34 +107,86 @@ def perceval(python: str, url: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def embers(work: Path, url: str) -> dict[str, Any]:
-    """One mine by REST into a new database, links included; no pause between requests, as Perceval makes none."""
-    from support import rest
+def embers(work: Path, source: Any) -> dict[str, Any]:
+    """One mine into a new database, links included."""
     from torch_embers.mine import runner
     from torch_embers.store.store import Store
 
-    source = rest(url, "alice/bugs", "t")
     started, before = time.monotonic(), time.process_time()
-    report = runner.mine(Store(work / "rest.duckdb"), source)
+    report = runner.mine(Store(work / "mined.duckdb"), source)
     seconds, cpu = time.monotonic() - started, time.process_time() - before
     found = {"items": report.items, "comments": report.comments, "events": report.events}
     return found | {"requests": source.client.usage.requests, "seconds": seconds, "cpu_s": cpu}
 
 
+def rest(url: str, *, pause: bool) -> Any:
+    """A source by REST, with the shipped pause between requests or with none."""
+    from support import QUICK, client
+    from torch_embers.mine.github.replies import Patience
+    from torch_embers.mine.github.rest import RestSource
+    from torch_embers.mine.scope import Scope
+
+    return RestSource(client(url, "t", patience=Patience() if pause else QUICK), Scope("alice/bugs"))
+
+
+def same_texts(items: int) -> Any:
+    """A dataset of the GraphQL server with as many items and comments, as long as those of the REST server."""
+    from servers.stand_ins import synthetic_dataset
+
+    made = synthetic_dataset(items)
+    for item in made["repos"][0]["items"]:
+        at = item["createdAt"]
+        said = {"author": "bob", "authorAssociation": "NONE", "createdAt": at, "updatedAt": at, "reactionCounts": {}}
+        item["body"] = "text " * 200
+        item["comments"] = [
+            said | {"databaseId": item["number"] * 10 + place, "body": "A comment. " * 20}
+            for place in range(item["number"] % 4)
+        ]
+    return made
+
+
+def by_graphql(items: int, latency: float) -> dict[str, Any]:
+    """One mine by GraphQL from a server of its own."""
+    from servers.stand_ins import GraphQLStandIn
+    from support import graphql
+
+    with tempfile.TemporaryDirectory(prefix="embers-bench-") as folder, GraphQLStandIn(same_texts(items)) as server:
+        if latency:
+            server.faults({"kind": "delay", "ms": latency * 1_000, "times": 1_000_000})
+        return embers(Path(folder), graphql(server.url, "pytorch/pytorch")) | {"points": server.counters()["cost"]}
+
+
 def compared(python: str, items: int, rounds: int, latency: float) -> dict[str, Any]:
-    """Both in turn on one server; the best of the rounds counts."""
-    ways: dict[str, list[dict[str, Any]]] = {"embers": [], "perceval": []}
+    """All ways in turn; the best of the rounds counts."""
+    ways: dict[str, list[dict[str, Any]]] = {name: [] for name in WAYS}
     for _ in range(rounds):
-        with tempfile.TemporaryDirectory(prefix="embers-bench-") as folder, tracker(items, "whole", latency) as url:
-            ways["embers"].append(embers(Path(folder), url))
+        with tracker(items, "whole", latency) as url:
+            for pause in (False, True):
+                with tempfile.TemporaryDirectory(prefix="embers-bench-") as folder:
+                    ways["paused" if pause else "embers"].append(embers(Path(folder), rest(url, pause=pause)))
             ways["perceval"].append(perceval(python, url))
+        ways["graphql"].append(by_graphql(items, latency))
     best = {name: min(results, key=lambda one: one["seconds"]) for name, results in ways.items()}
-    ratio, of_cpu = (best["perceval"][key] / best["embers"][key] for key in ("seconds", "cpu_s"))
-    return {"latency": latency, "ratio": ratio, "ratio_cpu": of_cpu, **best}
+    for row in best.values():
+        row |= {
+            "ratio": best["perceval"]["seconds"] / row["seconds"],
+            "ratio_cpu": best["perceval"]["cpu_s"] / row["cpu_s"],
+        }
+    return {"latency": latency, **best}
+
+
+WAYS = {
+    "perceval": "Perceval",
+    "embers": "embers, REST",
+    "paused": "embers, REST, shipped pause",
+    "graphql": "embers, GraphQL",
+}
+"""What is measured, and what the table calls it."""
 
 
 def main() -> None:
     from run import machine
+    from torch_embers.mine.github.replies import Patience
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--perceval", required=True, help="interpreter of an environment with Perceval")
@@ -142,17 +196,20 @@ def main() -> None:
     load = os.getloadavg()[0]
     runs = [compared(options.perceval, options.items, options.rounds, latency) for latency in LATENCIES]
     with tempfile.TemporaryDirectory(prefix="embers-bench-") as folder, tracker(30, "ghost") as url:
-        ghost = {"embers": embers(Path(folder), url), "perceval": perceval(options.perceval, url)}
+        ghost = {"embers": embers(Path(folder), rest(url, pause=False)), "perceval": perceval(options.perceval, url)}
     results = {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": machine(),
         "load": load,
         "seeded": options.items,
         "rounds": options.rounds,
+        "pause": Patience().pause,
         "runs": runs,
         "deleted_author": ghost,
     }
-    results["earlier"] = {key: value for key, value in json.loads(OUT.read_text()).items() if key != "earlier"}
+    before = json.loads(OUT.read_text())
+    ratios = {str(run["latency"]): run["embers"].get("ratio") or run["ratio"] for run in before["runs"]}
+    results["earlier"] = {"date": before["date"], "load": before["load"], "ratios": ratios}
     OUT.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(results, indent=2))
 

@@ -37,6 +37,7 @@ OF_A_RUN = ("driver", "steward", "supervisors", "zygotes", "runs")
 RUN_PARTS = ROOT / "bench" / "run_parts.json"
 STUDY = ROOT / "bench" / "study.json"
 SPEED = ROOT / "bench" / "speed.json"
+POINTS = ROOT / "bench" / "points.json"
 PEERS = ROOT / "bench" / "peers.json"
 FULL_MINE = ROOT / "bench" / "full_mine.json"
 COMMENTS = ROOT / "bench" / "comments.json"
@@ -488,25 +489,27 @@ def peers() -> str:
     """The part about Perceval, from what bench/peers.py measured last; empty where it never ran."""
     if not PEERS.exists():
         return ""
+    from peers import WAYS
+
     results = json.loads(PEERS.read_text(encoding="utf-8"))
     lines = [
         "",
         "## Beside Perceval",
         "",
         f"Written by `python bench/peers.py` on {results['date']}: {results['machine']}, load {results['load']:.1f} at the start. {results['seeded']:,} items",
-        "with comments on one server (tests/servers/tracker.py), both in the same run, no pause between requests; embers also reads",
-        "events, links and stores. Best of the rounds (" + str(results["rounds"]) + ").",
+        "with comments; Perceval and embers by REST on one server (tests/servers/tracker.py), GraphQL on tests/servers/graphql.mjs with as many",
+        "items and comments. embers also reads events, by GraphQL also files, reviews and commits, and it links and stores. Perceval makes no",
+        f"pause between requests; the shipped one of embers lets {results['pause']} s pass from the start of a request to that of the next. Best of the rounds ({results['rounds']}).",
         "",
         "| answer after | way | items | comments | requests | seconds | ratio | CPU seconds | ratio of CPU |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for run in results["runs"]:
-        for name in ("perceval", "embers"):
+        for name, words in WAYS.items():
             row = run[name]
-            ratio, of_cpu = (f"{run[key]:.1f}" if name == "embers" else "1.0" for key in ("ratio", "ratio_cpu"))
             lines.append(
-                f"| {run['latency'] * 1000:.0f} ms | {name} | {row['items']:,} | {row['comments']:,} | {row['requests']:,} | "
-                f"{row['seconds']:.1f} | {ratio} | {row['cpu_s']:.1f} | {of_cpu} |"
+                f"| {run['latency'] * 1000:.0f} ms | {words} | {row['items']:,} | {row['comments']:,} | {row['requests']:,} | "
+                f"{row['seconds']:.1f} | {row['ratio']:.1f} | {row['cpu_s']:.1f} | {row['ratio_cpu']:.1f} |"
             )
     ghost = results["deleted_author"]
     lines += [
@@ -515,8 +518,38 @@ def peers() -> str:
         f"({ghost['perceval']['error']}), embers reads {ghost['embers']['items']} items and {ghost['embers']['comments']} comments.",
     ]
     if earlier := results.get("earlier"):
-        ratios = ", ".join(f"{run['ratio']:.1f} at {run['latency'] * 1000:.0f} ms" for run in earlier["runs"])
-        lines += ["", f"Earlier, at load {earlier['load']:.1f}: ratio of seconds {ratios}."]
+        ratios = ", ".join(
+            f"{ratio:.1f} at {float(latency) * 1000:.0f} ms" for latency, ratio in earlier["ratios"].items()
+        )
+        lines += [
+            "",
+            f"Earlier ({earlier['date']}, load {earlier['load']:.1f}): ratio of seconds by REST without a pause {ratios}.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def points() -> str:
+    """The part about points, from what bench/points.py counted last; empty where it never ran."""
+    if not POINTS.exists():
+        return ""
+    results = json.loads(POINTS.read_text(encoding="utf-8"))
+    lines = [
+        "",
+        "## Points",
+        "",
+        f"Written by `python bench/points.py` on {results['date']}: what a mine by GraphQL costs on tests/servers/graphql.mjs, by GitHub's published formula,",
+        "without assignees, requested reviewers, sub-issues, reviews with their comments and commits, and with them. Aim: at most twice.",
+        "",
+        "| data | items | points without | with | per 1,000 items without | with | ratio | aim met |",
+        "|---|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for name, ways in results["data"].items():
+        old, new = ways["without"], ways["with"]
+        items, ratio = new["items"], new["points"] / old["points"]
+        lines.append(
+            f"| {name} | {items:,} | {old['points']} | {new['points']} | {old['points'] / items * 1000:.0f} | "
+            f"{new['points'] / items * 1000:.0f} | {ratio:.2f} | {'yes' if ratio <= 2 else '**no**'} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -718,6 +751,7 @@ def generated() -> list[str]:
         speed(),
         comments(),
         peers(),
+        points(),
         full_mine(),
         search(),
         site(),

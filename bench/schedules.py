@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-from schedules import Attack
+from schedules import TABLES, Attack
 from servers.stand_ins import node_ready
 
 FILE = Path(__file__).with_suffix(".json")
@@ -35,6 +35,8 @@ def main(count: int = 200, first: int = 1, *, kills: bool = False) -> int:
             if seed % 10 == 0:
                 print(seed, asdict(attack.result) | {"seconds": round(time.monotonic() - began)}, flush=True)
     result = asdict(attack.result) | {
+        "met": dict(sorted(attack.result.met.items())),
+        "tables": TABLES,
         "first_seed": first,
         "seconds": round(time.monotonic() - began),
         "load": [round(load, 1), round(os.getloadavg()[0], 1)],

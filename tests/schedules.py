@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,8 +90,8 @@ class Result:
 
     schedules: int = 0
     mines: int = 0
-    met: int = 0
-    """Faults that were met."""
+    met: dict[str, int] = field(default_factory=dict)
+    """Answers that were changed by faults, by query and list; ``any`` stands for whole answers by GraphQL."""
     equal: int = 0
     """Mines under faults that ended equal to one without."""
     told: int = 0
@@ -343,6 +344,11 @@ class Attack:
             drawn.append((change.__name__, path, query, times))
         return drawn
 
+    def _count_met(self, kind: str) -> None:
+        met = self.graphql.counters()["met"] if kind.startswith("graphql") else self.rest.met
+        self.result.met = dict(Counter(self.result.met) + Counter(met))
+        self.rest.met.clear()
+
     def run(self, seed: int) -> None:
         """One schedule."""
         chance = random.Random(seed)
@@ -351,14 +357,12 @@ class Attack:
         for state in (0, 1):
             wanted = self._whole(kind, state)
             self._set_state(kind, state)
-            self.rest.met = 0
             faults = self._arm(kind, chance)
             where = f"seed {seed}, {kind}, state {state}, {faults}"
             said = self._mine(database, kind)
             found = _stored(database)
             same = found == wanted
-            self.result.met += self.graphql.counters()["faults"] if kind.startswith("graphql") else self.rest.met
-            self.rest.met = 0
+            self._count_met(kind)
             if LIMIT in said and _limited(found, said) == _limited(wanted, said):
                 self.result.limited += 1
             elif said:
@@ -386,8 +390,7 @@ class Attack:
             self._set_state(kind, state)
             where = f"seed {seed}, {kind}, state {state}, {self._arm(kind, chance)}"
             said = [self._killed(database, kind, chance) for _ in range(chance.randint(1, 3))]
-            self.result.met += self.graphql.counters()["faults"] if kind.startswith("graphql") else self.rest.met
-            self.rest.met = 0
+            self._count_met(kind)
             self._set_state(kind, state)
             again = self._mine(database, kind)
             found = _stored(database)

@@ -244,7 +244,7 @@ def test_a_cut_first_page_ends_no_list(tracker: Tracker, listing: str, tokens: t
         repository.event(number)
     tracker.fault(cut, listing, page=None)
     mined.run()
-    assert tracker.met == 1
+    assert tracker.met.total() == 1
     if listing == "/issues/events":
         assert mined.count("events") == len(repository.events)
     else:

@@ -23,7 +23,7 @@ let faults;
 let counters;
 
 function resetCounters() {
-  counters = { graphql: 0, rest: 0, cost: 0, nodes: 0, refused: 0, faults: 0, partial: 0, queries: [] };
+  counters = { graphql: 0, rest: 0, cost: 0, nodes: 0, refused: 0, faults: 0, partial: 0, met: {}, queries: [] };
 }
 
 // The lines of a file, read in parts: a large dataset is longer than a string can be in Node (512 MiB).
@@ -151,6 +151,7 @@ async function graphqlRoute(text, token) {
   const quota = bucket(token, "graphql");
   const fault = nextFault(text);
   if (fault !== undefined) counters.faults += 1;
+  if (fault !== undefined && fault.kind !== "partial") meet("any");
   if (fault?.kind === "rate_limited") {
     quota.used = quota.limit;
     quota.reset = now() + (fault.reset_in ?? 3);
@@ -163,6 +164,10 @@ async function graphqlRoute(text, token) {
 }
 
 // ---- faults
+
+function meet(what) {
+  counters.met[what] = (counters.met[what] ?? 0) + 1;
+}
 
 function nextFault(text) {
   for (const fault of faults) {
@@ -205,6 +210,7 @@ function partial(result, fault) {
   if (fault.drop) delete holder[last];
   else holder[last] = fault.value ?? null;
   counters.partial += 1;
+  meet(fault.contains ?? "any");
   if (fault.silent) return;
   const message = fault.message ?? "Something went wrong while executing your query. Please include `0000:0000` when reporting this issue.";
   const error = fault.type ? { type: fault.type, path, message } : { path, message };

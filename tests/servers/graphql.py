@@ -56,8 +56,9 @@ class GraphQLStandIn(Server):
         return ["node", f"--max-old-space-size={HEAP_MB}", "graphql.mjs", str(self.port), str(self.directory / DATASET)]
 
     def counters(self) -> Json:
-        """Return ``graphql``, ``rest``, ``cost``, ``nodes``, ``refused``, ``faults``, ``partial`` and ``queries``.
+        """Return ``graphql``, ``rest``, ``cost``, ``nodes``, ``refused``, ``faults``, ``partial``, ``met``, ``queries``.
 
+        ``met`` says how many answers were changed, by ``contains`` of the fault; ``any`` stands for whole answers.
         ``queries`` holds ``cost``, ``nodes``, ``name`` and ``variables`` of each query that was executed.
         """
         return self._admin(None)

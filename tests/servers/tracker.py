@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import formatdate
@@ -161,6 +162,16 @@ class Answered:
     headers: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass
+class _Fault:
+    """A change of the next answers to some requests."""
+
+    path: str
+    matches: Callable[[Asked], bool]
+    change: Callable[[Answered], Answered]
+    times: int
+
+
 def without_link(answered: Answered) -> Answered:
     """The answer as GitHub sometimes gives it: whole, but without its Link header."""
     return Answered(answered.body, answered.status, {k: v for k, v in answered.headers.items() if k != "Link"})
@@ -190,11 +201,11 @@ class Tracker:
         self.repositories: dict[int, Repository] = {}
         self.renamed: dict[str, int] = {}
         self.asked: list[Asked] = []
-        self.met = 0
-        """How many answers were changed by faults."""
+        self.met: Counter[str] = Counter()
+        """How many answers were changed by faults, by the end of the path that they were put on."""
         self.deepest_page: dict[str, int] = {}
         """By end of the path: pages behind this one are refused with 422."""
-        self._faults: list[tuple[Callable[[Asked], bool], Callable[[Answered], Answered], int]] = []
+        self._faults: list[_Fault] = []
         self._before: list[tuple[Callable[[Asked], bool], Callable[[], object]]] = []
         self._guard = threading.Lock()
 
@@ -213,7 +224,7 @@ class Tracker:
 
     def fault(self, change: Callable[[Answered], Answered], path: str, times: int = 1, **query: str | None) -> None:
         """Change the next answers to requests whose path ends so and whose query has these values (None: absent)."""
-        self._faults.append((_matches(path, query), change, times))
+        self._faults.append(_Fault(path, _matches(path, query), change, times))
 
     def heal(self) -> None:
         """Remove all faults."""
@@ -243,13 +254,13 @@ class Tracker:
             return self._damaged(asked, self._routed(asked))
 
     def _damaged(self, asked: Asked, answered: Answered) -> Answered:
-        for place, (matches, change, times) in enumerate(self._faults):
-            if matches(asked):
-                self.met += 1
-                self._faults[place] = (matches, change, times - 1)
-                if times <= 1:
-                    del self._faults[place]
-                return change(answered)
+        for fault in self._faults:
+            if fault.matches(asked):
+                self.met[fault.path] += 1
+                fault.times -= 1
+                if fault.times <= 0:
+                    self._faults.remove(fault)
+                return fault.change(answered)
         return answered
 
     def _routed(self, asked: Asked) -> Answered:
