@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
@@ -12,6 +12,7 @@ from torch_embers.repro.fix_tests import reviews
 from torch_embers.run.item_verdict import item_verdict
 from torch_embers.run.matrix import OWN, Entry, builds_of, entries, preferred
 from torch_embers.run.readings import readings_of
+from torch_embers.run.review import review_of
 from torch_embers.run.script import script_of
 from torch_embers.store import schema
 
@@ -110,6 +111,8 @@ class ItemReport:
         verdicts: by case, oldest build first, own before shipped ones.
         fix_tests: tests that merged fixes of the item brought and that ran somewhere: what the test did on which
             release (one run each), its class, what readers say of its failures, and the command for a clone.
+        review: assignees and asked (login, association), reviews (also state, submitted_at, reviews) by reviewer,
+            commits, comments_on_lines, head_sha, check_state and checks (kind, state, checks).
     """
 
     repo: str
@@ -123,10 +126,11 @@ class ItemReport:
     statuses: Sequence[Row]
     verdicts: Sequence[Entry]
     fix_tests: Sequence[Row] = ()
+    review: Row = field(default_factory=dict)
 
     def row(self) -> dict[str, Any]:
         """The report as plain data."""
-        made = {field.name: getattr(self, field.name) for field in fields(self)}
+        made = {column.name: getattr(self, column.name) for column in fields(self)}
         return made | {
             "cases": [case | {"script": case["script"].row()} for case in self.cases],
             "address": f"https://github.com/{self.repo}/issues/{self.number}",
@@ -165,6 +169,7 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
             raise InputError(f"{repo}#{number} is not in the database: mine it first (`embers mine --numbers FILE`)")
         queries = (_GOLD, _PREDICTIONS, _LINKS, _CASES, _EXTRACTION, _STATUS, _FIX_TESTS)
         gold, predictions, links, cases, extraction, statuses, fix_tests = (ask(query) for query in queries)
+        review = review_of(ask)
     cases = [case | {"script": script_of(case["name"], case["origin"], case.pop("code"))} for case in cases]
     names = {row["name"] for row in cases}
     verdicts = [entry for entry in entries(store) if entry.case in names]
@@ -172,7 +177,7 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
     before, after = (reviews.answers(read, failure) for failure in ("before", "after"))
     for test in fix_tests:
         test |= {"shows_bug": before.get(test["name"]), "shows_bug_again": after.get(test["name"])}
-    found = (gold, predictions, links, cases, extraction, statuses, verdicts, fix_tests)
+    found = (gold, predictions, links, cases, extraction, statuses, verdicts, fix_tests, review)
     return ItemReport(repo, number, facts[0], *found)
 
 

@@ -17,6 +17,7 @@ from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
 from torch_embers.run.matrix import OWN, builds_of, changes, span
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import FOUND_BEFORE, HEADINGS, left_out
+from torch_embers.run.review import review_lines
 from torch_embers.run.sanitize import undecided
 from torch_embers.run.status import CONFIRMED
 
@@ -236,6 +237,7 @@ def print_item(report: ItemReport) -> None:
     out.print(f"[bold]{plain(report.repo)}#{report.number}[/] {plain(facts['title'] or '')}")
     out.print(f"[bold]{plain(headline(report))}[/]")
     _print_facts(facts)
+    _section("Assigned, review, checks", list(review_lines(report.review)))
     _section("Gold labels", [_gold_line(row) for row in report.gold])
     _section("Classifier", [_prediction_line(row) for row in report.predictions])
     _section(
