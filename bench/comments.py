@@ -1,8 +1,8 @@
 """Measure linking and a mine with nothing new on many comments: `python bench/comments.py [--items 20000] [--comments 100000]`.
 
 The database is made up (tests/synthetic.py) and written by SQL, so that linking is measured and not loading. Every figure is
-of a process of its own, in CPU seconds because other work disturbs those less. Writes bench/comments.json and its part
-of bench/RESULTS.md.
+of a process of its own, in CPU seconds because other work disturbs those less, and the most memory that it held. Writes
+bench/comments.json, where each size has a place of its own, and its part of bench/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -42,14 +41,17 @@ runner.link_only(Store(Path(sys.argv[1])))
 
 
 def measured(*command: str | Path) -> dict[str, float]:
-    """CPU and wall seconds of a process."""
-    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = subprocess.run([sys.executable, *map(str, command)], check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"exit code {done.returncode}: {done.stderr[-2_000:]}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"seconds": time.monotonic() - started, "cpu_s": cpu}
+    """CPU and wall seconds of a process, and the most memory that it held."""
+    started = time.monotonic()
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen([sys.executable, *map(str, command)], stdout=said, stderr=said)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = time.monotonic() - started
+        if process.returncode:
+            said.seek(0)
+            raise SystemExit(f"exit code {process.returncode}: {said.read()[-2_000:]}")
+    return {"seconds": seconds, "cpu_s": used.ru_utime + used.ru_stime, "peak_mb": used.ru_maxrss / 1024}
 
 
 def main() -> None:
@@ -92,7 +94,7 @@ def main() -> None:
                 for table in ("items", "comments", "links", "components")
             }
         size = database.stat().st_size / 2**20
-    results = {
+    made = {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": machine(),
         "load": load,
@@ -101,9 +103,11 @@ def main() -> None:
         "texts_per_cpu_s": (counts["items"] + counts["comments"]) / found["link"]["cpu_s"],
         "runs": found,
     }
-    OUT.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    kept = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else {}
+    kept[f"{options.items} items, {options.comments} comments"] = made
+    OUT.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
     rewrite_parts()
-    print(json.dumps(results, indent=2))
+    print(json.dumps(made, indent=2))
 
 
 if __name__ == "__main__":

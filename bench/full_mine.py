@@ -2,8 +2,7 @@
 
 The command itself runs, with its shipped pauses and a long `--max-wait`. The server is tests/servers/graphql.mjs (GitHub's
 schema, GitHub's formula of points) over generated items; its quota windows are short: some points, refilled after some
-seconds. What a whole tracker of 150,000 items needs follows from the points per item and GitHub's 5,000 points an hour.
-Writes bench/full_mine.json; run.py puts it into RESULTS.md.
+seconds. Writes bench/full_mine.json, where each size with its windows has a place of its own; run.py puts it into RESULTS.md.
 """
 
 from __future__ import annotations
@@ -24,10 +23,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "bench" / "full_mine.json"
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
-WHOLE = 150_000
-"""Items of a tracker like PyTorch's."""
-HOURLY = 5_000
-"""GitHub's points an hour for one token."""
 MAX_WAIT = "3600"
 """Seconds that the mine may wait at a time: as long as a window of GitHub's."""
 COUNTED = ("items", "comments", "events", "reviews", "links")
@@ -87,8 +82,7 @@ def main() -> None:
         with duckdb.connect(str(database), read_only=True) as connection:
             counts = {t: connection.execute(f"SELECT count(*) FROM {t}").fetchall()[0][0] for t in COUNTED}
         counters = server.counters()
-    per_item = counters["cost"] / counts["items"]
-    results = {
+    made = {
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": machine(),
         "load": load,
@@ -101,11 +95,11 @@ def main() -> None:
         "window": {"points": options.window_points, "seconds": options.window_seconds},
         "waits": len(waited),
         "waited_s": sum(waited),
-        "whole": {"items": WHOLE, "points": per_item * WHOLE, "hours_of_quota": per_item * WHOLE / HOURLY},
     }
-    results["earlier"] = {key: value for key, value in json.loads(OUT.read_text()).items() if key != "earlier"}
-    OUT.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(results, indent=2))
+    kept = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else {}
+    kept[f"{counts['items']} items, windows of {options.window_points} points in {options.window_seconds} s"] = made
+    OUT.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(made, indent=2))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "RESULTS.md"
@@ -460,20 +460,25 @@ def comments() -> str:
     """The part about many comments, from what bench/comments.py measured last; empty where it never ran."""
     if not COMMENTS.exists():
         return ""
-    results = json.loads(COMMENTS.read_text(encoding="utf-8"))
     lines = [
         "",
         "## Many comments",
         "",
-        f"Written by `python bench/comments.py` on {results['date']}: {results['machine']}, load {results['load']:.1f} at the start. A made-up",
-        f"database of {results['items']:,} items and {results['comments']:,} comments ({results['database_mb']:,.0f} MB with {results['links']:,} links and {results['components']:,} components);",
-        f"{results['texts_per_cpu_s']:,.0f} texts are linked per CPU second.",
-        "",
-        "| a process from start to end | seconds | CPU seconds |",
-        "|---|---:|---:|",
+        "Written by `python bench/comments.py`, a made-up database a size; CPU seconds beside seconds, because other work disturbs them less.",
     ]
-    for name, run in results["runs"].items():
-        lines.append(f"| {RUNS_OF_COMMENTS[name]} | {run['seconds']:.1f} | {run['cpu_s']:.2f} |")
+    for results in json.loads(COMMENTS.read_text(encoding="utf-8")).values():
+        lines += [
+            "",
+            f"{results['items']:,} items and {results['comments']:,} comments, on {results['date']}: {results['machine']}, load {results['load']:.1f} at the start;",
+            f"{results['database_mb']:,.0f} MB with {results['links']:,} links and {results['components']:,} components; {results['texts_per_cpu_s']:,.0f} texts are linked per CPU second.",
+            "",
+            "| a process from start to end | seconds | CPU seconds | peak MB |",
+            "|---|---:|---:|---:|",
+        ]
+        for name, run in results["runs"].items():
+            lines.append(
+                f"| {RUNS_OF_COMMENTS[name]} | {run['seconds']:.1f} | {run['cpu_s']:.2f} | {run['peak_mb']:,.0f} |"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -557,34 +562,92 @@ def full_mine() -> str:
     """The part about quota windows, from what bench/full_mine.py measured last; empty where it never ran."""
     if not FULL_MINE.exists():
         return ""
-    results = json.loads(FULL_MINE.read_text(encoding="utf-8"))
-    whole, window = results["whole"], results["window"]
+    runs = json.loads(FULL_MINE.read_text(encoding="utf-8"))
+    largest = max(runs.values(), key=lambda run: run["items"])
+    hours = largest["points"] / HOURLY
     lines = [
         "",
         "## Quota windows",
         "",
-        f"Written by `python bench/full_mine.py` on {results['date']}: {results['machine']}, load {results['load']:.1f} at the start. A mine by GraphQL",
-        f"(`embers mine --max-wait 3600`, its shipped pauses) of {results['items']:,} generated items from tests/servers/graphql.mjs, with windows of",
-        f"{window['points']} points that refill after {window['seconds']} s: {results['points']:,} points in {results['requests']:,} requests, {results['comments']:,} comments,",
-        f"{results['events']:,} events and {results['links']:,} links, {results['waits']} waits for a new window, {results['seconds']:,.0f} s ({results['waited_s']:,} s of them",
-        f"waited for windows), {results['cpu_s']:,.0f} s of CPU, {results['peak_mb']:.0f} MB, unattended, exit code {results['exit']}.",
+        "Written by `python bench/full_mine.py`: mines by GraphQL (`embers mine --max-wait 3600`, its shipped pauses) of generated items from",
+        "tests/servers/graphql.mjs, unattended, with windows of quota that are shorter than GitHub's hour.",
         "",
-        f"At the same points per item, {whole['items']:,} items need {whole['points']:,.0f} points: {whole['hours_of_quota']:.1f} windows of an hour with one token (5,000",
-        "points each), computed from the points; GitHub itself was not asked.",
+        "| items | day, load | window | points | requests | waits | seconds (waited) | CPU seconds | peak MB | exit code |",
+        "|---:|---|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    if short := results.get("short_windows"):
-        lines += [
-            "",
-            f"The machine was too busy to use such a window up, so {short['items']:,} items more were mined with windows of {short['window']['points']} points that",
-            f"refill after {short['window']['seconds']} s: {short['waits']} waits ({short['waited_s']:,} s of {short['seconds']:,.0f} s), {short['points']:,} points, exit code {short['exit']}.",
-        ]
-    if earlier := results.get("earlier"):
-        lines += [
-            "",
-            f"Earlier: {earlier['items']:,} items, {earlier['points']:,} points in {earlier['requests']:,} requests, {earlier['waits']} waits, "
-            f"{earlier['seconds']:.0f} s, {earlier['peak_mb']:.0f} MB (with the test's process).",
-        ]
+    for run in sorted(runs.values(), key=lambda run: -run["items"]):
+        peak = f"{run['peak_mb']:,.0f}" if "peak_mb" in run else ""
+        lines.append(
+            f"| {run['items']:,} | {run['date']}, {run['load']:.0f} | {run['window']['points']:,} points in {run['window']['seconds']} s | "
+            f"{run['points']:,} | {run['requests']:,} | {run['waits']} | {run['seconds']:,.0f} ({run['waited_s']:,}) | {run['cpu_s']:,.0f} | {peak} | {run['exit']} |"
+        )
+    lines += [
+        "",
+        f"The {largest['items']:,} items are {largest['comments']:,} comments, {largest['events']:,} events and {largest['links']:,} links. Their points are {hours:.1f} windows of an hour with",
+        f"one token ({HOURLY:,} points each), computed; GitHub itself was not asked. Where a row has no waits, the machine was too busy to use a window up.",
+    ]
     return "\n".join(lines) + "\n"
+
+
+HOURLY = 5_000
+"""GitHub's points an hour for one token."""
+PAGES = 40
+"""Pages that bench/speed.py commits."""
+
+
+def speed_aims() -> str:
+    """The aims of the speed of mining beside what the other programs measured last."""
+    measured = (SPEED, COMMENTS, PEERS, POINTS, FULL_MINE)
+    if not all(path.exists() for path in measured):
+        return ""
+    speed, comments, peers, points, whole = (json.loads(path.read_text(encoding="utf-8")) for path in measured)
+    rows = [*_speed_aims(speed), *_aims_at_scale(comments, peers, points, whole)]
+    lines = [
+        "",
+        "## Aims of the speed of mining",
+        "",
+        "From the tables above, which say when and at what load; `before` is what the same program measured of older code in the same run, or its run before.",
+        "",
+        "| aim | before | now | met |",
+        "|---|---:|---:|---|",
+        *(f"| {aim} | {before} | {now} | {'yes' if met else '**no**'} |" for aim, before, now, met in rows),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _speed_aims(speed: Mapping[str, Any]) -> Iterator[tuple[str, str, str, bool]]:
+    """Aims that bench/speed.py measures: what, before, now, met."""
+    for name, aim, what in (("JSONL with links and components", 15_000, "items"), ("GH Archive", 20_000, "events")):
+        rates = {key: speed["items"] / row["seconds"] for key, row in speed["rows"][name].items()}
+        yield f"{name}: {aim:,} {what}/s", f"{rates['before']:,.0f}", f"{rates['after']:,.0f}", rates["after"] >= aim
+    pages = speed["rows"][f"{PAGES} pages of 100 items into 20,000"]
+    cpu = {key: row["cpu_s"] / PAGES for key, row in pages.items()}
+    yield "a page in 0.05 s of CPU", f"{cpu['before']:.3f} s", f"{cpu['after']:.3f} s", cpu["after"] <= 0.05
+    peak = {key: max(row[key]["peak_mb"] for row in speed["rows"].values()) for key in ("before", "after")}
+    yield "at most 600 MB", f"{peak['before']:,.0f} MB", f"{peak['after']:,.0f} MB", peak["after"] <= 600
+
+
+def _aims_at_scale(
+    comments: Mapping[str, Any], peers: Mapping[str, Any], points: Mapping[str, Any], whole: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str, bool]]:
+    """Aims that the other programs measure."""
+    for results in comments.values():
+        run = results["runs"]["nothing new"]
+        texts = results["items"] + results["comments"]
+        now = f"{run['seconds']:.2f} s, {run['cpu_s']:.2f} s of CPU"
+        yield f"nothing new at {texts:,} texts: under 1 s", "", now, run["seconds"] < 1
+    for run in peers["runs"]:
+        if run["latency"]:
+            before = peers["earlier"]["ratios"].get(str(run["latency"]))
+            aim = f"15 times as fast as Perceval at {run['latency'] * 1000:.0f} ms an answer, without a pause"
+            yield aim, f"{before:.1f}" if before else "", f"{run['embers']['ratio']:.1f}", run["embers"]["ratio"] >= 15
+    for name, ways in points["data"].items():
+        ratio = ways["with"]["points"] / ways["without"]["points"]
+        yield f"the later fields at most double the points ({name})", "", f"{ratio:.2f}", ratio <= 2
+    largest = max(whole.values(), key=lambda run: run["items"])
+    done = f"{largest['items']:,} in {largest['seconds'] / 60:,.0f} minutes, {largest['waits']} waits for a window"
+    met = largest["items"] >= 150_000 and largest["exit"] == 0 and largest["waits"] > 1
+    yield "150,000 items by GraphQL through several windows of quota, unattended", "", done, met
 
 
 def search() -> str:
@@ -753,6 +816,7 @@ def generated() -> list[str]:
         peers(),
         points(),
         full_mine(),
+        speed_aims(),
         search(),
         site(),
         cluster(),

@@ -364,7 +364,7 @@ def test_the_sieve_finds_what_looking_at_every_line_finds(lines: list[bytes], st
 
 
 def test_a_line_without_an_end_is_rejected_and_not_held_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "LONGEST_LINE", 5_000)
+    monkeypatch.setattr(archive, "LONGEST_RECORD", 5_000)
     long = [b'{"a":"'] + [b"x" * 1_000] * 20 + [b'"}\n{"b":1}\n{"c":', b"2}"]
     blocks = list(blocks_of_lines(long))
     assert max(map(len, blocks)) < 6_100

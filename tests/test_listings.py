@@ -368,6 +368,15 @@ def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker
     assert counts(database)[0] == 95
 
 
+def test_a_comment_whose_author_was_deleted_ends_no_mine(tracker: Tracker, database: Path) -> None:
+    """Perceval 1.6 ends with exit code 0 behind the item of such a comment (bench/peers.py, the same case)."""
+    repository = filled(tracker, 12)
+    repository.comments[1]["user"] = None
+    mined(tracker, database, "t")
+    assert counts(database) == everything(repository)
+    assert rows(database, "SELECT count(*) FROM comments WHERE author IS NULL") == [(1,)]
+
+
 @pytest.mark.slow
 def test_comments_that_come_with_old_times_are_read_by_their_item_once(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 6)

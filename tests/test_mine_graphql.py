@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from fewer_fields import PAGES, without_later_fields
 from servers import stand_ins
-from support import graphql, rows, snapshot
+from support import client, graphql, rows, snapshot
 from torch_embers import resources
 from torch_embers.errors import RateLimitError, ShortListingError, UnknownRepositoryError
 from torch_embers.mine import runner
+from torch_embers.mine.github.graphql import GraphqlSource
 from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.mine.records import graphql_records
+from torch_embers.mine.scope import Scope
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -94,6 +97,19 @@ def test_requests_and_points_stay_near_the_computed_cost(server: stand_ins.Graph
     server_cost = server.counters()["cost"]
     assert source.client.usage.points == server_cost
     assert server_cost <= 17 * len(dataset_items(server)) / 100, "many reviews here have more comments than a page"
+
+
+@pytest.mark.slow
+def test_the_fields_that_came_later_cost_at_most_as_many_points_again(
+    server: stand_ins.GraphQLStandIn, database: Path
+) -> None:
+    runner.mine(Store(database), graphql(server.url, REPO), link=False)
+    whole = server.counters()["cost"]
+    server.reset_counters()
+    with without_later_fields():
+        source = GraphqlSource(client(server.url, "token-one"), Scope(REPO), **PAGES)
+        runner.mine(Store(database.with_name("fewer.duckdb")), source, link=False)
+    assert server.counters()["cost"] < whole <= 2 * server.counters()["cost"]
 
 
 def test_a_second_mine_reads_one_page_of_each_listing(server: stand_ins.GraphQLStandIn, database: Path) -> None:

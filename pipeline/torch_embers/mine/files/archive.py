@@ -29,6 +29,7 @@ from torch_embers.mine.files.archive_events import (
     repo_name,
     time_of,
 )
+from torch_embers.mine.files.record_files import LONGEST_RECORD
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.scope import Scope
 from torch_embers.mine.source import DamagedFileError, damage_report, read_cursor, sync_state
@@ -49,7 +50,6 @@ QUIET_FILES_PER_BATCH = 8
 READ_BYTES = 256 << 10
 UNPACKED_BYTES = 1 << 20
 """Upper bound of one unpacking step: a few kilobytes of gzip can hold gigabytes."""
-LONGEST_LINE = 32 << 20
 
 _HOUR_NAME = re.compile(r"(\d{4}-\d\d-\d\d)-(\d{1,2})\.json(?:\.gz)?")
 _REPO_OF_LINE = re.compile(rb'"repo"\s*:\s*\{[^{}]*?"name"\s*:\s*"([^"]{1,200})"')
@@ -214,7 +214,7 @@ def _next_member(data: bytes, chunks: Iterator[bytes]) -> bytes:
 def blocks_of_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Regroup chunks into blocks that end with a line feed; the last line may lack one.
 
-    A line beyond ``LONGEST_LINE`` is passed on cut short, so that it is rejected rather than held in memory.
+    A line beyond ``LONGEST_RECORD`` is passed on cut short, so that it is rejected rather than held in memory.
     Raises whatever ``chunks`` raises, after the lines that were complete by then.
     """
     rest = b""
@@ -230,7 +230,7 @@ def blocks_of_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
             rest = chunk[end:]
         else:
             rest += chunk[start:]
-        if len(rest) > LONGEST_LINE:
+        if len(rest) > LONGEST_RECORD:
             yield rest[:RAW_KEPT] + b"\n"
             rest, skipping = b"", True
     if rest:
