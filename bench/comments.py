@@ -98,6 +98,7 @@ def main() -> None:
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": machine(),
         "load": load,
+        "priority": os.nice(0),
         **counts,
         "database_mb": size,
         "texts_per_cpu_s": (counts["items"] + counts["comments"]) / found["link"]["cpu_s"],

@@ -201,6 +201,7 @@ def main() -> None:
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": machine(),
         "load": load,
+        "priority": os.nice(0),
         "seeded": options.items,
         "rounds": options.rounds,
         "pause": Patience().pause,

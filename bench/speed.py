@@ -125,6 +125,7 @@ def main() -> None:
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "machine": machine(),
         "load": load,
+        "priority": os.nice(0),
         "before": commit.stdout.strip(),
         "items": options.items,
         "rounds": options.rounds,

@@ -486,7 +486,7 @@ def test_a_copy_on_a_release_branch_is_not_the_landing(repository: Repository) -
         ("[glow] More fields (#5359)", "2021-02-18T00:00:00Z", None),
         ("Faster barrier (#34)", "2017-01-31T00:00:00Z", None),
         ("Faster barrier (#34)", "2016-09-30T00:00:00Z", 34),
-        ("[auto] Update onnx to b8c4238 - Add docs (#5714)", "2018-04-05T00:00:00Z", None),
+        ("[auto] Update onnx to b8c4238 - Add docs (#714) https://github.com/onnx/onnx", "2018-04-05T00:00:00Z", None),
     ],
 )
 def test_a_number_that_is_too_old_for_its_commit_is_another_repositorys(

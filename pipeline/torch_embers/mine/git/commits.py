@@ -55,14 +55,6 @@ _RESOLVED = re.compile(
 )
 
 
-class _Foreign(Entry):
-    """A form of subject that quotes another repository's number."""
-
-    repo: str
-    subject: re.Pattern[str]
-    reason: str
-
-
 class _Tracker(Entry):
     """How fast a tracker gave out numbers."""
 
@@ -74,7 +66,6 @@ class _Tracker(Entry):
 
 
 class _Rules(Entry):
-    foreign: tuple[_Foreign, ...]
     tracker: tuple[_Tracker, ...]
 
 
@@ -142,7 +133,7 @@ def pull_number(
         return _bounded(int(ending[1] if ending and ending[1] in own else own[-1]))
     if match := _MERGE_SUBJECT.match(subject):
         return _bounded(int(match[1]))
-    if ending is None or resolved or _is_foreign(repo, subject, int(ending[1]), committed_at):
+    if ending is None or resolved or _is_too_old(repo, int(ending[1]), committed_at):
         return None
     return _bounded(int(ending[1]))
 
@@ -151,11 +142,9 @@ def _bounded(number: int) -> int | None:
     return number if 0 < number <= LARGEST else None
 
 
-def _is_foreign(repo: str, subject: str, number: int, committed_at: str | None) -> bool:
-    rules = _rules()
-    if any(rule.repo == repo.lower() and rule.subject.match(subject) for rule in rules.foreign):
-        return True
-    tracker = next((tracker for tracker in rules.tracker if tracker.repo == repo.lower()), None)
+def _is_too_old(repo: str, number: int, committed_at: str | None) -> bool:
+    """Whether the tracker had given out so many numbers that this one is another repository's."""
+    tracker = next((tracker for tracker in _rules().tracker if tracker.repo == repo.lower()), None)
     if tracker is None or committed_at is None:
         return False
     days = sorted(tracker.reached)

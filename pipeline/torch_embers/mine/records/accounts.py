@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _AUTHOR_OF = {"author": "authorAssociation", "user": "author_association"}
 """Field of an author, and the field beside it that says how the author belongs to the repository."""
+_WITHOUT = frozenset({"reactionGroups", "reactions"})
+"""Fields below which no account stands; half of the objects of a GraphQL answer are below them."""
 
 
 def account(actor: object) -> str | None:
@@ -49,5 +51,9 @@ def _actors(data: object) -> Iterator[tuple[dict[str, Any], object]]:
         elif isinstance(value, dict):
             if "login" in value and ("__typename" in value or "type" in value):
                 yield value, association
-            beside = [(inner, value.get(_AUTHOR_OF.get(key, ""))) for key, inner in value.items()]
-            todo += reversed([pair for pair in beside if isinstance(pair[0], dict | list)])
+            inside = [(key, inner) for key, inner in value.items() if isinstance(inner, dict | list) and inner]
+            todo += [
+                (inner, value.get(_AUTHOR_OF[key]) if key in _AUTHOR_OF else None)
+                for key, inner in reversed(inside)
+                if key not in _WITHOUT
+            ]

@@ -72,6 +72,8 @@ def shaped(answer: object) -> dict[str, Any]:
     """
     if not isinstance(answer, dict):
         raise BadRecordError(f"the answer is no object but {shown(answer)}")
+    if answer.get("errors") is None and _has_form(answer.get("data")):
+        return answer
     errors = answer.get("errors") if isinstance(answer.get("errors"), list) else [answer.get("errors")]
     told = [_error(error) for error in errors or () if error is not None]
     waiting: list[tuple[dict[str, Any], Place]] = [({"data": answer.get("data")}, ())]
@@ -85,6 +87,28 @@ def shaped(answer: object) -> dict[str, Any]:
     if told:
         answer["errors"] = told
     return answer
+
+
+def _has_form(data: object) -> bool:
+    """Whether nothing needs mending: nearly every answer, so this goes without the places that an error would name."""
+    if data is not None and not isinstance(data, dict):
+        return False
+    fields = object_fields()
+    waiting: list[tuple[str, dict[str, Any]]] = [("data", data)] if data else []
+    while waiting:
+        holder, obj = waiting.pop()
+        for name, value in obj.items():
+            if value is None or name not in fields:
+                continue
+            if name not in LISTS:
+                if not isinstance(value, dict):
+                    return False
+                waiting.append((name, value))
+            elif not isinstance(value, list) or not all(part is None or _is_usable(part, holder) for part in value):
+                return False
+            else:
+                waiting += [(name, part) for part in value if part is not None]
+    return True
 
 
 def _objects(value: object, place: Place) -> Iterator[tuple[dict[str, Any], Place]]:
@@ -120,13 +144,14 @@ def _mend(obj: dict[str, Any], place: Place) -> Iterator[dict[str, Any]]:
             yield _named(here, f"no list but {shown(value)}")
         else:
             for at, part in enumerate(value):
-                if part is not None and not _is_usable(part, place):
+                if part is not None and not _is_usable(part, str(place[-1]) if place else ""):
                     value[at] = None
                     yield _named((*here, at), f"no usable object but {shown(part)}")
 
 
-def _is_usable(part: object, place: Place) -> bool:
+def _is_usable(part: object, holder: str) -> bool:
+    """Whether an entry of the list in a field is an object, with the key that objects of that field are stored by."""
     if not isinstance(part, dict):
         return False
-    key = IDENTIFIED.get(str(place[-1])) if place else None
+    key = IDENTIFIED.get(holder)
     return key is None or isinstance(part.get(key), str)

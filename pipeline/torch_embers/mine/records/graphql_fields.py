@@ -216,9 +216,11 @@ def reactions(
     node: dict[str, Any], repo: str, number: int, subject: str, subject_id: str, page: Page
 ) -> Iterator[Reactions]:
     """The reactions to something, where there are any."""
-    groups = [g for g in node.get("reactionGroups") or [] if isinstance(g, dict)]
-    counts = {word(g.get("content")): whole((g.get("reactors") or {}).get("totalCount")) or 0 for g in groups}
-    known: dict[str, Any] = {kind: counts[kind] for kind in REACTIONS if counts.get(kind)}
+    known: dict[str, Any] = {}
+    for group in node.get("reactionGroups") or ():
+        count = whole((group.get("reactors") or {}).get("totalCount")) if isinstance(group, dict) else None
+        if count and (kind := word(group.get("content"))) in REACTIONS:  # most are 0
+            known[kind] = count
     if known:
         yield Reactions(repo, number, subject, subject_id, **(known | page.stamp))
 
