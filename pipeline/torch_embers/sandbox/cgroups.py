@@ -46,7 +46,7 @@ def find(root: Path = Path("/")) -> Delegation:
         if lacking:
             reasons.append((len(lacking), f"{' and '.join(lacking)} not given to groups below {own}"))
         elif os.geteuid() == 0 and not _is_left_to_us(folder, top):
-            advice = "start embers by systemd-run --scope -p Delegate=yes"
+            advice = "start embers below a scope with Delegate=yes, as docs/commands/doctor.md shows for root"
             reasons.append((0, f"systemd keeps the groups above {own} for itself: {advice}"))
         else:
             return Delegation(folder)
