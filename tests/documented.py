@@ -81,8 +81,10 @@ def not_compared() -> list[NotRun]:
     return [NotRun(**entry) for entry in DECLARED["not_compared"]]
 
 
-MEASURED = re.compile(r"\d[\d,.]*( items/s| s\b| MB\b)")
-"""What differs from run to run: times, rates and sizes."""
+MEASURED = re.compile(r"\d[\d,.]*( items/s| s\b| MB\b| days ago)")
+"""What differs from run to run: times, rates, sizes and ages."""
+GENERATED = re.compile(r"(?s)<!-- generated: .*?<!-- end -->")
+"""What `tools/docs` writes, and `make docs-check` compares."""
 
 
 def is_shown(printed: str, output: str) -> bool:
