@@ -42,6 +42,8 @@ from documented import (
     parse,
     unknown_options,
 )
+from torch_embers.audit import command as audit_command
+from torch_embers.audit import formats
 from torch_embers.repro.case import KEYS, shipped
 from torch_embers.run.reports import NEWS
 from torch_embers.run.status import STATUSES
@@ -221,6 +223,15 @@ def test_the_other_lines_end_as_the_pages_say(
             if stale := [printed for printed in shown if not is_shown(printed, done.stdout + done.stderr)]:
                 wrong.append((" ".join(words), stale, done.stdout + done.stderr))
     assert wrong == []
+
+
+def test_the_tutorial_shows_what_an_audit_of_its_script_prints() -> None:
+    text = (DOCS / "tutorial-engineer.md").read_text(encoding="utf-8")
+    (script, *_) = re.findall(r"(?s)```python\n(.*?)```", text)
+    (printed,) = [one.printed for one in examples(text) if one.words == ("embers", "audit", "train.py")]
+    release = printed.split()[1]
+    told = formats.lines(audit_command.audit_texts({Path("train.py"): script}, release))
+    assert is_shown(printed, "\n".join(told))
 
 
 @pytest.mark.parametrize(
