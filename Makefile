@@ -122,7 +122,7 @@ lint: setup ## ruff, unused code, which package may import which, cases that loo
 	$(BIN)/vulture
 	$(BIN)/python tools/case_flags.py
 	$(BIN)/python tools/injected_faults.py
-	$(BIN)/python tools/injected_faults.py data/advisory_cases/*.py data/timing_cases/*.py
+	$(BIN)/python tools/injected_faults.py data/advisory_cases/*.py data/closing_cases/*.py data/timing_cases/*.py
 	$(BIN)/python tools/refusals.py
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions action.yml

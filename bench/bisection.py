@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch_embers.run.bisect.rules import SearchRules
-    from torch_embers.run.bisect.search import Answer, History
+    from torch_embers.run.bisect.search import History
 
 OUT = Path(__file__).with_suffix(".json")
 LETTERS = {"occurs": "Y", "absent": "n"}
@@ -148,14 +148,10 @@ def bisected(
     rules = Rules.load()
     testable = "".join("-" if draw.random() < untestable else letter for letter in truth)
     asked = Simulated(testable, rate, rules, own.flaky_control_batch, draw)
-    static: dict[int, Reply] = {place: Reply(_unknown(), known=True) for place, c in enumerate(truth) if c == "-"}
+    static: dict[int, Reply] = {place: Reply("unknown", known=True) for place, c in enumerate(truth) if c == "-"}
     said = [place for place in reversed(range(len(truth))) if truth[place] == "Y"] if hint else []
     found = search(len(truth), Patient(asked, own, rules), own, draw.choice, known=static, said_bad=said)
     return graded(found, testable), len({step.place for step in found.steps}), asked.runs
-
-
-def _unknown() -> Answer:
-    return "unknown"
 
 
 def measured(

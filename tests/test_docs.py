@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -44,11 +45,13 @@ from documented import (
 )
 from torch_embers.audit import command as audit_command
 from torch_embers.audit import formats
+from torch_embers.repro import shipped_matrix
 from torch_embers.repro.case import KEYS, shipped
 from torch_embers.run.reports import NEWS
-from torch_embers.run.status import STATUSES
+from torch_embers.run.status import STATUSES, statuses_of, tracked_items
 from torch_embers.run.verdict import OUTCOMES, VERDICTS
 from torch_embers.sandbox.doctor import GUARANTEES
+from torch_embers.store.store import Store
 from torch_embers.version import __version__
 
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
@@ -421,3 +424,32 @@ def test_the_tests_that_the_page_on_mining_names_exist() -> None:
         code = "".join((ROOT / "tests" / name).read_text(encoding="utf-8") for name in files)
         for name in re.findall(r"`(test_\w+)`", line):
             assert f"def {name}(" in code, name
+
+
+RECHECKED = ("2.1.2", "2.3.1", "2.15.0")
+"""The builds of the example of a re-check."""
+
+
+def test_the_example_of_a_recheck_counts_what_the_shipped_verdicts_of_its_builds_say(catalog_template: Path) -> None:
+    seen: dict[str, dict[str, str]] = {}
+    for row in shipped_matrix.matrix():
+        seen.setdefault(row["case_hash"], {})[row["build"]] = row["verdict"]
+    verdicts: dict[str, list[Any]] = {}
+    for case_hash, by_build in seen.items():
+        own = [by_build[build] for build in RECHECKED if build in by_build]
+        clean = "absent" if "occurs" in own else "not_seen"  # without a build that shows it there is no control
+        verdicts[case_hash] = [clean if verdict == "absent" else verdict for verdict in own]
+    with Store(catalog_template).read() as connection:
+        items = tracked_items(connection)
+    statuses = statuses_of(shipped(), items, verdicts)
+    closed = {key for key, item in items.items() if item.state == "closed"}
+    counted = Counter(status for key, status in statuses.items() if key[:2] in closed)
+    said = ", ".join(f"{counted[status]} {status}" for status in sorted(counted))
+    texts = {
+        page: (ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("commands/recheck.md", "tutorial.md")
+    }
+    for page, text in texts.items():
+        assert set(re.findall("^items: (.*)$", text, re.MULTILINE)) == {said}, page
+    listed = re.findall(r'^    "([a-z_]+)": (\d+),?$', texts["commands/recheck.md"], re.MULTILINE)
+    assert {name: int(count) for name, count in listed if name in counted} == counted
+    assert f"Fixed ({counted['fixed']})" in texts["tutorial.md"]

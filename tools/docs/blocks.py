@@ -212,6 +212,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "funnel-stages": links.funnel_stages,
         # howto/cluster.md
         "cluster-limits": cluster.limits,
+        "cluster-one-machine": cluster.one_machine,
         "cluster-cost": cluster.cost,
         # running.md, commands/builds.md
         "verdict-numbers": running.verdict_numbers,
@@ -240,6 +241,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "still-open": still_occurring.still_open,
         "still-without-report": still_occurring.without_report,
         # second-opinion.md
+        "second-opinion-not-reproduced": second_opinion.not_reproduced,
         "second-opinion-counts": second_opinion.counts,
         "second-opinion-contradicted": second_opinion.contradicted,
         "second-opinion-confirmed": second_opinion.confirmed,

@@ -60,3 +60,15 @@ def cost() -> str:
 
 def _measured(name: str) -> Any:
     return json.loads((ROOT / "bench" / name).read_text(encoding="utf-8"))
+
+
+def one_machine() -> str:
+    """What a cluster costs where it has one machine, from what bench/cluster.py measured last."""
+    swept = json.loads((ROOT / "bench" / "cluster.json").read_text(encoding="utf-8"))["sweeps"]
+    local, one, two = (median(swept["seconds"][way]) for way in ("local, 1 job", "one raylet", "two raylets"))
+    return (
+        f"Measured on one machine with {swept['cores']} cores ({swept['cases']} cases, `bench/cluster.py`, "
+        f"{swept['date']}): one local job took {local:.1f} s, one raylet with one CPU {one:.1f} s "
+        f"({round(100 * (one / local - 1)):+d} %), two {two:.1f} s ({round(100 * (two / local - 1)):+d} %). What "
+        "further machines bring was not measured."
+    )

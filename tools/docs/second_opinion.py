@@ -1,9 +1,14 @@
-"""docs/second-opinion.md: closings as fixed beside the verdicts of the shipped matrix."""
+"""docs/second-opinion.md: closings as fixed, and as not reproduced, beside verdicts."""
 
 from __future__ import annotations
 
+import csv
 from functools import cache
+from itertools import groupby
+from typing import Any
 
+from torch_embers import resources
+from torch_embers.run.matrix import span
 from torch_embers.run.readings import readings_of
 from torch_embers.statistics.intervals import wilson
 
@@ -59,6 +64,50 @@ def counts() -> str:
         rows.append((words, *map(str, (len(numbers), own, decided, against)), f"{low:.0%} to {high:.0%}"))
     headings = ("closed as fixed by", "issues:", "own case:", "decided:", "contradicted:", "share, 95 % interval:")
     return table(headings, rows)
+
+
+CLOSINGS = "closings.toml"
+REPO = "pytorch/pytorch"
+
+
+@cache
+def _measured() -> dict[str, list[dict[str, str]]]:
+    """By case of data/closing_cases its verdicts, oldest release first, as `embers matrix --csv` wrote them."""
+    found: dict[str, list[dict[str, str]]] = {}
+    for row in csv.DictReader(resources.analysis_text("results", "closings.csv").splitlines()):
+        found.setdefault(row["case"], []).append(row)
+    return found
+
+
+def _shown(rows: list[dict[str, str]]) -> str:
+    """Verdicts over releases in words, with the control of the newest."""
+    parts = [
+        f"{verdict} on {span([row['build'] for row in group])}"
+        for verdict, group in groupby(rows, key=lambda row: row["verdict"])
+    ]
+    newest = rows[-1]
+    control = f", control {newest['control_k']}/{newest['control_n']} on {newest['control_build']}"
+    with_control = control if newest["control"] == "build" else ", no build here shows it"
+    return f"{'; '.join(parts)} (newest: {newest['k']}/{newest['n']}{with_control})"
+
+
+def not_reproduced() -> str:
+    """Closings as not reproduced: what was said, and what the reporter's call does on the releases."""
+    listed: list[dict[str, Any]] = resources.load_toml(CLOSINGS)["closing"]
+    rows, ends = [], []
+    for one in listed:
+        seen = _measured().get(one.get("case", ""), [])
+        ends += [seen[-1]["verdict"]] if seen else []
+        said = f"{one['said']} ({one['said_on']})" if "said" in one else "not seen"
+        runs = f"`{one['case']}`: {_shown(seen)}" if seen else cell(one["reason"])
+        rows.append((issue_link(REPO, one["number"]), cell(one.get("title", "not known")), cell(said), runs))
+    decided = [verdict for verdict in ends if verdict in ("occurs", "absent")]
+    text = (
+        f"{len(listed)} closings were looked for, {sum('said' in one for one in listed)} sentences found, and "
+        f"{len(ends)} of these run. {len(decided)} could be decided on {releases()[-1]}; "
+        f"{decided.count('occurs')} contradict their closing. That is too few for any share."
+    )
+    return f"{text}\n\n{table(('issue', 'title', 'what was said', 'runs'), rows)}"
 
 
 def contradicted() -> str:
