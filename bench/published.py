@@ -24,10 +24,10 @@ from torch_embers.classify.learning.features import View, table
 from torch_embers.classify.learning.model import Settings
 from torch_embers.classify.text import clean, model_text
 from torch_embers.errors import InputError
-from torch_embers.evaluate.compare import Report, compare, held_out
-from torch_embers.evaluate.learners import Hybrid, Learner, usual
+from torch_embers.evaluate.compare import held_out
+from torch_embers.evaluate.learners import Hybrid, Learner
 from torch_embers.statistics.metrics import macro_f1
-from torch_embers.statistics.splits import Split, join_groups, linked_groups, near_duplicates, time_split
+from torch_embers.statistics.splits import Split, join_groups, linked_groups, near_duplicates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -252,36 +252,6 @@ def gold_groups(items: Sequence[GoldItem], related: Mapping[int, Sequence[int]] 
     ]
     linked = linked_groups(len(items), pairs)
     return join_groups(near_duplicates([item.text for item in items]).tolist(), linked.tolist())
-
-
-def gold(
-    scheme: str,
-    items: Sequence[GoldItem],
-    embed: Embed,
-    groups: NDArray[np.int64],
-    learner: Learner | None = None,
-    cut: datetime | None = None,
-) -> Report:
-    """Compare the hybrid with the baselines on the catalog, by grouped folds or by time (``cut``).
-
-    Raises:
-        InputError: too few items or classes.
-    """
-    texts, labels = [item.text for item in items], [item.label for item in items]
-    notes = [
-        f"text: {sum(item.from_body for item in items)} items with their real body, the others from the title alone",
-        "labels: automated annotators; agreement between them is no human agreement",
-    ]
-    splits: list[Split] | None = None
-    if cut is not None:
-        by_time = time_split([item.created for item in items], groups.tolist(), cut)
-        splits = [by_time]
-        notes.append(
-            f"trained on {len(by_time.train)} before {cut:%Y-%m-%d}, tested on {len(by_time.test)} after; left out: "
-            f"{by_time.undated} without a date, {by_time.straddling} whose group was seen"
-        )
-    learners = (*usual()[:-1], learner or Hybrid())
-    return compare(scheme, table(texts, embed(texts)), labels, groups.tolist(), learners, splits, notes)
 
 
 def _stratified(labels: Sequence[str], groups: Sequence[int], folds: int, seed: int, *, grouped: bool) -> list[Split]:

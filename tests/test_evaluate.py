@@ -18,7 +18,7 @@ pytest.importorskip("sklearn")
 
 from labelled import embed, examples
 from labelled import items as table_of
-from published import gold, gold_groups, gold_items, mhnurf_splits, nlbse
+from published import gold_groups, gold_items, mhnurf_splits, nlbse
 from support import assert_clean_error, run_embers
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.labels.weak import Labeller
@@ -150,20 +150,6 @@ def test_related_catalog_entries_share_a_group() -> None:
     ]
     items = gold_items(rows, "bug_type", "one", {})
     assert gold_groups(items, {0: [2], 2: [3], 3: [77]}).tolist() == [0, 1, 0, 0]
-
-
-@pytest.mark.slow
-def test_gold_is_compared_by_folds_and_by_time() -> None:
-    texts, labels = examples(10)
-    rows = [
-        {**entry(place, one=label), "title": text, "created_at": f"20{20 + place % 5}-05-01"}
-        for place, (text, label) in enumerate(zip(texts, labels, strict=True))
-    ]
-    items = gold_items(rows, "bug_type", "one", {})
-    assert gold("bug_type", items, embed, np.arange(30)).texts == 30
-    later = gold("bug_type", items, embed, np.arange(30), cut=datetime(2023, 1, 1, tzinfo=UTC))
-    assert later.texts == 12
-    assert any("trained on 18" in note for note in later.notes)
 
 
 def test_the_published_splits_are_reproduced() -> None:

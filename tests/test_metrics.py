@@ -68,19 +68,31 @@ def test_many_groups_are_drawn_a_part_at_a_time_with_the_same_result(monkeypatch
     assert metrics.macro_f1_interval(truth, said, range(60), samples=50) == whole
 
 
-def test_a_difference_of_equal_answers_is_exactly_nothing() -> None:
+SCORES = pytest.mark.parametrize("score", ["accuracy", "kappa", "macro_f1"])
+
+
+@SCORES
+def test_a_difference_of_equal_answers_is_exactly_nothing(score: str) -> None:
     truth, said = ["a", "b", "a", "b"] * 5, ["a", "a", "a", "b"] * 5
-    found = metrics.paired_difference(truth, said, said, range(20))
+    found = metrics.paired_difference(truth, said, said, range(20), score=score)
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
 
 
-def test_a_difference_is_the_opposite_the_other_way_round() -> None:
+@SCORES
+def test_a_difference_is_that_of_scikit_learns_scores_and_the_opposite_the_other_way_round(score: str) -> None:
+    reference = pytest.importorskip("sklearn.metrics")
+    of = {
+        "accuracy": reference.accuracy_score,
+        "kappa": reference.cohen_kappa_score,
+        "macro_f1": lambda *both: reference.f1_score(*both, average="macro"),
+    }[score]
     rng = np.random.default_rng(0)
     truth = rng.choice(NAMES, 60).tolist()
     one = [label if rng.random() < 0.9 else "hang" for label in truth]
     other = [label if rng.random() < 0.3 else "hang" for label in truth]
-    there = metrics.paired_difference(truth, one, other, range(60))
-    back = metrics.paired_difference(truth, other, one, range(60))
+    there = metrics.paired_difference(truth, one, other, range(60), score=score)
+    back = metrics.paired_difference(truth, other, one, range(60), score=score)
+    assert there.value == pytest.approx(of(truth, one) - of(truth, other))
     assert not there.low <= 0 <= there.high
     assert (there.value, there.low, there.high) == pytest.approx((-back.value, -back.high, -back.low))
 

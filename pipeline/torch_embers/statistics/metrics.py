@@ -164,16 +164,29 @@ def paired_difference(
     groups: Sequence[Hashable],
     samples: int = SAMPLES,
     seed: int = 0,
+    score: str = "macro_f1",
 ) -> Interval:
-    """Macro-F1 of ``one`` minus that of ``other``, with the paired grouped bootstrap interval.
+    """Score of ``one`` minus that of ``other``, with the paired grouped bootstrap interval.
+
+    Args:
+        truth: the class of each text.
+        one: answers.
+        other: other answers to the same texts.
+        groups: texts of one group are drawn together.
+        samples: bootstrap samples.
+        seed: decides what is drawn.
+        score: accuracy, kappa or macro_f1; for kappa an abstention is an answer of its own.
 
     Raises:
-        InputError: lengths differ, no texts.
+        InputError: lengths differ, no texts, or no such score.
     """
+    if score not in _SCORES:
+        raise InputError(f"no such score: {score} (known: {', '.join(_SCORES)})")
+    of = _SCORES[score]
     names = _classes(truth, [*one, *other], None)
     first, second = (_group_matrices(truth, predicted, groups, names) for predicted in (one, other))
-    point = _macro_f1(first.sum(axis=0)[None])[0] - _macro_f1(second.sum(axis=0)[None])[0]
-    drawn = _macro_f1(_resampled(first, samples, seed)) - _macro_f1(_resampled(second, samples, seed))
+    point = of(first.sum(axis=0)[None])[0] - of(second.sum(axis=0)[None])[0]
+    drawn = of(_resampled(first, samples, seed)) - of(_resampled(second, samples, seed))
     return _interval(point, drawn)
 
 
@@ -188,7 +201,7 @@ def kappa(
         InputError: lengths differ, no texts.
     """
     names = _classes(one, other, None)
-    matrices = _group_matrices(one, other, groups, names)[:, :, :-1]
+    matrices = _group_matrices(one, other, groups, names)
     return _interval(_kappa(matrices.sum(axis=0)[None])[0], _kappa(_resampled(matrices, samples, seed)))
 
 
@@ -311,14 +324,23 @@ def _macro_f1(matrices: Floats) -> Floats:
     return mean
 
 
+def _accuracy(matrices: Floats) -> Floats:
+    """Share of right answers in each sample: float64 [samples]."""
+    right: Floats = np.trace(matrices, axis1=1, axis2=2) / np.maximum(matrices.sum(axis=(1, 2)), 1)
+    return right
+
+
 def _kappa(matrices: Floats) -> Floats:
-    """Cohen's kappa of square matrices: float64 [samples]."""
-    total = np.maximum(matrices.sum(axis=(1, 2)), 1)
+    """Cohen's kappa in each sample: float64 [samples]."""
+    total, classes = np.maximum(matrices.sum(axis=(1, 2)), 1), matrices.shape[1]
     agreed = np.trace(matrices, axis1=1, axis2=2) / total
-    chance = (matrices.sum(axis=1) * matrices.sum(axis=2)).sum(axis=1) / total**2
+    chance = (matrices.sum(axis=1)[:, :classes] * matrices.sum(axis=2)).sum(axis=1) / total**2
     possible = 1 - chance
     alike = possible < 1e-12
     return np.where(alike, 1.0, (agreed - chance) / np.where(alike, 1.0, possible))
+
+
+_SCORES = {"accuracy": _accuracy, "kappa": _kappa, "macro_f1": _macro_f1}
 
 
 def _interval(point: float, drawn: Floats) -> Interval:
