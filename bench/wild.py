@@ -2,8 +2,9 @@
 
 Reads data/wild_labels.jsonl (docs/wild-labels.md): issues drawn at random, by their titles, without maintainers' labels. The model
 learns from the development half and the second draw (`again`), so each item of them is answered by a model that saw neither it nor its
-group. The test half is
-scored once per released model and its rules of voting: a second time is refused. Results are kept by part in bench/wild.json.
+group. The test half and the recent issues are scored once per released model and its rules of voting: a second time they are left out.
+Results are kept by part in bench/wild.json, with what earlier models scored. `--items FILE` scores another file of the same form and
+keeps nothing.
 
 Keyword rules: the labelling functions of data/labelling.toml that read titles. Each adds its measured weight (log-odds on the same
 gold labels that the model learns from) to its class; the heaviest class wins, and the most frequent one of the development half
@@ -26,6 +27,7 @@ import math
 import sys
 from collections import Counter, defaultdict
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,13 +46,15 @@ from torch_embers.classify.labels.labelling_file import Use
 from torch_embers.classify.labels.weak import FILE as LABELLING
 from torch_embers.classify.labels.weak import LABEL, Labeller
 from torch_embers.classify.labels.weak_table import label_items
+from torch_embers.classify.learning.calibration import threshold_for
 from torch_embers.classify.learning.features import fit_features, readable, table
 from torch_embers.classify.learning.model import Settings
 from torch_embers.classify.questions import questions
 from torch_embers.classify.text import title_text
+from torch_embers.errors import InputError
 from torch_embers.run.verdict import lower_bound
 from torch_embers.statistics.intervals import wilson
-from torch_embers.statistics.metrics import calibration_error
+from torch_embers.statistics.metrics import calibration_error, macro_f1, paired_difference
 from torch_embers.store.store import Store
 from torch_embers.study import prevalence
 
@@ -66,7 +70,7 @@ if TYPE_CHECKING:
 SCHEMES = ("bug_type", "consequence", "memory_type")
 OUT = Path(__file__).with_suffix(".json")
 LEARNED = ("development", "again")
-SAMPLES = 2_000
+PARTS = (*LEARNED, "test", "targeted", "recent")
 SEEDS = (0,)
 NO_LABELS = {"combined": True, "trained": False}
 WAYS: dict[str, dict[str, Any]] = {
@@ -84,9 +88,9 @@ WAYS: dict[str, dict[str, Any]] = {
 # ---- one part ------------------------------------------------------------------------------------------------------
 
 
-def measure(bundle: Bundle, part: str) -> dict[str, Any]:
+def measure(bundle: Bundle, labelled: Sequence[WildItem], part: str) -> dict[str, Any]:
     """Scores of the model and of the rules on the issues of a part, by scheme."""
-    items = [item for item in wild.load() if item.kind == "issue" and part_of(item) == part]
+    items = [item for item in labelled if item.kind == "issue" and part_of(item) == part]
     probabilities = answers(bundle, items)
     found = {}
     for scheme in SCHEMES:
@@ -98,6 +102,7 @@ def measure(bundle: Bundle, part: str) -> dict[str, Any]:
     return {
         "model": bundle.version,
         "rules": rules(),
+        "day": datetime.now(UTC).date().isoformat(),
         "issues": len(items),
         "schemes": found,
         "backends": backends(bundle, items, probabilities),
@@ -106,7 +111,9 @@ def measure(bundle: Bundle, part: str) -> dict[str, Any]:
 
 
 def part_of(item: WildItem) -> str:
-    """The part of an item; those of the second draw, which one reader labelled by their titles, are scored apart."""
+    """The part of an item; those that one reader labelled, and those that were looked for, are scored apart."""
+    if item.sample == wild.TARGETED:
+        return "targeted" if item.part == "test" else ""  # the other half is learned from and measures nothing
     return item.part if item.two_read else "again"
 
 
@@ -179,55 +186,23 @@ def by_class(
 
 
 def summary(truth: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
-    """Accuracy, kappa, and macro-F1 over the classes that occur."""
+    """Accuracy, kappa, and macro-F1 over the classes that are true or predicted."""
     right = sum(one == other for one, other in zip(truth, predicted, strict=True))
-    [own, said] = _codes(truth, predicted)
     return {
         "accuracy": round(right / len(truth), 3),
         "accuracy_interval": [round(end, 3) for end in wilson(right, len(truth))],
         "kappa": round(float(cohen_kappa_score(list(truth), list(predicted))), 3),
-        "macro_f1": round(_macro_f1(own, said), 3),
+        "macro_f1": round(macro_f1(truth, predicted), 3),
     }
 
 
 def differences(truth: Sequence[str], one: Sequence[str], other: Sequence[str]) -> dict[str, list[float]]:
     """Difference of each score with its 95 % interval, paired on the same bootstrap samples of items."""
-    codes = _codes(truth, one, other)
-    draw = np.random.default_rng(0).integers(0, len(truth), (SAMPLES, len(truth)))
-    samples = np.vstack([np.arange(len(truth)), draw])
     found = {}
-    for score, of in (("accuracy", _accuracy), ("kappa", _kappa), ("macro_f1", _macro_f1)):
-        made = np.array([of(codes[0][r], codes[1][r]) - of(codes[0][r], codes[2][r]) for r in samples])
-        low, high = np.nanquantile(made[1:], [0.025, 0.975])
-        found[score] = [round(float(value), 3) for value in (made[0], low, high)]
+    for score in ("accuracy", "kappa", "macro_f1"):
+        made = paired_difference(truth, one, other, range(len(truth)), score=score)
+        found[score] = [round(value, 3) for value in (made.value, made.low, made.high)]
     return found
-
-
-def _codes(*answers: Sequence[str]) -> list[NDArray[np.int64]]:
-    """Answers as numbers of classes."""
-    names = sorted({value for said in answers for value in said})
-    return [np.array([names.index(value) for value in said]) for said in answers]
-
-
-def _accuracy(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
-    return float((truth == said).mean())
-
-
-def _matrix(truth: NDArray[np.int64], said: NDArray[np.int64]) -> NDArray[np.float64]:
-    size = int(max(truth.max(), said.max())) + 1
-    return np.bincount(truth * size + said, minlength=size * size).reshape(size, size).astype(np.float64)
-
-
-def _kappa(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
-    matrix = _matrix(truth, said) / len(truth)
-    chance = float(matrix.sum(0) @ matrix.sum(1))
-    return (float(np.trace(matrix)) - chance) / (1 - chance) if chance < 1 else 0.0
-
-
-def _macro_f1(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
-    matrix = _matrix(truth, said)
-    occurs = matrix.sum(1) > 0
-    return float((2 * np.diag(matrix) / np.maximum(matrix.sum(0) + matrix.sum(1), 1))[occurs].mean())
 
 
 def shares(
@@ -346,54 +321,88 @@ def tried(database: Path) -> list[dict[str, Any]]:
 LABEL_WAYS = ("stripped", "as votes", "deciding where they name one class")
 
 
-def by_labels(database: Path, scheme: str = "consequence") -> list[dict[str, Any]]:
-    """What maintainers' labels add, out of fold: on all items of the catalog and of the development half, and on those with labels."""
+def by_labels(database: Path, scheme: str = "consequence") -> tuple[list[dict[str, Any]], float]:
+    """What maintainers' labels add, out of fold: on all items that a class is known of, and on those with labels.
+
+    `confirmed`: items whose labels name one class that the model, with them as votes, finds as likely as data/labelling.toml asks for.
+
+    Returns:
+        The rows, and the probability from which on exact tests in a fixed order pass on drawn issues whose labels name one class that
+        the model finds likeliest: what data/labelling.toml may ask for.
+    """
     store, embedder, labeller = Store(database), load_embedder(DEFAULT_MODEL), Labeller.load()
     with store.writer("bench") as writer:
         label_items(store, writer)
         data = train.read_training_data(store, writer, embedder, "title", wild.load())
-    with store.read() as connection:
-        known = {(repo, number): (title, own) for repo, number, title, own in connection.execute(LABELS).fetchall()}
-    by_title = dict(known.values())
     [question] = [one for one in questions(data.taxonomy) if one.name == scheme]
     learned, _ = train.gold_rows(question, data)
     weak = train.weak_rows(question, data, {row.label for row in learned})
+    said = _said(store, labeller, learned, scheme)
+    words = {key: [vote for vote in own if vote.kind != LABEL] for key, own in data.votes.items()}
+    weak_votes = {(row.repo, row.number): data.votes[row.repo, row.number] for row in weak}
+    votes = {
+        "stripped": words,
+        "as votes": {**words, **{key: [*words.get(key, ()), *own] for key, own in said.items()}},
+    }
+    rows = [*learned, *weak]
+    keys = sorted({(row.repo, row.number) for row in rows})
+    made, sure = {}, np.zeros(0)
+    for way, own in votes.items():
+        items = replace(data, votes={**own, **weak_votes}).table(keys, store, embedder)
+        one = train.fit(question, data, rows, keys, items)
+        made[way], sure = [one.classes[best] for best in one.out_of_fold.argmax(axis=1)], one.out_of_fold.max(axis=1)
+    named = [{vote.value for vote in said[row.repo, row.number]} for row in learned]
+    single = [next(iter(values)) if len(values) == 1 else None for values in named]
+    made[LABEL_WAYS[2]] = [own or answer for own, answer in zip(single, made["as votes"], strict=True)]
+    least = labeller.uses[scheme].confirmed or math.inf
+    same = np.array([own == answer for own, answer in zip(single, made["as votes"], strict=True)])
+    confirmed = same & (sure >= least)
+    truth = [row.label for row in learned]
+    drawn = same & np.array([_learned_part(row, data) in LEARNED for row in learned])
+    right = np.array([answer == label for answer, label in zip(made["as votes"], truth, strict=True)])
+    passes = threshold_for(sure[drawn], right[drawn], Settings().precision)
+    found = []
+    for part in ("development", "again", "catalog"):
+        places = [place for place, row in enumerate(learned) if _learned_part(row, data) == part]
+        own_named, own_sure = ([p for p in places if marks[p]] for marks in (single, confirmed))
+        for way in LABEL_WAYS:
+            answers = made[way]
+            found.append(
+                {
+                    "part": part,
+                    "labels": way,
+                    "items": len(places),
+                    **summary([truth[p] for p in places], [answers[p] for p in places]),
+                    "named": len(own_named),
+                    "named_right": sum(answers[p] == truth[p] for p in own_named),
+                    "confirmed": len(own_sure),
+                    "confirmed_right": sum(made["as votes"][p] == truth[p] for p in own_sure),
+                }
+            )
+            print(json.dumps(found[-1]), flush=True)
+    return found, passes
+
+
+def _said(
+    store: Store, labeller: Labeller, learned: Sequence[TrainingRow], scheme: str
+) -> dict[tuple[str, int], list[WeakLabel]]:
+    """What maintainers' labels say of items; those of drawn ones are looked up by number, then by title."""
+    with store.read() as connection:
+        known = {(repo, number): (title, own) for repo, number, title, own in connection.execute(LABELS).fetchall()}
+    by_title = dict(known.values())
     titles = {item.place: item.title for item in wild.load() if item.part == "development"}
-    said: dict[tuple[str, int], list[WeakLabel]] = {}
+    found = {}
     for row in learned:
         key = row.repo, row.number
         labels = known.get(key, ("", None))[1] or by_title.get(titles.get(key, ""))
-        said[key] = [vote for vote in labeller.votes(None, None, labels) if vote.scheme == scheme]
-    words = {key: [vote for vote in own if vote.kind != LABEL] for key, own in data.votes.items()}
-    weak_keys = {(row.repo, row.number): data.votes[row.repo, row.number] for row in weak}
-    made = {}
-    for way, votes in (
-        ("stripped", words),
-        ("as votes", {**words, **{key: [*words.get(key, ()), *own] for key, own in said.items()}}),
-    ):
-        rows = [*learned, *weak]
-        keys = sorted({(row.repo, row.number) for row in rows})
-        one = train.fit(
-            question, data, rows, keys, replace(data, votes={**votes, **weak_keys}).table(keys, store, embedder)
-        )
-        made[way] = [one.classes[best] for best in one.out_of_fold.argmax(axis=1)]
-    single = [
-        values.pop() if len(values := {vote.value for vote in said[row.repo, row.number]}) == 1 else None
-        for row in learned
-    ]
-    made[LABEL_WAYS[2]] = [own or answer for own, answer in zip(single, made["as votes"], strict=True)]
-    found = []
-    for part, wanted in (("drawn", True), ("catalog", False)):
-        own = [place for place, row in enumerate(learned) if (row.source == train.DRAWN) is wanted]
-        named = [place for place in own if single[place]]
-        for way in LABEL_WAYS:
-            right = sum(made[way][place] == learned[place].label for place in named)
-            scores = summary([learned[place].label for place in own], [made[way][place] for place in own])
-            found.append(
-                {"part": part, "labels": way, "items": len(own), **scores, "named": len(named), "named_right": right}
-            )
-            print(json.dumps(found[-1]), flush=True)
+        found[key] = [vote for vote in labeller.votes(None, None, labels) if vote.scheme == scheme]
     return found
+
+
+def _learned_part(row: TrainingRow, data: train.TrainingData) -> str:
+    if row.source != train.DRAWN:
+        return "catalog" if (row.repo, row.number) not in data.drawn else "targeted"
+    return "development" if (row.repo, row.number) in data.judged else "again"
 
 
 LABELS = "SELECT repo, number, title, labels FROM items WHERE len(labels) > 0"
@@ -414,28 +423,62 @@ def _means(learned: Sequence[TrainingRow], made: Sequence[tuple[Sequence[str], A
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", default="development", choices=[*LEARNED, "test", "recent"])
+    parser.add_argument("--part", action="append", choices=PARTS)
+    parser.add_argument(
+        "--items", type=Path, metavar="FILE", help="score these instead of data/wild_labels.jsonl; keeps nothing"
+    )
     parser.add_argument("--tried", type=Path, metavar="DATABASE")
     parser.add_argument("--labels", type=Path, metavar="DATABASE")
     parser.add_argument("--model", type=Path)
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
+    try:
+        items = wild.load(given.items)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
     kept = json.loads(given.out.read_text("utf-8")) if given.out.is_file() else {}
     if given.tried:
         kept["tried"] = tried(given.tried)
     elif given.labels:
-        kept["labels"] = by_labels(given.labels)
+        kept["labels"], kept["confirmed_from"] = by_labels(given.labels)
     else:
         bundle = Bundle.load(given.model or shipped_folder())
-        before = kept.get(given.part, {})
-        if given.part not in LEARNED and (before.get("model"), before.get("rules")) == (bundle.version, rules()):
-            parser.error(
-                f"{bundle.version} was scored on the part {given.part} before; that is done once per released model"
-            )
-        kept[given.part] = measure(bundle, given.part)
-        print(json.dumps(kept[given.part], indent=1))
+        if given.items:
+            print(json.dumps({part: measure(bundle, items, part) for part in given.part or PARTS}, indent=1))
+            return 0
+        for part in given.part or PARTS:
+            add(kept, part, bundle, items)
     given.out.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def add(kept: dict[str, Any], part: str, bundle: Bundle, items: Sequence[WildItem]) -> None:
+    """Score a part; one that nothing was learned from once only, and what earlier models scored there is kept."""
+    before = kept.get(part, {})
+    same = (before.get("model"), before.get("rules")) == (bundle.version, rules())
+    if part not in LEARNED and same:
+        print(f"{part}: {bundle.version} was scored on it before; that is done once per released model")
+        return
+    if part not in LEARNED and before:
+        kept.setdefault("earlier", []).append({"part": part, "day": before["day"], **brief(before)})
+    kept[part] = measure(bundle, items, part)
+    print(part, json.dumps(brief(kept[part])), flush=True)
+
+
+def brief(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """What is kept of an earlier model."""
+    schemes = {
+        scheme: {
+            "items": one["items"],
+            "accuracy": one["model"]["accuracy"],
+            "kappa": one["model"]["kappa"],
+            "given": one["given"],
+            "given_right": one["given_right"],
+        }
+        for scheme, one in measured["schemes"].items()
+    }
+    return {"model": measured["model"], "schemes": schemes}
 
 
 if __name__ == "__main__":

@@ -12,9 +12,16 @@ import pytest
 pytest.importorskip("sklearn")
 
 from labelled import OPS, embed, examples, items
+from torch_embers.classify.learning.calibration import (
+    DIGITS,
+    RISK,
+    fit_temperature,
+    logits,
+    threshold_for,
+)
 from torch_embers.classify.learning.features import View, readable, table
 from torch_embers.classify.learning.folds import grouped_folds
-from torch_embers.classify.learning.model import DIGITS, Classifier, Settings, threshold_for, transformed
+from torch_embers.classify.learning.model import Classifier, Settings, transformed
 from torch_embers.errors import InputError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
@@ -76,14 +83,53 @@ def test_a_model_that_learned_nothing_useful_abstains_rather_than_guesses() -> N
     assert not model.answers(model.predict_proba(items(texts)))[2][:60].any()
 
 
-def test_the_threshold_keeps_the_lower_bound_of_precision() -> None:
-    sure = np.linspace(1, 0, 100)
-    assert threshold_for(sure, np.ones(100, dtype=bool), 0.9) == 0.0
-    assert threshold_for(sure[:20], np.ones(20, dtype=bool), 0.9) == np.inf, "20 of 20 may be 88 of 100"
-    nine = np.arange(100) % 10 != 9
-    assert threshold_for(sure, nine, 0.9) == np.inf, "nine of ten is no lower bound of 0.9"
-    late = np.arange(100) < 60
-    assert threshold_for(sure, late, 0.9) == pytest.approx(sure[61], abs=0.03)
+@pytest.mark.parametrize("classes", [2, 3, 13])
+def test_an_answer_is_calibrated_the_same_alone_and_beside_answers_that_leave_classes_nothing(classes: int) -> None:
+    rng = np.random.default_rng(classes)
+    rows = np.vstack([rng.dirichlet([0.01] * classes, 300), rng.dirichlet([1.0] * classes, 300), np.eye(classes)])
+    truth = np.array([*(rng.choice(classes, p=row) for row in rows[:-classes]), *range(classes)])
+    made = fit_temperature(rows, truth, np.ones(len(rows), dtype=bool))
+    batch = made.predict_proba(logits(rows))
+    alone = np.vstack([made.predict_proba(logits(row[None])) for row in rows])
+    assert alone == pytest.approx(batch, abs=1e-12)
+    assert batch.max() > 0.99, "and no answer is kept from being sure"
+
+
+def test_an_item_is_answered_the_same_alone_and_in_a_batch() -> None:
+    texts, labels = examples()
+    for answers in (labels, ["-" if one != "hang" else one for one in labels]):
+        model = Classifier("c", Settings(C=1e6)).fit(items(texts), answers, range(len(texts)))
+        alone = np.vstack([model.predict_proba(items([text])) for text in texts])
+        assert alone == pytest.approx(model.predict_proba(items(texts)), abs=1e-7)
+
+
+def test_the_temperature_is_that_of_the_logits() -> None:
+    rng = np.random.default_rng(0)
+    honest = rng.dirichlet([0.3] * 3, 4_000)
+    truth = np.array([rng.choice(3, p=row) for row in honest])
+    sharper = honest**2 / (honest**2).sum(axis=1, keepdims=True)
+    made = fit_temperature(sharper, truth, np.ones(len(truth), dtype=bool))
+    again = made.predict_proba(logits(sharper))
+    assert again == pytest.approx(honest, abs=0.05), "twice as sharp: the square root is honest again"
+
+
+def test_a_threshold_is_set_only_where_exact_tests_in_a_fixed_order_pass() -> None:
+    sure = np.linspace(1, 0.5, 200)
+    assert threshold_for(sure, np.ones(200, dtype=bool), 0.9) == 0.5
+    assert threshold_for(sure[:29], np.ones(29, dtype=bool), 0.9) == pytest.approx(sure[28], abs=1e-6)
+    assert threshold_for(sure[:28], np.ones(28, dtype=bool), 0.9) == np.inf, "28 of 28 may be nine of ten"
+    assert threshold_for(sure, np.arange(200) % 10 != 9, 0.9) == np.inf, "nine of ten is no lower bound of 0.9"
+    assert sure[115] < threshold_for(sure, np.arange(200) < 100, 0.9) < sure[95]
+    assert threshold_for(sure, np.arange(200) > 5, 0.9) == np.inf, "the surest are wrong: the others are not tested"
+
+
+def test_a_threshold_promises_too_much_no_more_often_than_its_risk_allows() -> None:
+    rng, confidence = np.random.default_rng(0), np.linspace(0.99, 0.6, 177)
+    worse = 0
+    for _ in range(400):
+        threshold = threshold_for(confidence, rng.random(177) < confidence, 0.9)
+        worse += np.isfinite(threshold) and confidence[confidence >= threshold].mean() < 0.9
+    assert worse <= 400 * RISK + 3 * (400 * RISK * (1 - RISK)) ** 0.5
 
 
 @pytest.mark.parametrize("lowest", [0.6, 0.57, 0.6180339887, 0.6000009999, 2 / 3])
@@ -223,7 +269,7 @@ def test_the_judged_items_alone_set_threshold_and_temperature() -> None:
     given = {"items": items([*texts, *others]), "labels": [*labels, *noise]}
     assert Classifier("c").fit(**given, judged=judged).threshold == np.inf, "the judged half is noise"
     turned = Classifier("c").fit(**given, judged=[not one for one in judged])
-    assert turned.threshold < 1
+    assert np.isfinite(turned.threshold)
     assert turned.calibrator is not None
     few = Classifier("c").fit(**given, judged=[place < 3 for place in range(len(judged))])
     assert few.threshold == Classifier("c").fit(**given).threshold, "three items judge nothing"

@@ -448,6 +448,33 @@ def test_where_nothing_names_a_backend_the_model_suggests_one_and_gives_none() -
 
 
 @pytest.mark.parametrize(
+    ("labels", "crash", "wish", "given"),
+    [
+        (["module: crash"], 0.95, 0.1, True),
+        ([], 0.95, 0.1, False),
+        (["module: crash"], 0.9, 0.1, False),
+        (["module: deadlock"], 0.95, 0.1, False),
+        (["module: crash", "module: deadlock"], 0.95, 0.1, False),
+        (["module: crash"], 0.95, 0.9, False),
+    ],
+    ids=["confirmed", "no label", "hardly likely", "another class", "two classes", "no bug"],
+)
+def test_a_likely_consequence_is_given_where_maintainers_labels_of_a_bug_name_it_alone(
+    labels: list[str], crash: float, wish: float, *, given: bool
+) -> None:
+    classifiers = {
+        "bug_type": classifier_of("bug_type", ("logical", "not_a_bug")),
+        "consequence": replace(classifier_of("consequence", ("crash", "hang")), threshold=np.inf),
+    }
+    bundle = Bundle("made", VARIANT, "words@0", "", classifiers)
+    said = {"bug_type": np.array([[1 - wish, wish]]), "consequence": np.array([[crash, 1 - crash]])}
+    votes = {(REPO, 1): Labeller.load().votes("sort", None, labels)}
+    made = Aggregator(bundle).labels([(REPO, 1)], said, np.array([True]), votes)
+    quiet = dict(zip(made.scheme, made.abstained, strict=True))
+    assert quiet["consequence"] is not given
+
+
+@pytest.mark.parametrize(
     ("wish", "given"),
     [(0.4, {"mps": True, "xpu": True}), (0.55, {"mps": False, "xpu": True}), (0.9, {"xpu": True})],
     ids=["a bug", "perhaps no bug", "no bug"],

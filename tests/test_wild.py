@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +36,20 @@ def test_the_second_draw_is_for_development_alone_and_unlike_what_is_tested() ->
 
     again = [item for item in wild.load() if not item.two_read]
     assert len(again) >= 1_000
-    assert {item.part for item in again} == {"development"}
-    tested = [words(item.title) for item in first_draw() if item.part != "development"]
+    assert {item.part for item in again if item.sample != wild.TARGETED} == {"development"}
+    tested = [(item, words(item.title)) for item in wild.load() if item.part != "development"]
     for item in again:
         own = words(item.title)
-        assert all(2 * len(own & other) < len(own | other) for other in tested), item.title
+        others = [title for one, title in tested if one.two_read or item.part == "development"]
+        assert all(2 * len(own & other) < len(own | other) for other in others), item.title
+
+
+def test_what_was_looked_for_stands_apart_and_never_sets_a_threshold() -> None:
+    targeted = [item for item in wild.load() if item.sample == wild.TARGETED]
+    assert Counter(item.part for item in targeted if item.kind == "issue").keys() == {"development", "test"}
+    assert sum(item.value("memory_type") is not None and item.part == "test" for item in targeted) >= 30
+    assert not any(item.two_read for item in targeted)
+    assert {item.annotator for item in targeted} == {wild.TARGETED_BY}
 
 
 def first_draw() -> list[wild.WildItem]:
@@ -53,6 +64,9 @@ def test_no_drawn_item_is_one_that_the_catalog_holds() -> None:
 
 def test_where_the_two_annotators_differ_a_third_decided() -> None:
     for item in wild.load():
+        if item.second is None:
+            assert item.sample == wild.TARGETED
+            continue
         same = sorted(item.first.labels) == sorted(item.second.labels) and item.first.kind == item.second.kind
         assert same or item.adjudicated, item.key
         if not item.adjudicated:
@@ -83,6 +97,30 @@ def test_an_item_that_stands_twice_is_named(tmp_path: Path) -> None:
     path.write_text(f"{json.dumps(first)}\n" * 2, encoding="utf-8")
     with pytest.raises(InputError, match=f"line 2: {first['sample']} {first['key']} stands twice"):
         wild.load(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("second", "said"),
+    [({"labels": [["bug_type", "gremlins"]]}, "gremlins"), (None, "stands twice")],
+    ids=["an unknown class", "a duplicate"],
+)
+def test_the_command_that_scores_such_a_file_says_so_in_one_line_and_writes_nothing(
+    tmp_path: Path, second: dict[str, Any] | None, said: str
+) -> None:
+    one, two, *_ = lines()
+    (tmp_path / "wild.jsonl").write_text(f"{json.dumps(one)}\n{json.dumps(two | second if second else one)}\n")
+    command = [sys.executable, resources.CHECKOUT_DIR / "bench" / "wild.py"]
+    done = subprocess.run(
+        [*command, "--items", tmp_path / "wild.jsonl", "--out", tmp_path / "out.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+    assert "line 2" in done.stderr
+    assert said in done.stderr
+    assert not (tmp_path / "out.json").exists()
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[]", b"null\n"])

@@ -2,7 +2,8 @@
 
     python tools/wild_labels.py draw FOLDER items.jsonl
     python tools/wild_labels.py again FOLDER items.jsonl
-    python tools/wild_labels.py merge items.jsonl first.jsonl second.jsonl adjudicated.jsonl
+    python tools/wild_labels.py targeted FOLDER items.jsonl
+    python tools/wild_labels.py merge items.jsonl first.jsonl [second.jsonl adjudicated.jsonl]
 
 FOLDER holds issue_titles_2022.csv.gz, issues_and_prs_2020_02.json.gz, recent_issues_text.jsonl.gz,
 maintainer_labels.csv.gz and pytorch_commits_2016_2023.jsonl.gz. Nobody chooses: an item's place in its sample is the
@@ -22,7 +23,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from torch_embers.classify.labels.wild import AGAIN
+from torch_embers.classify.labels.wild import AGAIN, TARGETED
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "data" / "wild_labels.jsonl"
@@ -30,6 +31,24 @@ SEED = "wild-2026"
 DRAWN = {"open_2022": 200, "feb_2020": 235, "recent": 50, "labelled": 50}
 DRAWN_AGAIN = {"feb_2020": 9, "labelled": 220, "open_2022": 1237}
 """All that were left of February 2020, then as many as could be read twice."""
+PER_CLASS = 14
+"""Items that are drawn for each class of memory_type; a class whose words are in fewer titles gets those."""
+WORDS = {
+    "checking": r"(no|missing|lack of|without|should) (input |bounds? |size |shape |boundary )?(check|validat)"
+    r"|invalid (input|argument|shape|size|value)s?\b.*\b(crash|segfault|abort)",
+    "concurrency": r"\brace\b|data race|thread.?safe|synchroni[sz]|record_stream|non_blocking",
+    "indexing": r"out.of.(bounds|range)|int32|32.?bit|overflow|large (tensor|input)|illegal memory access"
+    r"|> ?2 ?\^ ?31|heap.buffer",
+    "initialization": r"uninitiali[sz]ed|torch\.empty|garbage|random values|non.?deterministic",
+    "logic": r"use.after.free|at exit|destruct|double free|shutdown|after free|destroyed|dangling",
+    "memory_format": r"channels.?last|memory.?format|nhwc|preserve_format",
+    "memory_overflow": r"memory leak|leaks?\b|memory (usage )?(keeps )?(grow|increas)",
+    "nested_tensor_layout": r"nested.?tensor|nestedtensor|njt\b|jagged",
+    "non_contiguous": r"contiguous|stride|transpos|\bexpand|\bviews?\b|overlap|as_strided",
+    "pin_memory": r"pin_?memory|pinned",
+    "segment_fault": r"segfault|segmentation fault|sigsegv|core dumped|bus error",
+}
+"""Words of titles by the class that they were looked for; what such an item is labelled is another matter."""
 ALIKE = 0.5
 """Share of common words from which on two titles are much alike."""
 RECENT = "2023-07"
@@ -97,13 +116,46 @@ def draw_again(folder: Path) -> list[Row]:
     return [{"id": number, **row} for number, row in enumerate(drawn)]
 
 
+def draw_targeted(folder: Path) -> list[Row]:
+    """Items whose titles hold words of a class of memory_type, in the order of the draw.
+
+    None of them is much like another, or like one of the draws before.
+    """
+    before = [row for row in kept() if row["sample"] != TARGETED]
+    titles = {words(row["title"]) for row in before}
+    known = [set(title.split()) for title in titles]
+    samples = lists(folder, since="")
+    rows = sorted(samples["open_2022"] + samples["labelled"], key=lambda row: place(row["key"]))
+    drawn: dict[str, Row] = {}
+    for pattern in WORDS.values():
+        found = 0
+        for row in rows:
+            title = words(row["title"])
+            own = set(title.split())
+            if found == PER_CLASS or title in titles or not re.search(pattern, row["title"], re.IGNORECASE):
+                continue
+            if any(len(own & other) >= ALIKE * len(own | other) for other in known):
+                continue
+            titles.add(title)
+            known.append(own)
+            drawn[row["key"]] = {"sample": TARGETED, **row}
+            found += 1
+    mixed = sorted(drawn.values(), key=lambda row: place(f"order:{row['key']}"))
+    return [{"id": number, **row} for number, row in enumerate(mixed)]
+
+
 def kept() -> list[Row]:
     """The rows of the file in the project."""
     return [json.loads(line) for line in TARGET.read_text(encoding="utf-8").splitlines()]
 
 
-def lists(folder: Path) -> dict[str, list[Row]]:
-    """The items of each list in the order of the draw, without those that the catalog holds."""
+def lists(folder: Path, since: str = RECENT) -> dict[str, list[Row]]:
+    """The items of each list in the order of the draw, without those that the catalog holds.
+
+    Args:
+        folder: holds the lists.
+        since: month from which on items that maintainers labelled are taken.
+    """
     catalog = [json.loads(line) for line in (ROOT / "data" / "catalog.jsonl").read_text(encoding="utf-8").splitlines()]
     numbers, titles = {row["number"] for row in catalog}, {words(row["title"]) for row in catalog}
     labelled = table(folder / "maintainer_labels.csv.gz")
@@ -126,7 +178,7 @@ def lists(folder: Path) -> dict[str, list[Row]]:
             text = row["problem_statement"]
             samples["recent"].append(_row(number, number, row["issue_created_at"], text.split("\n")[0], text))
     for row in labelled:
-        if row["createdAt"] >= RECENT:
+        if row["createdAt"] >= since:
             samples["labelled"].append(_row(row["number"], int(row["number"]), row["createdAt"], row["title"], ""))
     for rows in samples.values():
         rows[:] = [row for row in rows if row["number"] not in numbers and words(row["title"]) not in titles]
@@ -138,15 +190,15 @@ def _row(key: object, number: int | None, created: str, title: str, body: str | 
     return {"key": str(key), "number": number, "created_at": created[:10], "title": title, "body": body or ""}
 
 
-def merge(items: Path, first: Path, second: Path, adjudicated: Path) -> list[Row]:
-    """One row per drawn item: both answers, and the one that counts."""
-    one, two, third = (_answers(path) for path in (first, second, adjudicated))
+def merge(items: Path, first: Path, second: Path | None = None, adjudicated: Path | None = None) -> list[Row]:
+    """One row per drawn item: both answers, or the only one, and the one that counts."""
+    one, two, third = (_answers(path) if path else {} for path in (first, second, adjudicated))
     rows = []
     for item in map(json.loads, items.read_text(encoding="utf-8").splitlines()):
         number = item["id"]
         final = third.get(number, one[number])
         apart = item["sample"] in ("recent", "labelled")
-        again = item["sample"].endswith(AGAIN)
+        again = item["sample"].endswith(AGAIN) and item["sample"] != TARGETED
         half = "development" if again or int(place(f"half:{item['key']}")[:2], 16) % 2 else "test"
         rows.append(
             {
@@ -158,10 +210,10 @@ def merge(items: Path, first: Path, second: Path, adjudicated: Path) -> list[Row
                 "part": "recent" if apart else half,
                 "kind": final["kind"],
                 "seen": final["seen"],
-                "sure": bool(one[number]["sure"]) and bool(two[number]["sure"]),
+                "sure": all(answers[number]["sure"] for answers in (one, two) if answers),
                 "labels": _labels(final),
                 "first": {"kind": one[number]["kind"], "labels": _labels(one[number])},
-                "second": {"kind": two[number]["kind"], "labels": _labels(two[number])},
+                "second": {"kind": two[number]["kind"], "labels": _labels(two[number])} if two else None,
                 "adjudicated": number in third,
             }
         )
@@ -183,7 +235,7 @@ def _labels(answer: Row) -> list[list[str]]:
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["draw", "again", "merge"])
+    parser.add_argument("task", choices=["draw", "again", "targeted", "merge"])
     parser.add_argument("path", type=Path, nargs="+")
     options = parser.parse_args()
     if options.task == "merge":
@@ -192,7 +244,7 @@ def main() -> None:
         rows = [row for row in kept() if row["sample"] not in merged] + made
     else:
         folder, target = options.path
-        rows = draw(folder) if options.task == "draw" else draw_again(folder)
+        rows = {"draw": draw, "again": draw_again, "targeted": draw_targeted}[options.task](folder)
     target.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
 

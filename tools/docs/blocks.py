@@ -120,10 +120,12 @@ def blocks() -> dict[str, Callable[[], str]]:
         # evaluation.md
         "evaluation-wild": wild.scores,
         "evaluation-wild-given": wild.given,
+        "evaluation-wild-earlier": wild.earlier,
         "evaluation-wild-classes": wild.by_class,
         "evaluation-wild-shares": wild.shares,
         "evaluation-wild-tried": wild.tried,
         "evaluation-wild-labels": wild.labels,
+        "evaluation-maintainers": wild.maintainers,
         "evaluation-bodies": wild.bodies,
         "evaluation-gold": evaluation.gold,
         "evaluation-others": evaluation.others,

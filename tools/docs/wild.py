@@ -21,6 +21,7 @@ EXCLUSIVE = ("bug_type", "memory_type", "consequence")
 NOTHING = "none"
 SCORES = "wild.json"
 BODIES = "bodies.json"
+MAINTAINERS = "maintainers.json"
 
 
 def issues() -> list[WildItem]:
@@ -66,7 +67,7 @@ def classes() -> str:
 def agreement() -> str:
     """Cohen's kappa of the two annotators on the issues, by draw and scheme."""
     draws = {
-        name: [item for item in issues() if item.two_read is not again]
+        name: [item for item in issues() if item.two_read is not again and item.second is not None]
         for name, again in (("first", False), ("second", True))
     }
     rows = [[name, *row] for name, items in draws.items() for row in _agreement(items)]
@@ -76,9 +77,10 @@ def agreement() -> str:
 def _agreement(items: Sequence[WildItem]) -> list[list[str]]:
     said = []
     for item in items:
-        for name, answer in (("first", item.first), ("second", item.second)):
+        both = {"first": item.first, **({"second": item.second} if item.second else {})}
+        for name, answer in both.items():
             labels = dict(answer.labels)
-            under_memory = [dict(one.labels).get("bug_type") == "memory" for one in (item.first, item.second)]
+            under_memory = [dict(one.labels).get("bug_type") == "memory" for one in both.values()]
             asked = [scheme for scheme in EXCLUSIVE if scheme != "memory_type" or all(under_memory)]
             said += [(scheme, name, (item.sample, item.key), labels.get(scheme, NOTHING)) for scheme in asked]
     return [
@@ -96,6 +98,7 @@ PARTS = {
     "test": "test half",
     "development": "development half",
     "again": "second draw",
+    "targeted": "targeted additions",
     "recent": "recent and labelled",
 }
 
@@ -165,6 +168,24 @@ def given() -> str:
         for own in (parts[part]["backends"],)
     ]
     return shown + "\n\nIssues whose whole set of backends is right:\n\n" + "\n".join(backends)
+
+
+def earlier() -> str:
+    """What the classifiers that were released before scored on the parts that nothing is learned from."""
+    rows = [
+        (
+            one["day"],
+            code(one["model"]),
+            PARTS[one["part"]],
+            code(scheme),
+            f"{found['accuracy']:.3f}",
+            f"{found['kappa']:.3f}",
+            f"{found['given_right']} of {found['given']}",
+        )
+        for one in measured(SCORES)["earlier"]
+        for scheme, found in one["schemes"].items()
+    ]
+    return table(("scored on", "classifier", "issues", "scheme", "accuracy:", "kappa:", "right of those given:"), rows)
 
 
 def by_class() -> str:
@@ -237,13 +258,41 @@ def labels() -> str:
     """The consequence with and without maintainers' labels, out of fold."""
     rows = [
         (
-            "development half" if one["part"] == "drawn" else "catalog",
+            PARTS.get(one["part"], one["part"]),
             one["labels"],
             str(one["items"]),
             *(f"{one[score]:.3f}" for score in ("accuracy", "kappa", "macro_f1")),
             f"{one['named_right']} of {one['named']}",
+            f"{one['confirmed_right']} of {one['confirmed']}" if one["labels"] == "as votes" else "",
         )
         for one in measured(SCORES)["labels"]
     ]
-    scores_of = ("items:", "accuracy:", "kappa:", "macro-F1:", "right where they name one class")
+    scores_of = (
+        "items:",
+        "accuracy:",
+        "kappa:",
+        "macro-F1:",
+        "right where they name one class",
+        "right where confirmed",
+    )
     return table(("part", "maintainers' labels", *scores_of), rows)
+
+
+def maintainers() -> str:
+    """The consequence from titles alone, where a maintainers' label is taken for the truth."""
+    rows = [
+        (
+            f"since {one['since']}" if one["since"] else "all",
+            str(one["items"]),
+            *(f"{one[score]:.3f}" for score in ("accuracy", "kappa", "macro_f1")),
+            f"{one['surest_right']} of {one['surest']} "
+            f"[{one['surest_interval'][0]:.2f}, {one['surest_interval'][1]:.2f}]",
+        )
+        for one in measured(MAINTAINERS)["consequence"]
+    ]
+    shown = table(("titles", "items:", "accuracy:", "kappa:", "macro-F1:", "right among the surest 70 %"), rows)
+    named = [
+        f"- {code(backend)}: {by_title} of {count} issues whose label names it have a title that does, too"
+        for backend, (count, by_title) in measured(MAINTAINERS)["backends"].items()
+    ]
+    return shown + "\n\n" + "\n".join(named)

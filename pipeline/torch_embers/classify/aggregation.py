@@ -3,7 +3,8 @@
 Parents are answered before their children, which are asked only under the likeliest class of their parent, and get no
 answer where their parent has none. Where a run has shown a class, that is the answer. Where data/labelling.toml says
 that votes decide (backends), the classes that they name are the answer, and the model suggests one for the other
-items. An item with gold labels gets the answer of a model that has not seen it.
+items; where it says that they confirm (consequence), what a maintainers' label names and the model finds likely is
+given. An item with gold labels gets the answer of a model that has not seen it.
 """
 
 from __future__ import annotations
@@ -146,6 +147,7 @@ class Aggregator:
                 found = _followed(question, parent, rows)
             else:
                 found = self._modelled(question, keys, rows, probabilities[question.name], votes)
+                found = self._confirmed(question, keys, found, votes, schemes)
             if parent is not None:
                 found = replace(found, given=found.given & parent.given[rows])
             if question.member:
@@ -181,6 +183,24 @@ class Aggregator:
                 how[at] += WITH_VOTES
         best, highest, given = classifier.answers(probabilities)
         return SchemeAnswers(rows, np.array(classifier.classes, dtype=object)[best], highest, given, how)
+
+    def _confirmed(
+        self,
+        question: Question,
+        keys: Sequence[Key],
+        found: SchemeAnswers,
+        votes: Mapping[Key, Sequence[WeakLabel]],
+        schemes: Mapping[str, _Scheme],
+    ) -> SchemeAnswers:
+        """Give what maintainers' labels name and the model says, too, where no other scheme speaks against it."""
+        use = self._labeller.uses.get(question.scheme)
+        if use is None or use.confirmed is None:
+            return found
+        named = _labelled(question.scheme, [keys[row] for row in found.rows.tolist()], votes)
+        same = np.array([named[at] == {value} for at, value in enumerate(found.best)], dtype=bool)
+        for scheme, value in use.silent_under.items():
+            same &= schemes[scheme].now.best[found.rows] != value
+        return replace(found, given=found.given | (same & (found.probability >= use.confirmed)))
 
     def _decided(
         self, scheme: str, keys: Sequence[Key], votes: Mapping[Key, Sequence[WeakLabel]]

@@ -17,9 +17,10 @@ import numpy as np
 
 from torch_embers import resources
 from torch_embers.classify.learning import kept
+from torch_embers.classify.learning.calibration import DIGITS
 from torch_embers.classify.learning.features import readable
 from torch_embers.classify.learning.kept import ModelError
-from torch_embers.classify.learning.model import DIGITS, Classifier, transformed
+from torch_embers.classify.learning.model import Classifier, transformed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,9 +77,7 @@ class Bundle:
         """Name and digest of what was learned, as stored beside each prediction."""
         digest = hashlib.sha256(_json(self._about()))
         for one in self.classifiers.values():
-            for made in (*one.estimator.texts_.values(), one.estimator.votes_):
-                if hasattr(made, "coef_"):
-                    digest.update(np.ascontiguousarray(made.coef_).tobytes())
+            digest.update(np.ascontiguousarray(one.estimator.coef_).tobytes())
         return f"{self.name}@{digest.hexdigest()[:12]}"
 
     def sources(self, repo: str, number: int) -> dict[str, TrainingRow]:

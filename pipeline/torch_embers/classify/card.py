@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from torch_embers.classify.bundle import Bundle
 
+DRAWN_HEADING = "Items drawn at random:"
+CHOSEN_HEADING = "Items that were chosen (the catalog, and what was looked for by words of rare classes):"
 README, TRAINING = "README.md", "TRAINING.md"
 
 
@@ -97,11 +99,14 @@ def card(bundle: Bundle) -> str:
         f"- **Made from**: gold labels of {len(chosen)} chosen items and of {len(drawn)} drawn at random, and",
         "  maintainers' labels of others; [TRAINING.md](TRAINING.md) counts them by question, source and class. Labels",
         "  of the kind `automated` come from programs that follow published rules.",
-        "- **How**: scikit-learn; logistic regressions on words, pieces of words and vectors, averaged, times one on",
-        "  the votes; one temperature. The threshold is the lowest confidence from which on the lower 95 % bound of",
-        "  the share of right labels reaches 0.9, on the drawn items that two annotators labelled and that the model",
-        "  was held out from, where there are ten or more. Where no threshold reaches it, the question is never "
-        "answered.",
+        "- **How**: scikit-learn; one logistic regression per question on words, pieces of words, vectors and votes;",
+        "  one temperature. Thresholds are tested in a fixed order, from strict to lax, by exact tests with an "
+        "error of",
+        "  5 % that the share of right labels reaches 0.9, on the drawn items that two annotators labelled "
+        "and that the",
+        "  model was held out from, where there are ten or more; the last one that passes is taken. Where the "
+        "first one",
+        "  fails, the question is never answered.",
         "- **Not good for**: classes with a handful of examples, projects other than PyTorch, languages other than",
         "  English.",
         "- **Files**: `model.skops` (features and estimators, by skops: loading runs no code), `bundle.json`",
@@ -111,7 +116,7 @@ def card(bundle: Bundle) -> str:
         "How good, on the items that it learned from, each by a model that saw neither it nor its group",
         "(near-duplicates, links). docs/evaluation.md has the scores on items that it never saw.",
     ]
-    for part, heading in ((True, "Items drawn at random:"), (False, "Items chosen as bugs (the catalog):")):
+    for part, heading in ((True, DRAWN_HEADING), (False, CHOSEN_HEADING)):
         scores = [(name, own) for name in bundle.held_out if (own := measured(bundle, name, drawn=part)) is not None]
         if scores:
             lines += ["", heading, "", *_table(scores)]

@@ -19,8 +19,9 @@ from torch_embers.classify.embedding.vectors import ItemText, embed_items, store
 from torch_embers.classify.labels import gold, wild
 from torch_embers.classify.labels.weak import EXECUTION, LABEL, Labeller
 from torch_embers.classify.labels.weak_table import read_votes
+from torch_embers.classify.learning.calibration import DIGITS
 from torch_embers.classify.learning.features import fit_features, table
-from torch_embers.classify.learning.model import DIGITS, Classifier, Settings
+from torch_embers.classify.learning.model import Classifier, Settings
 from torch_embers.classify.questions import questions
 from torch_embers.classify.text import model_text, title_text
 from torch_embers.errors import InputError
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 LEAST_PER_CLASS = 3
 """A class with fewer labelled items cannot be both learned and held out: its items are left out and counted."""
 GOLD, WEAK = "gold", "weak"
-DRAWN = f"{GOLD}:{wild.ANNOTATOR}"
+DRAWN = f"{GOLD}:{wild.DRAWN_BY}"
 """Source of the rows of items that were drawn at random."""
 
 
@@ -295,7 +296,7 @@ def gold_rows(question: Question, data: TrainingData) -> tuple[list[TrainingRow]
     """Rows of the classes that have enough labelled items, and how many items of the others there are."""
     use = data.labeller.uses.get(question.scheme)
     rows = [
-        TrainingRow(*key, truth, use.drawn_weight if use and key in data.drawn else 1.0, source)
+        TrainingRow(*key, truth, use.drawn_weight if use and source == DRAWN else 1.0, source)
         for item in data.gold
         if (truth := question.truth(item)) is not None and (key := (item.repo, item.number)) in data.texts
         for source in (f"{GOLD}:{item.annotators[question.scheme]}",)

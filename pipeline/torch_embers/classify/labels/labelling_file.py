@@ -99,12 +99,16 @@ class Use(Entry):
     decides: frozenset[Literal["label", "keyword"]] = frozenset()
     """Kinds of votes that are the answer by themselves where a scheme's classes do not exclude each other: the model
     answers only for items without any."""
+    confirmed: float | None = Field(None, gt=0, le=1)
+    """Probability from which on the model's class is given, whatever its threshold, where maintainers' labels name that
+    class and no other."""
     excludes: dict[str, frozenset[Prose]] = Field(default_factory=dict)
     """Class -> classes that a deciding vote for it denies."""
     suggested: StrictBool = False
     """Whether the model's answers for items without a deciding vote are suggestions."""
     silent_under: dict[str, Prose] = Field(default_factory=dict)
-    """Scheme -> its class under which words and the model name nothing; maintainers' labels still do."""
+    """Scheme -> its class under which words and the model name nothing, and labels confirm nothing; where maintainers'
+    labels decide, they still do."""
     reason: Prose
 
     @model_validator(mode="after")

@@ -24,8 +24,10 @@ FILE = "wild_labels.jsonl"
 REPO = "pytorch/pytorch"
 AGAIN = "_again"
 """End of the names of samples of the second draw, which one annotator read, mostly by titles alone."""
-ANNOTATOR = "automated:drawn"
-"""Who labelled them, in the sources of training rows."""
+TARGETED = f"targeted{AGAIN}"
+"""Sample of items that were looked for by words of rare classes, and that one annotator read once."""
+DRAWN_BY, TARGETED_BY = "automated:drawn", "automated:targeted"
+"""Who labelled items that were drawn at random, or looked for, in the sources of training rows."""
 
 Pairs = tuple[tuple[str, str], ...]
 """(scheme, value); a scheme whose classes do not exclude each other may stand several times."""
@@ -57,7 +59,8 @@ class WildItem(toml_models.Entry):
     """Whether neither of the two hesitated."""
     labels: Pairs
     first: WildAnswer
-    second: WildAnswer
+    second: WildAnswer | None
+    """None where it was read once."""
     adjudicated: bool
     """Whether a third annotator decided."""
 
@@ -65,6 +68,11 @@ class WildItem(toml_models.Entry):
     def two_read(self) -> bool:
         """Whether two annotators labelled it apart: such items alone set thresholds (docs/evaluation.md says why)."""
         return not self.sample.endswith(AGAIN)
+
+    @property
+    def annotator(self) -> str:
+        """Who labelled it, in the sources of training rows."""
+        return TARGETED_BY if self.sample == TARGETED else DRAWN_BY
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> WildItem:
@@ -125,5 +133,5 @@ def gold_items(items: Mapping[tuple[str, int], WildItem], taxonomy: Taxonomy) ->
             for name in {*several, *dict(item.labels)}
         }
         single = {name: value for name, value in item.labels if name not in several}
-        found.append(GoldItem(*place, single, dict.fromkeys(answers, ANNOTATOR), None, answers))
+        found.append(GoldItem(*place, single, dict.fromkeys(answers, item.annotator), None, answers))
     return found

@@ -1,8 +1,7 @@
-"""The classifier of one question: fitted, calibrated and given a threshold on answers out of fold.
+"""The classifier of one question: a logistic regression on all features, calibrated on answers out of fold.
 
-Folds hold groups (threads, near-duplicates) out whole. What was answered out of fold calibrates the classifier
-(``CalibratedClassifierCV``, one temperature) and sets the threshold below which it abstains: the lowest confidence
-from which on the lower bound of the share of right answers reaches the wanted precision.
+Folds hold groups (threads, near-duplicates) out whole. What was answered out of fold sets the temperature and the
+threshold below which the classifier abstains (``calibration.py``).
 """
 
 from __future__ import annotations
@@ -13,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
 
-from torch_embers.classify.learning.ensemble import TINY, Probabilities, TextAndVotes
+from torch_embers.classify.learning.calibration import fit_temperature, logits, threshold_for
 from torch_embers.classify.learning.features import VOTES, View, columns_of, fit_features, readable
 from torch_embers.classify.learning.folds import grouped_folds
 from torch_embers.errors import InputError
-from torch_embers.statistics.intervals import wilson
 from torch_embers.statistics.splits import join_groups
 
 if TYPE_CHECKING:
@@ -33,15 +31,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 DEFAULT_VIEWS = (View("word"), View("char"), View("vector"))
-ONE_SIDED = 0.90
-"""Two-sided level of the interval whose lower end is the one-sided 95 % bound."""
+TOLERANCE = 1e-5
+"""When a fit ends. At scikit-learn's 1e-4 probabilities were up to 0.03 from where they settle, at this one 0.003."""
 LEAST_JUDGED = 10
 """With fewer judged items all that are held out set the temperature and the threshold."""
-LEAST_ANSWERS = 10
-"""A share over fewer answers is luck and is not believed."""
-DIGITS = 6
-"""Decimal places of probabilities in a saved classifier. Thresholds are rounded down to as many: the answer that set
-one still reaches it."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +42,8 @@ class Settings:
     """How a classifier is fitted. The defaults were chosen by grouped cross-validation; see docs/evaluation.md."""
 
     views: tuple[View, ...] = DEFAULT_VIEWS
-    C: float = 1.0
-    """Inverse regularisation of each regression, as in scikit-learn."""
+    C: float = 3.0
+    """Inverse regularisation, as in scikit-learn."""
     min_df: int = 1
     """A term must stand in this many training texts. One is enough for titles: a rare class has few examples, and the
     regularisation keeps terms seen once small."""
@@ -59,7 +52,7 @@ class Settings:
     folds: int = 5
     """Parts for the answers out of fold; 0 leaves them out: not calibrated, no abstention, a sixth of the time."""
     precision: float = 0.9
-    """Share of right answers that the lower bound at the threshold must reach."""
+    """Share of right answers that the tests of the threshold ask for."""
     seed: int = 0
 
 
@@ -78,7 +71,7 @@ class Classifier:
     question: str
     settings: Settings = field(default_factory=Settings)
     votes: Mapping[str, str] = field(default_factory=dict)
-    """Labelling function -> the class it votes for; empty where the text alone decides."""
+    """Labelling function -> the class it names; empty where the text alone decides."""
     classes: tuple[str, ...] = ()
     threshold: float = math.inf
     trained_on: Mapping[str, int] = field(default_factory=dict)
@@ -131,7 +124,6 @@ class Classifier:
         how = self.settings
         self.features = features or fit_features(items, how.views, how.min_df, how.max_features, list(self.votes))
         matrix = self.features.transform(items)
-        self.estimator = self._estimator()
         self.classes = tuple(sorted(set(truth.tolist())))
         self.trained_on = dict(sorted(Counter(truth[known].tolist()).items()))
         self.groups = len(set(numbers[known].tolist()))
@@ -140,7 +132,8 @@ class Classifier:
             held_out = self._held_out(matrix, truth, numbers, sample_weight, known)
             own = known[known] if judged is None else np.asarray(judged, dtype=bool)[known]
             self._calibrate(held_out, truth[known], own)
-        self.estimator.fit(matrix, truth, sample_weight=sample_weight)
+        self.estimator = self._regression(matrix, truth, sample_weight)
+        self.estimator.coef_ = rounded(self.estimator.coef_)
         return self
 
     def predict_proba(self, items: pd.DataFrame, matrix: Any = None) -> Floats:
@@ -181,13 +174,13 @@ class Classifier:
             count: how many at most.
         """
         found: list[list[Reason]] = [[] for _ in labels]
-        for view, columns in self.estimator.views.items():
-            regression = self.estimator.texts_[view]
-            if self.features is None or not view.startswith("word:") or not hasattr(regression, "coef_"):
+        if self.features is None:
+            return found
+        for view, columns in columns_of(self.features).items():
+            if not view.startswith("word:"):
                 continue
             names = self.features.named_transformers_[view].get_feature_names_out()
-            weights = _per_class(regression.coef_)
-            share = (weights - weights.mean(axis=0)) / len(self.estimator.views)
+            share = self._weights()[:, columns]
             own = matrix[:, columns].tocsr()
             for row, label in enumerate(labels):
                 at = slice(own.indptr[row], own.indptr[row + 1])
@@ -200,24 +193,30 @@ class Classifier:
         return [sorted(reasons, key=lambda one: (-one.weight, one.term))[:count] for reasons in found]
 
     def vote_weights(self) -> dict[str, float]:
-        """What a vote of each function adds to the log-odds of its class, before the temperature."""
-        regression = getattr(self.estimator, "votes_", None)
-        if regression is None:
+        """What a vote of each function adds to the log-odds of the class that it names, before the temperature."""
+        if self.features is None or (columns := columns_of(self.features).get(VOTES)) is None:
             return {}
-        coefficients = _per_class(regression.coef_)
-        share = coefficients - coefficients.mean(axis=0)
-        named = zip(self.votes.items(), range(len(self.votes)), strict=True)
-        return {name: float(share[self.classes.index(of), at]) for (name, of), at in named if of in self.classes}
+        places = self.features.named_transformers_[VOTES].vocabulary_
+        share = self._weights()[:, columns]
+        return {
+            name: float(share[self.classes.index(of), places[name]])
+            for name, of in self.votes.items()
+            if name in places and of in self.classes
+        }
 
-    def _estimator(self) -> TextAndVotes:
-        if self.features is None:
-            raise InputError(f"the classifier of {self.question} has no features yet")
-        columns = columns_of(self.features)
-        functions = self.features.named_transformers_[VOTES].vocabulary if VOTES in columns else []
-        places = {functions.index(name): of for name, of in self.votes.items() if name in functions}
-        voted = {columns[VOTES].start + place: of for place, of in places.items()} if places else None
-        views = {name: own for name, own in columns.items() if name != VOTES}
-        return TextAndVotes(views, voted, self.settings.C)
+    def _weights(self) -> Floats:
+        """What each column adds to the log-odds of each class against the average class: [classes, columns]."""
+        own = self.estimator.coef_
+        # of two classes scikit-learn keeps the second's weights alone
+        every = np.vstack([-own / 2, own / 2]) if len(own) == 1 else own
+        return np.asarray(every - every.mean(axis=0))
+
+    def _regression(self, matrix: Any, truth: NDArray[Any], weights: Floats) -> Any:
+        """A fitted regression, or what always answers the one class that there is."""
+        made = LogisticRegression(C=self.settings.C, class_weight="balanced", max_iter=1_000, tol=TOLERANCE)
+        if len(set(truth.tolist())) == 1:
+            made = DummyClassifier(strategy="prior")
+        return made.fit(matrix, truth, sample_weight=weights)
 
     def _held_out(
         self,
@@ -233,23 +232,16 @@ class Classifier:
         for split in grouped_folds(truth[own].tolist(), groups[own].tolist(), self.settings.folds, self.settings.seed):
             apart = others[~np.isin(groups[others], groups[own[split.test]])]
             rows = np.concatenate([own[split.train], apart])
-            fitted = clone(self.estimator).fit(matrix[rows], truth[rows], sample_weight=weights[rows])
+            fitted = self._regression(matrix[rows], truth[rows], weights[rows])
             columns = [self.classes.index(name) for name in fitted.classes_]
             found[split.test[:, None], columns] = fitted.predict_proba(matrix[own[split.test]])
-        return np.maximum(found, TINY)
+        return found
 
     def _calibrate(self, held_out: Floats, truth: NDArray[Any], judged: NDArray[np.bool_]) -> None:
         """Fit the temperature, and set the threshold on the calibrated answers, both on the judged items."""
         if judged.sum() < LEAST_JUDGED:
             judged = np.ones(len(truth), dtype=bool)
-        everything = np.arange(len(truth))
-        made = CalibratedClassifierCV(
-            Probabilities(),
-            method="temperature",
-            cv=[(everything, everything)],
-            ensemble=False,
-        )
-        self.calibrator = made.fit(held_out, truth, sample_weight=judged.astype(np.float64))
+        self.calibrator = fit_temperature(held_out, truth, judged)
         self.out_of_fold = self._calibrated(held_out)
         right = np.asarray(self.classes, dtype=object)[self.out_of_fold.argmax(axis=1)] == truth
         self.threshold = threshold_for(self.out_of_fold.max(axis=1)[judged], right[judged], self.settings.precision)
@@ -257,7 +249,7 @@ class Classifier:
     def _calibrated(self, probabilities: Floats) -> Floats:
         if self.calibrator is None:
             return probabilities
-        return np.asarray(self.calibrator.predict_proba(np.maximum(probabilities, TINY)))
+        return np.asarray(self.calibrator.predict_proba(logits(probabilities)))
 
     def _check_training(
         self,
@@ -294,23 +286,7 @@ def transformed(features: ColumnTransformer, items: pd.DataFrame) -> Any:
     return features.transform(items if VOTES in items.columns else items.assign(**{VOTES: ""}))
 
 
-def threshold_for(confidence: Floats, right: NDArray[np.bool_], precision: float) -> float:
-    """The lowest confidence from which on the lower 95 % bound of the share of right answers reaches ``precision``.
-
-    Returns:
-        Infinity where no threshold reaches it: the classifier then always abstains.
-    """
-    order = np.argsort(-confidence, kind="stable")
-    hits = np.cumsum(right[order])
-    found = math.inf
-    for place in np.flatnonzero(np.append(np.diff(confidence[order]) < 0, True)).tolist():
-        count = place + 1
-        if count >= LEAST_ANSWERS and wilson(int(hits[place]), count, ONE_SIDED)[0] >= precision:
-            found = float(confidence[order[place]])
-    rounded = round(found, DIGITS) if math.isfinite(found) else found
-    return rounded if rounded <= found else round(rounded - 10**-DIGITS, DIGITS)
-
-
-def _per_class(coefficients: NDArray[Any]) -> NDArray[Any]:
-    """A row of weights per class; of two classes scikit-learn keeps the second's alone."""
-    return np.vstack([-coefficients / 2, coefficients / 2]) if len(coefficients) == 1 else coefficients
+def rounded(weights: NDArray[Any]) -> NDArray[np.float32]:
+    """Weights with 11 significant bits: a saved model is then half as large."""
+    bits = weights.astype(np.float32).view(np.uint32)
+    return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
