@@ -187,6 +187,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "extraction-edits-counted": extraction.edits_counted,
         "extraction-outcomes": extraction.outcomes,
         "extraction-silent": extraction.silent,
+        "judged-counted": judged.counted,
         "judged-summary": judged.summary,
         "judged-aims": judged.aims,
         "judged-answers": judged.answers,

@@ -12,12 +12,13 @@ from torch_embers.run.verdict import lower_bound
 from torch_embers.statistics.intervals import wilson
 
 from .markdown import cell, code, issue_link, table
+from .places import measured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SAMPLE, REDUCED = "extraction_reviews.jsonl", "reduction_reviews.jsonl"
-BLIND = "extraction_blind.jsonl"
+BLIND, REST = "extraction_blind.jsonl", "extraction_rest.jsonl"
 
 
 def lines(name: str) -> list[dict[str, Any]]:
@@ -121,9 +122,37 @@ def _present() -> str:
     """Which version of the rules is in use, and what was read of it."""
     known = [row["rules"] for name in (SAMPLE, BLIND, REDUCED) for row in lines(name)]
     unread = (
-        "" if RULES_VERSION in known else f", of which nothing was read yet (the last readings: rules {max(known)})"
+        ""
+        if RULES_VERSION in known
+        else f", of which no drawn script was read yet (the last of them: rules {max(known)})"
     )
     return f"The rules in use are version {RULES_VERSION}{unread}."
+
+
+def counted() -> str:
+    """What was read of all scripts that show their report's failure in the two data sets; they are no sample."""
+    items = [item for rows in measured("extraction.json")["items"].values() for item in rows]
+    called = {item["number"] for item in items if "reproduced" in item["runs"].values()}
+    drawn = {row["number"]: row["shown"] for row in lines(SAMPLE) if row["shown"] is not None}
+    unseen = {row["number"]: row["verdict"] == "true" for row in lines(BLIND) if "verdict" in row}
+    rest = [row for row in lines(REST) if row["number"] in called]
+    true = drawn | unseen | {row["number"]: row["shown"] for row in rest}
+    read = called & set(true)
+    rows = [
+        (
+            issue_link(row["repo"], row["number"]),
+            code(row["expects"]),
+            ", ".join(row["reproduced"]),
+            cell(row["reason"]),
+        )
+        for row in rest
+    ]
+    text = (
+        f"Of the {len(called)} scripts of both sets that are called `reproduced` on some build, {len(read)} were read; "
+        f"{sum(true[number] for number in read)} show what their report calls wrong, or the error that a feature "
+        f"request wants removed. {len(rest)} of them were read last, by a reader who did not make the rules:"
+    )
+    return f"{text}\n\n{table(('issue', 'expects', '`reproduced` on', 'why'), rows)}"
 
 
 def blind() -> str:
