@@ -13,15 +13,29 @@ import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from schedules import TABLES, Attack
 from servers.stand_ins import node_ready
 
 FILE = Path(__file__).with_suffix(".json")
-
-
 KILLS = FILE.with_name("schedule_kills.json")
+KEPT_EVERY = 10
+"""Schedules after which what came of them is written: an interrupted run is one of fewer schedules."""
+
+
+def kept(attack: Attack, first: int, began: float, load: float, *, kills: bool) -> dict[str, Any]:
+    """Write what came of the schedules so far."""
+    made = asdict(attack.result) | {
+        "met": dict(sorted(attack.result.met.items())),
+        "tables": TABLES,
+        "first_seed": first,
+        "seconds": round(time.monotonic() - began),
+        "load": [round(load, 1), round(os.getloadavg()[0], 1)],
+    }
+    (KILLS if kills else FILE).write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    return made
 
 
 def main(count: int = 200, first: int = 1, *, kills: bool = False) -> int:
@@ -30,20 +44,12 @@ def main(count: int = 200, first: int = 1, *, kills: bool = False) -> int:
         raise SystemExit(reason)
     began, load = time.monotonic(), os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder, Attack(Path(folder)) as attack:
-        for seed in range(first, first + count):
+        for place, seed in enumerate(range(first, first + count), start=1):
             (attack.run_with_kills if kills else attack.run)(seed)
-            if seed % 10 == 0:
-                print(seed, asdict(attack.result) | {"seconds": round(time.monotonic() - began)}, flush=True)
-    result = asdict(attack.result) | {
-        "met": dict(sorted(attack.result.met.items())),
-        "tables": TABLES,
-        "first_seed": first,
-        "seconds": round(time.monotonic() - began),
-        "load": [round(load, 1), round(os.getloadavg()[0], 1)],
-    }
-    (KILLS if kills else FILE).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps(result, indent=1))
-    return 1 if result["silent"] or result["unequal"] else 0
+            if place % KEPT_EVERY == 0 or place == count:
+                result = kept(attack, first, began, load, kills=kills)
+                print(json.dumps(result), flush=True)
+    return 1 if attack.result.silent or attack.result.unequal else 0
 
 
 if __name__ == "__main__":
