@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -706,13 +707,14 @@ def site() -> str:
         return ""
     results = json.loads(REPORTED.read_text(encoding="utf-8"))
     seconds = ", ".join(f"{seconds:.0f}" for seconds in results["build_seconds"])
+    pages = tomllib.loads((ROOT / "data" / "report.toml").read_text(encoding="utf-8"))["limits"]["item_pages"]
     lines = [
         "",
         "## Report",
         "",
         f"Written by `python bench/report.py` on {results['at'][:10]}, load {results['load'][0]} on {results['cores']} cores: `embers report` of {results['items']:,} items,",
         "the catalog and made-up ones (halves of two titles of the catalog, with the classes of one of them; every third has a link, none a case). Pages of their",
-        f"own have as many as data/report.toml allows. Opened from disk in headless Chromium, a fresh one each time, medians of {results['repeats']}.",
+        f"own have {pages:,} of the {results['items']:,}, as many as `item_pages` of data/report.toml allows: times and size are of these; the table and the data files hold all. Opened from disk in headless Chromium, a fresh one each time, medians of {results['repeats']}.",
         "",
         "| what | measured |",
         "|---|---:|",
