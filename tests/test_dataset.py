@@ -125,13 +125,13 @@ INSERT INTO verdicts VALUES
     ('x7', '2.9.1@a', 'e1', 'hostile', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01', 'own', NULL);
 INSERT INTO runs VALUES
     ('c1', '2.9.1@a', 'e1', 'reviewed', 0, 0, false, 'reproduced', 'at "/home/{PERSON}/x.py":1', 'mismatch', 1, NULL, 'exited',
-     '{SECRET}', '{SECRET}', 0.5, 0.4, 1000, '{PERSON}-z9', 7, ['no_network'], '2024-03-01'),
+     '{SECRET}', '{SECRET}', 0.5, 0.4, 1000, '{PERSON}-z9', 7, ['no_network'], '2024-03-01', '', 'cgroup'),
     ('c1', '2.9.1@a', 'e1', 'reviewed', 0, 1, false, 'reproduced', 'same', 'mismatch', 1, NULL, 'exited',
-     '{SECRET}', '{SECRET}', 0.5, 0.4, 1000, '{PERSON}-z1', 8, ['no_network'], '2024-03-01'),
+     '{SECRET}', '{SECRET}', 0.5, 0.4, 1000, '{PERSON}-z1', 8, ['no_network'], '2024-03-01', '', 'supervisor'),
     ('c0', '2.9.1@a', 'e1', 'reviewed', 0, 0, false, 'reproduced', '{SECRET}', NULL, 1, NULL, 'exited',
-     '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01'),
+     '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01', NULL, NULL),
     ('x7', '2.9.1@a', 'e1', 'hostile', 0, 0, false, 'reproduced', '{SECRET}', NULL, 1, NULL, 'exited',
-     '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01');
+     '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01', '', 'cgroup');
 INSERT INTO status_history VALUES
     ('{REPO}', 1, 'cpu', '2.10.0@b', 'undecided', NULL, '{STATUS_EVIDENCE}', '2024-03-02', 'own', NULL),
     ('{REPO}', 1, 'cpu', '2.10.0@b', 'fixed', 'undecided', '{STATUS_EVIDENCE}', '2024-03-03', 'own', NULL),

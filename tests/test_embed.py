@@ -382,7 +382,7 @@ def test_a_missing_package_names_the_command_that_installs_it(
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == missing else known(name, *rest)
     )
-    for command in (["classify"], ["evaluate"], ["label"], ["similar", "1"], ["search", "nan"]):
+    for command in (["classify"], ["evaluate"], ["label"]):
         with pytest.raises(SystemExit) as end:
             cli.main([*command, "--database", str(tmp_path / "e.duckdb")])
         assert end.value.code == 3

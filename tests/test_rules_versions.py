@@ -35,7 +35,7 @@ def _is_text(node: ast.AST) -> bool:
     ("version", "files", "known"),
     [
         (text.RULES_VERSION, CLEANING, (1, "246abf528f2c758e")),
-        (weak.RULES_VERSION, LABELLING, (2, "5a6a80d7a0828192")),
+        (weak.RULES_VERSION, LABELLING, (2, "447670bf77e14dfd")),
     ],
     ids=["cleaning", "labelling"],
 )

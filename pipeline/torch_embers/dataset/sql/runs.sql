@@ -4,7 +4,7 @@ SELECT
     r.outcome, file_names(r.signature) AS signature, file_names(r.detail) AS detail, r.exit_code, r.signal, r.ended,
     r.duration, r.cpu, r.peak_memory,
     dense_rank() OVER (PARTITION BY c.name, r.build, e.environment, r.profile, r.batch ORDER BY r.zygote) AS start,
-    r.seed, list_sort(r.guarantees) AS guarantees, r.ran_at
+    r.seed, list_sort(r.guarantees) AS guarantees, r.memory_counted_by, r.ran_at
 FROM runs r
 JOIN chosen_cases c ON c.case_hash = r.case_hash
 JOIN chosen_environments e ON e.own = r.environment
