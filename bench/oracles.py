@@ -1,6 +1,6 @@
 """What the oracles cost: processor time of training steps of transformers, without them, with them, and sampled.
 
-python bench/oracles.py [ROUNDS] writes bench/oracles.json, in an environment with torch; one thread. The ways take turns
+python bench/oracles.py [ROUNDS [SIZE ...]] writes bench/oracles.json, with torch; one thread. The ways take turns
 in every round, and a ratio is that of medians with a bootstrap interval over rounds, so that a busy machine widens it
 instead of moving it. An empty dispatch mode is measured beside them: what torch itself takes for handing each operator
 to Python. With every=50 a round is a training of its own, of as many steps as on average hold one that is watched
@@ -96,9 +96,10 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     load = os.getloadavg()[0]
-    found = {size: measured(size, rounds) for size in SIZES}
+    sizes = sys.argv[2:] or list(SIZES)
+    found = {size: measured(size, rounds) for size in sizes}
     about = {
-        "command": f"python bench/oracles.py {rounds}",
+        "command": " ".join(["python bench/oracles.py", str(rounds), *sys.argv[2:]]),
         "day": dt.datetime.now(dt.UTC).date().isoformat(),
     }
     about |= {"torch": torch.__version__, "rounds": rounds, "load at the beginning": round(load, 1)}

@@ -109,6 +109,14 @@ def test_the_mode_looks_at_the_named_operators_and_at_each_nth_call():
     assert dict(oracle.checked) == {"exp": 3}
 
 
+def test_a_quotient_that_is_cut_to_a_whole_number_is_a_step_and_no_finding():
+    with PrecisionOracle() as oracle:
+        for mode in ("trunc", "floor"):
+            torch.div(torch.tensor([8.25], dtype=BF16), torch.tensor([0.4590], dtype=BF16), rounding_mode=mode)
+        torch.floor_divide(torch.tensor([17.99]), torch.tensor([1.0]))
+    assert (oracle.findings, oracle.skipped["a step: rounding the quotient may cross it"]) == ([], 3)
+
+
 def test_the_mode_changes_nothing_that_the_program_sees():
     def step():
         torch.manual_seed(3)

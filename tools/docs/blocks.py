@@ -75,7 +75,9 @@ def blocks() -> dict[str, Callable[[], str]]:
         "silent-counted": oracles.silent_counted,
         "silent-scripts": oracles.silent_table,
         # oracles.md, oracles-precision.md
+        "oracles-cost": oracles.cost,
         "layer-norm": oracles.layer_norm,
+        "precision-samples": oracles.samples,
         # hunt.md, hunt-drafts.md
         "hunt-since": hunt.since,
         "hunt-short": hunt.short,

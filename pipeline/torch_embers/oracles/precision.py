@@ -40,6 +40,7 @@ UNSTABLE = {
     "_fused_dropout": "random",
     "sign": "a step: moving the input by a rounding may cross it",
     "heaviside": "a step",
+    "floor_divide": "a step: rounding the quotient may cross it",
     "nextafter": "defined by the type of the input",
     "frexp": "defined by the type of the input",
     "bucketize": "positions",
@@ -291,6 +292,8 @@ class Call:
         """Why this call is not judged; empty where it is."""
         if self.operator.reason:
             return self.operator.reason
+        if self.kwargs.get("rounding_mode"):
+            return UNSTABLE["floor_divide"]
         tensors = numerics.tensors_of([self.args, self.kwargs])
         if any(tensor.layout is not torch.strided or tensor.is_quantized for tensor in tensors):
             return "sparse or quantised"
