@@ -230,6 +230,21 @@ DISPOSITIONS = [
     (100, "fixed", "closing_pr"),
     (120, "declined", "comment"),
 ]
+FIXES = [
+    # commit, day, first release, name of a test or why there is none, class, a release before the fix, fails on the newest
+    ("f1", "2022-11-15", "1.13.0", "t1", "validated", "1.12.1", False),
+    ("f2", "2023-11-14", "2.1.0", "t2", "fails_after", "1.13.1", True),
+    ("f2", "2023-11-14", "2.1.0", "t3", "never_seen", None, False),  # the class of the other test counts
+    ("f3", "2023-11-24", "2.1.0", "t4", "validated", "1.13.1", False),
+    ("f3", "2023-11-24", "2.1.0", "t5", "fails_after", None, True),  # was not seen to fail before the fix
+    ("f4", "2023-12-04", "2.1.0", "t6", "unusable", None, True),  # says nothing, there neither
+    ("f5", "2025-11-02", "2.9.0", "no_test_file", None, None, None),
+    ("f6", "2025-11-02", "2.99.0", "reverted", None, None, None),  # no such release is known
+    ("f7", "2026-07-01", "2.99.0", "t7", "validated", "2.10.0", False),  # after the day of the study
+]
+FIX_COMMITS = [("f1", 1, 9, "data_path"), ("f2", 2, 10, "both"), ("f3", 1, 99, "data_path"), ("f5", 9, 100, "neither")]
+"""Files, lines and component; of f4 and f6 nobody knows them."""
+FIRST_DAYS = [("1.13.0", "2022-12-15"), ("2.1.0", "2023-12-14"), ("2.9.0", "2025-11-12")]
 RELEASES = {
     "1.13.1": date(2022, 12, 15),
     "2.1.2": date(2023, 12, 14),
@@ -335,6 +350,7 @@ def database(*, clone: bool = False, path: Path | None = None) -> duckdb.DuckDBP
     columns = "repo number scheme likeliest provenance probability abstained model variant text_hash votes_hash"
     insert(connection, "predictions", f"{columns} predicted_at", said)
     _add_runs(connection)
+    _add_fixes(connection)
     if clone:
         sizes = [(REPO, tag, day, part, sub, 1, lines) for tag, day, part, sub, lines in CODE_SIZES]
         insert(connection, "code_sizes", "repo tag tagged_at component subcomponent files lines", sizes)
@@ -405,6 +421,35 @@ def _add_runs(connection: duckdb.DuckDBPyConnection) -> None:
     insert(connection, "verdicts", f"{columns} provenance", shipped)
 
 
+def _add_fixes(connection: duckdb.DuckDBPyConnection) -> None:
+    tests = [
+        (
+            REPO,
+            sha,
+            day,
+            [],
+            first,
+            "tag",
+            *(("script", None, "x", name) if kind else ("no", name, None, None)),
+            "8",
+            day,
+        )
+        for sha, day, first, name, kind, _, _ in FIXES
+    ]
+    columns = (
+        "repo commit_sha committed_at issues first_release first_release_by status reason test name rules decided_at"
+    )
+    insert(connection, "fix_tests", columns, tests)
+    newest = ["2.10.0"]
+    classes = [
+        (name, kind, newest if fails else [], [] if fails else newest, [], before, fails, "8", day)
+        for _, day, _, name, kind, before, fails in FIXES
+        if kind
+    ]
+    columns = "name class failed passed unusable validated_before fails_on_newest rules decided_at"
+    insert(connection, "fix_test_classes", columns, classes)
+
+
 @contextmanager
 def small_facts() -> Iterator[None]:
     """While this lasts, releases, lines, classes and labels of backends are those of this file."""
@@ -420,6 +465,8 @@ def small_facts() -> Iterator[None]:
     with (
         mock.patch.object(facts, "backend_labels", return_value=BACKEND_LABELS),
         mock.patch.object(facts, "classes", return_value=classes),
+        mock.patch.object(facts, "fix_commits", return_value=FIX_COMMITS),
+        mock.patch.object(facts, "first_days", return_value=FIRST_DAYS),
         mock.patch.object(wheel_lines, "measured", return_value=lines),
     ):
         yield

@@ -328,6 +328,34 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
         ("2.10.0", date(2026, 1, 21), FIXED, 1, 3),  # 50; of 40 only the sibling case occurs
         ("2.10.0", date(2026, 1, 21), UNKNOWN, 0, 1),  # 10
     ],
+    # f1 came out after 30 days, f2 to f4 with 2.1.0 after 30, 20 and 10, f5 with 2.9.0 after 10; f6 is in no known release
+    "merged_fixes": [
+        ("validated", 2, 2, 25.0, 22.5, 27.5, "2.10.0", 1, 2),  # f1 f3; a test of f3 fails on the newest
+        ("fails_after", 1, 1, 30.0, 30.0, 30.0, "2.10.0", 0, 1),  # f2
+        ("unusable", 1, 1, 10.0, 10.0, 10.0, "2.10.0", 0, 0),  # f4
+        ("no_test", 1, 1, 10.0, 10.0, 10.0, "2.10.0", 0, 0),  # f5
+        ("reverted", 1, 0, None, None, None, "2.10.0", 0, 0),  # f6
+        ("all", 6, 5, 20.0, 10.0, 30.0, "2.10.0", 1, 3),
+        ("seen to fail before the fix", 3, 3, 30.0, 25.0, 30.0, "2.10.0", 2, 3),  # f1 f2 f3: of f3 only t4 counts
+    ],
+    # f1 f2 f3 ran and are decided, f5 did not run; of f4 and f6 nobody knows the files
+    "fixes_that_ran": [
+        ("component", "both", "decided", 1, 3),
+        ("component", "both", "ran", 1, 3),
+        ("component", "data_path", "decided", 2, 3),
+        ("component", "data_path", "ran", 2, 3),
+        ("component", "neither", "rest", 1, 1),
+        ("lines", "10 to 99", "decided", 2, 3),
+        ("lines", "10 to 99", "ran", 2, 3),
+        ("lines", "100 and more", "rest", 1, 1),
+        ("lines", "up to 9", "decided", 1, 3),
+        ("lines", "up to 9", "ran", 1, 3),
+        ("year", "2022", "decided", 1, 3),
+        ("year", "2022", "ran", 1, 3),
+        ("year", "2023", "decided", 2, 3),
+        ("year", "2023", "ran", 2, 3),
+        ("year", "2025", "rest", 1, 1),
+    ],
     # reported after 1.13.1 came out, 15 December 2022; 80 is a pull request, 120 was gone before its report
     "first_fixed_release": [
         # 14 December 2023 is 29 + 31 + 30 + 31 + 30 + 14 days after the report

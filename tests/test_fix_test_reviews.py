@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import support
 from test_fix_tests import ADDED, REPO, clone, fixing, linked, stored_run
+from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.repro.fix_tests import reviews
 from torch_embers.run.fix_tests.alive import ShownIssue, alive
@@ -57,8 +59,10 @@ def test_a_wrong_line_is_named(text: str, words: str) -> None:
         reviews.parse(f"{line()}\n{text}")
 
 
-def test_the_shipped_answers_can_be_read() -> None:
-    assert isinstance(reviews.load(), tuple)
+def test_every_shipped_answer_is_about_a_case_of_a_fix_and_none_stands_twice() -> None:
+    lines = resources.data_file(reviews.FILE).read_text(encoding="utf-8").splitlines()
+    assert len(reviews.load()) == len(lines)  # of two lines of one annotator about one failure the later one counts
+    assert all(re.fullmatch(r"fix\d+_[0-9a-f]{8}_[0-9a-f]{4}_.+", review.case) for review in reviews.load())
 
 
 def shown(number: int, failed: str = "", passed: str = "2.0.1 2.1.2") -> ShownIssue:

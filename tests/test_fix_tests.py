@@ -24,7 +24,7 @@ from torch_embers.mine.git.first_release import Cut, FirstReleases
 from torch_embers.mine.git.fix_commits import fix_commits, revision_of
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
-from torch_embers.repro import bank
+from torch_embers.repro import bank, shipped_fix_tests
 from torch_embers.repro.fix_tests import reviews
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.cases import FileOfTests, case_of, scripts_of_commit
@@ -600,6 +600,24 @@ def test_a_second_run_says_what_a_fresh_one_says_when_the_clone_says_more(clone:
     assert rows(store.path, "SELECT count(*) FROM fix_test_classes") == [(0,)]
 
 
+def test_a_revert_by_the_number_of_a_change_takes_back_what_landed_before_it(clone: Repository) -> None:
+    """Until 2022 changes came by way of Phabricator, and a revert named the number there and not always the hash."""
+
+    def lands(number: int, diff: str) -> str:
+        body = f"Fixes #{number}\n\nDifferential Revision: [{diff}](https://x/{diff})"
+        return clone.commit(f"Mend {number}\n\n{body}", test__test_x_py=f"{FILE}\n# {number}")
+
+    by_title, by_message, again = lands(11, "D11111111"), lands(22, "D22222222"), lands(33, "D33333333")
+    clone.commit("Revert D11111111: Mend 11\n\nTest Plan: revert-hammer", test__test_x_py=FILE)
+    clone.commit('Back out "Mend 22"\n\nOriginal Phabricator Diff: D22222222', test__test_x_py=f"{FILE}\n#")
+    clone.commit("Revert D33333333: [a] Mend 33", test__test_x_py=FILE)
+    relanded, kept = lands(33, "D33333333"), lands(44, "D44444444")
+    clone.commit("Keep D44444444\n\nOriginal Phabricator Diff: D44444444", test__test_x_py=FILE)
+    found = fix_commits(Clone(clone.path), REPO, revision_of(Clone(clone.path), "HEAD"), ("test/",))
+    reverted = {commit.sha: commit.is_reverted for commit in found}
+    assert reverted == {by_title: True, by_message: True, again: True, relanded: False, kept: False}
+
+
 @pytest.mark.slow
 def test_a_run_that_stopped_in_the_middle_goes_on_where_it_was(
     clone: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -858,6 +876,8 @@ def trials(said: str) -> list[Trial]:
         ("----", "2.0.0", "tag", ("unusable", "lacks_interface", None, None, None)),
         ("F---", "2.0.0", "tag", ("unusable", "unclear", None, None, None)),
         ("", "2.0.0", "tag", ("unusable", "not_run", None, None, None)),
+        ("P", "2.0.0", "tag", ("unusable", "not_run", None, None, None)),  # with the fix it did not run
+        ("P-", "2.0.0", "tag", ("unusable", "lacks_interface", None, None, None)),
     ],
 )
 def test_the_class_of_a_test_follows_from_its_runs_around_the_fix(
@@ -1013,6 +1033,31 @@ def test_a_fix_test_counts_behind_a_curated_case_and_both_decide(one_test: Store
         assert set(statuses_of([by_hand, fix], closed, verdicts).values()) == {status}
 
 
+def test_what_is_shipped_of_fix_tests_is_in_a_new_database_and_gives_way_to_what_a_clone_says(
+    one_test: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    classed(one_test)
+    facts = tmp_path / "facts.csv"
+    with one_test.read() as connection:
+        shipped_fix_tests.write(connection, facts)
+    monkeypatch.setattr(shipped_fix_tests, "resources", SimpleNamespace(data_file=lambda _: facts))
+    other = Store(tmp_path / "other.duckdb")
+    with other.writer("test", create=True) as writer, writer.transaction() as connection:
+        shipped_fix_tests.load(connection)
+    assert yield_of(other, REPO) == yield_of(one_test, REPO)
+    own, shipped = report_of(one_test, REPO, 123).fix_tests, report_of(other, REPO, 123).fix_tests
+    assert [row | {"provenance": "shipped"} for row in own] == shipped
+    assert shipped[0]["command"].endswith("&& python test/test_x.py TestThing.test_more")
+    with one_test.writer("test") as writer, writer.transaction() as connection:
+        shipped_fix_tests.load(connection)
+        assert connection.execute("SELECT DISTINCT provenance FROM fix_tests").fetchall() == [("own",)]
+    facts.write_text("name,commit_sha\n1,2\n")
+    with other.writer("test") as writer, writer.transaction() as connection, pytest.raises(InputError, match="anew"):
+        shipped_fix_tests.load(connection)
+
+
 def test_a_candidate_whose_only_case_is_the_test_of_its_fix_is_linked_to_it(
     one_test: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1161,6 +1206,19 @@ def test_the_yield_counts_commits_and_gives_the_share_with_its_interval(one_test
     assert counted == [["fails_after", 1, 1, 1, 0], ["all", 1, 1, 1, 0]]
     assert found.counted("folder", "class") == [("test", "fails_after", 1)]
     assert [row["test"] for row in found.failing] == ["TestThing.test_more"]
+
+
+def test_the_yield_fits_a_terminal_of_80_columns(one_test: Store) -> None:
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
+    classed(one_test)
+    done = run_embers("fix-tests", "--database", one_test.path, COLUMNS="80")
+    lines = done.stdout.splitlines()
+    assert max(len(line) for line in lines if not line.endswith(".")) < 80  # sentences wrap
+    [heads] = [line for line in lines if line.startswith("commits")]
+    assert heads.split() == ["commits", "all", "1", "issue", "newest", "hold", "released", "days", "from", "to"]
+    assert "    passes on 2.0.1; fails on 1.13.1, 2.1.2" in lines
 
 
 def test_the_commands_list_show_and_count_fix_tests(one_test: Store) -> None:

@@ -1,17 +1,20 @@
-"""docs/fix-tests*.md: reasons, and what was measured, from bench/fix_tests*.json."""
+"""docs/fix-tests.md and docs/fix-tests-list.md: reasons, and what was measured, from the shipped facts."""
 
 from __future__ import annotations
 
-import re
+import tempfile
 from collections import Counter
-from hashlib import blake2b
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from packaging.version import Version
-
 from torch_embers import resources
+from torch_embers.repro import shipped_fix_tests
 from torch_embers.repro.fix_tests import reviews
-from torch_embers.run.fix_tests.alive import ShownIssue, alive, shows_bug
+from torch_embers.run.fix_tests.alive import shows_bug
+from torch_embers.run.fix_tests.report import Yield, yield_of
+from torch_embers.settings import DEFAULT_REPO
+from torch_embers.store.store import Store
 
 from .judged import share as share_of
 from .markdown import cell, code, table
@@ -21,8 +24,30 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 REPO = "https://github.com/pytorch/pytorch"
-LATER, EARLIER, OLDEST = "fix_tests.json", "fix_tests_earlier.json", "fix_tests_oldest.json"
-"""Facts of three parts of the history."""
+_TESTS = """
+SELECT t.name, t.issues, t.same, t.commit_sha, t.path, t.owner || '.' || t.test AS test, k.class, k.reason,
+       k.failed, k.passed, k.validated_before, k.variants, k.variants_run
+FROM fix_tests t JOIN fix_test_classes k USING (name) ORDER BY t.committed_at, t.path, test
+"""
+
+
+@cache
+def _shipped() -> tuple[Yield, list[dict[str, Any]]]:
+    """What a new database says of the shipped facts: the yield, and the tests that ran."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "facts.duckdb")
+        with store.writer("docs", create=True) as writer, writer.transaction() as connection:
+            shipped_fix_tests.load(connection)
+        with store.read() as connection:
+            result = connection.execute(_TESTS)
+            names = [column[0] for column in result.description or ()]
+            tests = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+        return yield_of(store, DEFAULT_REPO), tests
+
+
+def tests() -> list[dict[str, Any]]:
+    """The tests that ran, in the order of their commits."""
+    return _shipped()[1]
 
 
 def reasons() -> str:
@@ -33,33 +58,39 @@ def reasons() -> str:
     )
 
 
-def _counted(facts: str, *columns: str) -> list[tuple[str, ...]]:
-    counts = Counter[tuple[str, ...]]()
-    for row in measured(facts)["yield"]:
-        counts[tuple(str(row[column] or "") for column in columns)] += row["tests"]
-    return [(*key, f"{count:,}") for key, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))]
-
-
-def by_class(facts: str = LATER) -> str:
+def by_class() -> str:
     """Tests by class and reason."""
-    return table(("class", "reason", "tests"), _counted(facts, "class", "reason"))
+    rows = [
+        (str(kind), str(reason or ""), f"{count:,}") for kind, reason, count in _shipped()[0].counted("class", "reason")
+    ]
+    return table(("class", "reason", "tests"), rows)
 
 
-def by_year(facts: str = LATER) -> str:
+def by_year() -> str:
     """Tests by year and class."""
-    return _crossed(facts, "year")
+    return _crossed("year")
 
 
-def by_folder(facts: str = LATER) -> str:
+def by_folder() -> str:
     """Tests by folder and class; a commit without a test has no folder."""
-    return _crossed(facts, "folder")
+    return _crossed("folder")
 
 
-def _crossed(facts: str, column: str) -> str:
+def pooled() -> str:
+    """Tests by year, folder, class and reason, in one table."""
+    found = _shipped()[0].rows
+    columns = ("year", "folder", "class", "reason")
+    rows = [
+        (*(str(row[column] or "-") for column in columns), f"{row['tests']:,}", f"{row['commits']:,}") for row in found
+    ]
+    return table((*columns, "tests:", "commits:"), rows)
+
+
+def _crossed(column: str) -> str:
     """A row per value of a column and a column per class, both with their sums."""
     classes = ("validated", "doubtful", "never_seen", "fails_after", "unusable", "not_run", "no_script")
     counts = Counter[tuple[str, str]]()
-    for row in measured(facts)["yield"]:
+    for row in _shipped()[0].rows:
         for key in (str(row[column] or "-"), "all"):
             counts[key, row["class"]] += row["tests"]
     names = sorted({name for name, _ in counts} - {"all"})
@@ -70,7 +101,7 @@ def _crossed(facts: str, column: str) -> str:
     return table((column, *(f"{kind}:" for kind in classes), "all:"), rows)
 
 
-def merged(facts: str = LATER) -> str:
+def merged() -> str:
     """All commits that fix issues by what their tests say, and the days to the first release with them."""
     rows = [
         (
@@ -82,7 +113,7 @@ def merged(facts: str = LATER) -> str:
             f"{row['released']:,}",
             *("" if row[key] is None else f"{row[key]:.0f}" for key in ("median_days", "lower_days", "upper_days")),
         )
-        for row in measured(facts)["merged"]
+        for row in _shipped()[0].merged
     ]
     newest = ("say something on the newest:", "hold there")
     headings = (
@@ -97,24 +128,73 @@ def merged(facts: str = LATER) -> str:
     return table((*headings, "upper quartile:"), rows)
 
 
-def share(name: str = LATER) -> str:
-    """The share alive in one sentence, with its population."""
-    facts = measured(name)
-    head = (
-        f"Population: {facts['commits']['commits']:,} commits of {facts['commits_from']} to {facts['commits_to']} "
-        f"whose messages name {facts['issues']:,} issues as fixed. "
+def share() -> str:
+    """What ran where, how many are decided, and the share alive in one sentence, with its population."""
+    found = _shipped()[0]
+    return (
+        f"{_where()}\n\n{found.decided()} {found.sentence()} This says nothing of fixes without a test, of those for "
+        "accelerators, or of those whose test fails on no release that installs here."
     )
-    return f"{head}{_drawn(facts)} {facts['decided']} {facts['sentence']}"
 
 
-def _drawn(facts: dict[str, Any]) -> str:
-    """Which of the scripts ran."""
-    if facts["ran"] >= facts["scripts"]:
-        return f"All {facts['scripts']:,} scripts ran."
-    text = f"{facts['ran']:,} of {facts['scripts']:,} scripts ran, drawn at random (seed {facts['seed']})"
-    return f"{text}." if facts["ran"] == facts["sample"] else f"{text}; {facts['sample']:,} are drawn."
+def _where() -> str:
+    """Which tests ran, on which builds, by which rules."""
+    facts = measured("fix_tests.json")
+    builds = ", ".join(f"{build['version']} (Python {build['python'].rpartition('.')[0]})" for build in facts["builds"])
+    runs = sum(build["runs"] for build in facts["builds"])
+    drawn = f", {facts['sample']:,} of them drawn at random (seed {facts['seed']})" if facts["sample"] else ""
+    text = (
+        f"Commits of {facts['commits_from']} to {facts['commits_to']} were read. Tests of commits from "
+        f"{facts['ran_since']} on were run{drawn}: {runs:,} runs from {facts['run_from']} to {facts['run_to']} on CPU "
+        f"builds on Linux, of {facts['tests_by_outcome_rules'][str(facts['rules'])]:,} tests, read by version "
+        f"{facts['rules']} of the rules: {builds}."
+    )
+    if earlier := {v: n for v, n in facts["tests_by_outcome_rules"].items() if int(v) < facts["rules"]}:
+        kept = ", ".join(f"{count:,} by version {version}" for version, count in earlier.items())
+        text += (
+            f" Of {sum(earlier.values()):,} more tests only the outcomes of earlier measurements are kept, whose "
+            f"databases are gone; older rules read their runs ({kept}; facts of commit `{facts['earlier']}`)."
+        )
+    return f"{text} All classes follow from these outcomes by the rules and the cuts of today."
 
 
+def decided() -> str:
+    """How many tests are decided, by four measures, beside the aim."""
+    kinds = Counter(test["class"] for test in tests() if test["reason"] not in NO_TEST_HERE)
+    reasons_ = Counter(test["reason"] for test in tests() if test["class"] == "never_seen")
+    ran, shown = kinds.total(), kinds["validated"]
+    before = shown + kinds["doubtful"] + reasons_["passes_before"]
+    changed = sum(row["tests"] for row in _shipped()[0].rows if row["reason"] not in NO_TEST_AT_ALL)
+    told = shown + kinds["doubtful"] + kinds["never_seen"]
+    rows = [
+        ("validated, doubtful or never seen, of those that ran", share_of(told, ran)),
+        ("validated or never seen, of those that ran (the aim: 60 %)", share_of(shown + kinds["never_seen"], ran)),
+        ("says something on a release before the fix, too, of those that ran", share_of(before, ran)),
+        ("validated, doubtful or never seen, of all changed tests that need no accelerator", share_of(told, changed)),
+    ]
+    return table(("measure", "tests"), rows)
+
+
+def issues() -> str:
+    """How many issues a test is validated for, beside the aim."""
+    read = reviews.answers(reviews.load(), "before")
+    seen = [test for test in tests() if test["validated_before"]]
+    shown = [test for test in seen if shows_bug(test["class"], test["reason"], None)]
+    single = {number for test in shown if len(test["issues"]) == 1 for number in test["same"]}
+    right = {
+        n for test in tests() if test["validated_before"] and read.get(test["name"]) == "right" for n in test["same"]
+    }
+    rows = [
+        ("by the rules (the aim: 200)", f"{len({number for test in shown for number in test['same']}):,}"),
+        ("of them from commits that name one issue", f"{len(single):,}"),
+        ("with a test that every reader found right, whatever the rules say", f"{len(right):,}"),
+    ]
+    return table(("issues whose own bug a test shows: it fails before the fix and passes with it", "issues:"), rows)
+
+
+NO_TEST_HERE = ("needs_device", "not_run")
+NO_TEST_AT_ALL = ("needs_device", "no_test_file", "no_test_changed", "reverted", "many_issues")
+"""Rows that are no test, or one for an accelerator."""
 UNDOUBTED = "that fail before their fix without a doubt of the rules"
 """Those of class `validated`, and those that fail again on some release after their fix."""
 
@@ -123,62 +203,12 @@ def _undoubted(test: Mapping[str, Any]) -> bool:
     return bool(test["class"] in ("validated", "fails_after") and test["validated_before"] and not test["reason"])
 
 
-UNSEEN, UNSEEN_FROM = "embers-reader-fix-tests-12", 450
-"""Who read tests of the oldest part that no rule was made from: they stand behind the first ones of the draw."""
-
-
-def unseen(facts: str = OLDEST) -> str:
-    """What the rules say of tests that were read after version 7 of them had been fixed."""
-    told = [review for review in reviews.load() if review.failure == "before" and review.annotator == UNSEEN]
-    read = reviews.answers(told, "before")
-    later = _drawn_order(facts)[UNSEEN_FROM:]
-    kept = [test["name"] for test in later if test["name"] in read and _undoubted(test)]
-    left = [test["name"] for test in later if test["name"] in read and not _undoubted(test)]
-    said = [
-        _verdicts(read, kept, f"tests {UNDOUBTED} show the bug of their issue"),
-        _verdicts(read, left, "tests whose failure these rules doubt show it, and are lost"),
-    ]
-    return "\n".join(f"- {text}" for text in said if text) or "None was read yet."
-
-
-def _drawn_order(facts: str) -> list[dict[str, Any]]:
-    seed = measured(facts)["seed"]
-    return sorted(measured(facts)["tests"], key=lambda test: blake2b(f"{seed}:{test['name']}".encode()).digest())
-
-
-def together() -> str:
-    """The share alive over all parts.
-
-    An issue counts where it is the only one of its commit, or the name of the test names it. A test that fails after
-    its fix counts as well where no rule doubts its failure before: else the share could not be but zero.
-    """
-    parts = [measured(name) for name in (LATER, EARLIER, OLDEST)]
-    before, after = (reviews.answers(reviews.load(), failure) for failure in ("before", "after"))
-    tests = [test for part in parts for test in part["tests"] if test["validated_before"]]
-    shown = [
-        ShownIssue(int(number), test["name"], test["failed"], test["passed"])
-        for test in tests
-        if shows_bug(test["class"], test["reason"], before.get(test["name"]))
-        for number in test["issues"]
-        if len(test["issues"]) == 1 or re.search(rf"_{number}\b", test["test"])
-    ]
-    newest = max((version for test in tests for version in (*test["failed"], *test["passed"])), key=Version)
-    commits, ran = (sum(part["commits"][key] for part in parts) for key in ("commits", "ran"))
-    first, last = min(part["commits_from"] for part in parts), max(part["commits_to"] for part in parts)
-    return (
-        f"{commits:,} commits of {first} to {last} name issues as fixed, and tests of {ran:,} of them ran here on "
-        f"processors. {alive(shown, newest, before, after).sentence()} This says nothing of fixes without a test, of "
-        "those for accelerators, or of those whose test fails on no release that installs here."
-    )
-
-
-def reviewed(facts: str = LATER) -> str:
+def reviewed() -> str:
     """What readers say of failures before the fix, by what the rules say of the test, and of failures after it."""
     read = reviews.load()
     before, after = (reviews.answers(read, failure) for failure in ("before", "after"))
-    tests = measured(facts)["tests"]
-    kinds = {test["name"]: test["class"] for test in tests}
-    kept = [test["name"] for test in tests if _undoubted(test)]
+    kinds = {test["name"]: test["class"] for test in tests()}
+    kept = [test["name"] for test in tests() if _undoubted(test)]
     left = [name for name in before if name in kinds and name not in kept]
     again = [name for name, kind in kinds.items() if kind == "fails_after"]
     same, several = reviews.agreement([review for review in read if review.case in kinds], "before")
@@ -208,11 +238,11 @@ def _verdicts(answers: Mapping[str, str], names: Sequence[str], what: str) -> st
     return f"{text}; {unread} were not read." if unread else f"{text}."
 
 
-def readings(facts: str = LATER) -> str:
+def readings() -> str:
     """Readings of failures after the fix, and of those before it that are not right."""
     rows = []
     for review in sorted(reviews.load(), key=lambda review: review.failure):
-        for test in measured(facts)["tests"]:
+        for test in tests():
             if test["name"] == review.case and (review.failure == "after" or review.verdict != "right"):
                 place = (review.failure, test["class"], *_row(test)[1:4])
                 rows.append((*place, review.verdict, cell(review.why), cell(review.annotator)))
@@ -220,11 +250,13 @@ def readings(facts: str = LATER) -> str:
     return table(headings, rows) if rows else "None yet."
 
 
-def failing(facts: str = LATER) -> str:
+def failing() -> str:
     """Tests that fail after their fix, and those that fail wherever they say something."""
+    later = measured("fix_tests_later.json")
     rows = [
-        (*_row(test), ", ".join(_change(*change) for change in test.get("changed_later") or ()))
-        for test in _wrong(facts)
+        (*_row(test), ", ".join(_change(*change) for change in later.get(test["name"], ())))
+        for test in tests()
+        if test["class"] == "fails_after" or test["reason"] == "fails_everywhere"
     ]
     return table(("class", "issues", "test", "commit", "fails on", "passes on", "later changed by"), rows)
 
@@ -234,10 +266,10 @@ def _change(sha: str, day: str, change: str) -> str:
     return f"[{sha[:10]}]({REPO}/commit/{sha[:10]}) ({day}{'' if change == 'changed' else f', {change}'})"
 
 
-def validated(facts: str = LATER) -> str:
+def validated() -> str:
     """Validated tests."""
     headings = ("class", "issues", "test", "commit", "fails on", "passes on")
-    return table(headings, [*map(_row, _of_class(facts, "validated"))])
+    return table(headings, [_row(test) for test in tests() if test["class"] == "validated"])
 
 
 RELEASES = 17
@@ -281,15 +313,6 @@ def _by_the_clock(facts: Mapping[str, Any]) -> str:
             f"{thousand:.0f} minutes; the aim is 60. The command runs a test only where it can decide something."
         )
     return text
-
-
-def _of_class(facts: str, kind: str) -> list[dict[str, Any]]:
-    return [test for test in measured(facts)["tests"] if test["class"] == kind]
-
-
-def _wrong(facts: str) -> list[dict[str, Any]]:
-    tests: list[dict[str, Any]] = measured(facts)["tests"]
-    return [t for t in tests if t["class"] == "fails_after" or t["reason"] == "fails_everywhere"]
 
 
 def _row(test: dict[str, Any]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch_embers.repro.fix_tests import reviews
 
-from .fix_tests import REPO
+from .fix_tests import REPO, tests
 from .judged import share
 from .markdown import cell, code, table
 from .places import measured
@@ -15,8 +15,6 @@ from .places import measured
 FACTS = "fix_tests_drawn.json"
 CONFIRMED = "fix_tests_confirmed.json"
 """A draw from tests that readers had judged, for another one."""
-RULES = {"fix_tests.json": 3, "fix_tests_earlier.json": 6, "fix_tests_oldest.json": 6}
-"""Version of the rules that classed each part when the tests were drawn."""
 AIM = 38
 """Of 40 tests: right."""
 CAUSES = {
@@ -63,8 +61,9 @@ def drawn() -> str:
         f"{verdicts['wrong']} do not, {verdicts['unclear']} could not be told. Of those that could be told: "
         f"{share(verdicts['right'], told)}. The aim, {AIM} of 40, is {missed}.",
     ]
-    for version in sorted(set(RULES.values())):
-        cases = [case for part, names in population.items() if RULES[part] == version for case in names if case in own]
+    rules = facts["rules"]
+    for version in sorted(set(rules.values())):
+        cases = [case for part, names in population.items() if rules[part] == version for case in names if case in own]
         lines.append(f"Classed by version {version} of the rules: {share(len(right & set(cases)), len(cases))}.")
     lines += [
         f"Where the message of the commit may say what the bug is, as in the question that the readers before had, "
@@ -85,8 +84,7 @@ def causes() -> str:
 def again() -> str:
     """Tests on which the readings differ, after a second look at both reasons."""
     own, earlier = _readings()
-    tests = {test["name"]: test for part in RULES for test in measured(part)["tests"]}
-    rows = [(_test(tests[entry["case"]]), *_answers(entry, own, earlier)) for entry in measured(FACTS)["again"]]
+    rows = [(_test(entry["case"]), *_answers(entry, own, earlier)) for entry in measured(FACTS)["again"]]
     headings = ("test", "answers before", "independent answer", "by the issue", "by the message", "why")
     return table(headings, rows)
 
@@ -114,9 +112,8 @@ def confirmed() -> str:
 def confirmed_not() -> str:
     """Tests of that draw whose answers differ."""
     facts = measured(CONFIRMED)
-    tests = {test["name"]: test for part in RULES for test in measured(part)["tests"]}
     rows = [
-        (_test(tests[case]), before, review.verdict, cell(review.why))
+        (_test(case), before, review.verdict, cell(review.why))
         for case, review in sorted(_of_the_second_reader().items())
         for before in ("right" if case in facts["drawn_right"] else "wrong",)
         if review.verdict != before
@@ -139,6 +136,11 @@ def _answers(
     return before, own[case].verdict, entry["by_issue"], entry["by_message"], cell(entry["why"])
 
 
-def _test(test: dict[str, Any]) -> str:
-    issues = ", ".join(f"[#{number}]({REPO}/issues/{number})" for number in test["issues"])
-    return f"{cell(test['test'])} ({issues})"
+def _test(case: str) -> str:
+    """A drawn test; one of a commit that turned out to be taken back later has its name alone."""
+    for test in tests():
+        if test["name"] == case:
+            issues = ", ".join(f"[#{number}]({REPO}/issues/{number})" for number in test["issues"])
+            return f"{cell(test['test'])} ({issues})"
+    number, _, _, name = case.removeprefix("fix").split("_", 3)
+    return f"{cell(name)} ([#{number}]({REPO}/issues/{number}); the fix was taken back later)"

@@ -1,11 +1,11 @@
-"""What comes with embers, brought into a database: cases, their verdicts, and the statuses of items that follow."""
+"""What comes with embers, brought into a database: cases, verdicts, statuses that follow, facts about fix tests."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from torch_embers.normalize import naive_utc
-from torch_embers.repro import bank, shipped_matrix
+from torch_embers.repro import bank, shipped_fix_tests, shipped_matrix
 from torch_embers.repro.case import DEVICES
 from torch_embers.repro.shipped_matrix import PROVENANCE
 from torch_embers.run import shipped_mark
@@ -44,7 +44,7 @@ WHERE provenance = 'own' AND list_contains(?::VARCHAR[], status)
 
 
 def refresh(store: Store) -> int:
-    """Bring cases, shipped verdicts and statuses up to date where the database holds items that they speak of.
+    """Bring all of it up to date where the database holds items that it speaks of.
 
     Returns:
         How many shipped verdicts were written: 0 where they were there already.
@@ -65,6 +65,7 @@ def load(writer: Writer) -> int:
     """Do the work of ``refresh`` with a writer that is held."""
     cases, written = bank.refresh(writer)
     with writer.transaction() as connection:
+        shipped_fix_tests.load(connection)
         _replace_statuses(connection, _statuses(connection, cases))
         _withdraw_claims(connection)
         shipped_mark.note(connection)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from torch_embers import resources
 from torch_embers.builds import releases
 from torch_embers.normalize import now_utc
-from torch_embers.repro import shipped_matrix
+from torch_embers.repro import shipped_fix_tests, shipped_matrix
 from torch_embers.run.status import tracked_items
 from torch_embers.settings import DEFAULT_REPO
 
@@ -33,6 +33,8 @@ _ROWS = {
     "case_items c": "true",
     "verdicts v": "provenance = 'shipped'",
     "status_history s": "provenance = 'shipped'",
+    "fix_tests f": "provenance = 'shipped'",
+    "fix_test_classes f": "provenance = 'shipped'",
 }
 """The rows that come with embers; what decides about statuses beside them is read as it is (``tracked_items``)."""
 
@@ -46,7 +48,8 @@ def _of_files() -> bytes:
         found.update(path.name.encode() + path.read_bytes())
     for name in (shipped_matrix.MATRIX, shipped_matrix.CONFIRMING):
         found.update(resources.analysis_text(*name).encode())
-    found.update(resources.data_file(releases.FILE).read_bytes())
+    for data in (releases.FILE, shipped_fix_tests.FILE):
+        found.update(resources.data_file(data).read_bytes())
     return found.digest()
 
 

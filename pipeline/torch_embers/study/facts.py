@@ -1,16 +1,21 @@
-"""What queries know from files: classes, releases, labels that name a backend, lines of wheels."""
+"""What queries know from files: classes, releases, labels that name a backend, lines of wheels, sizes of fixes."""
 
 from __future__ import annotations
 
+import csv
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from torch_embers import resources
+from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import date
+
+FIX_COMMITS = "fix_commit_facts.csv"
 
 
 def tables() -> Iterator[tuple[str, str, Sequence[tuple[Any, ...]]]]:
@@ -33,6 +38,9 @@ def tables() -> Iterator[tuple[str, str, Sequence[tuple[Any, ...]]]]:
         (r.version, r.module, r.component, r.subcomponent, r.strict, r.files, r.lines) for r in wheel_lines.measured()
     ]
     yield "study_wheel_lines", columns, lines
+    columns = "commit_sha VARCHAR, files INTEGER, lines INTEGER, component VARCHAR"
+    yield "study_fix_commits", columns, fix_commits()
+    yield "study_first_days", "version VARCHAR, released DATE", first_days()
 
 
 def classes() -> list[tuple[Any, ...]]:
@@ -52,3 +60,20 @@ def backend_labels() -> list[tuple[str, str]]:
         if function["scheme"] == "backend" and function["kind"] == "label"
         for label in function["labels"]
     ]
+
+
+def fix_commits() -> list[tuple[Any, ...]]:
+    """Commits that fix issues: files and lines outside of tests, component (bench/fix_commits.py).
+
+    Raises:
+        InputError: the file is missing.
+    """
+    with resources.data_file(FIX_COMMITS).open(encoding="utf-8", newline="") as file:
+        return [
+            (row["commit_sha"], int(row["files"]), int(row["lines"]), row["component"]) for row in csv.DictReader(file)
+        ]
+
+
+def first_days() -> list[tuple[str, date]]:
+    """The day of the first upload of each release x.y.0; ``study_releases`` has the patch release that was measured."""
+    return list(fix_test_rules.load().releases.days.items())

@@ -66,7 +66,8 @@ class FirstReleases:
         self._tagged = _tagged(clone)
         self._raised = _raised(clone, revision)
         self._picked = picked
-        self._cuts = sorted((cut, version) for version, cut in cuts.items())
+        self._cuts = cuts
+        self._ordered = sorted((cut, version) for version, cut in cuts.items())
 
     def of(self, sha: str, committed_at: str) -> FirstRelease:
         """The first release with a commit of the history.
@@ -79,23 +80,29 @@ class FirstReleases:
             return FirstRelease(self._tagged[sha], "tag")
         if sha in self._picked:
             return FirstRelease(self._picked[sha], "picked")
-        after = next((place for place, (cut, _) in enumerate(self._cuts) if committed_at <= cut.at), None)
-        if after and self._cuts[after][0].measured and self._cuts[after - 1][0].measured:
-            return FirstRelease(self._cuts[after][1], "branch_cut")
+        if version := first_by_cut(self._cuts, committed_at):
+            return FirstRelease(version, "branch_cut")
         place = bisect_right([when for when, _ in self._raised], committed_at) - 1
         if place >= 0:
             named = self._raised[place][1]
             return FirstRelease(self._released(named, committed_at) or named, "version_txt")
-        if after:
-            return FirstRelease(self._cuts[after][1], "release_date")
+        if self._ordered and committed_at > self._ordered[0][0].at and (found := self._released("0", committed_at)):
+            return FirstRelease(found, "release_date")
         return FirstRelease(None, "unknown")
 
     def _released(self, named: str, when: str) -> str | None:
         """The first release, from a version on, whose branch was cut after a time; None where none is known to be."""
-        known = [version for _, version in self._cuts]
-        if known and Version(named) < min(map(Version, known)):
+        if named != "0" and self._cuts and Version(named) < min(map(Version, self._cuts)):
             return None
-        return next((v for cut, v in self._cuts if Version(v) >= Version(named) and when <= cut.at), None)
+        return next((v for cut, v in self._ordered if Version(v) >= Version(named) and when <= cut.at), None)
+
+
+def first_by_cut(cuts: Mapping[str, Cut], committed_at: str) -> str | None:
+    """The first release whose branch was cut after a time, where its cut and the one before it are measured."""
+    ordered = sorted((cut, version) for version, cut in cuts.items())
+    after = next((place for place, (cut, _) in enumerate(ordered) if committed_at <= cut.at), None)
+    known = after and ordered[after][0].measured and ordered[after - 1][0].measured
+    return ordered[after][1] if after and known else None
 
 
 def _tagged(clone: Clone) -> dict[str, str]:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _MESSAGES = ("--no-merges", "-z", "--no-notes", "--no-show-signature", "--no-color", "--encoding=UTF-8")
 _REVERTS = re.compile(rb"^This reverts commit ([0-9a-f]{40,64})\b", re.MULTILINE)
+_TAKES_BACK = re.compile(rb"\W*(?:\[[^\]\n]*\]\s*)*(?:revert|back(?:ing|ed)?[ -]?out|unland)", re.IGNORECASE)
+_REVERTED_DIFF = re.compile(rb"\W*Revert (D\d{5,9})\b|^Original Phabricator Diff: (D\d{5,9})\b", re.MULTILINE)
+_OWN_DIFF = re.compile(rb"^Differential Revision: (?:https://\S*?)?\[?(D\d{5,9})\b", re.MULTILINE)
+"""Until 2022 changes landed by way of Phabricator, and a revert names the number of the change there."""
 _FORMAT = "--format=tformat:%x01%H%x00%ct%x00%s%x00%B"
 _TREES = ("--raw", "--no-abbrev", "-l400", "--find-renames", "--submodule=short", "--no-ext-diff", "--no-textconv")
 _ENTRY = re.compile(rb"\n?:\d{6} (\d{6}) ([0-9a-f]{40,64}) ([0-9a-f]{40,64}) ([A-Z])\d{0,3}")
@@ -104,20 +108,40 @@ def contents(clone: Clone, blobs: Iterable[str]) -> Generator[tuple[str, bytes |
 
 def _named(clone: Clone, repo: str, revision: str) -> Iterator[FixCommit]:
     """Commits whose message names a fixed issue, without their files."""
-    reverted: set[str] = set()
+    reverts = _Reverts()
     kept: list[tuple[str, bytes, str, str]] = []
     with clone.stream("log", "--stdin", *_MESSAGES, _FORMAT, lines=[revision]) as output:
         for record in output.read().split(b"\x01")[1:]:
-            reverted.update(sha.decode("ascii") for sha in _REVERTS.findall(record))
             sha, seconds, subject, message = record.removesuffix(b"\0").split(b"\0", 3)
+            reverts.note(sha.decode("ascii"), subject, message)
             prose = _prose(message)
             if may_fix(prose):
                 kept.append((sha.decode("ascii"), seconds, _prose(subject), prose))
+    reverted = reverts.taken_back
     for sha_, seconds, subject_, message_ in kept:
         committed = moment(seconds) or ""
         pull = pull_number(repo, subject_, message_, committed)
         if issues := tuple(number for number in fixed_numbers(repo, subject_, message_) if number != pull):
             yield FixCommit(sha_, committed, subject_, issues, pull, sha_ in reverted)
+
+
+class _Reverts:
+    """Which commits of a history later ones take back; the commits are noted newest first."""
+
+    def __init__(self) -> None:
+        self.taken_back: set[str] = set()
+        self._diffs: set[bytes] = set()
+
+    def note(self, sha: str, subject: bytes, message: bytes) -> None:
+        """Note a commit: by hash it may take back any, by the number of a change only one that is older."""
+        self.taken_back.update(reverted.decode("ascii") for reverted in _REVERTS.findall(message))
+        own = _OWN_DIFF.search(message)
+        if own and own[1] in self._diffs:
+            self._diffs.discard(own[1])
+            self.taken_back.add(sha)
+        if _TAKES_BACK.match(subject):
+            found = _REVERTED_DIFF.findall(message)
+            self._diffs.update(title or original for title, original in found)
 
 
 def _changed_files(

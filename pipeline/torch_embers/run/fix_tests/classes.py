@@ -161,7 +161,8 @@ def _silent(failing: Trial | None, ordered: Sequence[Trial]) -> TestClass:
         return TestClass("unusable", "not_run")
     if failing is not None:
         return TestClass("unusable", "unclear", ordered[-1].detail, signature=failing.signature)
-    return TestClass("unusable", ordered[-1].reason, ordered[-1].detail)
+    silent = [trial for trial in ordered if trial.said == "nothing"]
+    return TestClass("unusable", silent[-1].reason, silent[-1].detail) if silent else TestClass("unusable", "not_run")
 
 
 def reason_of(detail: str, rules: Iterable[Silence], known: Collection[str]) -> str:

@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from torch_embers.run.fix_tests.link import LinkedTests
     from torch_embers.run.fix_tests.report import Yield
 
+MERGED = ("commits", "all", "1 issue", "newest", "hold", "released", "days", "from", "to")
+MERGED_KEY = (
+    "newest: with a test that says something on the newest release;\n"
+    "hold: no test fails there; days: median from merge to the first release"
+)
+
 
 def print_linked(done: LinkedTests) -> None:
     """Print what became of the commits of a clone."""
@@ -31,26 +37,15 @@ def print_yield(found: Yield) -> None:
         tuple("" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in row.values())
         for row in found.merged
     ]
-    heads = (
-        "commits by class",
-        "commits",
-        "of one issue",
-        "say something on newest",
-        "hold there",
-        "released",
-        "median days to it",
-        "lower",
-        "upper quartile",
-    )
-    out.print(table("", [(name, place > 0) for place, name in enumerate(heads)], merged))
+    out.print(table("", [(name, place > 0) for place, name in enumerate(MERGED)], merged))
+    out.print(MERGED_KEY)
     out.print()
     if found.failing:
-        failing = [
-            (row["name"], " ".join(row["issues"]), row["test"], ", ".join(row["passed"]), ", ".join(row["failed"]))
-            for row in found.failing
-        ]
-        columns_ = [(name, False) for name in ("fails after its fix", "issues", "test", "passes on", "fails on")]
-        out.print(table("", columns_, failing))
+        out.print("Fail after their fix:")
+        for row in found.failing:
+            issues = " ".join(f"#{number}" for number in row["issues"])
+            out.print(plain(f"  {issues} {row['test']}"))
+            out.print(plain(f"    passes on {', '.join(row['passed'])}; fails on {', '.join(row['failed'])}"))
         out.print()
     out.print(plain(found.decided()))
     out.print(plain(found.sentence()))

@@ -1,8 +1,9 @@
 """Trial runs: each fix test once on each release that decides its class, in the sandbox, resumable.
 
 The releases around the fix come first, one more before it where the test does not fail there, then the newest for tests
-that say something, then the others for tests that fail on one release and pass on another. One zygote per release
-preloads the testing package: a run costs a fork.
+that say something. Tests that fail on a release with the fix run on all from the fix on, which says since when; last,
+tests that fail on one release and pass on another run on all others, which changes few classes: a run may end there.
+One zygote per release preloads the testing package: a run costs a fork.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialR
     ledger = Ledger(store, writer)
     environments = ledger.note_builds(map(placed_here, request.builds))
     made = 0
-    for wanted in (_around, _around, _older, _newest, _following):
+    for wanted in (_around, _around, _older, _newest, _since_when, _everywhere):
         known = _trials(store, request.repo, tests)
         todo: dict[str, list[TrialTest]] = defaultdict(list)
         again = _waited(store)
@@ -173,7 +174,8 @@ def class_tests(store: Store, writer: Writer, repo: str) -> int:
         found = classify(trials, test.first_release, test.evidence)
         if test.case.name in texts:
             found = with_doubt(found, trials, texts[test.case.name], rules.doubt)
-        written.append(_row(test, trials, found) | {"rules": str(rules.version), "decided_at": moment})
+        decided = {"rules": str(rules.version), "outcome_rules": str(rules.version), "decided_at": moment}
+        written.append(_row(test, trials, found) | decided)
         if found.validated_before is not None and (case := _with_signature(test.case, found)) is not None:
             cases.append(case)
     with writer.transaction() as connection:
@@ -283,7 +285,15 @@ def _newest(_test: TrialTest, builds: Sequence[Build], known: Sequence[Trial]) -
         yield from builds[-1:]
 
 
-def _following(_test: TrialTest, builds: Sequence[Build], known: Sequence[Trial]) -> Iterator[Build]:
+def _since_when(test: TrialTest, builds: Sequence[Build], known: Sequence[Trial]) -> Iterator[Build]:
+    """All releases from the fix on, for a test that passes on one of them and fails on another."""
+    first = Version(test.first_release) if test.first_release else None
+    after = {trial.said for trial in known if first is None or Version(trial.version) >= first}
+    if {"failed", "passed"} <= after:
+        yield from (build for build in builds if first is None or Version(build.public_version) >= first)
+
+
+def _everywhere(_test: TrialTest, builds: Sequence[Build], known: Sequence[Trial]) -> Iterator[Build]:
     """All releases, for a test that fails on one of those that decide and passes on another."""
     if {"failed", "passed"} <= {trial.said for trial in known}:
         yield from builds

@@ -19,7 +19,7 @@ class FigureDefinition(toml_models.Entry):
 
     id: Text
     kind: Literal["table", "figure"]
-    counts: Literal["samples", "candidates", "cases", "labels", "nobody"]
+    counts: Literal["samples", "candidates", "cases", "labels", "fixes", "nobody"]
     paper: str = ""
     title: Text
     question: Text

@@ -29,6 +29,7 @@ class Study:
         items: issues and pull requests in the database.
         tables: one per table or figure, in the order of data/figures.toml.
         verdicts: pairs of item and release with a verdict: of this database, and of the shipped matrix.
+        fixes: merged commits that name a fixed issue.
     """
 
     plan: Plan
@@ -37,6 +38,7 @@ class Study:
     items: int
     tables: tuple[Table, ...]
     verdicts: tuple[int, int]
+    fixes: int = 0
 
     def table(self, name: str) -> Table:
         """The table of a table or figure.
@@ -68,7 +70,8 @@ def make(connection: duckdb.DuckDBPyConnection, plan: Plan) -> Study:
     [(own, shipped)] = connection.execute(
         "SELECT count(*) FILTER (WHERE own), count(*) FILTER (WHERE NOT own) FROM study_verdicts"
     ).fetchall()
-    made = Study(plan, sizes, known, items, (), (own, shipped))
+    [(fixes,)] = connection.execute("SELECT count(DISTINCT commit_sha) FROM fix_tests").fetchall()
+    made = Study(plan, sizes, known, items, (), (own, shipped), fixes)
     derived = [derive(definition, query(connection, definition), plan.limits) for definition in definitions.load()]
     tables = [
         replace(
@@ -86,6 +89,8 @@ def _source(definition: FigureDefinition, study: Study) -> str:
         return f"lines of code by release, {day}"
     if definition.counts == "cases":
         return f"{sum(study.verdicts):,} verdicts of cases, {day}"
+    if definition.counts == "fixes":
+        return f"{study.fixes:,} merged commits that name a fixed issue, {day}"
     return f"{study.items:,} items{'' if study.frame.census else ', selected'}, {day}"
 
 
@@ -99,6 +104,8 @@ def _selection(definition: FigureDefinition, study: Study) -> list[str]:
             "bugs that the project has a case for: pairs of item and release that could be tested, "
             f"{own:,} of this database and {shipped:,} of the shipped matrix"
         ]
+    if definition.counts == "fixes":
+        return [f"merged commits that name a fixed issue: all {study.fixes:,} of the history that was read, no sample"]
     if definition.counts == "labels":
         return ["labelled items, which were selected"]
     if definition.counts == "candidates":
