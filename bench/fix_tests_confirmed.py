@@ -1,6 +1,6 @@
 """Draw validated fix tests that readers had judged, for another reader: `python bench/fix_tests_confirmed.py --seed 2411`.
 
-Of all tests that bench/fix_tests*.json call `validated` two groups are drawn from: those that every reader before found to show the bug of
+Of all tests that data/fix_test_facts.csv calls `validated` two groups are drawn from: those that every reader before found to show the bug of
 their issue, and, so that the new reader cannot take one answer for granted, those that every reader found not to. The names are drawn from
 each group in alphabetical order by `random.Random(seed)`. Written is bench/fix_tests_confirmed.json, with the groups as they were; a file that is
 there is not written again, for answers belong to its draw. The answers are lines of data/fix_test_reviews.jsonl.
@@ -13,10 +13,10 @@ import json
 import random
 from pathlib import Path
 
+from torch_embers.repro import shipped_fix_tests
 from torch_embers.repro.fix_tests import reviews
 
 HERE = Path(__file__).parent
-PARTS = ("fix_tests.json", "fix_tests_earlier.json", "fix_tests_oldest.json")
 ANNOTATOR = "embers-reader-13"
 
 
@@ -37,8 +37,7 @@ def main() -> None:
     for review in reviews.load():
         if review.failure == "before" and review.annotator != ANNOTATOR:
             said.setdefault(review.case, set()).add(review.verdict)
-    tests = [test for part in PARTS for test in json.loads((HERE / part).read_text(encoding="utf-8"))["tests"]]
-    names = sorted(test["name"] for test in tests if test["class"] == "validated")
+    names = sorted(test["name"] for test in shipped_fix_tests.facts() if test["class"] == "validated")
     right, wrong = ([name for name in names if said.get(name) == {verdict}] for verdict in ("right", "wrong"))
     found = drawn(right, wrong, given.seed, given.sample, given.others)
     facts = {

@@ -1,6 +1,6 @@
 """Draw validated fix tests of all parts for an independent reader: `python bench/fix_tests_drawn.py --seed 4014 --sample 40`.
 
-The population are all tests that bench/fix_tests*.json call `validated`. Their names are put in the order of a digest of the seed and the
+The population are all tests that data/fix_test_facts.csv calls `validated`. Their names are put in the order of a digest of the seed and the
 name, and the first ones are taken. Written is bench/fix_tests_drawn.json; a file that is there is not written again, for answers belong to
 its draw. The answers are lines of data/fix_test_reviews.jsonl; what came of a second look at them (`again`) and the causes of wrong ones
 (`causes`) are added to the file by hand.
@@ -15,11 +15,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torch_embers.repro import shipped_fix_tests
+from torch_embers.repro.fix_tests import rules as fix_test_rules
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 HERE = Path(__file__).parent
-PARTS = ("fix_tests.json", "fix_tests_earlier.json", "fix_tests_oldest.json")
 
 
 def order(names: Iterable[str], seed: int) -> list[str]:
@@ -33,17 +35,16 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, required=True)
     arguments.add_argument("--sample", type=int, default=40)
     given = arguments.parse_args()
-    parts = {part: json.loads((HERE / part).read_text(encoding="utf-8"))["tests"] for part in PARTS}
-    population = {
-        part: sorted(test["name"] for test in tests if test["class"] == "validated") for part, tests in parts.items()
-    }
+    names = sorted(test["name"] for test in shipped_fix_tests.facts() if test["class"] == "validated")
+    population = {shipped_fix_tests.FILE: names}
     asked = ["git", "-C", str(HERE), "rev-parse", "HEAD"]
     commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     facts = {
         "facts_of": commit,
         "seed": given.seed,
         "annotator": "embers-reader-9",
-        "drawn": order((name for names in population.values() for name in names), given.seed)[: given.sample],
+        "rules": {shipped_fix_tests.FILE: fix_test_rules.load().version},
+        "drawn": order(names, given.seed)[: given.sample],
         "causes": {},
         "again": [],
         "population": population,
