@@ -35,11 +35,12 @@ from torch_embers.run.bisect.search import Reply
 from torch_embers.run.bisect.sources import Sources
 from torch_embers.run.bisect.subjects import subject_of
 from torch_embers.run.dispatch import LocalDispatcher
+from torch_embers.run.verdict import Control, Observation
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 VERSIONS = ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
 
@@ -117,6 +118,34 @@ def test_a_predicate_is_bisected_by_its_exit_codes_and_an_interrupted_search_goe
     assert set(again) == {"2.2.2"}
     finished = table(home, database, "--predicate", command, "--runs", 3)
     assert not any(build["asked_on"] for build in finished["builds"]), "a finished search of a command is not reused"
+
+
+@pytest.mark.slow
+def test_an_interrupted_search_goes_on_with_the_builds_that_it_installed(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry, log, room = Registry(tmp_path / "registry"), tmp_path / "log", [2]
+
+    def installed(_: Settings, version: str, *__: object) -> Build:
+        if not room[0]:
+            raise KeyboardInterrupt
+        room[0] -= 1
+        own = registry.register(fake_python(tmp_path / version, version, version), version)
+        return registry.save(replace(own, managed=True))
+
+    monkeypatch.setattr(install, "known_releases", lambda: list(VERSIONS))
+    monkeypatch.setattr(install, "add_for", installed)
+    monkeypatch.setattr(BuildList, "prefetch", lambda *_: None)
+    request = BisectRequest(predicate=predicate(["2.0.1", "2.1.2"], log), runs=2, install=True)
+    store, wanted = Store(database), Settings(database=database, builds_dir=registry.folder)
+    with pytest.raises(KeyboardInterrupt):
+        bisecting.bisect(store, wanted, request, Silent())
+    asked = log.read_text(encoding="utf-8").split()
+    room[0] = 9
+    made = bisecting.bisect(store, wanted, request, Silent())
+    assert [place.version for place in made.last_change or ()] == ["2.1.2", "2.2.2"]
+    assert set(asked) == {"2.0.1", "2.3.1"}
+    assert log.read_text(encoding="utf-8").split()[len(asked) :].count("2.0.1") == 0, "it is stored"
 
 
 @pytest.mark.slow
@@ -216,6 +245,22 @@ sys.exit(1 if bad else 0)
     assert bisecting.bisect(store, wanted, BisectRequest("pt1_example"), Silent()).sentence == made.sentence
     assert rows(store.path, "SELECT count(*) FROM runs") == runs
     assert "Environment: cpu" in report.markdown(made)
+
+
+def test_with_one_run_each_build_is_run_once_also_where_another_showed_the_bug() -> None:
+    made: list[str] = []
+
+    def once(own: Build, count: int) -> Iterator[Observation]:
+        for _ in range(count):
+            made.append(own.version)
+            yield measuring.exit_observation(int(own.version < "2.2"), "")
+
+    measure = measuring.ExitCodeMeasure(once, lambda place: build(VERSIONS[place]), 1, Control("build", "x", 1, 1))
+    decisions = [measure(place, fresh=False, large=False) for place in range(len(VERSIONS))]
+    assert [(one.verdict, one.hits, one.runs) for one in decisions if one] == [("occurs", 1, 1)] * 2 + [
+        ("not_seen", 0, 1)
+    ] * 2
+    assert made == list(VERSIONS)
 
 
 @pytest.mark.slow
@@ -417,6 +462,7 @@ def test_nightlies_of_one_source_are_one_place_whichever_commit_they_name(
     clone, main, days = history
     sources = Sources(Clone(clone))
     places = nightly.listing(str(wheels), "2.8.0", "2.9.1", sources)
+    assert [[one.version[-2:] for one in place.alike] for place in places] == [["02"], ["05"], []]
     assert [(p.version[-2:], p.commit, sources.of(p.commit)) for p in places] == [
         ("01", days["01"], main["a"]),
         ("03", days["03"], main["b"]),
@@ -510,7 +556,7 @@ def test_an_index_that_is_not_there_is_refused_plainly(index: str, said: str, tm
         nightly.listing(index or str(tmp_path / "gone"), "2.8.0", "2.9.0", Sources())
 
 
-def test_a_commit_is_asked_once_whichever_nightlies_were_built_from_it() -> None:
+def test_a_commit_is_asked_once_whichever_nightlies_were_built_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
     places, asked = [Place(f"{n}") for n in range(4)], []
 
     def prepare(place: int) -> None:
@@ -522,8 +568,11 @@ def test_a_commit_is_asked_once_whichever_nightlies_were_built_from_it() -> None
         return Reply("yes")
 
     by_commit = nightly.ByCommit(ask, places, prepare, Sources())
+    with monkeypatch.context() as patch:
+        patch.setattr(by_commit, "_ask", lambda *_, **__: NOT_INSTALLED)
+        assert by_commit(1) is NOT_INSTALLED
     for place in (0, 2, 3, 2):
-        assert by_commit(place).answer == "yes"
+        assert by_commit(place).answer == "yes", "a nightly that is not there says nothing of its source"
     assert asked == [0, 3, 2], "the second batch of a place is made"
 
 
@@ -600,6 +649,35 @@ def test_builds_are_installed_ahead_one_at_a_time_and_what_is_no_longer_likely_i
     assert builds.of(0) is first
     assert begun == ["2.9.0", "2.9.3"], "nothing is installed twice"
     builds.evict()
+
+
+def test_another_nightly_of_the_source_stands_in_for_one_that_cannot_be_had_and_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, database: Path
+) -> None:
+    builds, begun, go_on = ahead(monkeypatch, tmp_path)
+    go_on.set()
+    alone, broken, fine = (Place(version, addresses=("x",)) for version in ("2.9.4", "2.9.4", "2.9.5"))
+    builds.places[:] = [alone, replace(broken, alike=(broken, fine))]
+    builds.prefetch([1])
+    assert builds.of(0) is None
+    own = builds.of(1)
+    assert own is not None
+    assert builds.places[1] == Place("2.9.5", own, ("x",)), "the list names what was run"
+    assert begun == ["2.9.4"] * 3 + ["2.9.5"]
+    builds.evict()
+    store = Store(database)
+    with store.writer("test", create=True) as writer:
+        for asked in (1, 0):
+            places = [replace(broken, alike=(fine,))]
+
+            def ask(place: int, /, *, fresh: bool = False, asked: int = asked, places: Any = places) -> Reply:
+                assert asked, "it is stored"
+                places[place] = fine
+                return Reply("yes", 1, 1)
+
+            session = sessions.begun(store, writer, "key", "x", 1, fresh=True)
+            assert sessions.Remembering(session, writer, places, ask)(0).answer == "yes"
+            assert places == [fine], "a search that goes on names it, too"
 
 
 @pytest.mark.parametrize("evict", [True, False])

@@ -194,6 +194,26 @@ def test_one_wrong_clean_answer_is_found_by_the_second_batch_wherever_it_stands(
             assert [change.before for change in found.changes] == edges
 
 
+@pytest.mark.parametrize(("said_nothing", "change"), [(1, (3, 4)), (9, (2, 3))])
+def test_a_second_batch_that_says_nothing_confirms_no_clean_answer_and_is_made_again(
+    said_nothing: int, change: tuple[int, int]
+) -> None:
+    """Place 3 was missed once by bad luck; the control of its next batches fails."""
+    of_three = [
+        Reply("no", 0, 4, 0.99),
+        *[Reply("unknown", detail="control_failed")] * said_nothing,
+        Reply("yes", 3, 3),
+    ]
+
+    def ask(place: int) -> Reply:
+        return of_three.pop(0) if place == 3 else Reply("yes", 3, 3) if place < 4 else Reply("no", 0, 4, 0.99)
+
+    found = search(8, ask, RULES, random.Random(0).choice)
+    assert (found.changes[0].before, found.changes[0].after) == change
+    batches = [step.why for step in found.steps if step.place == 3].count("second batch")
+    assert batches == min(said_nothing, RULES.repeats) + 1, "and not for ever"
+
+
 def test_a_result_below_the_level_is_hidden_with_its_reason() -> None:
     def ask(place: int) -> Reply:
         return Reply("yes") if place < 8 else Reply("no", 0, 1, 0.5)

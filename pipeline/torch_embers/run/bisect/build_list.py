@@ -52,14 +52,23 @@ class BuildList:
     def of(self, place: int) -> Build | None:
         """The build of a place; None where there is none and none may be installed."""
         self._asked.add(place)
-        own = self.places[place]
-        if self._missing(place):
+        while self._missing(place):
+            own = self.places[place]
             try:
                 self.places[place] = replace(own, build=self._begun(place).result())
             except BuildError as error:
-                self._failed.add(place)
                 self._progress.said(f"{own.version} cannot be installed: {error}")
+                self._instead(place)
         return self._there(self.places[place].build)
+
+    def _instead(self, place: int) -> None:
+        """Go on with the next nightly of the same source; a place without one has failed."""
+        other = self.places[place].stand_in
+        if other is None:
+            self._failed.add(place)
+        else:
+            self.places[place] = other
+            self._coming.pop(place, None)
 
     def ready(self, place: int) -> Build | None:
         """The build of a place that can be asked at once."""

@@ -212,7 +212,7 @@ class ExitCodeMeasure:
         control: Control | None = None,
     ) -> None:
         self._once, self._build_of, self._runs = once, build_of, runs
-        self._control = control or Control()
+        self._control = control if control is not None and runs > 1 else Control()
         self._rules = Rules.load()
 
     def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision | None:
@@ -221,17 +221,17 @@ class ExitCodeMeasure:
         build = self._build_of(place)
         if build is None:
             return None
-        wanted = planned(self._control, self._rules) if self._control.runs > 1 else self._runs
         measures = self._control.kind == "none"
+        wanted = self._runs if measures else planned(self._control, self._rules)
         seen: list[Observation] = []
         for observation in self._once(build, wanted + self._rules.confirmations):
             seen.append(observation)
             if self._is_settled(seen, wanted, measures=measures):
                 break
         decision = decide(seen, self._control, wanted, self._rules)
-        if decision.verdict == "occurs" and measures:
+        if decision.verdict == "occurs" and measures and self._runs > 1:
             self._control = Control("build", build.identity, decision.hits, decision.runs)
-        return self._taken_at_its_word(decision) if self._runs == 1 else decision
+        return decision
 
     def _is_settled(self, seen: Sequence[Observation], wanted: int, *, measures: bool) -> bool:
         hits = sum(o.outcome == "reproduced" for o in seen)
@@ -240,12 +240,6 @@ class ExitCodeMeasure:
         if len(seen) >= self._rules.zygotes and all(o.outcome == "cannot_run" for o in seen):
             return True
         return len(seen) >= wanted + (self._rules.confirmations if hits and not measures else 0)
-
-    @staticmethod
-    def _taken_at_its_word(decision: Decision) -> Decision:
-        """A clean single run counts as clean: its user says that it never flickers."""
-        clean = decision.verdict == "not_seen"
-        return replace(decision, control=Control()) if clean else decision
 
 
 Hang = Literal["bad", "skip"]

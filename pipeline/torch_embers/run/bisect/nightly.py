@@ -90,9 +90,13 @@ def forgotten(index: str, version: str) -> tuple[str, ...]:
 
 
 def collapsed(places: Sequence[Place], sources: Sources) -> list[Place]:
-    """Neighbours of the same source as one place, the first of them; a commit that is not known is its own."""
+    """Neighbours of the same source as one place, the first of them; a commit that is not known is its own.
+
+    The others stand in for it: a day may have no wheel for this Python, or one that cannot be imported.
+    """
     groups = groupby(enumerate(places), key=lambda pair: sources.of(pair[1].commit) or pair[0])
-    return [next(iter(group))[1] for _, group in groups]
+    made = [[place for _, place in group] for _, group in groups]
+    return [replace(first, alike=tuple(others)) for first, *others in made]
 
 
 class ByCommit:
@@ -121,7 +125,7 @@ class ByCommit:
             return self._replies[commit]
         self._asked.add(place)
         reply = self._ask(place, fresh=fresh)
-        if commit:
+        if commit and reply.ran:  # another nightly of the source may be there to run
             self._replies[commit] = reply
         return reply
 

@@ -29,17 +29,24 @@ class Place:
         build: the installed build; None where there is none.
         addresses: of a nightly, where its wheel may be: a file, or addresses of which the first that answers counts.
         commit: commit that it was built from, where that is known before it is installed.
+        alike: nightlies of the same source, which stand in where this one cannot be had.
     """
 
     version: str
     build: Build | None = None
     addresses: tuple[str, ...] = ()
     commit: str = ""
+    alike: tuple[Place, ...] = ()
 
     @property
     def commit_known(self) -> str:
         """The commit, as the build or its index says."""
         return self.build.git_commit if self.build is not None else self.commit
+
+    @property
+    def stand_in(self) -> Place | None:
+        """The next nightly of the same source; None where there is no other."""
+        return replace(self.alike[0], alike=self.alike[1:]) if self.alike else None
 
 
 def releases(installed: Sequence[Build], known: Collection[str] = ()) -> list[Place]:

@@ -7,6 +7,7 @@ ends as the clean side of the change that is reported. So that side is asked aga
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -173,6 +174,7 @@ class _Search:
         self._replies, self._said_bad, self._own_control = replies, said_bad, own_control
         self._steps: list[Step] = []
         self._batches: dict[int, int] = {}
+        self._lost: Counter[int] = Counter()
 
     def run(self, expected: Mapping[int, Answer]) -> History:
         for place in sorted(expected, key=lambda place: expected[place] != "yes"):
@@ -191,10 +193,18 @@ class _Search:
     def _put(self, place: int, why: Why) -> Reply:
         fresh = self._ask(place)
         self._batches[place] = self._made(place) + 1
+        if why == "second batch" and self._is_lost(fresh) and self._lost[place] < self._rules.repeats:
+            self._lost[place] += 1
+            self._batches[place] -= 1
         self._steps.append(Step(place, why, fresh))
         old = self._replies.get(place)
         self._replies[place] = fresh if old is None else merged(old, fresh)
         return self._replies[place]
+
+    @staticmethod
+    def _is_lost(reply: Reply) -> bool:
+        """Whether runs said nothing, as where the control failed: that confirms no clean answer."""
+        return reply.ran and reply.answer == "unknown" and not reply.hits
 
     def _next(self, low: int, high: int) -> Iterator[int]:
         """The midpoint that is asked next where these two places differ."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch_embers.builds import install
-from torch_embers.builds.registry import Build, BuildError, Registry
+from torch_embers.builds.registry import Build, BuildError, Registry, machine_here
 from torch_embers.errors import InputError
 from torch_embers.run import matrix, perf
 from torch_embers.run.bisect import nightly, rules, sessions, speed
@@ -133,7 +133,7 @@ class Bisector:
         )
         if any(place.addresses for place in places):
             measured = nightly.ByCommit(measured, builds.places, builds.of, self._sources)
-        ask = sessions.Remembering(session, self._writer, places, measured)
+        ask = sessions.Remembering(session, self._writer, builds.places, measured)
 
         def soon(expected: Sequence[int]) -> None:
             if timed:  # an installation would weigh on what is timed
@@ -156,7 +156,7 @@ class Bisector:
                 measure.close()
             builds.evict()
         found = found if case or timed else doubted(found)
-        sessions.finish(self._writer, session, found, sentence(found, [place.version for place in places], words))
+        sessions.finish(self._writer, session, found, sentence(found, [one.version for one in builds.places], words))
         return Bisection(
             self._subject.name, shown.issues if shown else (), tuple(builds.places), found,
             tuple(builds.environments(run_places(found))), self._subject.script,
@@ -170,13 +170,18 @@ class Bisector:
         return self._subject.kind in ("case", "speed") or self._request.runs != 1
 
     def _key(self, builds: BuildList) -> str:
-        """All that decides what is found: a change of any begins a new session."""
+        """All that decides what is found: a change of any begins a new session.
+
+        What this search installs does not, so that one that was interrupted goes on with it.
+        """
         threads, places = self._subject.case.threads if self._subject.case else 1, builds.places
-        where = [
-            (place.build.identity, key) if place.build else ""
+        request = self._request
+        where: list[object] = [
+            (place.build.identity, key) if place.build and not (request.install and place.build.managed) else ""
             for place, key in zip(places, builds.environment_keys(threads), strict=True)
         ]
-        request = self._request
+        if request.install:
+            where.append(machine_here())
         asked: tuple[object, ...] = (
             request.good, request.bad, request.runs, request.validation, request.fresh, request.timeout,
             request.hang_is,

@@ -96,7 +96,7 @@ def begun(store: Store, writer: Writer, key: str, subject: str, batch: int, *, f
 class Remembering:
     """Asks what the session has not asked yet, and writes each reply before the next question."""
 
-    def __init__(self, session: Session, writer: Writer, places: Sequence[Place], ask: AskBatch) -> None:
+    def __init__(self, session: Session, writer: Writer, places: list[Place], ask: AskBatch) -> None:
         self._session, self._writer, self._places, self._ask = session, writer, places, ask
         self._asked: dict[int, int] = {}
 
@@ -104,8 +104,7 @@ class Remembering:
         """Return the stored reply, else ask; a second batch is never one of stored runs."""
         batch = self._asked.get(place, 0)
         self._asked[place] = batch + 1
-        version = self._places[place].version
-        stored = self._session.replies.get(version, [])
+        stored = self._stored(place)
         if batch < len(stored):
             return stored[batch]
         reply = self._ask(place, fresh=batch > 0)
@@ -114,7 +113,7 @@ class Remembering:
         row = {
             "session": self._session.key,
             "number": self._session.number,
-            "version": version,
+            "version": self._places[place].version,
             "batch": batch,
             "answer": reply.answer,
             "k": reply.hits,
@@ -126,6 +125,16 @@ class Remembering:
         with self._writer.transaction() as connection:
             rows.append(connection, "bisection_steps", [row])
         return reply
+
+    def _stored(self, place: int) -> Sequence[Reply]:
+        """What was answered there before; where another nightly of the same source stood in, it does so again."""
+        own: Place | None = self._places[place]
+        while own is not None:
+            if stored := self._session.replies.get(own.version):
+                self._places[place] = own
+                return stored
+            own = own.stand_in
+        return ()
 
 
 def finish(writer: Writer, session: Session, found: History, text: str) -> None:
