@@ -165,6 +165,18 @@ def test_too_little_gold_says_what_to_do(database: Path) -> None:
         learned(store)
 
 
+def test_items_that_come_with_embers_are_no_reason_to_ask(store: Store) -> None:
+    brought = [
+        drawn(60 + 10 * place + kind, value).model_copy(update={"sample": sample})
+        for place, sample in enumerate(("any", wild.TARGETED))
+        for kind, value in enumerate([*WORDS] * 2)
+    ]
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM gold_labels WHERE value <> 'crash'")
+    with pytest.raises(InputError, match="no scheme has two classes"):
+        learned(store, brought)
+
+
 @pytest.fixture
 def by_maintainers(store: Store) -> Store:
     """The same, where maintainers labelled the items without gold."""

@@ -53,6 +53,8 @@ LEAST_PER_CLASS = 3
 GOLD, WEAK = "gold", "weak"
 DRAWN = f"{GOLD}:{wild.DRAWN_BY}"
 """Source of the rows of items that were drawn at random."""
+SHIPPED = frozenset({DRAWN, f"{GOLD}:{wild.TARGETED_BY}"})
+"""Sources of rows that come with embers: alone they are no reason to ask a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def train(
     asked = {question.name: question for question in questions(data.taxonomy) if not question.only}
     for question in asked.values():
         learned, rare[question.name] = gold_rows(question, data)
-        chosen = {row.label for row in learned if row.source != DRAWN}  # drawn items alone are no reason to ask
+        chosen = {row.label for row in learned if row.source not in SHIPPED}
         if len(chosen) < 2:
             only = f"only {next(iter(chosen))}" if chosen else "no class"
             left[question.name] = f"{only} has {LEAST_PER_CLASS} or more labelled items"
@@ -301,7 +303,7 @@ def gold_rows(question: Question, data: TrainingData) -> tuple[list[TrainingRow]
         if (truth := question.truth(item)) is not None and (key := (item.repo, item.number)) in data.texts
         for source in (f"{GOLD}:{item.annotators[question.scheme]}",)
     ]
-    counted, own = Counter(row.label for row in rows), Counter(row.label for row in rows if row.source != DRAWN)
+    counted, own = Counter(row.label for row in rows), Counter(row.label for row in rows if row.source not in SHIPPED)
     rare = {value: own[value] for value, count in counted.items() if count < LEAST_PER_CLASS and own[value]}
     return [row for row in rows if counted[row.label] >= LEAST_PER_CLASS], rare
 
