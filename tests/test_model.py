@@ -147,6 +147,20 @@ def test_nothing_is_said_of_empty_texts_and_broken_vectors(fitted: Classifier) -
     assert fitted.predict_proba(items([], np.zeros((0, 64), np.float32))).shape == (0, 3)
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("训练时显存泄漏", False),
+        ("Падение при вызове conv2d", False),
+        ("Größe von `torch.Tensor` falsch", True),
+        ("segfault 段错误", True),
+        ("21250 2", True),
+    ],
+)
+def test_of_a_text_mostly_in_a_script_that_nothing_was_learned_in_nothing_is_said(text: str, read: bool) -> None:
+    assert readable(items([text])).tolist() == [read]
+
+
 def test_the_words_that_decided_are_named(fitted: Classifier) -> None:
     matrix = transformed(fitted.features, items(["conv2d deadlock", ""]))
     first, second = fitted.terms(matrix, ["hang", "hang"])

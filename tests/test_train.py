@@ -398,9 +398,12 @@ def test_the_card_that_a_training_writes_is_that_of_the_saved_classifier(made: B
     assert files(Bundle.load(tmp_path / "m")) == files(made)
 
 
-def test_explaining_an_item_without_words_says_that_it_has_none(store: Store, made: Bundle) -> None:
+@pytest.mark.parametrize("title", ["!!", "訓練中の conv2d でメモリが漏れる"])
+def test_an_item_without_words_that_it_reads_has_no_label_and_explaining_it_says_so(
+    store: Store, made: Bundle, title: str
+) -> None:
     with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=[Item(REPO, 501, title="!!", updated_at=NOON)]))
+        writer.commit(Batch(items=[Item(REPO, 501, title=title, updated_at=NOON)]))
     labelled(store, made)
     with pytest.raises(InputError, match="#501 has no labels: its title holds no words"):
         explain(store, made, REPO, 501)

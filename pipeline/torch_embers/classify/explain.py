@@ -12,7 +12,7 @@ from torch_embers.classify.embedding.vectors import text_hash
 from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.weak import EXECUTION
 from torch_embers.classify.labels.weak_table import read_votes
-from torch_embers.classify.learning.features import readable, table
+from torch_embers.classify.learning.features import legible, readable, table
 from torch_embers.classify.learning.model import Reason, transformed
 from torch_embers.classify.questions import questions
 from torch_embers.classify.text import model_text
@@ -99,7 +99,7 @@ def explain(store: Store, bundle: Bundle, repo: str, number: int, count: int = 5
     title, body = titles[0]
     variant: Any = bundle.variant
     text = model_text(title or "", body, [said for (said,) in comments], variant)
-    if not rows and not text_hash(text):
+    if not rows and not (text_hash(text) and legible(text)):
         raise InputError(f"{repo}#{number} has no labels: its {variant} holds no words that the classifier reads")
     if not rows:
         raise InputError(f"{repo}#{number} has no labels by {bundle.version}: run `embers classify` first")

@@ -7,6 +7,7 @@ The table is a data frame with a row per item: columns of text (``text``, or sev
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 
 TEXT, VOTES = "text", "votes"
+LATIN, LETTER = re.compile(r"[A-Za-z\u00C0-\u024F]"), re.compile(r"[^\W\d_]")
 
 ANALYZERS: Mapping[str, Mapping[str, Any]] = {
     # Words and pairs of words, with the dots and underscores of code inside them: `torch.cumsum`, `channels_last`.
@@ -82,12 +84,17 @@ def vector_columns(name: str, size: int) -> list[str]:
     return [f"{name}:{place}" for place in range(size)]
 
 
+def legible(text: str) -> bool:
+    """Whether there is text, and no other script has more letters in it than ours: nothing was learned in others."""
+    return bool(text.strip()) and 2 * len(LATIN.findall(text)) >= len(LETTER.findall(text))
+
+
 def readable(items: pd.DataFrame) -> NDArray[np.bool_]:
-    """Bool [items]: there is some text, and no vector is broken. Of the others nothing can be said."""
+    """Bool [items]: there is some legible text, and no vector is broken. Of the others nothing can be said."""
     words = [name for name in items.columns if items[name].dtype == object and name != VOTES]
     said = np.zeros(len(items), dtype=bool) if words else np.ones(len(items), dtype=bool)
     for name in words:
-        said |= items[name].str.strip().astype(bool).to_numpy()
+        said |= items[name].map(legible).to_numpy(dtype=bool)
     numbers = items.select_dtypes(np.floating).to_numpy()
     return np.asarray(said & np.isfinite(numbers).all(axis=1))
 
