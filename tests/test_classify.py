@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import shutil
+import sys
+import tomllib
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from support import assert_clean_error, rows, run_embers
-from torch_embers import resources
+from torch_embers import packages, resources
 from torch_embers.classify.bundle import Bundle, shipped_folder
 from torch_embers.classify.card import files
 from torch_embers.classify.embedding.embed import load_matching
@@ -115,6 +118,22 @@ def test_a_shipped_file_with_another_byte_is_refused(bundle: Path, name: str) ->
     (bundle / name).write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
     with pytest.raises(ModelError, match=name):
         Bundle.load(bundle)
+
+
+def test_every_package_that_labels_need_is_looked_for_before_it_is_imported() -> None:
+    with (resources.CHECKOUT_DIR / "pyproject.toml").open("rb") as stream:
+        always = {name.partition(">")[0].lower() for name in tomllib.load(stream)["project"]["dependencies"]}
+    imported = {"matplotlib"}  # by drawing.py, for `embers evaluate`
+    for folder in ("classify", "evaluate", "annotate"):
+        for path in (resources.CHECKOUT_DIR / "pipeline" / "torch_embers" / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Import):
+                    imported |= {name.name.partition(".")[0] for name in node.names}
+                elif isinstance(node, ast.ImportFrom):
+                    imported.add(str(node.module).partition(".")[0])
+    with_scikit_learn = {"joblib"}
+    own = {"torch_embers", *sys.stdlib_module_names}
+    assert imported - own - always - with_scikit_learn <= set(packages.EXTRAS["classify"])
 
 
 # ---- the command ---------------------------------------------------------------------------------------------------

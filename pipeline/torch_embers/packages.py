@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 EXTRAS = {
     "classify": (
-        *("numpy", "scipy", "sklearn", "onnx", "onnxruntime", "tokenizers", "safetensors"),
-        *("huggingface_hub", "sentence_transformers", "torch", "transformers"),
+        *("numpy", "scipy", "sklearn", "skops", "onnx", "onnxruntime", "tokenizers", "safetensors"),
+        *("huggingface_hub", "matplotlib", "sentence_transformers", "torch", "transformers"),
     ),
     "study": ("numpy", "scipy", "matplotlib"),
     "mcp": ("mcp",),
