@@ -95,6 +95,8 @@ def measure(bundle: Bundle, labelled: Sequence[WildItem], part: str) -> dict[str
     found = {}
     for scheme in SCHEMES:
         rows = [row for row, item in enumerate(items) if item.value(scheme) is not None]
+        if not rows:
+            continue
         own = [items[row] for row in rows]
         found[scheme] = scored(bundle, scheme, own, probabilities[scheme][rows])
         if part in LEARNED:
@@ -191,7 +193,10 @@ def summary(truth: Sequence[str], predicted: Sequence[str]) -> dict[str, Any]:
     return {
         "accuracy": round(right / len(truth), 3),
         "accuracy_interval": [round(end, 3) for end in wilson(right, len(truth))],
-        "kappa": round(float(cohen_kappa_score(list(truth), list(predicted))), 3),
+        # of one class alone there is no agreement beyond chance to speak of
+        "kappa": round(float(cohen_kappa_score(list(truth), list(predicted))), 3)
+        if len({*truth, *predicted}) > 1
+        else None,
         "macro_f1": round(macro_f1(truth, predicted), 3),
     }
 
@@ -434,6 +439,7 @@ def main() -> int:
     given = parser.parse_args()
     try:
         items = wild.load(given.items)
+        parts = parts_with_issues(items, given.part)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -445,12 +451,25 @@ def main() -> int:
     else:
         bundle = Bundle.load(given.model or shipped_folder())
         if given.items:
-            print(json.dumps({part: measure(bundle, items, part) for part in given.part or PARTS}, indent=1))
+            print(json.dumps({part: measure(bundle, items, part) for part in parts}, indent=1))
             return 0
-        for part in given.part or PARTS:
+        for part in parts:
             add(kept, part, bundle, items)
     given.out.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def parts_with_issues(items: Sequence[WildItem], asked: Sequence[str] | None) -> list[str]:
+    """The parts to score: those that were asked for, or all that have issues.
+
+    Raises:
+        InputError: there is no issue in one that was asked for, or none at all.
+    """
+    there = {part_of(item) for item in items if item.kind == "issue"}
+    found = [part for part in PARTS if part in (there if asked is None else asked)]
+    if not found or not there.issuperset(found):
+        raise InputError(f"wild labels: no issue of {' or '.join(asked or PARTS)} to score in the file")
+    return found
 
 
 def add(kept: dict[str, Any], part: str, bundle: Bundle, items: Sequence[WildItem]) -> None:
