@@ -442,7 +442,8 @@ class Ran:
     def run(self, attempts: Sequence[Attempt]) -> list[RunResult]:
         self.count += 1
         ended: Any = self.ends.pop(0) if len(self.ends) > 1 else self.ends[0]
-        stderr = FAILED if ended == "exited" else ""
+        stderr = FAILED if ended == "exited" else REFUSED if ended == "refused" else ""
+        ended = "exited" if ended == "refused" else ended
         told: Any = SimpleNamespace(
             key=attempts[0].key,
             ended=ended,
@@ -463,6 +464,13 @@ IndexError: list index out of range
 """
 
 
+REFUSED = """Traceback (most recent call last):
+  File "x1.py", line 2, in <module>
+    torch.ones(10**12)
+RuntimeError: [enforce fail at alloc_cpu.cpp:73] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes
+"""
+
+
 def reduced(monkeypatch: pytest.MonkeyPatch, runner: Ran, is_over: Callable[[float], bool] = lambda _: False) -> Any:
     build: Any = SimpleNamespace(name="2.5.1", python=Path("python"))
     monkeypatch.setattr(reduction, "Runner", lambda *_, **__: runner)
@@ -470,7 +478,7 @@ def reduced(monkeypatch: pytest.MonkeyPatch, runner: Ran, is_over: Callable[[flo
     return reduction.reduce_on(extracted("[][1]"), "[][1]", "[][1]", build, is_over=is_over)
 
 
-@pytest.mark.parametrize("ended", ["timeout", "memory", "sandbox_error"])
+@pytest.mark.parametrize("ended", ["timeout", "memory", "sandbox_error", "refused"])
 @pytest.mark.parametrize("before", [0, 1, 3])
 def test_a_script_is_not_refused_for_good_because_of_the_machine(
     monkeypatch: pytest.MonkeyPatch, ended: str, before: int

@@ -160,6 +160,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "fix-tests-confirmed": fix_tests_drawn.confirmed,
         "fix-tests-confirmed-not": fix_tests_drawn.confirmed_not,
         # commands/perf.md
+        "perf-again": perf.again,
         "perf-cases": perf.cases,
         "perf-without": perf.without,
         # extraction.md, commands/link-repros.md

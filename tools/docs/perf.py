@@ -1,11 +1,15 @@
-"""docs/commands/perf.md: what cases about time measured, from bench/perf_cases.csv, and why other items have none."""
+"""docs/commands/perf.md: what cases about time and calls timed again measured, and why other items have no case."""
 
 from __future__ import annotations
 
 import csv
+import json
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
+from torch_embers.oracles import timing
+from torch_embers.run import perf as calls
 from torch_embers.run import perf_cases
 from torch_embers.run.matrix import version_key
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 WITHOUT = "timing_cases/without.toml"
 REPO = "pytorch/pytorch"
 RESULTS = ROOT / "bench" / "perf_cases.csv"
+AGAIN = ROOT / "bench" / "perf_again.json"
 
 
 def cases() -> str:
@@ -36,6 +41,19 @@ def cases() -> str:
         ("case", *(f"{build}:" for build in builds[:-1]), f"{newest} [95 %]:"),
         [(code(case), *(_ratio(found[case].get(build), build == newest) for build in builds)) for case in order],
     )
+
+
+def again() -> str:
+    """Each two builds of the second measurement: intervals computed anew from the seconds of each round."""
+    rounds = json.loads(AGAIN.read_text(encoding="utf-8"))["rounds"]
+    margin = calls.Rules.load().limits.margin
+    rows = []
+    for call, times in rounds.items():
+        for before, since in combinations(sorted(times, key=version_key), 2):
+            report = timing.judge_times(times[before], times[since], margin)
+            interval = f"{report.ratio:.2f} [{report.low:.2f}, {report.high:.2f}]"
+            rows.append((code(call), before, since, str(len(times[since])), report.verdict, interval))
+    return table(("call", "from", "to", "processes a build:", "verdict", "ratio [95 %]:"), rows)
 
 
 def without() -> str:
