@@ -142,7 +142,7 @@ def main() -> None:
     tip = revision_of(clone, given.revision)
     found = history(clone, tip)
     named = fix_commits(clone, DEFAULT_REPO, tip, fix_test_rules.load().paths.tests)
-    fixes = frozenset(commit.sha for commit in named if commit.files)
+    fixes = frozenset(commit.sha for commit in named if any(file.blob for file in commit.files or ()))
     facts: dict[str, Any] = {}
     for python in given.builds:
         told = subprocess.run([python, "-c", _ASK], capture_output=True, text=True, check=True).stdout

@@ -34,7 +34,7 @@ from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests import versions
 from torch_embers.repro.fix_tests.cases import FileOfTests, TestFound, scripts_of_commit
 from torch_embers.run.fix_tests import trial
-from torch_embers.run.fix_tests.link import link_fix_tests
+from torch_embers.run.fix_tests.link import blobs_of, files_of, link_fix_tests
 from torch_embers.run.fix_tests.trial import Draw, TrialRequest, run_trials
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store.store import Store
@@ -48,11 +48,8 @@ def _git() -> float:
 
 
 def _files(clone: Clone, commits: list[FixCommit]) -> list[list[FileOfTests]]:
-    texts = contents(clone, (blob for c in commits for f in c.files or () for blob in (f.blob, f.old_blob) if blob))
-    return [
-        [FileOfTests(f.path, next(texts)[1], next(texts)[1] if f.old_blob else None) for f in c.files or ()]
-        for c in commits
-    ]
+    texts = contents(clone, (blob for commit in commits for blob in blobs_of(commit)))
+    return [list(files_of(commit, texts)) for commit in commits]
 
 
 def _scripts(files: list[list[FileOfTests]]) -> tuple[float, list[list[TestFound]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -21,7 +22,8 @@ from support import case_of as case_by_hand
 from test_gitlog import Repository
 from torch_embers.errors import InputError
 from torch_embers.mine.git.first_release import Cut, FirstReleases
-from torch_embers.mine.git.fix_commits import fix_commits, revision_of
+from torch_embers.mine.git.fix_commits import FixCommit, contents, files_at, fix_commits, revision_of
+from torch_embers.mine.git.fix_commits import TestFile as ChangedFile
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank, shipped_fix_tests
@@ -40,15 +42,16 @@ from torch_embers.repro.link import link_repros
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.fix_tests import link, trial
 from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
+from torch_embers.run.fix_tests.later import known_tests
 from torch_embers.run.fix_tests.link import link_fix_tests
 from torch_embers.run.fix_tests.report import yield_of
 from torch_embers.run.fix_tests.trial import class_tests
-from torch_embers.run.item_report import report_of
+from torch_embers.run.item_report import headline, report_of
 from torch_embers.run.status import Tracked, statuses_of
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from torch_embers.repro.case import Case
     from torch_embers.run.fix_tests.link import LinkedTests
@@ -430,6 +433,46 @@ def only(after: bytes | None, before: bytes | None = None) -> tuple[str | None, 
     return found.reason, found.detail
 
 
+def small(*tests: str, body: str = "pass") -> bytes:
+    lines = [f"    def {name}(self):\n        self.assertEqual({name!r}, {body!r})\n" for name in tests]
+    return (
+        "from unittest import TestCase\n\n\nclass TestSmall(TestCase):\n    one = 1\n\n" + "\n".join(lines)
+    ).encode()
+
+
+def test_a_test_that_moved_from_another_file_or_a_deleted_one_is_no_new_one() -> None:
+    files = [
+        FileOfTests("test/a.py", small("test_here"), small("test_here", "test_moved")),
+        FileOfTests("test/b.py", small("test_moved", "test_new", "test_saved"), small()),
+        FileOfTests("test/c.py", None, small("test_saved"), is_deleted=True),
+    ]
+    found = scripts_of_commit(files, fix_test_rules.load())
+    assert [(test.path, test.test, test.change) for test in found] == [("test/b.py", "test_new", "added")]
+
+
+@pytest.mark.parametrize("deep", [" + ".join(["1"] * 1500), "x" + ".a" * 1500, "x" + "()" * 1500, "-" * 1500 + "1"])
+def test_a_test_that_is_nested_too_deeply_gives_a_reason_and_stops_nothing(deep: str) -> None:
+    text = FILE.replace("_own(), 3)", f"_own(), {deep})").encode()
+    assert only(text, FILE.encode())[0] == "not_parsed"
+
+
+def test_nothing_of_a_hostile_file_is_executed_when_its_tests_are_read(tmp_path: Path) -> None:
+    mark = tmp_path / "executed"
+    evil = f"open({str(mark)!r}, 'w')"
+    text = f"""
+        import unittest
+        @(lambda owner: ({evil}, owner)[1])
+        class TestThing(unittest.TestCase):
+            @(lambda test: ({evil}, __import__('evil'), test)[2])
+            def test_new(self, given={evil}):
+                self.assertEqual(1, 2)
+    """
+    [found] = scripts_of_commit([FileOfTests("test/t.py", textwrap.dedent(text).encode(), None)], fix_test_rules.load())
+    assert found.script is not None
+    case_of(found, REPO, [1], "0" * 40, 60.0)
+    assert not mark.exists()
+
+
 def test_a_file_that_cannot_be_read_gives_one_row_with_a_reason() -> None:
     assert only(None)[0] == "not_readable"
     assert only(b"print 'two'")[0] == "not_parsed"
@@ -565,6 +608,10 @@ def test_a_second_run_reads_only_what_is_new(clone: Repository, tmp_path: Path) 
     assert [row[2] for row in table(store)] == ["test_most", "test_more"]
 
 
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def as_fresh(clone: Repository, store: Store, tmp_path: Path) -> bool:
     """Whether a second run says what a run into an empty database says."""
     query = "SELECT path, test, status, reason, name, first_release, first_release_by FROM fix_tests ORDER BY ALL"
@@ -578,7 +625,9 @@ def as_fresh(clone: Repository, store: Store, tmp_path: Path) -> bool:
 
 
 @pytest.mark.slow
-def test_a_second_run_says_what_a_fresh_one_says_when_the_clone_says_more(clone: Repository, tmp_path: Path) -> None:
+def test_a_second_run_says_what_a_fresh_one_says_when_the_clone_says_more(
+    clone: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = Store(tmp_path / "e.duckdb")
     sha = fixing(clone, test__test_x_py=ADDED)
     blob = clone("rev-parse", "HEAD:test/test_x.py")
@@ -592,6 +641,9 @@ def test_a_second_run_says_what_a_fresh_one_says_when_the_clone_says_more(clone:
     stored_run(store, "2.1.2", 0)
     assert classed(store)[0] == "never_seen"
     clone("tag", "v2.1.0")
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(link, "class_tests", interrupted)
+        linked(clone, store)  # stopped when all is read, and nothing has a class
     assert as_fresh(clone, store, tmp_path)
     assert rows(store.path, "SELECT count(*) FROM fix_test_classes") == [(1,)]
     clone.commit(f'Revert "Mend it"\n\nThis reverts commit {sha}.', test__test_x_py=FILE)
@@ -616,6 +668,94 @@ def test_a_revert_by_the_number_of_a_change_takes_back_what_landed_before_it(clo
     found = fix_commits(Clone(clone.path), REPO, revision_of(Clone(clone.path), "HEAD"), ("test/",))
     reverted = {commit.sha: commit.is_reverted for commit in found}
     assert reverted == {by_title: True, by_message: True, again: True, relanded: False, kept: False}
+
+
+def named_fixes(clone: Repository) -> list[FixCommit]:
+    opened = Clone(clone.path)
+    return fix_commits(opened, REPO, revision_of(opened, "HEAD"), ("test/",))
+
+
+def test_a_commit_that_takes_a_revert_back_fixes_what_the_reverted_one_fixed(clone: Repository) -> None:
+    first = fixing(clone, test__test_x_py=ADDED)
+    revert = clone.commit(f'Revert "Mend it"\n\nThis reverts commit {first}.', test__test_x_py=FILE)
+    again = clone.commit(f'Revert "Revert "Mend it""\n\nThis reverts commit {revert}.', test__test_x_py=ADDED)
+    found = {commit.sha: (commit.issues, commit.is_reverted) for commit in named_fixes(clone)}
+    assert found == {first: ((123,), True), again: ((123,), False)}
+    third = clone.commit(f"Revert once more\n\nThis reverts commit {again}.", test__test_x_py=FILE)
+    fourth = clone.commit(f"Reland\n\nThis reverts commit {third}.", test__test_x_py=ADDED)
+    found = {commit.sha: (commit.issues, commit.is_reverted) for commit in named_fixes(clone)}
+    assert found == {first: ((123,), True), again: ((123,), True), fourth: ((123,), False)}
+
+
+def test_a_message_with_the_byte_that_parts_records_is_one_record(clone: Repository) -> None:
+    odd = clone.commit("Odd \x01 subject\n\nFixes #9\n\x01" + "a" * 40, test__test_x_py=ADDED)
+    assert [(commit.sha, commit.issues) for commit in named_fixes(clone)] == [(odd, (9,))]
+
+
+def damage(clone: Repository, blob: str, content: Callable[[bytes], bytes]) -> None:
+    place = clone.path / ".git" / "objects" / blob[:2] / blob[2:]
+    place.chmod(0o644)
+    place.write_bytes(content(place.read_bytes()))
+
+
+def test_a_damaged_object_costs_itself_and_nothing_behind_it(clone: Repository) -> None:
+    ways = (lambda raw: raw[: len(raw) // 2], lambda _: b"no object", lambda raw: raw[:-6] + bytes(6), lambda _: b"")
+    whole, broken = [], []
+    for number, way in enumerate(ways):
+        clone.commit("One", test__test_x_py=f"{FILE}\n# {number}", test__test_y_py=f"{FILE}\n# whole {number}")
+        broken.append(clone("rev-parse", "HEAD:test/test_x.py"))
+        whole.append(clone("rev-parse", "HEAD:test/test_y.py"))
+        damage(clone, broken[-1], way)
+    asked = [blob for pair in zip(broken, whole, strict=True) for blob in pair]
+    found = list(contents(Clone(clone.path), asked))
+    assert [blob for blob, _ in found] == asked
+    assert [content for blob, content in found if blob in broken] == [None] * len(ways)
+    assert [content and content[-8:] for blob, content in found if blob in whole] == [
+        f" whole {number}".encode() for number in range(len(ways))
+    ]
+
+
+def test_a_file_of_which_the_clone_lacks_the_parent_is_no_new_file() -> None:
+    files = (ChangedFile("test/x.py", "b", "test/x.py", "c"),)
+    commit = FixCommit("a" * 40, "", "", (1,), pull=None, is_reverted=False, files=files)
+    [file] = link.files_of(commit, iter([("b", FILE.encode()), ("c", None)]))
+    assert (file.after, file.before) == (None, None)
+    assert only(file.after)[0] == "not_readable"
+
+
+def test_a_clone_without_contents_lists_files_and_knows_no_version(clone: Repository, tmp_path: Path) -> None:
+    clone.commit("Raise", **{"version.txt": "2.1.0a0\n"})
+    clone("rm", "-q", "test/test_x.py")
+    sha = fixing(clone, test__test_y_py=ADDED)
+    clone.commit("Go on", test__test_y_py=FILE, **{"version.txt": "2.2.0a0\n"})
+    clone("config", "uploadpack.allowFilter", "true")
+    clone("clone", "-q", "--bare", "--filter=blob:none", f"file://{clone.path}", str(tmp_path / "bare"))
+    opened = Clone(tmp_path / "bare")
+    tip = revision_of(opened, "HEAD")
+    [commit] = fix_commits(opened, REPO, tip, ("test/",))
+    assert [(file.path, file.blob is None) for file in commit.files or ()] == [
+        ("test/test_x.py", True),
+        ("test/test_y.py", False),
+    ]
+    assert FirstReleases(opened, tip, {}, {}).of(sha, commit.committed_at) == (None, "unknown")
+
+
+def test_what_became_of_a_test_is_known_by_the_bytes_of_its_path_and_not_of_a_file_that_is_lacking(
+    clone: Repository,
+) -> None:
+    for name in (b"test_\xff.py", b"test_a\nb.py"):
+        Path(os.fsdecode(os.fsencode(clone.path / "test") + b"/" + name)).write_bytes(small("test_k"))
+    clone.commit("Odd names")
+    opened = Clone(clone.path)
+    files = files_at(opened, revision_of(opened, "HEAD"), ("test/",))
+    assert set(files) == {"test/test_x.py", "test/test_\\xff.py", "test/test_a\nb.py"}
+    found = known_tests(opened, {**files, "gone": None, "lacking": "0" * 40})
+    assert {path: sorted(test for _, test in tests) for path, tests in found.items()} == {
+        "test/test_x.py": ["test_before", "test_of_the_base", "test_old"],
+        "test/test_\\xff.py": ["test_k"],
+        "test/test_a\nb.py": ["test_k"],
+        "gone": [],
+    }
 
 
 @pytest.mark.slow
@@ -701,7 +841,8 @@ def test_mining_a_clone_makes_scripts_of_its_fix_tests_when_asked(clone: Reposit
     database = tmp_path / "e.duckdb"
     done = run_embers("mine", "--source", "git", clone.path, "--fix-tests", "--database", database)
     assert "1 commits fix issues; 1 read now; 1 tests make a script" in done.stdout
-    assert rows(database, "SELECT test, status FROM fix_tests") == [("test_more", "script")]
+    own = "SELECT test, status FROM fix_tests WHERE provenance = 'own'"
+    assert rows(database, own) == [("test_more", "script")]
     assert_clean_error(run_embers("mine", "--fix-tests", "--database", database), 3, "--source git CLONE")
 
 
@@ -757,6 +898,7 @@ def test_the_first_release_comes_from_tags_else_from_the_version_of_the_tree(clo
     clone("tag", "v2.1.0-rc1")
     middle = clone.commit("Two", **{"version.txt": "2.1.0a0\n"})
     last = clone.commit("Three", **{"version.txt": "2.2.0a0\n"})
+    clone("tag", "v1.9.0", "HEAD:version.txt")  # the tag of a file names no commit
     releases = FirstReleases(Clone(clone.path), revision_of(Clone(clone.path), "HEAD"), {}, {})
     when = [clone("log", "-1", "--format=%cd", "--date=format:%Y-%m-%dT%H:%M:%SZ", sha) for sha in (middle, last)]
     assert releases.of(early, "") == ("2.0.0", "tag")
@@ -1050,6 +1192,11 @@ def test_what_is_shipped_of_fix_tests_is_in_a_new_database_and_gives_way_to_what
     own, shipped = report_of(one_test, REPO, 123).fix_tests, report_of(other, REPO, 123).fix_tests
     assert [row | {"provenance": "shipped"} for row in own] == shipped
     assert shipped[0]["command"].endswith("&& python test/test_x.py TestThing.test_more")
+    assert "TestThing.test_more, fails on torch 1.13.1 and passes on 2.0.1 (" in headline(report_of(other, REPO, 123))
+    hostile = "test/$(evil) x.py"
+    with other.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE fix_tests SET path = ?", [hostile])
+    assert f"python '{hostile}' TestThing" in report_of(other, REPO, 123).fix_tests[0]["command"]
     with one_test.writer("test") as writer, writer.transaction() as connection:
         shipped_fix_tests.load(connection)
         assert connection.execute("SELECT DISTINCT provenance FROM fix_tests").fetchall() == [("own",)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
@@ -82,8 +83,7 @@ _FIX_TESTS = """
 SELECT t.name, t.path, t.owner || '.' || t.test AS test, t.commit_sha, t.committed_at, t.change,
        CASE WHEN list_contains(t.same, $number::VARCHAR) THEN 'same' ELSE 'sibling' END AS relation,
        t.first_release, t.first_release_by, k.class, k.reason, k.failed, k.passed, k.unusable, k.variants,
-       k.variants_run,
-       format('git checkout {} && python {} {}.{}', t.commit_sha[:10], t.path, t.owner, t.test) AS command, k.provenance
+       k.variants_run, k.provenance
 FROM fix_tests t JOIN fix_test_classes k USING (name)
 WHERE t.repo = $repo AND list_contains(t.issues, $number::VARCHAR) ORDER BY t.committed_at, t.name
 """
@@ -177,6 +177,7 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
     before, after = (reviews.answers(read, failure) for failure in ("before", "after"))
     for test in fix_tests:
         test |= {"shows_bug": before.get(test["name"]), "shows_bug_again": after.get(test["name"])}
+        test["command"] = f"git checkout {test['commit_sha'][:10]} && python {quote(test['path'])} {test['test']}"
     found = (gold, predictions, links, cases, extraction, statuses, verdicts, fix_tests, review)
     return ItemReport(repo, number, facts[0], *found)
 
@@ -206,7 +207,7 @@ def headline(report: ItemReport) -> str:
     Where no case is the report's own, it says so before anything else.
     """
     if not report.verdicts:
-        return f"Not run yet: `embers run {report.number}`" if report.cases else "Not run: there is no case"
+        return f"Not run yet: `embers run {report.number}`" if report.cases else _without_case(report.fix_tests)
     verdicts = preferred(report.verdicts)
     newest = builds_of(verdicts)[-1]
     decided = item_verdict(report.cases, [e for e in verdicts if e.build == newest])
@@ -223,6 +224,17 @@ def headline(report: ItemReport) -> str:
     if decided.also_occurs:
         line += "; another input of the same kind occurs there"
     return f"{line}. A reader doubts a part of it: {doubt}" if doubt else line
+
+
+def _without_case(fix_tests: Sequence[Row]) -> str:
+    """What a validated test of the fix says, where the item has no case and one was run elsewhere."""
+    for test in fix_tests:
+        if test["class"] == "validated" and test["relation"] == "same" and test["shows_bug"] in ("right", None):
+            failed, passed = test["failed"][-1], test["passed"]
+            until = f" to {passed[-1]}" if len(passed) > 1 else ""
+            name = f"the test of its fix, {test['test']}"
+            return f"No case here; {name}, fails on torch {failed} and passes on {passed[0]}{until} (one run each)"
+    return "Not run: there is no case"
 
 
 def _said(verdict: str, of: SpeaksOf, *, in_part: bool) -> str:

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from packaging.version import Version
 
+from torch_embers.errors import InputError
+from torch_embers.mine.git.fix_commits import contents
 from torch_embers.mine.git.git_records import moment
+from torch_embers.mine.git.gitrepo import MissingObjectError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
     from torch_embers.mine.git.gitrepo import Clone
 
 _TAG = re.compile(r"refs/tags/v(\d{1,4}\.\d{1,6}\.\d{1,6})")
-_RAISED = re.compile(rb"^\+(\d{1,4}\.\d{1,6}\.\d{1,6})", re.MULTILINE)
+_NAMED = re.compile(rb"\s*(\d{1,4}\.\d{1,6}\.\d{1,6})")
+_RAISED = re.compile(rb"(\d{1,20})\0+\n?:\d{6} \d{6} [0-9a-f]{40,64} ([0-9a-f]{40,64}) [AMT]\0")
 VERSION_FILE = "version.txt"
 
 Evidence = Literal["tag", "picked", "branch_cut", "version_txt", "release_date", "unknown"]
@@ -112,8 +116,11 @@ def _tagged(clone: Clone) -> dict[str, str]:
     first: dict[str, str] = {}
     done: list[str] = []
     for version in versions:
-        tip = clone.ask("rev-parse", f"refs/tags/v{version}^{{commit}}").decode("ascii", "replace").strip()
-        shas = clone.run("rev-list", "--stdin", lines=[tip, *(f"^{sha}" for sha in done)])
+        try:
+            tip = clone.ask("rev-parse", "--verify", f"refs/tags/v{version}^{{commit}}").decode("ascii").strip()
+            shas = clone.run("rev-list", "--stdin", lines=[tip, *(f"^{sha}" for sha in done)])
+        except InputError:  # the tag of a file, or a commit that the clone lacks
+            continue
         for sha in shas.decode("ascii", "replace").split():
             first.setdefault(sha, version)
         done.append(tip)
@@ -121,13 +128,13 @@ def _tagged(clone: Clone) -> dict[str, str]:
 
 
 def _raised(clone: Clone, revision: str) -> list[tuple[str, str]]:
-    """When the version of the tree was raised, in order of time: (time, version)."""
-    log = ("log", "--stdin", "-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--format=tformat:%x01%ct")
-    output = clone.run(*log, "--", VERSION_FILE, lines=[revision])
-    found = []
-    for record in output.split(b"\x01")[1:]:
-        seconds, _, patch = record.partition(b"\n")
-        when, raised = moment(seconds), _RAISED.search(patch)
-        if when and raised:
-            found.append((when, raised[1].decode("ascii")))
-    return sorted(found)
+    """When the version of the tree was raised, in order of time: (time, version); as far as the clone has the file."""
+    log = ("log", "--stdin", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-color", "--format=tformat:%x01%ct")
+    try:
+        output = clone.run(*log, "--", VERSION_FILE, lines=[revision])
+    except MissingObjectError:
+        return []
+    raised = [(moment(seconds), blob.decode("ascii")) for seconds, blob in _RAISED.findall(output)]
+    texts = contents(clone, (blob for _, blob in raised))
+    found = [(when, _NAMED.match(text or b"")) for (when, _), (_, text) in zip(raised, texts, strict=True)]
+    return sorted((when, named[1].decode("ascii")) for when, named in found if when and named)

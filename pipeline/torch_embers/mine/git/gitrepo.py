@@ -176,7 +176,7 @@ class Clone:
                 f"{self.path} belongs to another user: run `git config --global --add safe.directory {self.path}`"
             )
         last = next((line for line in reversed(text.splitlines()) if "fatal:" in line), text[-300:])
-        if any(mark in text for mark in _MISSING_OBJECT):
+        if any(mark in text.lower() for mark in _MISSING_OBJECT):
             return MissingObjectError(
                 f"{self.path}: objects that the history itself consists of are missing ({last}): "
                 "run `git fsck`, then fetch or clone again"

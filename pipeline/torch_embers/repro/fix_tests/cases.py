@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from torch_embers.repro.case import Case, metadata_lines, parse
-from torch_embers.repro.fix_tests.changed import ChangedTest, changed_tests
+from torch_embers.repro.fix_tests.changed import ChangedTest, changed_tests, gone_tests, without_moved
 from torch_embers.repro.fix_tests.closure import RefusedError
 from torch_embers.repro.fix_tests.outline import named_tests
 from torch_embers.repro.fix_tests.script import TestScript, make_script
-from torch_embers.repro.fix_tests.versions import outlines
+from torch_embers.repro.fix_tests.versions import UNREADABLE, outlines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,11 +31,12 @@ _NAMES_ISSUE = r"(?:#|\bGH-|issues?[/ _:-]*|\btest_\w*_){}(?!\d)"
 
 @dataclass(frozen=True, slots=True)
 class FileOfTests:
-    """A test file of a commit: its text there, and in the parent (None where it is new)."""
+    """A test file of a commit: its text there (None: it cannot be read), and in the parent (None: it is new)."""
 
     path: str
     after: bytes | None
     before: bytes | None
+    is_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,12 @@ class _ReadFile:
 def scripts_of_commit(files: Sequence[FileOfTests], rules: Rules) -> list[TestFound]:
     """The tests that a commit adds or changes, each with its script or a reason.
 
-    A file without a changed test counts only where no other file has one.
+    A test that moved from another file is no new one. A file without a changed test counts only where no other file
+    has one.
     """
-    read = [_read(file, rules) for file in files]
+    read = [_read(file, rules) for file in files if not file.is_deleted]
+    if len(files) > 1 and any(file.changed for file in read):
+        read = _without_moved(read, [file for file in files if file.is_deleted])
     count = sum(len(file.changed) for file in read)
     found: list[TestFound] = []
     for file in read:
@@ -90,6 +95,20 @@ def scripts_of_commit(files: Sequence[FileOfTests], rules: Rules) -> list[TestFo
     return found
 
 
+def _without_moved(read: Sequence[_ReadFile], deleted: Sequence[FileOfTests]) -> list[_ReadFile]:
+    """The files of a commit without the tests that it only moved from one to another."""
+    gone: set[str] = set()
+    pairs = [(file.before, file.outline) for file in read if file.outline]
+    with suppress(*UNREADABLE):
+        pairs += [outlines(file.before, b"") for file in deleted]
+        for before, after in pairs:
+            gone |= gone_tests(before, after)
+    return [
+        replace(file, changed=without_moved(file.changed, file.outline, gone)) if file.outline else file
+        for file in read
+    ]
+
+
 def _read(file: FileOfTests, rules: Rules) -> _ReadFile:
     if file.after is None:
         return _ReadFile(file.path, None, (), "not_readable")
@@ -97,9 +116,10 @@ def _read(file: FileOfTests, rules: Rules) -> _ReadFile:
         return _ReadFile(file.path, None, (), "too_large", f"{len(file.after):,} bytes")
     try:
         before, after = outlines(file.before, file.after)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        changed = changed_tests(before, after)
+    except UNREADABLE as error:
         return _ReadFile(file.path, None, (), "not_parsed", _one_line(error))
-    return _ReadFile(file.path, after, changed_tests(before, after), before=before)
+    return _ReadFile(file.path, after, changed, before=before)
 
 
 def _found(file: _ReadFile, test: ChangedTest, rules: Rules) -> TestFound:
@@ -109,6 +129,8 @@ def _found(file: _ReadFile, test: ChangedTest, rules: Rules) -> TestFound:
         script = make_script(file.outline, test.owner, test.name, rules)
     except RefusedError as refused:
         return TestFound(file.path, *test, None, refused.reason, refused.detail)
+    except UNREADABLE as error:
+        return TestFound(file.path, *test, None, "not_parsed", _one_line(error))
     old = named_tests(file.before).get((test.owner, test.name)) if file.before and test.change == "changed" else None
     before = file.before.method(old) if file.before and old else None
     return TestFound(file.path, *test, script, before=before)

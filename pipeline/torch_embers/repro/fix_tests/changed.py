@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from torch_embers.repro.fix_tests.outline import first_line, last_line, named_tests
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
     from torch_embers.repro.fix_tests.outline import Function, Outline
 
 
@@ -28,6 +30,9 @@ def changed_tests(before: Outline | None, after: Outline) -> list[ChangedTest]:
     Args:
         before: the file in the parent; None where it is new.
         after: the file in the commit.
+
+    Raises:
+        RecursionError: a test is nested too deeply.
     """
     old = named_tests(before) if before is not None else {}
     new = named_tests(after)
@@ -36,9 +41,7 @@ def changed_tests(before: Outline | None, after: Outline) -> list[ChangedTest]:
         for key, node in new.items()
         if key not in old or before is None or _text(after, node) != _text(before, old[key])
     ]
-    gone = (
-        {_shape(node) for key, node in old.items() if key not in new} if any(k not in old for k in differing) else set()
-    )
+    gone = gone_tests(before, after) if any(key not in old for key in differing) else set()
     found = []
     for key in differing:
         shape = _shape(new[key])
@@ -48,6 +51,28 @@ def changed_tests(before: Outline | None, after: Outline) -> list[ChangedTest]:
         elif shape not in gone:
             found.append(ChangedTest(*key, "added"))
     return found
+
+
+def gone_tests(before: Outline | None, after: Outline) -> set[str]:
+    """The tests that a file has no more, as trees without their names.
+
+    Raises:
+        RecursionError: a test is nested too deeply.
+    """
+    new = named_tests(after)
+    return {_shape(node) for key, node in (named_tests(before) if before else {}).items() if key not in new}
+
+
+def without_moved(changed: Sequence[ChangedTest], after: Outline, gone: Collection[str]) -> list[ChangedTest]:
+    """The tests of a file but for those that came from other files of the commit.
+
+    Args:
+        changed: what ``changed_tests`` found.
+        after: the file in the commit.
+        gone: what ``gone_tests`` found in the files of the commit.
+    """
+    new = named_tests(after)
+    return [test for test in changed if test.change == "changed" or _shape(new[test.owner, test.name]) not in gone]
 
 
 def _text(outline: Outline, node: Function) -> str:

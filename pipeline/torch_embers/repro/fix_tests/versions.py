@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _USED = re.compile(r"\.(test\w*)")
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What the parser says of a text that it cannot read, and a walk of one that is nested too deeply."""
 
 
 def outlines(before: bytes | None, after: bytes) -> tuple[Outline | None, Outline]:
@@ -33,7 +34,7 @@ def outlines(before: bytes | None, after: bytes) -> tuple[Outline | None, Outlin
     if old_alike:
         try:
             found = _partly_read(old, old_alike), _partly_read(new, new_alike)
-        except _UNREADABLE:
+        except UNREADABLE:
             found = None, None
         if found[0] is not None and found[1] is not None:
             return found[0], found[1]
@@ -89,12 +90,12 @@ def _partly_read(text: str, left_out: Iterable[Segment]) -> Outline | None:
 def _text_or_none(content: bytes | None) -> str | None:
     try:
         return None if content is None else source_text(content)
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
 
 
 def _read_or_none(text: str) -> Outline | None:
     try:
         return read(text)
-    except _UNREADABLE:
+    except UNREADABLE:
         return None

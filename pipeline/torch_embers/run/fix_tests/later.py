@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from torch_embers.mine.git.fix_commits import contents
+from torch_embers.mine.git.fix_commits import contents, files_at
+from torch_embers.mine.git.gitrepo import MissingObjectError
 from torch_embers.repro.fix_tests.outline import named_tests, read, source_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from torch_embers.mine.git.gitrepo import Clone
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -25,8 +28,10 @@ WHERE fix_tests.name = n.name AND fix_tests.repo = $repo
 """
 
 
-def note_later(store: Store, writer: Writer, clone: Clone, repo: str, tip: str) -> None:
+def note_later(store: Store, writer: Writer, clone: Clone, tip: str, repo: str, roots: Sequence[str]) -> None:
     """Fill ``fix_tests.later``: each test that makes a script, as the end of the history has it.
+
+    Of a file that the clone lacks, what was known stays.
 
     Raises:
         InputError: git failed.
@@ -34,13 +39,15 @@ def note_later(store: Store, writer: Writer, clone: Clone, repo: str, tip: str) 
     """
     with store.read() as connection:
         tests = connection.execute(_TESTS, [repo]).fetchall()
-    paths = sorted({path for _, path, *_ in tests})
-    files = dict(
-        zip(paths, (content for _, content in contents(clone, (f"{tip}:{path}" for path in paths))), strict=True)
-    )
-    known = {path: tests_by_name(content) for path, content in files.items()}
+    try:
+        blobs = files_at(clone, tip, roots)
+    except MissingObjectError:
+        return
+    known = known_tests(clone, {path: blobs.get(path) for _, path, *_ in tests})
     noted: dict[str, Later] = {}
     for name, path, owner, test, code, before in tests:
+        if path not in known:
+            continue
         text = known[path].get((owner, test))
         later: Later = "gone" if text is None else "same" if text == code else "changed"
         if later != before:
@@ -49,6 +56,16 @@ def note_later(store: Store, writer: Writer, clone: Clone, repo: str, tip: str) 
         asked = {"names": list(noted), "states": list(noted.values()), "repo": repo}
         with writer.transaction() as connection:
             connection.execute(_UPDATE, asked)
+
+
+def known_tests(clone: Clone, blobs: Mapping[str, str | None]) -> dict[str, dict[tuple[str, str], str]]:
+    """The tests of each file by class and name; none of one that is gone, and no entry for one that the clone lacks."""
+    known: dict[str, dict[tuple[str, str], str]] = {path: {} for path, blob in blobs.items() if blob is None}
+    there = [(path, blob) for path, blob in blobs.items() if blob is not None]
+    for (path, _), (_, content) in zip(there, contents(clone, (blob for _, blob in there)), strict=True):
+        if content is not None:
+            known[path] = tests_by_name(content)
+    return known
 
 
 def tests_by_name(content: bytes | None) -> dict[tuple[str, str], str]:

@@ -49,6 +49,12 @@ _FORGET = (
     "DELETE FROM fix_tests WHERE repo = $repo AND list_contains($shas::VARCHAR[], commit_sha)",
 )
 """What is forgotten of commits that are read again. Runs stay, and belong to a script as long as it is the same."""
+_ROWS = "SELECT status, reason FROM fix_tests WHERE repo = ? AND provenance = ?"
+_RAN_WITHOUT_CLASS = """
+SELECT count(*) FROM fix_tests t JOIN runs r USING (case_hash)
+LEFT JOIN fix_test_classes k ON k.name = t.name AND k.provenance = 'own'
+WHERE t.repo = ? AND r.batch = 0 AND NOT r.planted AND k.name IS NULL
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +112,9 @@ def link_fix_tests(
         for found in _tests(clone, todo, rules, jobs):
             _write(writer, repo, found, releases, rules)
             progress.advanced(len(found))
-        if todo:
+        if todo or _lack_a_class(store, repo):
             class_tests(store, writer, repo)
-        note_later(store, writer, clone, repo, tip)
+        note_later(store, writer, clone, tip, repo, rules.paths.tests)
     return _counted(store, repo, len(commits), len(todo))
 
 
@@ -158,12 +164,12 @@ def _tests(
     One git process gives the contents of all files, in the order in which they are needed.
     """
     refused = {commit.sha: found for commit in todo if (found := _refused(commit, rules)) is not None}
-    texts = contents(clone, (blob for commit in todo if commit.sha not in refused for blob in _blobs(commit)))
+    texts = contents(clone, (blob for commit in todo if commit.sha not in refused for blob in blobs_of(commit)))
     with ProcessPoolExecutor(jobs) as pool, closing(texts):
         waiting: deque[tuple[Sequence[FixCommit], Iterator[list[TestFound]]]] = deque()
         for start in range(0, len(todo), BATCH):
             batch = todo[start : start + BATCH]
-            work = [() if commit.sha in refused else _files(commit, texts) for commit in batch]
+            work = [() if commit.sha in refused else files_of(commit, texts) for commit in batch]
             waiting.append((batch, pool.map(partial(scripts_of_commit, rules=rules), work)))
             if len(waiting) > AHEAD:
                 yield _batch(*waiting.popleft(), refused)
@@ -180,18 +186,25 @@ def _batch(
     ]
 
 
-def _blobs(commit: FixCommit) -> Iterator[str]:
-    """The contents that a commit needs, in the order in which ``_files`` takes them."""
+def blobs_of(commit: FixCommit) -> Iterator[str]:
+    """The contents that a commit needs, in the order in which ``files_of`` takes them."""
     for file in commit.files or ():
-        yield file.blob
-        if file.old_blob:
-            yield file.old_blob
+        yield from filter(None, (file.blob, file.old_blob))
 
 
-def _files(commit: FixCommit, texts: Iterator[tuple[str, bytes | None]]) -> tuple[FileOfTests, ...]:
-    return tuple(
-        FileOfTests(file.path, next(texts)[1], next(texts)[1] if file.old_blob else None) for file in commit.files or ()
-    )
+def files_of(commit: FixCommit, texts: Iterator[tuple[str, bytes | None]]) -> tuple[FileOfTests, ...]:
+    """The test files of a commit; one of which the clone lacks either content cannot be read.
+
+    Args:
+        commit: the commit.
+        texts: the contents that ``blobs_of`` names.
+    """
+    found = []
+    for file in commit.files or ():
+        after, before = (next(texts)[1] if blob else None for blob in (file.blob, file.old_blob))
+        lacks = (file.blob and after is None) or (file.old_blob and before is None)
+        found.append(FileOfTests(file.path, None if lacks else after, before, is_deleted=file.blob is None))
+    return tuple(found)
 
 
 def _refused(commit: FixCommit, rules: Rules) -> TestFound | None:
@@ -202,7 +215,7 @@ def _refused(commit: FixCommit, rules: Rules) -> TestFound | None:
         return TestFound("", reason="many_issues", detail=f"{len(commit.issues)} issues")
     if commit.files is None:
         return TestFound("", reason="not_readable", detail="a tree is missing")
-    return None if commit.files else TestFound("", reason="no_test_file")
+    return None if any(file.blob for file in commit.files) else TestFound("", reason="no_test_file")
 
 
 def _write(
@@ -286,9 +299,15 @@ def _edits(case: Case, test: TestFound) -> Iterator[dict[str, Any]]:
         yield {"name": case.name, "kind": "runnable", "position": position, **asdict(edit)}
 
 
+def _lack_a_class(store: Store, repo: str) -> bool:
+    """Whether tests that ran have no class: a run that read their commits again was stopped before its end."""
+    with store.read() as connection:
+        return bool(connection.execute(_RAN_WITHOUT_CLASS, [repo]).fetchall()[0][0])
+
+
 def _counted(store: Store, repo: str, commits: int, read: int) -> LinkedTests:
     with store.read() as connection:
-        found = connection.execute("SELECT status, reason FROM fix_tests WHERE repo = ?", [repo]).fetchall()
+        found = connection.execute(_ROWS, [repo, OWN]).fetchall()
     statuses = Counter(status for status, _ in found)
     reasons = Counter(reason for _, reason in found if reason)
     return LinkedTests(commits, read, dict(statuses), dict(reasons.most_common()))
