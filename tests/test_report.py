@@ -129,6 +129,18 @@ def test_the_table_holds_every_item_as_text_that_a_script_cannot_leave(site: Pat
     assert HOSTILE[0] in content["title"]
 
 
+def test_a_pull_request_that_was_merged_says_so_in_the_table_and_wherever_its_state_is_told(
+    catalog_template: Path,
+) -> None:
+    facts = facts_of(catalog_template)
+    merged = [key for key, item in facts.items.items() if item["state_reason"] == "merged"]
+    assert merged
+    script = b"".join(body for _, body in table_data.files(facts)).decode()
+    assert "pull closed merged" in script
+    told = rendering.environment(None).get_template("macros.html").module.state(facts.items[merged[0]])
+    assert told == '<span class="state st-closed">pull closed: merged</span>'
+
+
 def test_a_page_tells_facts_verdicts_with_control_and_the_command(site: Path) -> None:
     text = (site / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
     for words in (
@@ -513,7 +525,7 @@ def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_datab
     table = {"id": "table_1", "heading": "Second", "notes": []}
     (study / "study.json").write_text(json.dumps({"as_of": "2026-11-22", "items": 3, "figures": [figure, table]}))
     (study / "figure_1.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    (study / "table_1.csv").write_text("class,items\n<i>memory</i>,3\n")
+    (study / "table_1.csv").write_text("class,definition,items\n<i>memory</i>,a long sentence,3\n")
     (study / "experiments.json").write_text(
         json.dumps({"finding": ["Figure 8: <b>slower</b>", "cpu: no"], "notes": []})
     )
@@ -548,7 +560,10 @@ def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_datab
     text = (tmp_path / "site" / "study.html").read_text(encoding="utf-8")
     assert 'src="study/figure_1.svg"' in text
     assert "&lt;b&gt;First" in text
-    assert "<td>&lt;i&gt;memory&lt;/i&gt;</td>" in text
+    assert '<td>&lt;i&gt;memory&lt;/i&gt;</td><td class="num">3</td>' in text
+    assert '<a href="#f-table_1">Second</a>' in text
+    assert "a long sentence" not in text
+    assert "a long sentence" in (tmp_path / "site" / "study" / "table_1.csv").read_text()
     assert (tmp_path / "site" / "study" / "figure_1.svg").is_file()
     assert 'src="study/figure_8.svg"' in text
     assert "Figure 8: &lt;b&gt;slower&lt;/b&gt;" in text

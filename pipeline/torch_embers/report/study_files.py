@@ -12,7 +12,7 @@ from torch_embers.errors import InputError
 from torch_embers.report import places
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 SUMMARY = "study.json"
@@ -27,6 +27,8 @@ FAULTS = (OSError, ValueError, ArithmeticError, LookupError, TypeError, Attribut
 """What a file that is not what it should be can raise."""
 SHOWN_ROWS = 60
 """Rows of a table on the page; the file has all."""
+LEFT_OUT = "definition"
+"""A column of sentences, which makes every row of a table four lines high on a phone; the file has it."""
 LARGEST = 8_000_000
 """Bytes of a file that is taken over."""
 
@@ -158,6 +160,15 @@ def _figure(folder: Path, row: dict[str, Any]) -> Figure:
     picture = by_kind["svg"][0] if "svg" in by_kind else ""
     rows: list[list[str]] = []
     if "csv" in by_kind and not picture:
-        rows = list(csv.reader(io.StringIO(by_kind["csv"][1].decode("utf-8", "replace"))))
+        rows = _without(LEFT_OUT, csv.reader(io.StringIO(by_kind["csv"][1].decode("utf-8", "replace"))))
     notes = [str(note) for note in row["notes"]]
     return Figure(name, str(row["heading"]), notes, files, picture, rows[: SHOWN_ROWS + 1], max(0, len(rows) - 1))
+
+
+def _without(column: str, rows: Iterable[Sequence[str]]) -> list[list[str]]:
+    """A table, heading first, without a column."""
+    heading, *others = [list(row) for row in rows] or [[]]
+    if column not in heading:
+        return [heading, *others]
+    place = heading.index(column)
+    return [row[:place] + row[place + 1 :] for row in (heading, *others)]

@@ -89,7 +89,7 @@ def _columns(facts: Facts, keys: Sequence[Key], titles: Mapping[str, int]) -> di
             "number": key[1],
             "title": (title := facts.title(key)),
             "title_place": titles[title.lower()],
-            "state": words.at(_state(item["kind"], item["state"], item["disposition"])),
+            "state": words.at(_state(item)),
             "created": _day(item["created_at"]),
             "page": int(key in facts.paged and places.is_plain(key[0])),
             "labels": words.all_at(item["labels"]),
@@ -106,9 +106,10 @@ def _columns(facts: Facts, keys: Sequence[Key], titles: Mapping[str, int]) -> di
     return columns | {"words": list(words.places)}
 
 
-def _state(kind: str, state: str | None, disposition: str | None) -> str:
+def _state(item: Mapping[str, Any]) -> str:
     """Kind, state and why it was closed in one word each, as the table filters them."""
-    return " ".join(word for word in (kind, state, disposition if state == "closed" else None) if word)
+    why = "merged" if item["state_reason"] == "merged" else item["disposition"]
+    return " ".join(word for word in (item["kind"], item["state"], why if item["state"] == "closed" else None) if word)
 
 
 def _day(moment: datetime | None) -> int:
