@@ -74,6 +74,8 @@ def blocks() -> dict[str, Callable[[], str]]:
         # oracles.md
         "silent-counted": oracles.silent_counted,
         "silent-scripts": oracles.silent_table,
+        "synthesis-counted": oracles.synthesis_counted,
+        "synthesis": oracles.synthesis_table,
         # oracles.md, oracles-precision.md
         "oracles-cost": oracles.cost,
         "layer-norm": oracles.layer_norm,

@@ -62,6 +62,51 @@ def _row(script: dict[str, Any]) -> list[str]:
     ]
 
 
+def synthesis() -> list[dict[str, Any]]:
+    """What synthesis found from each title, with what a person says of it.
+
+    Raises:
+        ValueError: a report is not judged, or one that is called rediscovered has no finding.
+    """
+    asked: list[dict[str, Any]] = measured("synthesis.json")["asked"]
+    text = (ROOT / "bench" / "synthesis.toml").read_text(encoding="utf-8")
+    judged = {one["issue"]: one for one in tomllib.loads(text)["judged"]}
+    if judged.keys() != {row["issue"] for row in asked}:
+        raise ValueError("bench/synthesis.toml: judged are not the issues of bench/synthesis.json")
+    rows = [row | judged[row["issue"]] for row in asked]
+    for row in rows:
+        if row["rediscovered"] and not row["findings"]:
+            raise ValueError(f"bench/synthesis.toml: #{row['issue']} has no finding in bench/synthesis.json")
+    return rows
+
+
+def synthesis_counted() -> str:
+    """How many titles name an operator, and how many bugs are found again."""
+    asked = synthesis()
+    naming = [row for row in asked if row["operators"]]
+    yes = [row for row in naming if row["rediscovered"]]
+    other = [row for row in naming if row["findings"] and not row["rediscovered"]]
+    return (
+        f"Of {len(asked)} titles {len(naming)} name an operator that can be called. **{len(yes)} bugs are "
+        f"rediscovered**; for {len(other)} more titles the finding is another bug of the same operator than the one "
+        f"asked for, {len(naming) - len(yes) - len(other)} give nothing."
+    )
+
+
+def synthesis_table() -> str:
+    """A row per title."""
+    rows = [
+        [
+            issue_link(PYTORCH, row["issue"]),
+            row["build"],
+            ", ".join(map(code, row["operators"])) or "-",
+            f"{'**yes**' if row['rediscovered'] else 'no'}: {cell(row['why'])}",
+        ]
+        for row in synthesis()
+    ]
+    return table(["issue", "build", "operators tried", "rediscovered"], rows)
+
+
 def layer_norm() -> str:
     """Errors of a LayerNorm's gradients by type and number of rows."""
     rows = [row for row in measured("layer_norm.json")["measured"] if row["gradients"] == "uniform"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import random
+import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Iterator, Optional
@@ -25,7 +27,17 @@ if TYPE_CHECKING:
 else:
     from torch.utils._python_dispatch import TorchDispatchMode as DispatchMode
 
-__all__ = ["DispatchMode", "SampledMode", "is_own_call", "is_tracing", "own_calls"]
+__all__ = [
+    "HIGHER_ORDER",
+    "DispatchMode",
+    "Generators",
+    "SampledMode",
+    "generators_of",
+    "is_higher_order",
+    "is_own_call",
+    "is_tracing",
+    "own_calls",
+]
 
 _BUSY = threading.local()
 
@@ -36,14 +48,23 @@ class SampledMode(DispatchMode):
     As soon as an optimizer has stepped, whole steps are watched (from the end of one step of an optimizer to the end
     of the next), one in ``every`` on average, at random; between them the mode is off the stack and costs nothing. It
     comes and goes at the end of an optimizer's step, and stays as it is where another mode lies above or came
-    meanwhile. Before 2.0, and where no optimizer steps, it is there all the time.
+    meanwhile. Before 2.0, and where no optimizer steps, it is there all the time. Entered again in its thread, it stays
+    as it is until the outer block ends.
 
     Args:
         every: watch one step in so many.
 
     Attributes:
+        supports_higher_order_operators: torch refuses them under a mode that does not say so.
         in_steps: whether whole steps are watched, so that each call that is seen is to be looked at.
     """
+
+    supports_higher_order_operators = True
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Let torch compile under the mode (2.9 on): else ``torch.compile`` runs plain functions, then and later."""
+        return True
 
     def __init__(self, every: int) -> None:
         super().__init__()
@@ -52,10 +73,19 @@ class SampledMode(DispatchMode):
         self.draw = random.Random(0)  # noqa: S311 - what is looked at; the user's generators are left alone
         self._hook: Optional[Any] = None
         self._left = self.draw.randint(1, 2 * every - 1) if every > 1 else 0
-        self._thread, self._is_on, self._below = 0, False, 0
+        self._thread, self._is_on, self._below, self._blocks = 0, False, 0, 0
 
     def __enter__(self) -> Any:
-        """Begin to see operators."""
+        """Begin to see operators.
+
+        Raises:
+            RuntimeError: it watches another thread.
+        """
+        if self._blocks and self._thread != threading.get_ident():
+            raise RuntimeError("this oracle watches another thread already: make one for each thread")
+        self._blocks += 1
+        if self._blocks > 1:
+            return self
         entered = super().__enter__()
         self._is_on, self._thread = True, threading.get_ident()
         register = getattr(optimizers, "register_optimizer_step_post_hook", None)
@@ -65,6 +95,9 @@ class SampledMode(DispatchMode):
 
     def __exit__(self, *error: Any) -> None:
         """Stop to see operators."""
+        self._blocks -= 1
+        if self._blocks:
+            return
         if self._hook is not None:
             self._hook.remove()
             self._hook = None
@@ -97,6 +130,47 @@ def own_calls() -> Iterator[None]:
         yield
     finally:
         _BUSY.own = before
+
+
+HIGHER_ORDER = "a higher-order operator: its parts are not seen"
+"""Why a call of ``cond`` or ``flex_attention`` is not decided: torch hands them on whole, and they have no schema."""
+
+
+def is_higher_order(func: Any) -> bool:
+    """Whether a call is of an operator that takes functions."""
+    return not hasattr(func, "_schema")
+
+
+COMPUTING = ("aten", "prim", "prims")
+"""Namespaces of torch whose operators say by tag or argument that they draw numbers."""
+
+
+class Generators:
+    """States of the default generators of Python, NumPy and torch on the CPU, as they are now."""
+
+    def __init__(self) -> None:
+        numpy = sys.modules.get("numpy")
+        self._numpy = None if numpy is None else numpy.random
+        self._states = (random.getstate(), torch.get_rng_state(), self._numpy and self._numpy.get_state())
+
+    def differ_from(self, other: Generators) -> bool:
+        """Whether a number was drawn in between."""
+        mine, theirs = self._states, other._states
+        is_same = mine[0] == theirs[0] and torch.equal(mine[1], theirs[1])
+        return not is_same or pickle.dumps(mine[2]) != pickle.dumps(theirs[2])  # NumPy's has an array in it
+
+    def put_back(self) -> None:
+        """Go on from here, as if nothing had been drawn since."""
+        random.setstate(self._states[0])
+        torch.set_rng_state(self._states[1])
+        if self._numpy is not None and self._states[2] is not None:
+            self._numpy.set_state(self._states[2])
+
+
+def generators_of(func: Any) -> Optional[Generators]:
+    """The states before or after a call of an operator that may draw without saying so; None for torch's own."""
+    schema = getattr(func, "_schema", None)
+    return None if schema is None or schema.name.partition("::")[0] in COMPUTING else Generators()
 
 
 def is_own_call() -> bool:

@@ -13,13 +13,54 @@ from typing import Counter as Counts
 import torch
 
 from torch_embers.oracles import caller, layouts, reproducer
-from torch_embers.oracles.dispatch import SampledMode, is_own_call, is_tracing
+from torch_embers.oracles.dispatch import (
+    HIGHER_ORDER,
+    Generators,
+    SampledMode,
+    generators_of,
+    is_higher_order,
+    is_own_call,
+    is_tracing,
+    own_calls,
+)
 from torch_embers.oracles.finding import Finding
 from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named, plan_of, shared_with
 from torch_embers.oracles.rules import Rules
 
 ALSO = ", the same as "
 """What stands in the words of a destination before the name of the argument that it is as well."""
+
+
+class _Asked:
+    """An operator whose first call is the user's; all others are the oracle's own.
+
+    Attributes:
+        made: whether the user's call came to its end.
+        failed: whether it raised.
+        result: of that call.
+        after: the user's generators then, for an operator that may draw.
+        draws: whether it did: a second call would give something else.
+    """
+
+    def __init__(self, func: Any) -> None:
+        self.func = func
+        self.made, self.failed, self.result = False, False, None
+        self.after: Optional[Generators] = None
+        self.draws = False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the operator."""
+        if self.made:
+            with own_calls():
+                return self.func(*args, **kwargs)
+        before, self.failed = generators_of(self.func), True
+        self.result = self.func(*args, **kwargs)
+        self.made, self.failed = True, False
+        self.after = generators_of(self.func)
+        self.draws = self.after is not None and before is not None and self.after.differ_from(before)
+        if self.draws:
+            raise RuntimeError("it draws numbers")
+        return self.result
 
 
 class LayoutOracle(SampledMode):
@@ -66,6 +107,9 @@ class LayoutOracle(SampledMode):
     ) -> Any:
         """Run one operator for the user, and look at it if its turn has come."""
         kwargs = kwargs or {}
+        if is_higher_order(func):
+            self.refused[str(func), HIGHER_ORDER] += 1
+            return func(*args, **kwargs)
         if self.every > 1 and not self.in_steps:
             self._wait -= 1
             if self._wait > 0:
@@ -108,25 +152,46 @@ class LayoutOracle(SampledMode):
         return not all(map(layouts.covers_memory, written)) or bool(shared_with(plan, tensors))
 
     def _look(self, func: Any, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+        """The user's call, compared; what fails in the comparison is counted and never reaches the user."""
+        call, known = _Asked(func), len(self.findings)
         self.counts["repeated"] += 1
+        try:
+            self._examine(call, plan, args, kwargs)
+        except Exception as error:
+            if call.failed:
+                raise
+            self.counts["undecided"] += 1
+            why = "it draws numbers" if call.draws else "the comparison fails: %s" % str(error).partition("\n")[0]
+            self.refused[plan.op, why] += 1
+        finally:
+            if call.after is not None:
+                call.after.put_back()
+        result = call.result if call.made else func(*args, **kwargs)
+        if self.on_finding is not None:
+            for finding in self.findings[known:]:
+                self.on_finding(finding)
+        return result
+
+    def _examine(self, call: _Asked, plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
         described = _described(plan, named(plan, args, kwargs))
         origin = reproducer.Origin(args, kwargs, plan) if self.reproduce and plan.written else None
-        done = examine(func, plan, args, kwargs, self.rules)
+        done = examine(call, plan, args, kwargs, self.rules)
         if done.refused:
             self.counts["undecided"] += 1
             self.refused[plan.op, done.refused] += 1
         self.counts["rounding"] += done.honest
         for problem in done.problems[:1]:
-            self._note(func, plan, problem, described, origin or reproducer.Origin(args, kwargs, plan))
+            self._note(call.func, plan, problem, described, origin or reproducer.Origin(args, kwargs, plan))
         if plan.op in self.rules.unwatched and not done.problems and caller.in_backward():
-            self._look_inplace(func, args, kwargs)
-        return done.result
+            self._look_inplace(call.func, args, kwargs)
 
     def _look_inplace(self, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> None:
         """The same on a destination: gradient formulas write in place, but not while a dispatch mode watches them."""
         form = inplace_of(func)
         if form is None or not args or not layouts.is_plain(args[0]) or layouts.is_dense(args[0]):
             return
+        if layouts.overlaps_itself(args[0]):
+            return  # no formula writes to it in place
         plan = self._plans.get(form)
         if plan is None:
             plan = self._plans[form] = plan_of(form, self.rules)
@@ -169,8 +234,6 @@ class LayoutOracle(SampledMode):
             short=made.short,
         )
         self.findings.append(finding)
-        if self.on_finding is not None:
-            self.on_finding(finding)
 
 
 def inplace_of(func: Any) -> Any:

@@ -17,19 +17,28 @@ import torch
 
 from torch_embers.oracles import layouts, numerics
 from torch_embers.oracles.caller import user_line
-from torch_embers.oracles.dispatch import SampledMode, is_tracing, own_calls
+from torch_embers.oracles.dispatch import (
+    HIGHER_ORDER,
+    SampledMode,
+    generators_of,
+    is_own_call,
+    is_tracing,
+    own_calls,
+)
 from torch_embers.oracles.finding import Difference, Finding
 
 LIMIT = 8.0
 """Error in units of the honest one from which a single element is a finding. Operators that round intermediate results
 to the type of the result (two or three roundings), or use approximations of functions, stay below."""
+COMMUNICATING = ("c10d", "_c10d_", "_dtensor", "symm_mem")
+"""Beginnings of namespaces whose operators wait for other processes: these would not know of a second call."""
 RANDOM_TAG = "nondeterministic_seeded"
 RANDOM = (
     "rand", "normal", "bernoulli", "multinomial", "dropout", "uniform", "exponential", "cauchy", "log_normal",
     "geometric", "poisson", "binomial", "random", "rrelu", "_sample_dirichlet", "_standard_gamma",
 )  # fmt: skip
 """Beginnings of names of random operators: releases before 2.0 have no tags on them."""
-UNDEFINED = ("empty", "new_empty", "resize", "set_", "_efficientzerotensor", "_unsafe_view")
+UNDEFINED = ("empty", "new_empty", "resize", "set", "_efficientzerotensor", "_unsafe_view")
 """Beginnings of names whose result has no defined values, or which only handle memory."""
 COPIES = (
     "clone", "copy", "_to_copy", "detach", "alias", "lift", "contiguous", "fill", "zero", "ones", "zeros", "full",
@@ -164,15 +173,29 @@ class PrecisionOracle(SampledMode):
         operator = self._operators.get(func)
         if operator is None:
             operator = self._operators[func] = Operator(func)
-        if not self._due(operator):
+        if is_own_call() or not self._due(operator):
             return func(*args, **kwargs)
         call = Call(operator, args, kwargs)
         if reason := "recorded for later, without values" if is_tracing() else call.reason_to_skip():
             self.skipped[reason] += 1
+            if reason == HIGHER_ORDER:
+                self.refused[operator.qualified, reason] += 1
             return func(*args, **kwargs)
-        before = call.saved()
+        try:
+            before = call.saved()
+        except Exception as error:  # noqa: BLE001 - whatever fails here must not reach the user
+            self._refuse(call, "no copy of its arguments: %s" % type(error).__name__)
+            return func(*args, **kwargs)
+        generators = generators_of(func)
         result = func(*args, **kwargs)
-        self._look(call, before, result)
+        after = generators_of(func)
+        if after is None or generators is None:
+            self._look(call, before, result)
+        elif after.differ_from(generators):
+            self.skipped["random"] += 1
+        else:
+            self._look(call, before, result)
+            after.put_back()
         return result
 
     def _due(self, operator: Operator) -> bool:
@@ -261,11 +284,13 @@ class Operator:
         self.base = self.name.rstrip("_") or self.name
         schema = getattr(func, "_schema", None)
         self.mutable = schema is not None and bool(schema.is_mutable)
-        self.reason = "no schema" if schema is None else self._left_out(schema)
+        self.reason = HIGHER_ORDER if schema is None else self._left_out(schema)
 
     def _left_out(self, schema: Any) -> str:
         if any(a.alias_info is not None and not a.alias_info.is_write for a in schema.arguments):
             return "a view"
+        if self.qualified.startswith(COMMUNICATING):
+            return "other processes take part in the call"
         if self.base.startswith(COPIES) or self.base.startswith(UNDEFINED):
             return "computes nothing"
         if self.base.startswith(RANDOM) or RANDOM_TAG in str(getattr(self.func, "tags", "")):
@@ -295,8 +320,8 @@ class Call:
         if self.kwargs.get("rounding_mode"):
             return UNSTABLE["floor_divide"]
         tensors = numerics.tensors_of([self.args, self.kwargs])
-        if any(tensor.layout is not torch.strided or tensor.is_quantized for tensor in tensors):
-            return "sparse or quantised"
+        if any(tensor.layout is not torch.strided or tensor.is_quantized or tensor.is_nested for tensor in tensors):
+            return "sparse, nested or quantised"
         if not any(tensor.dtype in numerics.CHECKED for tensor in tensors):
             return "no floating input"
         return ""
@@ -345,10 +370,11 @@ def _second_look(
         return operator.func(*kept[0], **kept[1])
 
     def judged(rounding: float, bound: float) -> Judgement:
-        moves = numerics.sensitivity_of(run, wide, before, rounding)[number]
+        is_coarse = rounding != numerics.FP32_ROUNDING
+        moves = numerics.sensitivity_of(run, wide, before, rounding, apart=is_coarse)[number]
         if operator.base.startswith(NORMWISE) and moves.numel():
             moves = torch.full_like(moves, float(torch.nan_to_num(moves, nan=0.0).max()))
-        terms = numerics.terms(list(inputs)) if rounding == numerics.FP32_ROUNDING else 1
+        terms = 1 if is_coarse else numerics.terms(list(inputs))
         return judge(tensor, references[number], count=terms, honest=fair, sensitivity=moves, limit=bound)
 
     judgement = judged(numerics.FP32_ROUNDING, limit)

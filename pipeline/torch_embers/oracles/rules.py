@@ -17,7 +17,7 @@ class Skip:
     """Operators of which a repetition says nothing, or only a part.
 
     Attributes:
-        kind: view, undefined, random, not_unique, bookkeeping or hidden_state.
+        kind: view, undefined, random, not_unique, bookkeeping, communicates or hidden_state.
         reason: why.
         checks: what is looked at nevertheless: ``outside`` (memory around destinations), ``first`` (the first result).
         unless_zero: arguments that make the rule void where they are zero or absent.
