@@ -6,7 +6,8 @@
 # bug_type = "logical"
 # consequence = "other"
 # requires = ["cpu"]
-# known_bad = []
+# known_bad = ["1.13.0"]
+# fixed_in = "1.13.1"
 # signature = "mismatch"
 # oracle = "self"
 # ///

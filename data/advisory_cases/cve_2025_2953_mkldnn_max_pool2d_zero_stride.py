@@ -8,7 +8,7 @@
 # memory_subtype = "programming"
 # consequence = "crash"
 # requires = ["cpu"]
-# known_bad = ["1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0"]
+# known_bad = ["1.13.0", "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.0"]
 # fixed_in = "2.7.1"
 # signature = "SIGFPE"
 # oracle = "self"

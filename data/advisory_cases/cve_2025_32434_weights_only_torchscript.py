@@ -6,7 +6,7 @@
 # bug_type = "logical"
 # consequence = "other"
 # requires = ["cpu"]
-# known_bad = ["1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1"]
+# known_bad = ["1.13.0", "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1"]
 # fixed_in = "2.6.0"
 # signature = "mismatch"
 # oracle = "self"

@@ -6,7 +6,7 @@
 # bug_type = "logical"
 # consequence = "runtime_error"
 # requires = ["cpu", "torch>=2.1"]
-# known_bad = ["2.6.0", "2.7.1", "2.8.0"]
+# known_bad = ["2.6.0", "2.7.0", "2.7.1", "2.8.0"]
 # fixed_in = "2.9.1"
 # signature = "mismatch"
 # oracle = "self"

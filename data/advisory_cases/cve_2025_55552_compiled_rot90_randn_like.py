@@ -7,7 +7,7 @@
 # memory_type = "non_contiguous"
 # consequence = "silent_correctness"
 # requires = ["cpu", "torch>=2.1"]
-# known_bad = ["2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0"]
+# known_bad = ["2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.0", "2.7.1", "2.8.0"]
 # fixed_in = "2.9.1"
 # signature = "mismatch"
 # oracle = "self"

@@ -37,13 +37,14 @@ def _published(entry: Published) -> str:
 
 def counts() -> str:
     """How many advisories, ranges and releases the table is about, and what the ranges came to."""
-    done = _executed()
+    listed = _executed()
+    done = [one for one in listed if one.run]
     found = [of for one in done for of in one.deviations]
     odd = [of.published for of in found if of.published.odd_end]
     unlisted = sum(entry.listed == 0 for entry in odd)
     releases = {release for one in done for release in one.verdicts}
     return (
-        f"{len(done)} of {len(done) + len(advisories.load().not_executed)} advisories were executed, on up to "
+        f"{len(done)} of {len(listed) + len(advisories.load().not_executed)} advisories were executed, on up to "
         f"{len(releases)} releases each. For them {len(found)} published ranges were read: "
         f"{sum(bool(of.unexpected) for of in found)} leave out a release on which the case occurs, "
         f"{sum(bool(of.missing) for of in found)} hold one on which it was not seen, and "
@@ -71,7 +72,7 @@ def _section(one: Executed) -> str:
         [
             f"### {entry.id}",
             f"{cell(entry.summary)} Also: {', '.join(entry.aliases)}." + (f" Reports: {issues}." if issues else ""),
-            f"- The case: {code(entry.case)}. {cell(entry.relation)} {ranges.coverage(one).capitalize()}.\n"
+            f"- The case: {code(entry.case)}. {cell(entry.relation)} {_sentence(ranges.coverage(one))}\n"
             + "".join(
                 f"- {of.published.database}'s range: {cell(of.published.note)}\n"
                 for of in one.deviations
@@ -81,6 +82,10 @@ def _section(one: Executed) -> str:
             table(("verdict", "releases", "hits/runs", "control", "seen"), rows),
         ]
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}".removesuffix(".") + "."
 
 
 def not_executed() -> str:
