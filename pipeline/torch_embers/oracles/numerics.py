@@ -157,47 +157,16 @@ def plainly_honest(result: torch.Tensor, reference: torch.Tensor, count: float, 
 
 
 def sensitivity_of(
-    run: Callable[[Any], Any],
-    inputs: Any,
-    references: List[torch.Tensor],
-    rounding: float = FP32_ROUNDING,
-    apart: bool = False,
+    run: Callable[[Any], Any], inputs: Any, references: List[torch.Tensor], rounding: float = FP32_ROUNDING
 ) -> List[torch.Tensor]:
-    """How far each element of each result moves when the fp64 inputs move by one rounding.
-
-    Args:
-        run: computes the results.
-        inputs: what ``run`` gets; where ``apart`` is set, arguments and keyword arguments.
-        references: results for the inputs as they are.
-        rounding: relative size of the moves.
-        apart: move each argument by itself and add up: of two that cancel, both may move alike by chance.
-    """
+    """How far each element of each result moves when the fp64 inputs move by one rounding."""
     found = [torch.zeros_like(reference) for reference in references]
-    for choice in _choices(inputs) if apart else [None]:
-        largest = [torch.zeros_like(reference) for reference in references]
-        for seed in range(_MOVES):
-            results = [comparable(tensor) for tensor in tensors_of(run(_chosen(inputs, seed, rounding, choice)))]
-            for place, (before, after) in enumerate(zip(references, results)):
-                if before.shape == after.shape:
-                    largest[place] = torch.maximum(largest[place], (after - before).abs())
-        found = [whole + part for whole, part in zip(found, largest)]
+    for seed in range(_MOVES):
+        results = [comparable(tensor) for tensor in tensors_of(run(moved(inputs, seed, rounding)))]
+        for place, (before, after) in enumerate(zip(references, results)):
+            if before.shape == after.shape:
+                found[place] = torch.maximum(found[place], (after - before).abs())
     return found
-
-
-def _choices(inputs: Any) -> List[Any]:
-    """Positions and names of the arguments that hold tensors."""
-    args, kwargs = inputs
-    places: List[Any] = [place for place, value in enumerate(args) if tensors_of(value)]
-    return places + [name for name, value in kwargs.items() if tensors_of(value)]
-
-
-def _chosen(inputs: Any, seed: int, rounding: float, choice: Any) -> Any:
-    """The inputs with all arguments moved, or one of them alone."""
-    if choice is None:
-        return moved(inputs, seed, rounding)
-    args, kwargs = moved(inputs, seed, rounding)
-    kept = tuple(new if place == choice else old for place, (old, new) in enumerate(zip(inputs[0], args)))
-    return [kept, {name: value if name == choice else inputs[1][name] for name, value in kwargs.items()}]
 
 
 def finite_mismatch(

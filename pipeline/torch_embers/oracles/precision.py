@@ -369,9 +369,14 @@ def _second_look(
         kept = numerics.in_precision(moved, torch.float64)
         return operator.func(*kept[0], **kept[1])
 
+    def coarse_factor(leaf: Any) -> Any:
+        """A factor such as a learning rate, rounded to the type of the result: kernels may keep it so."""
+        return float(torch.tensor(leaf, dtype=tensor.dtype)) if type(leaf) is float else leaf
+
     def judged(rounding: float, bound: float) -> Judgement:
         is_coarse = rounding != numerics.FP32_ROUNDING
-        moves = numerics.sensitivity_of(run, wide, before, rounding, apart=is_coarse)[number]
+        start = numerics.map_tensors(coarse_factor, wide) if is_coarse else wide
+        moves = numerics.sensitivity_of(run, start, before, rounding)[number]
         if operator.base.startswith(NORMWISE) and moves.numel():
             moves = torch.full_like(moves, float(torch.nan_to_num(moves, nan=0.0).max()))
         terms = 1 if is_coarse else numerics.terms(list(inputs))
