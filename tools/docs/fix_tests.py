@@ -143,12 +143,16 @@ def _where() -> str:
     builds = ", ".join(f"{build['version']} (Python {build['python'].rpartition('.')[0]})" for build in facts["builds"])
     runs = sum(build["runs"] for build in facts["builds"])
     drawn = f", {facts['sample']:,} of them drawn at random (seed {facts['seed']})" if facts["sample"] else ""
+    rows = shipped_fix_tests.facts()
+    missing = sum(r["status"] == "script" and not r["class"] and r["committed_at"] >= facts["ran_since"] for r in rows)
     text = (
         f"Commits of {facts['commits_from']} to {facts['commits_to']} were read. Tests of commits from "
         f"{facts['ran_since']} on were run{drawn}: {runs:,} runs from {facts['run_from']} to {facts['run_to']} on CPU "
         f"builds on Linux, of {facts['tests_by_outcome_rules'][str(facts['rules'])]:,} tests, read by version "
         f"{facts['rules']} of the rules: {builds}."
     )
+    if missing:
+        text += f" {missing:,} scripts of these commits came in when they were read again, and have not run."
     if earlier := {v: n for v, n in facts["tests_by_outcome_rules"].items() if int(v) < facts["rules"]}:
         kept = ", ".join(f"{count:,} by version {version}" for version, count in earlier.items())
         text += (
