@@ -34,7 +34,7 @@ from torch_embers.settings import Settings
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from torch_embers.classify.embedding.embedder import Vectors
 
@@ -184,28 +184,60 @@ OPERATORS = [
 """With findings, and none that writes outside: what that does to a process differs from run to run."""
 
 
-def hunted(out: Path, registry: Registry, where: Where, ops: Sequence[str] = OPERATORS) -> list[dict[str, Any]]:
-    request = hunt.HuntRequest(ops, ["float32"], out, ["forward", "out"])
+def hunted(out: Path, registry: Registry, where: Where, reached: Callable[[], object] = int) -> list[dict[str, Any]]:
+    """What was found, by operator; ``reached`` is called after each."""
+    request = hunt.HuntRequest(OPERATORS, ["float32"], out, ["forward", "out"])
+    made = []
     with opened(where, registry, Silent(), jobs=1) as dispatcher:
-        found = list(hunt.hunt(registry.find("current"), request, dispatcher))
-    return sorted((one.row() for one in found), key=lambda row: str(row["op"]))
+        for one in hunt.hunt(registry.find("current"), request, dispatcher):
+            made.append(one.row())
+            reached()
+    return sorted(made, key=lambda row: str(row["op"]))
+
+
+HUNT = """
+import sys
+
+sys.path[:0] = {path!r}
+from pathlib import Path
+import test_cluster_commands as own
+from torch_embers.builds.registry import Registry
+from torch_embers.run.where import Where
+
+own.hunted(Path({out!r}), Registry(Path({home!r})), Where("ray", {address!r}), lambda: print("reached", flush=True))
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.serial
 @SHARED
-def test_a_hunt_on_two_nodes_finds_what_one_machine_finds_and_goes_on(tmp_path: Path, home: Path, cluster: Any) -> None:
+def test_a_hunt_whose_driver_and_then_a_node_are_killed_finds_what_one_machine_finds(
+    tmp_path: Path, home: Path, cluster: Any
+) -> None:
     registry = Registry(home)
     here = hunted(tmp_path / "here", registry, Where())
     assert [row["op"] for row in here if row["ended"]] == []
     assert {found["id"] for row in here for found in row["findings"]}, "the operators are such that something is found"
-    with nodes_of(cluster, {}, {}):
-        where = Where("ray", cluster.address)
-        hunted(tmp_path / "there", registry, where, OPERATORS[:3])
-        begun = (tmp_path / "there" / hunt.FILE).read_text(encoding="utf-8")
-        there = hunted(tmp_path / "there", registry, where)
+    out, path = tmp_path / "there", [str(Path(__file__).parent), str(Path(bank.__file__).parents[2])]
+    script = HUNT.format(path=path, out=str(out), home=str(home), address=cluster.address)
+    with nodes_of(cluster, {}, {}) as added:
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
+            assert driver.stdout is not None
+            assert [driver.stdout.readline() for _ in range(2)] == ["reached\n"] * 2
+            driver.kill()
+        begun = (out / hunt.FILE).read_text(encoding="utf-8")
+        assert begun.count("\n") < len(OPERATORS), "the driver was killed before the end"
+
+        def killing() -> None:
+            if added[0] in cluster.worker_nodes:
+                cluster.remove_node(added[0], allow_graceful=False)
+
+        there = hunted(out, registry, Where("ray", cluster.address), killing)
+        assert added[0] not in cluster.worker_nodes
     assert there == here
-    assert (tmp_path / "there" / hunt.FILE).read_text(encoding="utf-8").startswith(begun), "nothing is run twice"
+    whole = (out / hunt.FILE).read_text(encoding="utf-8")
+    assert whole.startswith(begun), "what was written is kept"
+    assert whole.count("\n") == len(OPERATORS), "nothing is run twice"
     maps = []
     for place in ("here", "there"):
         hunt_coverage.write(tmp_path / place, tmp_path / f"{place}.parquet")
