@@ -94,7 +94,6 @@ class Advisory(toml_models.Entry):
         upstream: what upstream says, in our words; ``upstream_source`` says where.
         case: name of the file in ``data/advisory_cases``.
         relation: how near the case is to the report.
-        unrun: why there are no verdicts of the case yet; empty where there are.
     """
 
     id: str = Field(pattern=r"^CVE-\d{4}-\d{4,}$")
@@ -107,7 +106,6 @@ class Advisory(toml_models.Entry):
     upstream_source: str
     case: str
     relation: str
-    unrun: str = ""
 
 
 class NotExecuted(toml_models.Entry):

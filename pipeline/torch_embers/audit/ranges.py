@@ -47,8 +47,6 @@ def deviation(done: Executed, of: Deviation) -> str:
 def coverage(done: Executed) -> str:
     """On how many releases the case ran, and on which it could not run or decided nothing."""
     measured = list(done.verdicts)
-    if done.advisory.unrun:
-        return f"not run: {done.advisory.unrun}"
     told = [f"run on {len(done.run)} releases"]
     if done.untestable:
         told.append(f"cannot run on {spans(done.untestable, measured)}")
