@@ -49,6 +49,7 @@ CLASSIFICATION = "## Classification"
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "bench")]
 
 import bisection_part  # noqa: E402 - found by the line above wherever this is imported from
+import schedules_part  # noqa: E402
 
 WORDS = 4_000
 BASELINE_ITEMS = 300
@@ -836,6 +837,7 @@ def generated() -> list[str]:
         site(),
         cluster(),
         bisection_part.part(),
+        schedules_part.part(),
     ]
 
 

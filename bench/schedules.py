@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ KEPT_EVERY = 10
 def kept(attack: Attack, first: int, began: float, load: float, *, kills: bool) -> dict[str, Any]:
     """Write what came of the schedules so far."""
     made = asdict(attack.result) | {
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "met": dict(sorted(attack.result.met.items())),
         "tables": TABLES,
         "first_seed": first,

@@ -124,8 +124,8 @@ def read(kind: str, body: bytes) -> Batch:
     page = make_page("a/b", "x", kind, PAGES[kind][0], body, DAY)
     batch = readers.read(page)
     for name, table in TABLES.items():
-        if name != "cursors":
-            to_arrow(table, getattr(batch, name))  # every value fits its column
+        if name != "cursors" and (rows := getattr(batch, name)):
+            to_arrow(table, rows)  # every value fits its column
     return batch
 
 

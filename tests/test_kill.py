@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from servers import stand_ins
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
-KILLS_REST, KILLS_GRAPHQL, KILLS_FILES = 25, 30, 25
+KILLS_REST, KILLS_GRAPHQL, KILLS_FILES = 15, 18, 15
 LINES = 12_000
 LONGEST_ROUND = 30
 
