@@ -36,6 +36,15 @@ def closed_at(moment: str) -> str:
     return f"UPDATE items SET closed_at = TIMESTAMP '{moment}' WHERE number = 1"
 
 
+def commit_of_history(moment: str, reason: str = "no_test_file") -> str:
+    """A commit of a history that was read, which names the issue as fixed."""
+    return (
+        "INSERT INTO fix_tests (repo, commit_sha, issues, committed_at, status, reason, first_release_by, rules, decided_at, "
+        "provenance) "
+        f"VALUES ('{REPO}', 'abcdef2', ['1'], TIMESTAMP '{moment}', 'not_possible', '{reason}', 'tag', '9', now(), 'shipped')"
+    )
+
+
 DONE = item(1, reason="completed")
 BY_COMMIT = {"commit_sha": "abcdef1"}
 FIX = (item(20, kind="pull", merged=MERGED), link(20, 1))
@@ -102,6 +111,16 @@ UNKNOWN = {
         "INSERT INTO links (repo, sha, relation, target_repo, target_number, evidence, found_in, stated_at) "
         f"VALUES ('{REPO}', 'abc', 'reverts', '{REPO}', 20, 'commit', 'message', TIMESTAMP '2024-01-05')",
     ),
+    "a commit of the history that was taken back": (DONE, commit_of_history("2024-01-03", "reverted")),
+    "a commit of the history that came after the closing": (
+        *(DONE, event("1", "closed", "2024-01-04"), closed_at("2024-01-04"), commit_of_history("2024-02-01")),
+    ),
+    "a commit of the history beside a mark as duplicate": (
+        *(DONE, commit_of_history("2024-01-03"), event("1", "marked_as_duplicate", "2024-01-05", other_number="50")),
+    ),
+    "a commit of the history that a reader found not to decide": (
+        *(DONE, commit_of_history("2024-01-03"), read_as(1, "unknown", None, evidence="it mends a part")),
+    ),
     "a closing pull request that was backed out": (
         *(DONE, item(20, kind="pull", merged=MERGED), related(21, "backs_out", 20)),
         event("1", "closed", "2024-01-04", other_number="20"),
@@ -124,6 +143,7 @@ FIXED = {
         *(DONE, *FIX, related(21, "reverts", 20)),
         f"INSERT INTO commits (repo, sha, pull_number, committed_at) VALUES ('{REPO}', 'b', 20, TIMESTAMP '2024-01-07')",
     ),
+    "a commit of the history, and no other word": (DONE, commit_of_history("2024-01-03")),
     "a mark that was taken back": (
         *(DONE, event("1", "closed", "2024-01-04", **BY_COMMIT), event("2", "marked_as_duplicate", "2024-01-05")),
         event("3", "unmarked_as_duplicate", "2024-01-06"),

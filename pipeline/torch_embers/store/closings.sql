@@ -71,6 +71,13 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
     LATERAL (SELECT coalesce(p.moment >= i.created_at, true) AS is_later)
     WHERE l.relation = 'fixes' AND p.merged
     GROUP BY ALL
+), fixing_commit AS (  -- of a history that was read, and not taken back; where an annotator read the closing, his word stands alone
+    SELECT t.repo, t.number, arg_max(t.commit_sha, t.committed_at) AS sha, max(t.committed_at) AS moment
+    FROM (SELECT repo, commit_sha, committed_at, unnest(issues)::BIGINT AS number
+          FROM fix_tests WHERE reason IS NULL OR reason NOT IN ('reverted', 'many_issues')) t
+    JOIN items i ON i.repo = t.repo AND i.number = t.number AND coalesce(t.committed_at >= i.created_at, true)
+    ANTI JOIN dispositions d ON d.repo = t.repo AND d.number = t.number
+    GROUP BY ALL
 ), reopened AS (
     SELECT repo, number, max(created_at) AS moment, bool_or(created_at IS NULL) AS is_undated
     FROM events WHERE type = 'reopened' GROUP BY ALL
@@ -133,6 +140,7 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
            CASE WHEN q.merged IS DISTINCT FROM false AND b.number IS NULL
                 THEN CASE WHEN c.closing_repo = c.repo THEN '' ELSE c.closing_repo END || '#' || c.closing_number END AS closing_pull,
            '#' || f.pull AS fixing_pull, f.moment AS fixed_at, '#' || f.earlier AS earlier_pull,
+           fc.sha AS fixing_sha, fc.moment AS fixing_sha_at,
            coalesce(s.duplicates, []) AS duplicates, s.superseded_by, coalesce(s.fixed, false) AS said_fixed,
            'https://github.com/' || c.repo || '/issues/' || c.number || '#issuecomment-' || c.closing_comment_id AS comment_address
     FROM closing c
@@ -141,6 +149,7 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
     LEFT JOIN (SELECT c.repo, c.sha, min(c.pull_number) AS number FROM commits c JOIN backed_out b ON b.repo = c.repo AND b.number = c.pull_number
                GROUP BY ALL) s2 ON s2.repo = c.repo AND s2.sha = c.closing_sha
     LEFT JOIN fixing f ON f.repo = c.repo AND f.number = c.number
+    LEFT JOIN fixing_commit fc ON fc.repo = c.repo AND fc.number = c.number AND coalesce(fc.moment <= c.closed_at + INTERVAL 1 DAY, true)
     LEFT JOIN stated s ON s.repo = c.repo AND s.number = c.number
     WHERE coalesce(nullif(c.kind, ''), 'issue') = 'issue'
 ), found AS (  -- the first that holds decides; the last closing speaks also for an issue that had been reopened
@@ -149,7 +158,7 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
            CASE WHEN was_merged THEN 'merged'
                 WHEN is_at_odds THEN 'at_odds'
                 WHEN is_unordered THEN 'unordered'
-                WHEN is_marked AND (says_fixed OR fixing_pull IS NOT NULL) THEN 'fixed_and_marked'
+                WHEN is_marked AND (says_fixed OR fixing_pull IS NOT NULL OR fixing_sha IS NOT NULL) THEN 'fixed_and_marked'
                 WHEN len(duplicates) > 1 THEN 'several_duplicates'
                 WHEN says_fixed AND (len(duplicates) = 1 OR reason = 'duplicate') THEN 'fixed_and_duplicate'
                 WHEN says_fixed AND superseded_by IS NOT NULL THEN 'fixed_and_superseded'
@@ -165,6 +174,7 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
                 WHEN is_old THEN 'not_seen'
                 WHEN fixing_pull IS NOT NULL THEN 'fixing_pull'
                 WHEN backed_out IS NOT NULL THEN 'backed_out'
+                WHEN fixing_sha IS NOT NULL THEN 'fixing_commit'
                 WHEN earlier_pull IS NOT NULL THEN 'earlier_pull'
                 ELSE 'nothing' END AS how
     FROM known
@@ -174,11 +184,11 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
            CASE WHEN how IN ('said_duplicate', 'duplicate') THEN 'duplicate'
                 WHEN how = 'said_superseded' THEN 'superseded'
                 WHEN how = 'declined' THEN 'declined'
-                WHEN how IN ('closing_pull', 'commit', 'said_fixed', 'fixing_pull') THEN 'fixed'
+                WHEN how IN ('closing_pull', 'commit', 'said_fixed', 'fixing_pull', 'fixing_commit') THEN 'fixed'
                 ELSE 'unknown' END AS disposition,
            CASE WHEN how IN ('duplicate', 'declined') THEN 'state_reason'
                 WHEN how IN ('closing_pull', 'fixing_pull') THEN 'closing_pr'
-                WHEN how = 'commit' THEN 'commit'
+                WHEN how IN ('commit', 'fixing_commit') THEN 'commit'
                 WHEN how LIKE 'said%' THEN 'comment' END AS evidence_kind,
            CASE how WHEN 'said_duplicate' THEN 'the closing comment calls it a duplicate of #' || duplicates[1]
                     WHEN 'said_superseded' THEN 'the closing comment calls it superseded by ' || superseded_by
@@ -188,6 +198,7 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
                     WHEN 'closing_pull' THEN 'a pull request closed it'
                     WHEN 'commit' THEN 'a commit closed it'
                     WHEN 'fixing_pull' THEN 'a merged pull request names it as fixed'
+                    WHEN 'fixing_commit' THEN 'a commit of the history names it as fixed'
                     WHEN 'several_duplicates' THEN 'the closing comment calls it a duplicate of #'
                          || array_to_string(duplicates, ' and of #')
                     WHEN 'fixed_and_duplicate' THEN 'the last closing calls it fixed, and a duplicate'
@@ -204,9 +215,11 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
                     ELSE 'no event, comment or merged fix says why it was closed' END AS evidence,
            CASE WHEN how = 'closing_pull' THEN closing_pull
                 WHEN how = 'commit' THEN closing_sha
+                WHEN how = 'fixing_commit' THEN fixing_sha
                 WHEN how = 'fixing_pull' THEN fixing_pull
                 WHEN how LIKE 'said%' THEN comment_address END AS evidence_ref,
-           (CASE WHEN how = 'fixing_pull' THEN coalesce(fixed_at, last_closed_at) ELSE last_closed_at END)::DATE AS evidence_date
+           (CASE WHEN how = 'fixing_pull' THEN coalesce(fixed_at, last_closed_at) WHEN how = 'fixing_commit' THEN fixing_sha_at
+                 ELSE last_closed_at END)::DATE AS evidence_date
     FROM found
 ), heard AS (  -- of one issue those of humans count, else all
     FROM dispositions
