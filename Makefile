@@ -150,7 +150,7 @@ types: setup-study ## mypy, strict
 docs: setup-classify ## rewrite the generated parts of docs/
 	$(BIN)/python tools/docs
 
-fix-tests: setup-classify ## write what a database says of fix tests as facts that come with embers, and the page: FACTS="--database FILE --since 2020-09-15"
+fix-tests: setup-classify ## write what a database says of fix tests as facts that come with embers, and the page: FACTS="--database FILE --since 2020-09-15 --load 3"
 	$(BIN)/python bench/fix_tests.py $(FACTS)
 	$(BIN)/python tools/docs
 

@@ -44,7 +44,6 @@ def test_every_class_follows_from_the_outcomes_beside_it_by_the_rules_of_today()
     wrong = []
     for row in shipped():
         if row["class"]:
-            assert int(row["outcome_rules"]) <= int(row["rules"])
             evidence: Any = row["first_release_by"]
             found = classify(trials(row), row["first_release"] or None, evidence)
             made, stored = {"class": found.kind, "reason": found.reason}, told(row)

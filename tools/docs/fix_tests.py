@@ -147,19 +147,13 @@ def _where() -> str:
     missing = sum(r["status"] == "script" and not r["class"] and r["committed_at"] >= facts["ran_since"] for r in rows)
     text = (
         f"Commits of {facts['commits_from']} to {facts['commits_to']} were read. Tests of commits from "
-        f"{facts['ran_since']} on were run{drawn}: {runs:,} runs from {facts['run_from']} to {facts['run_to']} on CPU "
-        f"builds on Linux, of {facts['tests_by_outcome_rules'][str(facts['rules'])]:,} tests, read by version "
-        f"{facts['rules']} of the rules: {builds}."
+        f"{facts['ran_since']} on were run{drawn}: {runs:,} runs of {facts['tests']:,} tests from "
+        f"{facts['run_from']} to {facts['run_to']} on CPU builds on Linux, read by version {facts['rules']} of "
+        f"the rules: {builds}."
     )
     if missing:
-        text += f" {missing:,} scripts of these commits came in when they were read again, and have not run."
-    if earlier := {v: n for v, n in facts["tests_by_outcome_rules"].items() if int(v) < facts["rules"]}:
-        kept = ", ".join(f"{count:,} by version {version}" for version, count in earlier.items())
-        text += (
-            f" Of {sum(earlier.values()):,} more tests only the outcomes of earlier measurements are kept, whose "
-            f"databases are gone; older rules read their runs ({kept}; facts of commit `{facts['earlier']}`)."
-        )
-    return f"{text} All classes follow from these outcomes by the rules and the cuts of today.\n\n{_older()}"
+        text += f" {missing:,} scripts of these commits have not run."
+    return f"{text}\n\n{_older()}\n\n{_many()}"
 
 
 def _older() -> str:
@@ -170,6 +164,18 @@ def _older() -> str:
         f"Of {facts['population']:,} scripts of commits before {facts['until']}, {facts['drawn']:,} drawn at random "
         f"(seed {facts['seed']}) were run on 1.4.0 and later ([outcomes](../bench/fix_tests_older.json)): {classes}. "
         "Nobody read them, and no other count of this page has them."
+    )
+
+
+def _many() -> str:
+    """What a sample of the tests says whose commits change too many."""
+    facts = measured("fix_tests_many.json")
+    classes = ", ".join(f"{facts['classes'].get(kind, 0):,} {kind}" for kind in RAN)
+    return (
+        f"The {facts['commits']:,} commits that change more tests than `limits.tests_of_a_commit` and at most "
+        f"{facts['limit']:,} would give {facts['population']:,} scripts more. Of {facts['drawn']:,} of these drawn at "
+        f"random (seed {facts['seed']}; [outcomes](../bench/fix_tests_many.json)) "
+        f"{share_of(facts['classes'].get('validated', 0), facts['drawn'])} are validated: {classes}. The limit stays."
     )
 
 
@@ -325,9 +331,21 @@ def _by_the_clock(facts: Mapping[str, Any]) -> str:
             f" {facts['trial_tests']:,} tests drawn at random, each on each of {facts['trial_builds']} builds, took "
             f"{facts['trial_runs']:,} runs in {facts['trial_seconds']:,} s, with the starts of all builds (load "
             f"{facts['trial_load'][0]:.0f}). At that rate a thousand tests on {RELEASES} releases take "
-            f"{thousand:.0f} minutes; the aim is 60. The command runs a test only where it can decide something."
+            f"{thousand:.0f} minutes; the aim is 60. The command runs a test only where it can decide something. "
+            f"{_measurement()}"
         )
     return text
+
+
+def _measurement() -> str:
+    """What the runs that this page counts took."""
+    facts = measured("fix_tests.json")
+    runs = sum(build["runs"] for build in facts["builds"])
+    return (
+        f"So the measurement above, {facts['tests']:,} tests over {len(facts['builds'])} builds by {runs:,} runs, took "
+        f"{facts['minutes']:,} minutes (load {facts['load']:.0f} on {facts['cores']} cores): "
+        f"{1000 * facts['minutes'] / facts['tests']:.0f} minutes for a thousand tests."
+    )
 
 
 def _row(test: dict[str, Any]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ FILE = "fix_test_facts.csv"
 SHIPPED = "shipped"
 _TEST = ("commit_sha", "committed_at", "pull_number", "path", "owner", "test", "change", "status", "reason", "name")
 _RELEASE = ("first_release", "first_release_by", "later", "rules")
-_CLASS = ("name", "class", "validated_before", "validated_after", "variants", "variants_run", "rules", "outcome_rules")
+_CLASS = ("name", "class", "validated_before", "validated_after", "variants", "variants_run", "rules")
 _LISTS = ("failed", "passed", "unusable", "unusable_because")
 _DECIDED = "2000-01-01"
 """Nobody noted when."""

@@ -174,8 +174,7 @@ def class_tests(store: Store, writer: Writer, repo: str) -> int:
         found = classify(trials, test.first_release, test.evidence)
         if test.case.name in texts:
             found = with_doubt(found, trials, texts[test.case.name], rules.doubt)
-        decided = {"rules": str(rules.version), "outcome_rules": str(rules.version), "decided_at": moment}
-        written.append(_row(test, trials, found) | decided)
+        written.append(_row(test, trials, found) | {"rules": str(rules.version), "decided_at": moment})
         if found.validated_before is not None and (case := _with_signature(test.case, found)) is not None:
             cases.append(case)
     with writer.transaction() as connection:
