@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,18 +17,27 @@ sys.path.insert(0, str(ROOT / "bench"))
 import fix_tests_confirmed  # noqa: E402
 import fix_tests_drawn  # noqa: E402
 
-FACTS = json.loads((ROOT / "bench" / "fix_tests_drawn.json").read_text(encoding="utf-8"))
-ANSWERS = {
-    review.case: review.verdict
-    for review in reviews.load()
-    if review.annotator == FACTS["annotator"] and review.failure == "before"
-}
+DRAWS: list[dict[str, Any]] = [
+    json.loads((ROOT / "bench" / name).read_text(encoding="utf-8"))
+    for name in ("fix_tests_drawn.json", "fix_tests_unread.json")
+]
 
 
-def test_the_draw_is_the_head_of_the_population_in_the_order_of_the_seed() -> None:
-    names = [name for part in FACTS["population"].values() for name in part]
+def answers(draw: dict[str, Any]) -> dict[str, str]:
+    """What the reader of a draw says, by case."""
+    mine = (review for review in reviews.load() if review.annotator == draw["annotator"])
+    return {review.case: review.verdict for review in mine if review.failure == "before"}
+
+
+FACTS = DRAWS[0]
+ANSWERS = answers(FACTS)
+
+
+@pytest.mark.parametrize("draw", DRAWS, ids=["all", "unread"])
+def test_the_draw_is_the_head_of_the_population_in_the_order_of_the_seed(draw: dict[str, Any]) -> None:
+    names = [name for part in draw["population"].values() for name in part]
     assert len(set(names)) == len(names)
-    assert fix_tests_drawn.order(names, FACTS["seed"])[: len(FACTS["drawn"])] == FACTS["drawn"]
+    assert fix_tests_drawn.order(names, draw["seed"])[: len(draw["drawn"])] == draw["drawn"]
 
 
 def test_another_seed_draws_other_tests() -> None:
@@ -36,9 +46,17 @@ def test_another_seed_draws_other_tests() -> None:
     assert fix_tests_drawn.order(reversed(names), 1) == fix_tests_drawn.order(names, 1)
 
 
-def test_every_drawn_test_has_one_answer_and_every_wrong_one_a_cause() -> None:
-    assert set(ANSWERS) == set(FACTS["drawn"])
-    assert {case for case, verdict in ANSWERS.items() if verdict == "wrong"} == set(FACTS["causes"])
+@pytest.mark.parametrize("draw", DRAWS, ids=["all", "unread"])
+def test_every_drawn_test_has_one_answer_and_every_wrong_one_a_cause(draw: dict[str, Any]) -> None:
+    said = answers(draw)
+    assert set(said) == set(draw["drawn"])
+    assert {case for case, verdict in said.items() if verdict == "wrong"} == set(draw["causes"])
+
+
+def test_a_draw_from_tests_that_nobody_read_has_none_of_another_reader() -> None:
+    unread = DRAWS[1]
+    others = (review for review in reviews.load() if review.annotator != unread["annotator"])
+    assert not {review.case for review in others if review.failure == "before"} & set(unread["drawn"])
 
 
 def test_every_disagreement_was_looked_at_once_more() -> None:
@@ -51,7 +69,7 @@ def test_every_disagreement_was_looked_at_once_more() -> None:
 
 
 def test_a_draw_that_has_answers_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["fix_tests_drawn.py", "--seed", "1"])
+    monkeypatch.setattr(sys, "argv", ["fix_tests_drawn.py", "--seed", "1", "--annotator", "nobody"])
     with pytest.raises(FileExistsError):
         fix_tests_drawn.main()
 

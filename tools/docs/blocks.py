@@ -158,6 +158,8 @@ def blocks() -> dict[str, Callable[[], str]]:
         "fix-tests-validated": fix_tests.validated,
         "fix-tests-drawn": fix_tests_drawn.drawn,
         "fix-tests-drawn-causes": fix_tests_drawn.causes,
+        "fix-tests-unread": fix_tests_drawn.unread,
+        "fix-tests-unread-causes": fix_tests_drawn.unread_causes,
         "fix-tests-drawn-again": fix_tests_drawn.again,
         "fix-tests-confirmed": fix_tests_drawn.confirmed,
         "fix-tests-confirmed-not": fix_tests_drawn.confirmed_not,

@@ -13,6 +13,8 @@ from .markdown import cell, code, table
 from .places import measured
 
 FACTS = "fix_tests_drawn.json"
+UNREAD = "fix_tests_unread.json"
+"""A draw from tests that nobody had read."""
 CONFIRMED = "fix_tests_confirmed.json"
 """A draw from tests that readers had judged, for another one."""
 AIM = 38
@@ -22,6 +24,8 @@ CAUSES = {
     "other_change": "the commit changes something beside the fix, and the test is about that",
     "earlier_fix": "what fails was mended by another commit between the release and this one",
     "counts_calls": "the test counts internal calls",
+    "request": "the issue asks for something new; nothing that was promised fails",
+    "later_bug": "the reported bug came in after the release on which the test fails",
 }
 """Why a failure before a fix was not the reported bug."""
 
@@ -77,8 +81,33 @@ def drawn() -> str:
 
 def causes() -> str:
     """Why drawn tests do not show the bug of their issue."""
-    counts = Counter(measured(FACTS)["causes"].values())
-    return table(("cause", "what it says", "tests:"), [(code(k), v, str(counts[k])) for k, v in CAUSES.items()])
+    return _causes(FACTS)
+
+
+def unread() -> str:
+    """What a reader says of validated tests that nobody had read."""
+    facts = measured(UNREAD)
+    mine = [review for review in reviews.load() if review.annotator == facts["annotator"]]
+    said = Counter(review.verdict for review in mine if review.case in facts["drawn"])
+    population = sum(map(len, facts["population"].values()))
+    issues = {case.split("_")[0] for case in facts["drawn"]}
+    return (
+        f"Of the {population} tests that were `validated` at commit `{facts['facts_of'][:10]}` and that nobody had "
+        f"read, {len(facts['drawn'])} were drawn (seed {facts['seed']}); they are of {len(issues)} issues. "
+        f"{share(said['right'], said.total())} show the bug of the issue; {said['wrong']} do not, {said['unclear']} "
+        f"could not be told. The aim, {AIM} of 40, is missed."
+    )
+
+
+def unread_causes() -> str:
+    """Why those of them that do not show it do not."""
+    return _causes(UNREAD)
+
+
+def _causes(file: str) -> str:
+    counts = Counter(measured(file)["causes"].values())
+    rows = [(code(name), text, str(counts[name])) for name, text in CAUSES.items() if counts[name]]
+    return table(("cause", "what it says", "tests:"), rows)
 
 
 def again() -> str:
