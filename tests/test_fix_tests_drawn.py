@@ -74,6 +74,13 @@ def test_a_draw_that_has_answers_is_not_written_again(monkeypatch: pytest.Monkey
         fix_tests_drawn.main()
 
 
+def test_a_test_is_confirmed_by_its_verdicts_on_both_sides_of_the_fix() -> None:
+    facts = json.loads((ROOT / "bench" / "fix_tests_verdicts.json").read_text(encoding="utf-8"))
+    both = [(test["before"].get("verdict"), test["after"].get("verdict")) for test in facts["tests"]]
+    assert both.count(("occurs", "absent")) == facts["confirmed"]
+    assert all(test[place].get("control") != "none" for test in facts["tests"] for place in ("before", "after"))
+
+
 # ---- the draw from tests that readers had judged -------------------------------------------------------------------
 
 CONFIRMED = json.loads((ROOT / "bench" / "fix_tests_confirmed.json").read_text(encoding="utf-8"))

@@ -151,6 +151,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "fix-tests-decided": fix_tests.decided,
         "fix-tests-issues": fix_tests.issues,
         "fix-tests-merged": fix_tests.merged,
+        "fix-tests-verdicts": fix_tests.verdicts,
         "fix-tests-share": fix_tests.share,
         "fix-tests-reviewed": fix_tests.reviewed,
         "fix-tests-readings": fix_tests.readings,

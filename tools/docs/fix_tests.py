@@ -213,6 +213,25 @@ def issues() -> str:
     return table(("issues whose own bug a test shows: it fails before the fix and passes with it", "issues:"), rows)
 
 
+def verdicts() -> str:
+    """What verdicts with controls say of drawn validated tests."""
+    facts = measured("fix_tests_verdicts.json")
+    drawn, places = facts["tests"], facts["verdicts"]
+    said = {
+        place: ", ".join(f"{count} {code(name)}" for name, count in counts.items()) for place, counts in places.items()
+    }
+    read = reviews.answers(reviews.load(), "before")
+    right = sum(read.get(test["name"]) == "right" for test in drawn)
+    return (
+        f"{len(drawn)} of the {facts['validated']} tests that were validated then, drawn at random (seed "
+        f"{facts['seed']}), have verdicts as every case, each with its control "
+        f"([verdicts](../bench/fix_tests_verdicts.json)): {share_of(facts['confirmed'], len(drawn))} are confirmed, "
+        f"which means `occurs` on the last release before the fix and `absent` on the first one with it. There: "
+        f"{said['before']}; with the fix: {said['after']}; on {facts['newest']}: {said['newest']}. Readers found "
+        f"{right} of them right; a verdict says that the failure is stable, not what it shows."
+    )
+
+
 NO_TEST_HERE = ("needs_device", "not_run")
 NO_TEST_AT_ALL = ("needs_device", "no_test_file", "no_test_changed", "reverted", "many_issues")
 """Rows that are no test, or one for an accelerator."""
