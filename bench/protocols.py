@@ -42,7 +42,6 @@ from torch_embers.classify.text import model_text
 from torch_embers.evaluate.compare import Report, compare, held_out
 from torch_embers.evaluate.gold_evaluation import LEAST_PER_CLASS, time_notes
 from torch_embers.evaluate.learners import Hybrid, LearnerOutput, TfidfBaseline, usual
-from torch_embers.evaluate.tune import Tuned
 from torch_embers.resources import data_file
 from torch_embers.statistics.metrics import macro_f1
 from torch_embers.statistics.splits import Split, near_duplicates, time_split
@@ -145,6 +144,8 @@ def run_mhnurf(data: Path, embed: Embed) -> dict[str, Any]:
 
 
 def run_nlbse(data: Path, embed: Embed, *, tuned: bool, folds: int, repeats: int) -> dict[str, Any]:
+    from torch_embers.evaluate.tune import Tuned  # needs the extra `tune`, which no other part does
+
     frame = cells(data / "nlbse2024_train.csv.gz")
     plain = Hybrid(NLBSE_SETTINGS)
     found: dict[str, Any] = {}

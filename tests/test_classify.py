@@ -134,7 +134,7 @@ def test_every_package_that_labels_need_is_looked_for_before_it_is_imported() ->
                     imported.add(str(node.module).partition(".")[0])
     with_scikit_learn = {"joblib"}
     own = {"torch_embers", *sys.stdlib_module_names}
-    assert imported - own - always - with_scikit_learn <= set(packages.EXTRAS["classify"])
+    assert imported - own - always - with_scikit_learn <= {*packages.EXTRAS["classify"], *packages.EXTRAS["tune"]}
 
 
 # ---- the command ---------------------------------------------------------------------------------------------------

@@ -374,7 +374,7 @@ def test_a_hub_that_does_not_answer_costs_seconds(
     assert asked == [weights.HUB_PATIENCE]
 
 
-@pytest.mark.parametrize("missing", ["onnxruntime", "sentence_transformers"])
+@pytest.mark.parametrize("missing", ["onnxruntime", "sentence_transformers", "accelerate"])
 def test_a_missing_package_names_the_command_that_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -382,12 +382,15 @@ def test_a_missing_package_names_the_command_that_installs_it(
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == missing else known(name, *rest)
     )
-    for command in (["classify"], ["evaluate"], ["label"]):
+    extra, commands = "classify", [["classify"], ["evaluate"], ["label"]]
+    if missing == "accelerate":
+        extra, commands = "tune", [["evaluate", "--tune"]]
+    for command in commands:
         with pytest.raises(SystemExit) as end:
             cli.main([*command, "--database", str(tmp_path / "e.duckdb")])
         assert end.value.code == 3
         said = " ".join(capsys.readouterr().err.split())
-        assert f"{missing}: pip install 'torch-embers[classify]'" in said
+        assert f"{missing}: pip install 'torch-embers[{extra}]'" in said
 
 
 def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:

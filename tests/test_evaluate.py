@@ -393,10 +393,13 @@ def test_the_command_prints_writes_and_draws_everything(store: Store, tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_tuned_embedder_brings_texts_of_a_class_together_and_repeats_itself() -> None:
-    tune = pytest.importorskip("torch_embers.evaluate.tune")
+def test_a_tuned_encoder_brings_texts_of_a_class_together_and_repeats_itself(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("datasets")
+    pytest.importorskip("accelerate")
+    from torch_embers.evaluate import tune
+
     texts, labels = examples(8)
-    recipe = tune.Recipe(epochs=12, rate=2e-4, frozen=4, tokens=16)
+    recipe = tune.contrast.Recipe(rounds=10, batch=8, rate=5e-4, frozen=4, tokens=16)
     known, unseen = tune.tuned_vectors(texts, labels, texts[:3], recipe)
     again, _ = tune.tuned_vectors(texts, labels, texts[:3], recipe)
     assert np.array_equal(known, again)
@@ -406,4 +409,5 @@ def test_a_tuned_embedder_brings_texts_of_a_class_together_and_repeats_itself() 
     nearness = known @ known.T
     assert nearness[alike].mean() > nearness[~alike].mean() + 0.2
     with pytest.raises(InputError, match="nothing to tell apart"):
-        tune.tuned_vectors(texts, ["one"] * len(texts), [])
+        tune.tuned_vectors(texts, ["one"] * len(texts), [], recipe)
+    assert capfd.readouterr() == ("", "")

@@ -23,9 +23,10 @@ OLDEST = (3, 11)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PATIENCE_SECONDS = 4
 EXTRAS = "cluster,mcp,report,repro,site,test,lint"
+EXTRAS_OF = {"classify": "classify,tune", "study": "study"}
 CONTENTS = {
     "base": "the package and its tools",
-    "classify": "PyTorch for the CPU, ONNX, scikit-learn, a sentence embedder; the largest part",
+    "classify": "PyTorch for the CPU, ONNX, scikit-learn, a sentence embedder and its trainer; the largest part",
     "study": "SciPy, Matplotlib, Jupyter's kernel",
 }
 WIDTH = 110
@@ -113,9 +114,9 @@ def main(parts: list[str]) -> None:
         print(f"setting up {part} in {VENV.name}: {CONTENTS.get(part, '')}", flush=True)
         if part == "base":
             pip("-c", str(CONSTRAINTS), "-e", f"{ROOT}[{EXTRAS}]")
-        elif part in {"classify", "study"}:
+        elif part in EXTRAS_OF:
             install_torch()
-            pip("-c", str(CONSTRAINTS), "-e", f"{ROOT}[{EXTRAS},{part}]")
+            pip("-c", str(CONSTRAINTS), "-e", f"{ROOT}[{EXTRAS},{EXTRAS_OF[part]}]")
         else:
             sys.exit(f"unknown part {part!r}: base, classify or study")
         print(f"{part} is ready; {VENV.name} takes {size_of_venv():.1f} GB", flush=True)

@@ -17,6 +17,7 @@ EXTRAS = {
         *("numpy", "scipy", "sklearn", "skops", "onnx", "onnxruntime", "tokenizers", "safetensors"),
         *("huggingface_hub", "matplotlib", "sentence_transformers", "torch", "transformers"),
     ),
+    "tune": ("accelerate", "datasets", "sentence_transformers"),
     "study": ("numpy", "scipy", "matplotlib"),
     "mcp": ("mcp",),
     "cluster": ("ray",),

@@ -131,6 +131,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "evaluation-wild-labels": wild.labels,
         "evaluation-maintainers": wild.maintainers,
         "evaluation-bodies": wild.bodies,
+        "evaluation-tuned": wild.tuned,
         "evaluation-gold": evaluation.gold,
         "evaluation-others": evaluation.others,
         "evaluation-tags": evaluation.tags,

@@ -21,6 +21,7 @@ EXCLUSIVE = ("bug_type", "memory_type", "consequence")
 NOTHING = "none"
 SCORES = "wild.json"
 BODIES = "bodies.json"
+TUNED = "tuned.json"
 MAINTAINERS = "maintainers.json"
 
 
@@ -252,6 +253,23 @@ def bodies() -> str:
     ]
     minus = [f"accuracy minus {name}" for name in measured(BODIES)["rows"][0]["minus"]]
     return table(("scheme", "read", "issues:", "accuracy:", "kappa:", "macro-F1:", *minus), rows)
+
+
+def tuned() -> str:
+    """What an encoder that is tuned on the labels adds, out of fold."""
+    rows = [
+        (
+            code(one["scheme"]),
+            str(one["items"]),
+            f"{one['share']:g}",
+            *(f"{one[score]:.3f}" for score in ("accuracy", "kappa", "macro_f1")),
+            *(_difference(one["minus"], score) if one["share"] else "" for score in ("accuracy", "kappa", "macro_f1")),
+        )
+        for one in measured(TUNED)["rows"]
+    ]
+    scores_of = ("accuracy", "kappa", "macro-F1")
+    differences = [f"{score}, difference" for score in scores_of]
+    return table(("scheme", "issues:", "share:", *(f"{score}:" for score in scores_of), *differences), rows)
 
 
 def labels() -> str:

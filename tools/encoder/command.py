@@ -1,7 +1,7 @@
 """The three steps from a mined database to the encoder in models/.
 
     python tools/encoder pairs --database DATABASE --benchmarks FOLDER pairs.json
-    python tools/encoder train pairs.json '{"most": {"fix": 600, ...}}' FOLDER     (sentence-transformers[train])
+    python tools/encoder train pairs.json '{"most": {"fix": 600, ...}}' FOLDER     (extra tune)
     python tools/encoder export FOLDER SHARE models/tracker-encoder
 
 The database holds merged pull requests (`embers mine --source git` or `--source jsonl`), issues and maintainers'

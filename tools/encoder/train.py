@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-from sentence_transformers.losses import CoSENTLoss, MultipleNegativesRankingLoss
-from sentence_transformers.training_args import BatchSamplers, MultiDatasetBatchSamplers
+from sentence_transformers.sentence_transformer.losses import CoSENTLoss, MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.training_args import BatchSamplers
+
+from torch_embers.classify.embedding import contrast, torch_embedder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -81,47 +81,16 @@ def _class_pairs(rows: Sequence[Sequence[str]], most: int, drawn: np.random.Gene
 
 def train(base: Path, made: Mapping[str, Any], recipe: Recipe, target: Path, threads: int) -> float:
     """Tune, and save the model in ``target``; returns the seconds that it took."""
-    torch.set_num_threads(threads)
-    model = SentenceTransformer(str(base), device="cpu", local_files_only=True)
+    model = torch_embedder.load(base, threads)
     model.max_seq_length = recipe.tokens
-    _freeze(model, recipe.frozen)
+    contrast.freeze(model, recipe.frozen)
     found = datasets(made, recipe)
     ways = ("query_to_doc", "query_to_query", "doc_to_query", "doc_to_doc") if recipe.both_ways else ("query_to_doc",)
     ranking = MultipleNegativesRankingLoss(model, scale=recipe.scale, directions=ways)
-    ordering = CoSENTLoss(model)
-    arguments = SentenceTransformerTrainingArguments(
-        output_dir=str(target),
-        num_train_epochs=1,
-        per_device_train_batch_size=recipe.batch,
-        learning_rate=recipe.rate,
-        warmup_steps=0.1,
-        seed=recipe.seed,
-        bf16=True,
-        use_cpu=True,
-        batch_sampler=BatchSamplers.NO_DUPLICATES,
-        multi_dataset_batch_sampler=MultiDatasetBatchSamplers.PROPORTIONAL,
-        save_strategy="no",
-        report_to="none",
-        logging_steps=10,
-        disable_tqdm=True,
-    )
-    trainer = SentenceTransformerTrainer(
-        model=model,
-        args=arguments,
-        train_dataset=found,
-        loss={name: ordering if name == CLASSES else ranking for name in found},
-    )
+    losses = {name: CoSENTLoss(model) if name == CLASSES else ranking for name in found}
     started = time.monotonic()
-    trainer.train()
+    contrast.fit(model, found, losses, recipe, BatchSamplers.NO_DUPLICATES)
     seconds = time.monotonic() - started
     model.save_pretrained(str(target))
     (target / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1) + "\n", encoding="utf-8")
     return seconds
-
-
-def _freeze(model: Any, layers: int) -> None:
-    inner = model[0].auto_model
-    if layers:
-        inner.embeddings.requires_grad_(requires_grad=False)
-    for layer in inner.encoder.layer[:layers]:
-        layer.requires_grad_(requires_grad=False)

@@ -65,7 +65,7 @@ def evaluate(
     variant: Annotated[str, typer.Option(help="Text of the gold items: title, title_body or thread.")] = "title_body",
     no_tags: Annotated[bool, typer.Option("--no-tags", help="Read titles without tags such as [MPS].")] = False,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Also compare an embedder that is fine-tuned in each fold: minutes each.")
+        bool, typer.Option("--tune", help="Also compare an encoder that is tuned in each fold (extra `tune`).")
     ] = False,
     plots: Annotated[Path | None, typer.Option(help="Also draw everything into this folder, SVG and PNG.")] = None,
     out: Annotated[Path | None, typer.Option(help="Also write everything as JSON to this file.")] = None,
@@ -73,6 +73,8 @@ def evaluate(
 ) -> None:
     """Measure the classifier beside plain baselines, with intervals: on the gold labels, or on any CSV files."""
     packages.require("classify", "classification needs")
+    if tune:
+        packages.require("tune", "tuning an encoder needs")
     from torch_embers.evaluate import command as evaluate_command
     from torch_embers.evaluate import show as evaluate_console
     from torch_embers.progress_bar import ProgressBar
