@@ -1,14 +1,15 @@
 """Measure `embers similar` on pairs of items that the tracker itself connects: by meaning, by words, and both together.
 
     embers mine --source catalog -d search.duckdb; embers mine --source jsonl COMMITS REPORTS ... -d search.duckdb
-    python bench/search.py --database search.duckdb --words words.json
+    python bench/search.py --database search.duckdb
 
 Two encoders are compared in one run, by titles: the one that was tuned for this tracker and the one that it was tuned from. Pairs: an issue and
 another that it, the catalog or a comment names (`related`, both ways); two issues that one pull request fixes (`same fix`, both ways); an issue
 and the pull request that fixes it (`fix`; at most ``MOST_FIXES``, drawn with a seed). The place of the partner counts among items of its kind
-alone. Neither the encoder (docs/encoder.md) nor the numbers of data/search.toml were chosen on these pairs. Intervals: bootstrap over queries,
-95 %; of differences, over the same draws. Written to bench/search.json; the words that queries share with items are kept in --words, because
-they take long and depend on no encoder.
+alone. What the nearness of numbers adds and costs is measured, too, on all pairs and on those that are further apart than its reach. Its numbers
+were chosen on none of these pairs. The encoder learned from none of `related` and `same fix`; `fix` is drawn from the fixes of the database at hand, so
+with another database some of its pairs may have been learned from (docs/encoder.md). Intervals: bootstrap over queries,
+95 %; of differences, over the same draws. Written to bench/search.json.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
 
 from torch_embers import settings
 from torch_embers.classify.embedding import nearest, weights
 from torch_embers.classify.embedding.embed import load_embedder
 from torch_embers.classify.embedding.vectors import embed_items
 from torch_embers.classify.text import model_text
-from torch_embers.search.fusion import fuse
+from torch_embers.search.fusion import fuse, nearness
 from torch_embers.search.rules import SearchRules
 from torch_embers.search.words import by_words, query_words
 from torch_embers.store.store import Store
@@ -36,14 +38,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
+    from scipy.sparse import csc_matrix
 
 RESULTS = Path(__file__).parent / "search.json"
 REPO = "pytorch/pytorch"
 MOST_FIXES = 150
 SEED = 15
 WITHIN = 10
+CHECKED = 5
+"""Queries whose words are counted as `embers similar` counts them, too."""
 SAMPLES = 10_000
 ENCODERS = {"before": weights.DEFAULT_MODEL, "tuned": settings.SHIPPED_EMBEDDER}
+NEAR = "both and nearness, tuned"
+"""What `embers similar` does."""
 _LINKED = """
     SELECT DISTINCT l.number, l.target_number FROM links l
     JOIN items a ON a.repo = l.repo AND a.number = l.number JOIN items b ON b.repo = l.target_repo AND b.number = l.target_number
@@ -80,21 +87,53 @@ def place(hits: Iterable[int], partner: int) -> int:
     return next((rank for rank, number in enumerate(hits, start=1) if number == partner), 0)
 
 
-def shared_words(store: Store, queries: Iterable[int], kept: Path) -> dict[int, list[int]]:
-    """The items that share words with each query, best first; what ``kept`` holds is not looked for again."""
-    known: dict[str, list[int]] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+def shared_words(store: Store, queries: Iterable[int]) -> dict[int, list[int]]:
+    """The items that share words with each query, best first.
+
+    `embers similar` counts all texts anew for each query, which takes seconds. Here they are counted once, by the same formula; the first
+    ``CHECKED`` queries are asked both ways.
+
+    Raises:
+        SystemExit: the two ways differ.
+    """
     rules = SearchRules.load()
     with store.read() as connection:
-        for number in sorted(set(queries) - set(map(int, known))):
-            [text] = connection.execute(
-                "SELECT coalesce(title, ''), body FROM items WHERE repo = ? AND number = ?", [REPO, number]
-            ).fetchall()
-            words = query_words(model_text(*text, variant="title_body"), rules.words.query_words)
-            found = by_words(connection, words, rules, repo=REPO, but=f"{REPO}#{number}")
-            known[str(number)] = [hit.number for hit in found]
-            print(f"\rwords: {len(known)}", end="", flush=True)
-            kept.write_text(json.dumps(known), encoding="utf-8")
-    return {int(number): found for number, found in known.items()}
+        rows = connection.execute(
+            "SELECT number, coalesce(title, ''), coalesce(body, '') FROM items WHERE repo = ? ORDER BY number", [REPO]
+        ).fetchall()
+    places = {number: place for place, (number, _, _) in enumerate(rows)}
+    terms, weights = _weights([(title, body) for _, title, body in rows], rules)
+    numbers, found = np.array(list(places)), {}
+    for number in sorted(set(queries)):
+        _, title, body = rows[places[number]]
+        words = query_words(model_text(title, body, variant="title_body"), rules.words.query_words)
+        score = np.asarray(weights[:, [terms[word] for word in words if word in terms]].sum(axis=1)).ravel()
+        score[places[number]] = 0
+        order = np.lexsort((numbers, -score))[: rules.fusion.depth]
+        found[number] = numbers[order[score[order] > 0]].tolist()
+        if len(found) <= CHECKED:
+            with store.read() as connection:
+                hits = by_words(connection, words, rules, repo=REPO, but=f"{REPO}#{number}")
+            scores_of = {hit.number: hit.score for hit in hits}
+            if [hit.number for hit in hits[:WITHIN]] != found[number][:WITHIN] or not np.allclose(
+                [score[places[hit]] for hit in scores_of], list(scores_of.values())
+            ):
+                raise SystemExit(f"#{number}: words are counted otherwise than by `embers similar`")
+    return found
+
+
+def _weights(texts: Sequence[tuple[str, str]], rules: SearchRules) -> tuple[dict[str, int], csc_matrix]:
+    """What each word adds to each text's score: its column, and float64 [texts, words]."""
+    how = rules.words
+    counter = CountVectorizer(token_pattern=r"[^\W_]+", dtype=np.float64)
+    counted = counter.fit_transform(
+        f"{title} " * how.weight_of_title + body[: how.body_chars] for title, body in texts
+    ).tocsr()
+    length, holding = counted.sum(axis=1).A1, np.diff(counted.tocsc().indptr)
+    rarity = np.log1p((len(texts) - holding + 0.5) / (holding + 0.5))
+    size = np.repeat(how.saturation * (1 - how.length + how.length * length / length.mean()), np.diff(counted.indptr))
+    counted.data = rarity[counted.indices] * counted.data * (how.saturation + 1) / (counted.data + size)
+    return counter.vocabulary_, counted.tocsc()
 
 
 def places(
@@ -112,10 +151,16 @@ def places(
             for query, partner in asked:
                 hits = nearest.similar(store, REPO, query, rules.fusion.depth, model=embedder.model_id, variant="title")
                 meant, shared = [hit.number for hit in hits], words[query]
-                both = fuse([[(REPO, n) for n in meant], [(REPO, n) for n in shared]], rules.fusion.constant)
-                ways = {"words": shared, f"meaning, {encoder}": meant, f"both, {encoder}": [n for _, n in both]}
+                orders, constant = [[(REPO, n) for n in meant], [(REPO, n) for n in shared]], rules.fusion.constant
+                near = fuse(orders, constant, nearness((REPO, query), rules.nearness))
+                ways = {
+                    "words": shared,
+                    f"meaning, {encoder}": meant,
+                    f"both, {encoder}": [n for _, n in fuse(orders, constant)],
+                    NEAR: [n for _, n in near],
+                }
                 for way, numbers in ways.items():
-                    if way != "words" or encoder == "tuned":
+                    if way not in {"words", NEAR} or encoder == "tuned":
                         own = place((n for n in numbers if kinds.get(n) == kind), partner)
                         found[pairs_of].setdefault(way, []).append(own)
     return found
@@ -151,29 +196,32 @@ def row(values: Mapping[str, NDArray[np.float64]], draws: Sequence[NDArray[np.in
     return made
 
 
-def measure(store: Store, kept: Path) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
+def measure(store: Store) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """A row per kind of pair and way, and what tuning changes."""
     wanted = pairs(store)
-    words = shared_words(store, (query for _, asked in wanted.values() for query, _ in asked), kept)
-    found = places(store, wanted, words)
+    words = shared_words(store, (query for _, asked in wanted.values() for query, _ in asked))
+    found, reach = places(store, wanted, words), SearchRules.load().nearness.reach
     rows, gains = [], []
     for name, (_, asked) in wanted.items():
-        draws = resampled([query for query, _ in asked])
-        scored = {way: scores(ranks) for way, ranks in found[name].items()}
-        rows += [{"pairs": name, "way": way, "n": len(asked)} | row(own, draws) for way, own in scored.items()]
-        for way in ("meaning", "both"):
-            after, before = scored[f"{way}, tuned"], scored[f"{way}, before"]
-            gains.append({"pairs": name, "way": way} | row({key: after[key] - before[key] for key in after}, draws))
+        apart = [abs(query - partner) > reach for query, partner in asked]
+        for part, chosen in ((name, range(len(asked))), (f"{name}, far apart", np.flatnonzero(apart).tolist())):
+            draws = resampled([asked[place][0] for place in chosen])
+            scored = {way: scores([ranks[place] for place in chosen]) for way, ranks in found[name].items()}
+            ways = list(scored) if part == name else ["both, tuned", NEAR]
+            rows += [{"pairs": part, "way": way, "n": len(chosen)} | row(scored[way], draws) for way in ways]
+            compared = [("meaning, tuned", "meaning, before"), ("both, tuned", "both, before")] if part == name else []
+            for way, other in [*compared, (NEAR, "both, tuned")]:
+                gained = {key: value - scored[other][key] for key, value in scored[way].items()}
+                gains.append({"pairs": part, "way": way, "than": other} | row(gained, draws))
     return rows, gains
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--database", type=Path, required=True)
-    parser.add_argument("--words", type=Path, required=True)
     options = parser.parse_args()
     store = Store(options.database)
-    rows, gains = measure(store, options.words)
+    rows, gains = measure(store)
     with store.read() as connection:
         pools = dict(
             connection.execute("SELECT coalesce(kind, 'unknown'), count(title) FROM items GROUP BY 1").fetchall()

@@ -20,8 +20,8 @@ from torch_embers.classify.embedding import nearest
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.search import command
 from torch_embers.search.duplicates import possible_duplicates
-from torch_embers.search.fusion import fuse
-from torch_embers.search.rules import SearchRules
+from torch_embers.search.fusion import fuse, nearness
+from torch_embers.search.rules import NearnessRules, SearchRules
 from torch_embers.search.words import by_words, query_words
 from torch_embers.settings import DEFAULT_EMBEDDER
 from torch_embers.store.listing import ItemFilter
@@ -57,6 +57,17 @@ def test_an_item_that_both_orders_put_first_is_first() -> None:
     assert fuse([[b, a, c], [b, c, a]], 20) == [b, a, c]
     assert fuse([[a], []], 20) == [a]
     assert fuse([], 20) == []
+
+
+def test_of_items_alike_the_one_with_the_nearer_number_is_first_and_one_far_off_keeps_its_place() -> None:
+    rules = NearnessRules(weight=4, weight_reason="-", reach=100, reach_reason="-")
+    near, far, elsewhere = (REPO, 90), (REPO, 9_000), ("x/y", 101)
+    factor = nearness((REPO, 100), rules)
+    assert factor(elsewhere) == 1
+    assert factor(near) == pytest.approx(1 + 4 * math.exp(-0.1))
+    assert fuse([[far, near]], 5) == [far, near]
+    assert fuse([[far, near]], 5, factor) == [near, far]
+    assert fuse([[far, elsewhere]], 5, factor) == [far, elsewhere]
 
 
 @given(st.lists(st.permutations([(REPO, n) for n in range(6)]), min_size=1, max_size=4), st.integers(0, 100))

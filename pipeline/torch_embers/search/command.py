@@ -10,7 +10,7 @@ from torch_embers.classify.embedding import nearest
 from torch_embers.classify.text import model_text
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.search.duplicates import Hit
-from torch_embers.search.fusion import fuse
+from torch_embers.search.fusion import fuse, nearness
 from torch_embers.search.rules import SearchRules
 from torch_embers.search.words import Scored, by_words, query_words
 from torch_embers.store.listing import ItemFilter, list_items
@@ -61,12 +61,12 @@ def similar(store: Store, repo: str, number: int, k: int, wanted: ItemFilter | N
         shared = by_words(connection, words, rules, repo=repo, among=among, but=but)
         variant = nearest.embedded_variant(connection)
     if variant is None:
-        return Found(_together([], shared, rules, k), WITHOUT_VECTORS)
+        return Found(_together([], shared, rules, k, (repo, number)), WITHOUT_VECTORS)
     try:
         meant = nearest.similar(store, repo, number, rules.fusion.depth, variant=variant, among=among)
     except nearest.NoVectorError as error:
-        return Found(_together([], shared, rules, k), f"found by words alone: {error}")
-    hits = _together(meant, shared, rules, k)
+        return Found(_together([], shared, rules, k, (repo, number)), f"found by words alone: {error}")
+    hits = _together(meant, shared, rules, k, (repo, number))
     model = meant[0].model if meant else ""
     return Found([replace(hit, linked=rules.share(hit.cosine, model)) for hit in hits])
 
@@ -114,10 +114,18 @@ def _embedder(model: str) -> Embedder:
     return embed.load_matching(model)
 
 
-def _together(meant: Sequence[nearest.Hit], shared: Sequence[Scored], rules: SearchRules, k: int) -> list[Hit]:
+def _together(
+    meant: Sequence[nearest.Hit],
+    shared: Sequence[Scored],
+    rules: SearchRules,
+    k: int,
+    own: tuple[str, int] | None = None,
+) -> list[Hit]:
+    """The first ``k`` of both orders together, those near to ``own`` before others where an item is asked about."""
     cosines = {(hit.repo, hit.number): hit for hit in meant}
     scores = {(hit.repo, hit.number): hit for hit in shared}
-    order = fuse([list(cosines), list(scores)], rules.fusion.constant)
+    orders, constant = [list(cosines), list(scores)], rules.fusion.constant
+    order = fuse(orders, constant, nearness(own, rules.nearness)) if own else fuse(orders, constant)
     return [
         Hit(
             *key,

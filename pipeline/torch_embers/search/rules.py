@@ -28,6 +28,13 @@ class FusionRules(toml_models.Explained):
     depth: int
 
 
+class NearnessRules(toml_models.Explained):
+    """``[nearness]``: how much more an item counts whose number is near to that of the item that is asked about."""
+
+    weight: float = Field(ge=0)
+    reach: float = Field(gt=0)
+
+
 class DuplicateRules(toml_models.Explained):
     """``[duplicates]``: which hits are named as possible duplicates."""
 
@@ -58,6 +65,7 @@ class SearchRules(toml_models.Entry):
 
     words: WordRules
     fusion: FusionRules
+    nearness: NearnessRules
     duplicates: DuplicateRules
     pairs: tuple[PairRate, ...] = Field(min_length=1)
 
