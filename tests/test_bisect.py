@@ -172,6 +172,7 @@ def test_a_build_that_goes_while_a_predicate_is_bisected_is_left_out(tmp_path: P
     assert (change["before"], change["after"]) == ("2.0.1", "2.3.1")
 
 
+@pytest.mark.slow
 def test_builds_that_a_predicate_skips_widen_the_range(home: Path, database: Path) -> None:
     made = table(home, database, "--predicate", predicate(["2.0.1"], skip=["2.1.2", "2.2.2"]), "--runs", 1)
     [change] = made["changes"]
@@ -179,6 +180,7 @@ def test_builds_that_a_predicate_skips_widen_the_range(home: Path, database: Pat
     assert "no later than 2.3.1" in made["sentence"]
 
 
+@pytest.mark.slow
 def test_a_search_that_cannot_tell_ends_with_its_own_code(home: Path, database: Path) -> None:
     done = embers(home, database, "--predicate", predicate([], skip=VERSIONS), "--runs", 1)
     assert done.returncode == bisecting.CANNOT_TELL
@@ -366,6 +368,7 @@ def test_a_number_means_the_case_of_that_bug_before_its_siblings(monkeypatch: py
     assert (subject.name, subject.sibling_of) == ("pt8_near", item)
 
 
+@pytest.mark.slow
 def test_an_index_that_fails_after_the_search_leaves_the_answer_over_releases(home: Path, database: Path) -> None:
     command = predicate(["2.0.1", "2.1.2"])
     done = embers(home, database, "--predicate", command, "--runs", 1, "--index", "nowhere")

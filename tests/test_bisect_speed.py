@@ -126,6 +126,7 @@ def test_a_call_that_was_slowed_by_hand_is_bisected_to_its_build_and_commits(hom
     assert "6 pairs of processes" in slow.detail
 
 
+@pytest.mark.slow
 def test_the_good_build_itself_is_timed_twice_and_a_wrong_end_is_refused(home: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"2\.1\.2 was said to be bad, but it is clean here \(not slower: ratio"):
         searched(home, tmp_path, call="pool", good="2.0.1", bad="2.1.2")
@@ -144,6 +145,7 @@ def test_a_case_about_time_is_searched_by_name_or_number_beside_its_workaround(
     assert rows(tmp_path / "e.duckdb", "SELECT count(*), count(finished_at) FROM bisections") == [(2, 2)]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_timed_or_lies_on_the_limit_is_unknown(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,7 @@ def test_a_build_is_what_its_interpreter_says(python: Path) -> None:
     assert found.identity.startswith("2.5.1@a1b2c3d4e5/py3.")
 
 
+@pytest.mark.slow
 def test_a_registered_interpreter_is_found_by_name_and_by_version(registry: Registry, python: Path) -> None:
     registry.register(python, "mine")
     assert registry.find("mine").python == python

@@ -60,6 +60,7 @@ RED_THEN_GREEN = {"1.13.1": "occurs", "2.1.2": "occurs", "2.6.0": "absent"}
 # ---- the cases that ship -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_doubt_about_a_shipped_case_has_an_exception_and_every_exception_a_doubt() -> None:
     excuses = TOOL.read_excuses(data_file(TOOL.EXCEPTIONS).read_text(encoding="utf-8"))
     bare, stale = TOOL.unexplained(TOOL.flags(cases.shipped(), TOOL.shipped_facts(), perf_cases.all_timed()), excuses)
@@ -67,6 +68,7 @@ def test_every_doubt_about_a_shipped_case_has_an_exception_and_every_exception_a
     assert not stale, "take these out of data/case_flags.toml"
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_it_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert TOOL.main(["--all"]) == 0
     assert "with an exception" in capsys.readouterr().out.splitlines()[-1]

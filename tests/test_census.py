@@ -52,6 +52,7 @@ def history(tmp_path: Path) -> Store:
     return store
 
 
+@pytest.mark.slow
 def test_the_numbers_of_a_census_are_those_of_its_merges(history: Store) -> None:
     found = census.of_store(history)
     assert found is not None
@@ -69,6 +70,7 @@ def test_the_numbers_of_a_census_are_those_of_its_merges(history: Store) -> None
     assert numbers["reverted pull requests that landed again"] == (1, 1)
 
 
+@pytest.mark.slow
 def test_figure_4_counts_patches_by_half_year_and_part(history: Store) -> None:
     found = census.of_store(history)
     assert found is not None
@@ -77,6 +79,7 @@ def test_figure_4_counts_patches_by_half_year_and_part(history: Store) -> None:
     assert {row["population"] for row in found.tables["figure_4"]} == {"census"}
 
 
+@pytest.mark.slow
 def test_the_time_to_a_revert_is_counted_by_year(history: Store) -> None:
     found = census.of_store(history)
     assert found is not None
@@ -100,6 +103,7 @@ def later(tmp_path: Path, day: str) -> Store:
     return store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("day", "verdict"), [("2023-01-25", "cannot_be_compared"), ("2024-08-01", "agrees")])
 def test_which_parts_lead_is_decided_only_by_a_history_of_the_whole_time(
     tmp_path: Path, day: str, verdict: str
@@ -117,6 +121,7 @@ def test_claims_that_a_history_decides_are_marked_in_the_data() -> None:
     assert {name for name, kind in marked.items() if kind == "majority"} == {"data_path_majority"}
 
 
+@pytest.mark.slow
 def test_a_census_is_written_into_a_folder_of_its_own(history: Store, tmp_path: Path) -> None:
     done = command.run(history, ["census"], tmp_path / "out", Silent())
     names = {path.relative_to(tmp_path / "out").as_posix() for path in done.paths}

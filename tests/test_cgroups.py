@@ -144,6 +144,7 @@ def test_only_groups_that_no_driver_holds_are_removed(tree: Tree) -> None:
     held.close()
 
 
+@pytest.mark.slow
 @needs_bubblewrap
 def test_a_run_joins_the_group_and_its_end_by_memory_is_told(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files stand in for the kernel's: the one by which a run joins, and the count of ends by memory."""

@@ -225,6 +225,7 @@ def rows(store: Store, table: str) -> list[tuple[object, ...]]:
         return connection.execute(f"SELECT * FROM {table} ORDER BY ALL").fetchall()
 
 
+@pytest.mark.slow
 def test_the_real_chain_comes_out_of_the_database(store: Store) -> None:
     link_changed(store)
     with store.read() as connection:
@@ -266,6 +267,7 @@ def test_texts_events_commits_and_stated_links_keep_their_evidence(store: Store)
     )
 
 
+@pytest.mark.slow
 def test_a_second_run_parses_nothing_and_changes_nothing(store: Store) -> None:
     first = link_changed(store)
     before = rows(store, "links"), rows(store, "components"), rows(store, "link_scans")
@@ -274,6 +276,7 @@ def test_a_second_run_parses_nothing_and_changes_nothing(store: Store) -> None:
     assert before == (rows(store, "links"), rows(store, "components"), rows(store, "link_scans"))
 
 
+@pytest.mark.slow
 def test_texts_that_all_changed_are_found_within_the_memory_limit(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,6 +292,7 @@ def test_texts_that_all_changed_are_found_within_the_memory_limit(
     assert places == list(range(200_001))
 
 
+@pytest.mark.slow
 def test_changed_texts_replace_what_they_gave_before(store: Store) -> None:
     link_changed(store)
     edited = [
@@ -319,6 +323,7 @@ def test_the_result_does_not_depend_on_the_order_of_arrival(store: Store, tmp_pa
     assert rows(other, "components") == rows(store, "components")
 
 
+@pytest.mark.slow
 def test_components_come_from_files_of_the_fix_labels_and_words(store: Store) -> None:
     with store.writer("test", create=True) as writer:
         writer.commit(Batch(items=[Item(REPO, 180875, labels=("module: sparse", "triaged"))]))

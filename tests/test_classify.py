@@ -100,6 +100,7 @@ def test_the_shipped_classifier_answers_an_item_the_same_alone_and_in_a_batch() 
         assert np.vstack([one[name] for one in alone]) == pytest.approx(probabilities, abs=1e-5), name
 
 
+@pytest.mark.slow
 def test_every_score_that_the_pages_show_is_of_the_shipped_classifier() -> None:
     bench, shipped = resources.CHECKOUT_DIR / "bench", Bundle.load(shipped_folder()).version
     wild_scores = json.loads((bench / "wild.json").read_text("utf-8"))
@@ -264,6 +265,7 @@ def test_without_a_database_the_next_step_is_named(tmp_path: Path) -> None:
     assert_clean_error(done, 5, "embers mine")
 
 
+@pytest.mark.slow
 def test_a_replay_keeps_what_people_labelled(catalog_database: Path) -> None:
     database = catalog_database
     with Store(database).writer("test") as writer, writer.transaction() as connection:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NOWHERE = "http://127.0.0.1:9"
 
 
+@pytest.mark.slow
 def test_a_first_run_without_network_ends_with_a_filled_database(database: Path) -> None:
     done = run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
     assert done.returncode == 0, done.stderr
@@ -99,6 +100,7 @@ def test_help_needs_nothing_but_the_core(tmp_path: Path) -> None:
         assert command in done.stdout
 
 
+@pytest.mark.slow
 def test_a_database_from_the_future_is_refused(database: Path) -> None:
     run_embers("mine", "--source", "catalog", "--database", str(database))
     with duckdb.connect(str(database)) as connection:
@@ -117,6 +119,7 @@ def test_a_corrupted_database_is_told_and_left_alone(database: Path) -> None:
     assert database.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_malformed_lines_are_set_aside_with_their_numbers(tmp_path: Path, database: Path) -> None:
     source = tmp_path / "items.jsonl"
     source.write_bytes(
@@ -129,6 +132,7 @@ def test_malformed_lines_are_set_aside_with_their_numbers(tmp_path: Path, databa
     assert rows(database, "SELECT number FROM items ORDER BY number") == [(1,), (2,)]
 
 
+@pytest.mark.slow
 def test_foreign_text_cannot_write_terminal_codes(tmp_path: Path, database: Path) -> None:
     source = tmp_path / "items.jsonl"
     source.write_text('{"number": 1, "title": "\\u001b[31m[bold]red[/bold]", "body": "Fixes #2"}\n{"number": 2}\n')

@@ -328,6 +328,7 @@ def test_batches_come_in_order_however_their_parts_come(monkeypatch: pytest.Monk
         assert np.array_equal(one, Near().encode(batch))
 
 
+@pytest.mark.slow
 def test_equal_texts_of_batches_under_way_are_embedded_once(tmp_path: Path, catalog_template: Path) -> None:
     path = tmp_path / "e.duckdb"
     shutil.copy(catalog_template, path)

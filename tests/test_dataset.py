@@ -275,6 +275,7 @@ def test_the_same_database_gives_the_same_bytes(hostile: Store, made: Path, tmp_
     assert files_of(tmp_path / "again") == files_of(made)
 
 
+@pytest.mark.slow
 def test_other_rows_give_another_version(hostile: Store, tmp_path: Path) -> None:
     copy = Store(tmp_path / "copy.duckdb")
     shutil.copy(hostile.path, copy.path)
@@ -507,6 +508,7 @@ def test_the_citation_of_the_project_is_current() -> None:
 # ---- a database that was only mined --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_database_that_was_only_mined_publishes_every_shipped_verdict_and_says_so(
     catalog: Store, tmp_path: Path
 ) -> None:
@@ -524,6 +526,7 @@ def test_a_database_that_was_only_mined_publishes_every_shipped_verdict_and_says
     assert "none of these is agreement between people" in sheet
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["dataset.md", "tutorial-researcher.md"])
 def test_an_example_of_the_documentation_prints_what_stands_below_it(
     page: str, catalog: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -310,6 +310,7 @@ def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(tmp_path:
     assert {number: row[0] for number, row in rows.items()} == {1: "fixed", 2: "declined", 3: "stale"}
 
 
+@pytest.mark.slow
 def test_lines_that_left_the_file_are_gone_also_after_a_replay(tmp_path: Path) -> None:
     store = Store(tmp_path / "e.duckdb")
 

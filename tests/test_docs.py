@@ -384,6 +384,7 @@ def test_a_cell_never_breaks_its_table(text: str) -> None:
     assert "<" not in shown
 
 
+@pytest.mark.slow
 def test_every_file_of_the_package_keeps_to_the_oldest_python_that_is_promised() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     oldest = re.fullmatch(r">=3\.(\d+)", project["project"]["requires-python"])
@@ -430,6 +431,7 @@ RECHECKED = ("2.1.2", "2.3.1", "2.15.0")
 """The builds of the example of a re-check."""
 
 
+@pytest.mark.slow
 def test_the_example_of_a_recheck_counts_what_the_shipped_verdicts_of_its_builds_say(catalog_template: Path) -> None:
     seen: dict[str, dict[str, str]] = {}
     for row in shipped_matrix.matrix():

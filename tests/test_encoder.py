@@ -59,6 +59,7 @@ def test_any_text_can_be_asked_for_and_an_excluded_title_is_always_known(titles:
     assert all(barred.title(title) for title in titles if TOOL.excluded.words(title))
 
 
+@pytest.mark.slow
 def test_no_item_that_is_measured_is_learned_from(database: Path, tmp_path: Path) -> None:
     catalog = json.loads(resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()[0])
     wild = [json.loads(line) for line in resources.data_file("wild_labels.jsonl").read_text("utf-8").splitlines()]

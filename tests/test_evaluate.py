@@ -178,6 +178,7 @@ def test_two_processes_give_the_answers_of_one() -> None:
     assert one == two
 
 
+@pytest.mark.slow
 def test_folds_that_are_cut_again_answer_each_text_again() -> None:
     texts, labels = examples(8)
     told: list[int] = []

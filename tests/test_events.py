@@ -517,6 +517,7 @@ def known(tmp_path: Path) -> Store:
     return store
 
 
+@pytest.mark.slow
 def test_a_state_without_a_column_that_may_be_empty_is_taken(known: Store, tmp_path: Path) -> None:
     with known.writer("test") as writer, writer.transaction() as connection:
         connection.execute("ALTER TABLE announcements ADD COLUMN later VARCHAR")

@@ -385,6 +385,7 @@ def test_a_query_counts_what_was_counted_by_hand(prepared: duckdb.DuckDBPyConnec
     assert [tuple(row.values()) for row in found] == EXPECTED[name]
 
 
+@pytest.mark.slow
 def test_a_case_that_nobody_could_compare_is_not_the_reports_own() -> None:
     connection = mini_study.database()
     connection.execute("UPDATE case_items SET relation = NULL WHERE number = 110")
@@ -409,6 +410,7 @@ def test_a_query_begins_with_what_it_answers(name: str) -> None:
     assert FIGURES[name].question.endswith("?")
 
 
+@pytest.mark.slow
 def test_lines_of_a_clone_go_before_those_of_wheels() -> None:
     found = tables.query(mini_study.prepared(clone=True), FIGURES["figure_1"])
     assert [tuple(row.values()) for row in found] == [
@@ -420,6 +422,7 @@ def test_lines_of_a_clone_go_before_those_of_wheels() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_an_empty_database_has_no_rows_and_every_figure_names_what_is_missing() -> None:
     with mini_study.small_facts():
         study = make.make(mini_study.empty(), samples.load(mini_study.AS_OF))

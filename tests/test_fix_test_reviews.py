@@ -85,6 +85,7 @@ def test_few_issues_are_no_share() -> None:
     assert "%" not in alive([shown(1, "2.1.2")], "2.1.2", {}, {}).sentence()
 
 
+@pytest.mark.slow
 def test_readers_get_issue_commit_test_failures_and_later_commits(clone: Repository, tmp_path: Path) -> None:
     sha = fixing(clone, test__test_x_py=ADDED)
     changed = clone.commit("Widen", test__test_x_py=ADDED.replace("(1, 1)", "(2, 2)"))

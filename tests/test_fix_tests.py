@@ -580,6 +580,7 @@ ADDED = FILE.replace(
 ).replace("test_new", "test_before")
 
 
+@pytest.mark.slow
 def test_a_fix_with_a_test_becomes_a_case_with_its_texts_and_edits(clone: Repository, tmp_path: Path) -> None:
     sha = fixing(clone, test__test_x_py=ADDED)
     store = Store(tmp_path / "e.duckdb")
@@ -1095,6 +1096,7 @@ def classed(store: Store) -> tuple[object, ...]:
     return found
 
 
+@pytest.mark.slow
 def test_trial_runs_that_stopped_in_the_middle_go_on_with_what_is_missing(
     one_test: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1146,6 +1148,7 @@ def test_one_release_more_is_run_where_the_test_does_not_fail_on_the_last_one_be
     assert list(trial._older(test, builds[2:], [passing])) == []
 
 
+@pytest.mark.slow
 def test_a_validated_test_gets_the_signature_of_its_failure_and_is_run_like_every_case(one_test: Store) -> None:
     stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
     stored_run(one_test, "2.0.1", 0)
@@ -1160,6 +1163,7 @@ def test_a_validated_test_gets_the_signature_of_its_failure_and_is_run_like_ever
     assert classed(one_test)[0] == "validated"  # its trial runs belong to it still
 
 
+@pytest.mark.slow
 def test_a_fix_test_counts_behind_a_curated_case_and_both_decide(one_test: Store) -> None:
     by_hand = case_by_hand(issues=[f"{REPO}#123"], relation="same")
     with one_test.writer("test") as writer, writer.transaction() as connection:
@@ -1175,6 +1179,7 @@ def test_a_fix_test_counts_behind_a_curated_case_and_both_decide(one_test: Store
         assert set(statuses_of([by_hand, fix], closed, verdicts).values()) == {status}
 
 
+@pytest.mark.slow
 def test_what_is_shipped_of_fix_tests_is_in_a_new_database_and_gives_way_to_what_a_clone_says(
     one_test: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1205,6 +1210,7 @@ def test_what_is_shipped_of_fix_tests_is_in_a_new_database_and_gives_way_to_what
         shipped_fix_tests.load(connection)
 
 
+@pytest.mark.slow
 def test_a_candidate_whose_only_case_is_the_test_of_its_fix_is_linked_to_it(
     one_test: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1272,6 +1278,7 @@ def test_a_test_that_fails_after_its_fix_counts_only_where_a_reader_saw_the_bug_
         assert [found for found in bank.load(one_test) if found.origin == "fix_test"] == counted
 
 
+@pytest.mark.slow
 def test_a_validated_test_that_a_reader_found_wrong_counts_no_more(
     one_test: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1355,6 +1362,7 @@ def test_the_yield_counts_commits_and_gives_the_share_with_its_interval(one_test
     assert [row["test"] for row in found.failing] == ["TestThing.test_more"]
 
 
+@pytest.mark.slow
 def test_the_yield_fits_a_terminal_of_80_columns(one_test: Store) -> None:
     stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
     stored_run(one_test, "2.0.1", 0)

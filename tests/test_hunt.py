@@ -201,6 +201,7 @@ def test_other_modes_and_other_rules_are_run_again(build, tmp_path, monkeypatch)
     assert [one.modes for one in Journal(tmp_path / hunt.FILE).read()] == [("out",), ("forward", "out"), ("out",)]
 
 
+@pytest.mark.slow
 def test_a_journal_gives_findings_and_the_draft_of_a_report(tmp_path, monkeypatch):
     monkeypatch.setenv("EMBERS_BUILDS_DIR", str(tmp_path / "builds"))
     one = Hunted("2.15.0", RESTRIDED.op, "float32", findings=[RESTRIDED])
@@ -232,6 +233,7 @@ def test_a_draft_of_a_case_reads_its_versions_from_the_matrix(tmp_path, monkeypa
     assert "On 2.10.0: off by 0.8." in text
 
 
+@pytest.mark.slow
 def test_a_finding_that_a_case_shows_has_the_versions_of_the_matrix(tmp_path, monkeypatch):
     monkeypatch.setenv("EMBERS_BUILDS_DIR", str(tmp_path / "builds"))
     monkeypatch.setattr(hunt_draft.shipped_matrix, "matrix", lambda: MATRIX)
@@ -254,6 +256,7 @@ def test_a_draft_shows_its_bug_in_a_few_lines_and_has_a_case_with_verdicts(draft
         torch.set_num_threads(threads)
 
 
+@pytest.mark.slow
 def test_a_draft_shows_the_few_lines_first_and_says_what_a_crash_is(tmp_path, monkeypatch):
     monkeypatch.setenv("EMBERS_BUILDS_DIR", str(tmp_path / "builds"))
     shown = dataclasses.replace(RESTRIDED, reproducer="whole = 1\n", short="short = 1\n")

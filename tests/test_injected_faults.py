@@ -583,6 +583,7 @@ def test_a_case_without_a_fault_and_one_that_is_nested_deeply() -> None:
         assert any("nested too deeply" in one or "a text with EMBERS_PLANT that is no program" in one for one in said)
 
 
+@pytest.mark.slow
 def test_every_shipped_case_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
     assert TOOL.main([]) == 0
     assert capsys.readouterr().out.endswith(" cases, 0 refused, 0 with an exception\n")

@@ -357,6 +357,7 @@ def stored_items(database: Path) -> list[tuple[Any, ...]]:
     return rows(database, "SELECT number, title, state, body FROM items ORDER BY number")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page_records", [1, 3, jsonl.PAGE_RECORDS])
 def test_of_an_item_that_stands_several_times_in_a_file_the_newest_version_stays(
     database: Path, tmp_path: Path, page_records: int, monkeypatch: pytest.MonkeyPatch
@@ -375,6 +376,7 @@ def test_of_an_item_that_stands_several_times_in_a_file_the_newest_version_stays
     assert stored_items(database) == [*NEWEST, (3, "last", "open", "of last")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_of_an_item_in_two_files_the_newest_version_stays_in_any_order(

@@ -41,6 +41,7 @@ def folder(made: Bundle, tmp_path: Path) -> Path:
     return tmp_path / "m"
 
 
+@pytest.mark.slow
 def test_a_saved_bundle_gives_exactly_the_same_answers(made: Bundle, folder: Path) -> None:
     again, asked = Bundle.load(folder), items(["topk segfault on cpu", "norm deadlock", "", "не работает"])
     assert (again.probabilities(asked)["consequence"] == made.probabilities(asked)["consequence"]).all()

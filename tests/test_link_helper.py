@@ -104,6 +104,7 @@ def ended(started: list[helper.Helper]) -> bool:
     return [one._process.poll() is not None for one in started] == [True]
 
 
+@pytest.mark.slow
 def test_two_processes_make_the_tables_of_one(
     tmp_path: Path,
     alone: dict[str, Any],
@@ -122,6 +123,7 @@ def test_two_processes_make_the_tables_of_one(
     assert progress == [(min(done, whole), whole) for done in range(50, whole + 50, 50)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_helper_that_dies_or_stands_still_costs_no_row_and_is_told(
     tmp_path: Path,
@@ -151,6 +153,7 @@ def test_a_helper_that_dies_or_stands_still_costs_no_row_and_is_told(
     assert WARNING in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
@@ -179,6 +182,7 @@ def test_an_exception_in_the_helper_costs_no_row_and_is_told(
     assert reason in caplog.text
 
 
+@pytest.mark.slow
 def test_what_a_helper_prints_comes_not_between_its_answers(
     tmp_path: Path,
     alone: dict[str, Any],
@@ -209,6 +213,7 @@ def test_an_error_of_the_texts_themselves_comes_out(
     assert ended(helpers)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_helper_and_the_next_run_goes_on(
     tmp_path: Path, alone: dict[str, Any], helpers: list[helper.Helper], monkeypatch: pytest.MonkeyPatch
 ) -> None:

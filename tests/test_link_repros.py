@@ -84,6 +84,7 @@ def assert_one_row_each(store: Store) -> None:
     assert len(set(same)) == 1, same
 
 
+@pytest.mark.slow
 def test_every_candidate_has_one_row_and_nothing_else_has_one(store: Store) -> None:
     done = link.link_repros(store, None, Quiet())
     assert_one_row_each(store)
@@ -96,6 +97,7 @@ def test_every_candidate_has_one_row_and_nothing_else_has_one(store: Store) -> N
     assert (done.candidates, done.statuses) == (4, {"extracted": 2, "not_possible": 2})
 
 
+@pytest.mark.slow
 def test_verbatim_and_runnable_text_are_kept_with_the_edits_between_them(store: Store) -> None:
     link.link_repros(store, None, Quiet())
     kinds = rows(store.path, "SELECT kind FROM artifacts WHERE name = 'x1' ORDER BY kind")
@@ -105,6 +107,7 @@ def test_verbatim_and_runnable_text_are_kept_with_the_edits_between_them(store: 
     assert (case.origin, case.oracle) == ("extracted", "exception")
 
 
+@pytest.mark.slow
 def test_asking_again_reads_nothing_and_a_new_text_is_read(store: Store) -> None:
     link.link_repros(store, None, Quiet())
     before = found(store)
@@ -120,6 +123,7 @@ def test_asking_again_reads_nothing_and_a_new_text_is_read(store: Store) -> None
     assert_one_row_each(store)
 
 
+@pytest.mark.slow
 def test_a_script_whose_failure_the_report_does_not_tell_waits_for_a_person(store: Store) -> None:
     done = link.link_repros(store, None, Quiet())
     assert done.needs_review == 0
@@ -134,6 +138,7 @@ def test_a_script_whose_failure_the_report_does_not_tell_waits_for_a_person(stor
     assert bank.load(store, ["x1"])[0].review == "the title asks for an error: the one that is shown may be right"
 
 
+@pytest.mark.slow
 def test_a_case_by_hand_takes_the_place_of_an_extracted_one_and_gives_it_back(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +155,7 @@ def test_a_case_by_hand_takes_the_place_of_an_extracted_one_and_gives_it_back(
     assert_one_row_each(store)
 
 
+@pytest.mark.slow
 def test_what_is_no_candidate_any_more_loses_its_row(store: Store) -> None:
     link.link_repros(store, None, Quiet())
     with store.writer("test", create=True) as writer, writer.transaction() as connection:
@@ -159,6 +165,7 @@ def test_what_is_no_candidate_any_more_loses_its_row(store: Store) -> None:
     assert_one_row_each(store)
 
 
+@pytest.mark.slow
 def test_a_stated_reason_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "uncovered", lambda: {("pytorch/pytorch", 2): "needs a printer"})
     link.link_repros(store, None, Quiet())

@@ -162,6 +162,7 @@ def test_the_newest_release_and_the_case_that_occurs_decide(
     assert {row["number"]: (row["verdict"], row["release"]) for row in found} == verdicts
 
 
+@pytest.mark.slow
 def test_a_list_marks_verdicts_of_another_input_and_agrees_with_the_line_of_each_item(
     catalog_database: Path,
 ) -> None:

@@ -99,6 +99,7 @@ def test_an_empty_page_is_asked_for_again(
     assert counts(database) == everything(repository)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listing", ["/issues/comments", "/pulls/comments", "/issues/events", "/pulls"])
 def test_a_list_that_is_empty_from_the_first_run_on_is_an_error_where_items_belong_in_it(
     tracker: Tracker, database: Path, listing: str
@@ -116,6 +117,7 @@ def test_a_list_that_is_empty_from_the_first_run_on_is_an_error_where_items_belo
     assert (remarks, heads) == (len(repository.remarks), 10)
 
 
+@pytest.mark.slow
 def test_lists_that_are_empty_for_a_reason_are_no_error_and_cost_few_requests(tracker: Tracker, database: Path) -> None:
     repository = tracker.repository(REPO)
     for number in range(1, 9):

@@ -32,6 +32,7 @@ def test_calls_are_refused_accepted_or_fatal_and_the_others_go_on():
     assert malformed.outcomes(calls) == ["accepted", "SIGSEGV", "refused"]
 
 
+@pytest.mark.slow
 def test_a_call_without_an_end_is_named_so_and_the_others_go_on(monkeypatch):
     monkeypatch.setattr(malformed, "SECONDS", 1)
 

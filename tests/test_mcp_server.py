@@ -52,6 +52,7 @@ def test_every_tool_is_read_only_and_explained(catalog_database: Path) -> None:
     assert all(tool.annotations.read_only_hint and tool.description for tool in tools)
 
 
+@pytest.mark.slow
 def test_an_item_its_verdicts_and_an_audit_are_answered(catalog_database: Path) -> None:
     async def questions(client: Client) -> Any:
         shown = answer(await client.call_tool("show", {"number": 31829}))
@@ -70,6 +71,7 @@ def test_an_item_its_verdicts_and_an_audit_are_answered(catalog_database: Path) 
     assert len(whole["findings"]) > len(met["findings"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [83149, 84577])
 def test_a_second_opinion_is_what_the_command_prints_as_json(catalog_database: Path, number: int) -> None:
     async def questions(client: Client) -> Any:
@@ -81,6 +83,7 @@ def test_a_second_opinion_is_what_the_command_prints_as_json(catalog_database: P
     assert given["conclusion"] in {"still occurs", "no longer seen", "cannot be concluded"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
@@ -123,6 +126,7 @@ HOSTILE_CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 def test_hostile_arguments_get_one_line_each_and_write_nothing(catalog_database: Path) -> None:
     async def questions(client: Client) -> Any:
         return [await client.call_tool(tool, arguments) for tool, arguments in HOSTILE_CALLS]
@@ -167,6 +171,7 @@ def overwritten(path: Path) -> None:
     path.write_bytes(b"x" * 5_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -95,6 +95,7 @@ def test_a_mine_without_links_stays_without_them(database: Path) -> None:
     assert links(database) == []
 
 
+@pytest.mark.slow
 def test_the_catalog_is_linked_where_github_refuses_the_token(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise SourceError("the token is wrong")
@@ -106,6 +107,7 @@ def test_the_catalog_is_linked_where_github_refuses_the_token(database: Path, mo
     assert links(database) != []
 
 
+@pytest.mark.slow
 def test_where_nothing_changed_no_text_is_looked_at_again(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SourceError):
         runner.mine(Store(database), Ending(SourceError("HTTP 502")))
@@ -131,6 +133,7 @@ def test_small_batches_that_come_soon_are_written_together() -> None:
     assert together.size() == 3
 
 
+@pytest.mark.slow
 def test_a_comment_whose_author_was_deleted_ends_no_mine(database: Path) -> None:
     with Tracker() as tracker:
         repository = filled(tracker, 9)

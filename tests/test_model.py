@@ -38,6 +38,7 @@ def best(model: Classifier, texts: list[str]) -> list[str]:
     return [model.classes[column] for column in model.predict_proba(items(texts)).argmax(axis=1)]
 
 
+@pytest.mark.slow
 def test_it_finds_the_class_of_texts_it_has_not_seen(fitted: Classifier) -> None:
     texts = ["topk segfault on cpu", "norm deadlock", "sort slow and memory leak"]
     assert best(fitted, texts) == ["crash", "hang", "performance"]
@@ -76,6 +77,7 @@ def test_it_abstains_below_its_threshold_and_says_what_it_would_have_said(fitted
     assert doubtful.classes[column] in fitted.classes
 
 
+@pytest.mark.slow
 def test_a_model_that_learned_nothing_useful_abstains_rather_than_guesses() -> None:
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(OPS, 3)) for _ in range(80)]
@@ -95,6 +97,7 @@ def test_an_answer_is_calibrated_the_same_alone_and_beside_answers_that_leave_cl
     assert batch.max() > 0.99, "and no answer is kept from being sure"
 
 
+@pytest.mark.slow
 def test_an_item_is_answered_the_same_alone_and_in_a_batch() -> None:
     texts, labels = examples()
     for answers in (labels, ["-" if one != "hang" else one for one in labels]):
@@ -189,6 +192,7 @@ def test_a_view_that_stands_twice_is_refused_by_name() -> None:
         Classifier("c", settings).fit(items(["gather", "sort"] * 4), ["a", "b"] * 4)
 
 
+@pytest.mark.slow
 def test_every_setting_that_the_published_protocols_choose_among_can_be_learned() -> None:
     texts, labels = examples(4)
     for settings in TRIED:

@@ -190,6 +190,7 @@ def test_what_a_library_prints_beside_the_times_is_passed_over(tmp_path: Path) -
     assert perf._answers(str(python), "", 60) == {"mm": timing.Sample(0.5, {})}
 
 
+@pytest.mark.slow
 def test_a_script_finds_the_modules_beside_it(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "helper.py").write_text("VALUE = 1", encoding="utf-8")

@@ -157,6 +157,7 @@ def test_every_figure_says_what_was_counted_and_when_in_one_clause(study: Study,
         assert "numbers of the tracker" not in said  # the page and the CSV have the notes
 
 
+@pytest.mark.slow
 def test_a_figure_without_rows_says_what_is_missing(study: Study) -> None:
     table = derive(EXHIBITS["figure_3"], [], LIMITS)
     assert "nothing to show; missing: items with a bug type" in texts(draw.draw(table, PLAN))

@@ -194,6 +194,7 @@ def drops_multiplication(graph, inputs):
     return graph.forward
 
 
+@pytest.mark.slow
 def test_a_compiler_that_drops_an_operation_is_found_and_an_honest_one_is_not():
     oracle = compiled.CompiledOracle("eager")
     x = torch.randn(16)
@@ -245,6 +246,7 @@ def test_times_give_a_verdict_with_what_could_have_been_seen():
     assert timing.judge_times(FIRST, [1.03 * t for t in FIRST]).verdict == "no difference shown"  # within the margin
 
 
+@pytest.mark.slow
 def test_an_interval_covers_the_truth():
     import random
 

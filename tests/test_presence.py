@@ -171,6 +171,7 @@ def test_by_rest_only_ranges_whose_counts_differ_are_looked_at(tracker: Tracker,
     assert snapshot(database, without=listed) == before
 
 
+@pytest.mark.slow
 def test_an_item_that_is_shown_again_unchanged_loses_its_tombstone(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 6)
     runner.mine(Store(database), rest(tracker.url, OTHER, "t"))
@@ -184,6 +185,7 @@ def test_an_item_that_is_shown_again_unchanged_loses_its_tombstone(tracker: Trac
     assert (gone(database), "1 differed" in note) == ([], True)
 
 
+@pytest.mark.slow
 def test_an_item_that_the_search_forgot_is_no_deleted_item(tracker: Tracker, database: Path) -> None:
     filled(tracker, 30)
     runner.mine(Store(database), rest(tracker.url, OTHER, "t"))
@@ -197,6 +199,7 @@ def test_an_item_that_the_search_forgot_is_no_deleted_item(tracker: Tracker, dat
     assert gone(database) == []
 
 
+@pytest.mark.slow
 def test_a_search_that_does_not_answer_is_an_error(tracker: Tracker, database: Path) -> None:
     filled(tracker, 3)
     runner.mine(Store(database), rest(tracker.url, OTHER, "t"))
@@ -255,6 +258,7 @@ def test_refresh_all_forgets_the_cursors_of_every_listing(tracker: Tracker, data
     assert rows(database, "SELECT stream FROM sync_state") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("labels", "left"), [((), ["#5"]), (("bug",), ["#5", "{}"])])
 def test_refresh_all_forgets_places_in_listings_that_it_reads_whole(
     tracker: Tracker, database: Path, labels: tuple[str, ...], left: list[str]
@@ -296,6 +300,7 @@ def titles(database: Path) -> list[str]:
     return [title for (title,) in rows(database, "SELECT title FROM items ORDER BY number")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "days", "again"), [("numbers", 0, False), ("numbers", 2, True), ("refresh", 0, True)]
 )

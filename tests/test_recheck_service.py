@@ -161,6 +161,7 @@ def tracked(at: Path, report: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_two_runs_keep_one_issue_and_one_that_was_closed_stays_closed(at: Path) -> None:
     (at / "gh").write_text(TRACKER)
     assert [issue["comments"] for issue in tracked(at, "# First")] == [0]

@@ -117,6 +117,7 @@ def test_a_helper_must_ask_for_type_and_words() -> None:
     assert unnamed(handler, "'same dtype' in str(error)") == ["BaseException"]
 
 
+@pytest.mark.slow
 def test_every_shipped_case_names_its_refusals_or_has_a_reason() -> None:
     assert refusals.check(cases.shipped()) == []
 

@@ -83,6 +83,7 @@ def test_a_replay_renames_at_the_same_place(tracker: Tracker, database: Path) ->
     assert snapshot(database, [*COMPARED, "repositories"]) == before
 
 
+@pytest.mark.slow
 def test_rows_that_an_older_release_stored_under_both_names_come_together(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 20)
     mined(tracker, database)
@@ -117,6 +118,7 @@ def test_a_repository_that_takes_over_the_old_name_is_not_merged(tracker: Tracke
     assert snapshot(database) == before
 
 
+@pytest.mark.slow
 def test_a_taken_name_whose_former_repository_is_gone_is_an_error(tracker: Tracker, database: Path) -> None:
     filled(tracker, 3)
     mined(tracker, database)
@@ -127,6 +129,7 @@ def test_a_taken_name_whose_former_repository_is_gone_is_an_error(tracker: Track
     assert rows(database, "SELECT count(*) FROM items") == [(3,)]
 
 
+@pytest.mark.slow
 def test_a_transferred_item_is_found_where_it_went(tracker: Tracker, database: Path) -> None:
     repository = filled(tracker, 6)
     filled(tracker, 3, name="alice/other", repo_id=77)
@@ -139,6 +142,7 @@ def test_a_transferred_item_is_found_where_it_went(tracker: Tracker, database: P
     assert gone == [(4, "alice/other#2"), (5, None)]
 
 
+@pytest.mark.slow
 def test_a_repository_renamed_while_single_items_are_read_is_followed(tracker: Tracker, database: Path) -> None:
     filled(tracker, 6)
     mined(tracker, database)

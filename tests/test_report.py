@@ -75,6 +75,7 @@ def facts_of(database: Path) -> Facts:
     return Facts(read(Store(database), lambda source: [], 100, 100), rules.load(), frozenset())
 
 
+@pytest.mark.slow
 def test_nothing_of_an_item_runs_styles_or_leads_elsewhere(pages: dict[Path, Page]) -> None:
     assert list(inline(pages)) == []
 
@@ -129,6 +130,7 @@ def test_the_table_holds_every_item_as_text_that_a_script_cannot_leave(site: Pat
     assert HOSTILE[0] in content["title"]
 
 
+@pytest.mark.slow
 def test_a_pull_request_that_was_merged_says_so_in_the_table_and_wherever_its_state_is_told(
     catalog_template: Path,
 ) -> None:
@@ -176,6 +178,7 @@ def test_texts_and_scripts_of_reports_are_shown_as_a_whole_only_when_asked(
         assert not (tmp_path / "site" / "cases" / "pt84577_avg_pool3d_strided_out.py").exists()
 
 
+@pytest.mark.slow
 def test_equal_data_give_equal_bytes_and_an_earlier_report_is_replaced(
     site: Path, hostile_database: Path, tmp_path: Path
 ) -> None:
@@ -400,6 +403,7 @@ def test_serving_answers_this_machine_alone_with_the_policy_and_lists_nothing(si
         running.shutdown()
 
 
+@pytest.mark.slow
 def test_the_documentation_becomes_a_part_of_the_site_that_every_page_leads_to(
     hostile_database: Path, site: Path, tmp_path: Path
 ) -> None:

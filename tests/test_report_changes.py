@@ -49,11 +49,13 @@ def contents(out: Path) -> dict[Path, bytes]:
     return {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_a_first_report_says_that_there_is_nothing_to_compare_with(first: Path) -> None:
     assert "This is the first report in its folder" in overview(first)
     assert json.loads((first / "data" / "changes.json").read_text()) == []
 
 
+@pytest.mark.slow
 def test_changed_new_and_gone_items_are_counted_and_listed(first: Path, database: Path, tmp_path: Path) -> None:
     out, later = tmp_path / "site", shutil.copy(database, tmp_path / "e.duckdb")
     shutil.copytree(first, out)
@@ -118,6 +120,7 @@ def table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([dict.fromkeys(fields.names) | row for row in rows], schema=fields)
 
 
+@pytest.mark.slow
 def test_a_report_of_the_same_data_changes_no_byte(first: Path, database: Path, tmp_path: Path) -> None:
     out = tmp_path / "site"
     shutil.copytree(first, out)
@@ -125,6 +128,7 @@ def test_a_report_of_the_same_data_changes_no_byte(first: Path, database: Path, 
     assert contents(out) == contents(first)
 
 
+@pytest.mark.slow
 def test_a_report_of_the_same_data_keeps_what_had_changed(first: Path, database: Path, tmp_path: Path) -> None:
     out, later = tmp_path / "site", shutil.copy(database, tmp_path / "e.duckdb")
     shutil.copytree(first, out)
@@ -190,6 +194,7 @@ def test_an_earlier_report_that_cannot_be_read_is_no_error_but_named(first: Path
     assert (found.reason, found.by_kind()) == (reason, {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [

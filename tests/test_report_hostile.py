@@ -92,6 +92,7 @@ def with_everything(connection: duckdb.DuckDBPyConnection) -> None:
     with_odd_items(connection)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [with_everything, without_builds])
 def test_hostile_and_missing_rows_give_inert_pages(
     database: Path, tmp_path: Path, change: Callable[[duckdb.DuckDBPyConnection], None]
@@ -186,6 +187,7 @@ PRINTED = {
 """What runs may print: one each on another build."""
 
 
+@pytest.mark.slow
 def test_what_a_run_printed_is_shown_as_text_from_its_end(database: Path, tmp_path: Path) -> None:
     odd, out = shutil.copy(database, tmp_path / "e.duckdb"), tmp_path / "site"
     with duckdb.connect(odd) as connection:

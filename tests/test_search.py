@@ -79,6 +79,7 @@ def test_every_table_and_column_of_classification_has_a_comment(database: Path) 
     assert [(table, column) for table, column, comment in told if not comment] == []
 
 
+@pytest.mark.slow
 def test_a_database_of_the_first_schema_gets_the_tables_and_keeps_its_items(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +107,7 @@ def test_a_second_run_embeds_nothing(database: Path) -> None:
     assert again.seen == []
 
 
+@pytest.mark.slow
 def test_only_a_changed_text_is_embedded_again(database: Path) -> None:
     store = store_of(database, [item(n, f"wrong gradient {n}") for n in range(1, 8)])
     embedded(store, Words())
@@ -124,6 +126,7 @@ def test_equal_texts_are_embedded_once(database: Path) -> None:
     assert rows(database, "SELECT count(*) FROM embeddings") == [(1,)]
 
 
+@pytest.mark.slow
 def test_another_model_keeps_vectors_of_its_own(database: Path) -> None:
     store = store_of(database, [item(1, "wrong gradient"), item(2, "wrong gradients")])
     embedded(store, Words())
@@ -147,6 +150,7 @@ def test_new_cleaning_rules_read_every_text_again_but_embed_only_what_they_chang
     assert again.seen == []
 
 
+@pytest.mark.slow
 def test_a_thread_is_embedded_again_when_a_comment_comes(database: Path) -> None:
     first = Comment(REPO, 1, "c1", body="seen on the gpu too", created_at=NOON)
     store = store_of(database, [item(1, "wrong gradient", "body"), item(2, "other")], [first])
@@ -187,6 +191,7 @@ def test_a_vector_of_nan_is_never_stored(database: Path) -> None:
         nearest.search(store, "nan", embedder=Words())
 
 
+@pytest.mark.slow
 def test_a_model_that_gives_only_nan_is_called_damaged(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = store_of(database, [item(1, "nan"), item(2, "nan nan")])
     assert embedded(store, Words()).refused == 2
@@ -208,6 +213,7 @@ class Stops(Words):
         return super()._encode(texts)
 
 
+@pytest.mark.slow
 def test_what_was_committed_before_an_interruption_is_not_embedded_again(
     database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

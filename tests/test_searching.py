@@ -172,6 +172,7 @@ for found in (command.similar(store, "o/r", 1, 3), command.search(store, "wrong 
 """
 
 
+@pytest.mark.slow
 def test_words_are_searched_without_the_packages_of_any_extra(library: Store) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CORE_ALONE, library.path], capture_output=True, text=True, check=True, timeout=120
@@ -183,11 +184,13 @@ def test_words_are_searched_without_the_packages_of_any_extra(library: Store) ->
     assert "pip install 'torch-embers[classify]'" in words
 
 
+@pytest.mark.slow
 def test_an_item_that_came_after_the_last_classification_is_found_by_its_words(library: Store) -> None:
     store_of(library.path, [item(9, "conv_transpose2d again")])
     assert 9 in {hit.number for hit in command.search(library, "conv_transpose2d", 9, embedder=Words()).hits}
 
 
+@pytest.mark.slow
 def test_an_item_that_has_no_vector_yet_is_compared_by_its_words(library: Store) -> None:
     store_of(library.path, [item(9, "conv_transpose2d again")])
     found = command.similar(library, REPO, 9, 2)
@@ -195,6 +198,7 @@ def test_an_item_that_has_no_vector_yet_is_compared_by_its_words(library: Store)
     assert "o/r#9 has no vector" in found.note
 
 
+@pytest.mark.slow
 def test_a_nearer_item_belongs_together_more_often_and_only_such_items_are_possible_duplicates(database: Path) -> None:
     near, far = "wrong gradient of conv_transpose2d with stride", "workers of the loader never end"
     store = store_of(database, [item(1, near), item(2, f"{near} again"), item(3, far)])
@@ -211,6 +215,7 @@ def test_cosines_of_a_model_whose_pairs_nobody_read_promise_nothing(library: Sto
     assert possible_duplicates(library, REPO, 1) == []
 
 
+@pytest.mark.slow
 def test_the_encoder_of_the_setting_is_compared_once_it_embedded_nearly_all(library: Store) -> None:
     def compared() -> str:
         with library.read() as connection:
@@ -239,6 +244,7 @@ def test_rates_of_pairs_cover_every_cosine() -> None:
         SearchRules.model_validate(data | {"pairs": data["pairs"][:1]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "numbers"),
     [
@@ -259,6 +265,7 @@ def test_a_filter_that_nothing_passes_finds_nothing(library: Store) -> None:
     assert command.similar(library, REPO, 1, 9, wanted).hits == []
 
 
+@pytest.mark.slow
 @settings(max_examples=example_count(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=30).filter(lambda text: text.strip() and "nan" not in text.lower()), st.integers(1, 9))
 def test_any_words_can_be_searched(library: Store, text: str, k: int) -> None:

@@ -93,6 +93,7 @@ def test_recent_issues_arrive_with_their_fixes(mined: dict[str, Path], shared_da
     assert rows(mined[FILES[1]], "SELECT count(*) > 20 FROM components WHERE evidence = 'path'") == [(True,)]
 
 
+@pytest.mark.slow
 def test_february_2020_arrives_whole(mined: dict[str, Path], shared_data: Path) -> None:
     with gzip.open(shared_data / FILES[2], "rt", encoding="utf-8") as stream:
         wanted: list[dict[str, Any]] = json.load(stream)

@@ -66,6 +66,7 @@ def test_without_a_token_no_item_is_lost_when_others_leave_the_list(
     assert wanted <= {n for (n,) in rows(database, "SELECT number FROM items")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 4, 15])
 def test_no_event_is_lost_when_others_leave_the_list(tracker: Tracker, database: Path, count: int) -> None:
     repository = filled(tracker, 160)
@@ -113,6 +114,7 @@ def test_without_overlap_pages_are_compared(tracker: Tracker, database: Path) ->
     assert set(repository.items) <= {n for (n,) in rows(database, "SELECT number FROM items")}
 
 
+@pytest.mark.slow
 def test_a_single_item_less_than_github_counts_is_noted(tracker: Tracker, database: Path) -> None:
     filled(tracker, 9)
     tracker.fault(lambda a: Answered([i for i in a.body if i["number"] != 5], 200, a.headers), "/issues")
@@ -125,6 +127,7 @@ def circle(tracker: Tracker, place: str) -> Callable[[Answered], Answered]:
     return lambda answered: Answered(answered.body, 200, {"Link": f'<{address}>; rel="next"'})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", ["?per_page=10&page=1", "?per_page=10&after=a"])
 @pytest.mark.parametrize(("listing", "tokens"), [("/issues", ()), ("/issues", ("t",)), ("/issues/events", ("t",))])
 def test_a_link_that_leads_in_a_circle_is_a_named_error(

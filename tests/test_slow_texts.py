@@ -199,6 +199,7 @@ def test_references_are_read_up_to_the_limits_and_the_rest_is_named() -> None:
     assert [r.target_number for r in many.references] == list(range(1, limits.references + 1))
 
 
+@pytest.mark.slow
 def test_a_text_that_was_not_read_whole_is_a_reject_until_it_is_shorter(tmp_path: Path) -> None:
     store = Store(tmp_path / "e.duckdb")
     long = "fixes #1 " + "y" * relations.load().limits.text_chars

@@ -44,6 +44,7 @@ def test_equal_texts_are_always_grouped_and_any_text_is_accepted(texts: list[str
         assert not text.strip() or groups[place] == groups[place + len(texts)]
 
 
+@pytest.mark.slow
 def test_long_and_many_similar_texts_take_linear_time() -> None:
     start = time.process_time()
     near_duplicates(["error " * 200_000, *(f"{REPORT} case {number} {number * 7919}" for number in range(1_500))])

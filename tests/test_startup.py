@@ -57,6 +57,7 @@ def ended(*arguments: str, code: str | None = None, cwd: Path | None = None) -> 
     return subprocess.run([sys.executable, *start, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
 
 
+@pytest.mark.slow
 def test_a_mine_with_nothing_new_does_without_arrow_and_without_the_client_of_github(tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text('{"number": 1, "title": "wrong result", "state": "open"}\n')
     words = ("mine", "--source", "jsonl", "one.jsonl", "--repo", "alice/bugs", "--database", "e.duckdb")
@@ -77,6 +78,7 @@ def test_a_mine_of_something_new_does_without_pandas(tmp_path: Path) -> None:
     assert "pandas" not in json.loads(done.stderr.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_a_frame_can_be_made_after_pandas_was_left_out() -> None:
     code = (
         "import sys, pyarrow as pa; from torch_embers.store import tables; tables.without_pandas(); "

@@ -372,6 +372,7 @@ def test_an_item_that_is_closed_and_reopened_ends_open_without_a_reason(store: S
     assert rows(store, "SELECT state, state_reason, closed_at FROM items") == [("open", "reopened", None)]
 
 
+@pytest.mark.slow
 def test_the_content_hash_changes_with_title_or_body_and_with_nothing_else(store: Store) -> None:
     hashes = []
     for place, change in enumerate([{"title": "t"}, {"state": "closed"}, {"labels": ("a",)}, {"body": "b"}]):

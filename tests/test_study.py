@@ -184,6 +184,7 @@ def test_a_commit_that_closed_an_issue_is_a_patch_on_its_own_day_or_that_of_the_
     assert found == [(50, "abc", at("2023-01-31")), (60, "abc", at("2023-01-31")), (110, "unknown", at("2025-03-03"))]
 
 
+@pytest.mark.slow
 def test_releases_after_the_day_have_no_verdicts_yet() -> None:
     connection = mini_study.database()
     with mini_study.small_facts():
@@ -210,6 +211,7 @@ def test_for_an_earlier_day_only_a_dated_closing_counts(catalog_template: Path) 
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("disposition", "kind", "closing"),
     [
@@ -238,6 +240,7 @@ def test_only_evidence_that_closes_an_issue_dates_its_closing(
         assert reader.execute(asked).fetchall() == [("open" if closing else None,)]
 
 
+@pytest.mark.slow
 def test_the_day_of_a_closing_that_was_mined_goes_before_that_of_the_evidence(catalog_database: Path) -> None:
     store = Store(catalog_database)
     with store.writer("test") as writer, writer.transaction() as connection:
@@ -259,6 +262,7 @@ def test_every_file_of_the_samples_was_counted_by_hand_and_says_what_it_does() -
         assert len(first.split()) > 8, name
 
 
+@pytest.mark.slow
 def test_nothing_is_written_to_the_database() -> None:
     connection = mini_study.database()
     before = connection.execute("SELECT table_name, estimated_size FROM duckdb_tables() ORDER BY ALL").fetchall()
@@ -319,6 +323,7 @@ def sampled(connection: duckdb.DuckDBPyConnection, day: date) -> dict[str, list[
     return found | {name: numbers(connection, f"SELECT number FROM study_{name}") for name in ("closed", "bugs")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("day", "closed", "bugs", "patched", "candidates"),
     [
@@ -357,6 +362,7 @@ def test_one_connection_can_go_to_days_in_any_order() -> None:
     assert whole == sampled(with_histories(), late)
 
 
+@pytest.mark.slow
 def test_the_study_s_own_time_is_rewound_and_today_is_not() -> None:
     connection = with_histories()
     mini_study.add_items(connection, [(10, "issue", "closed", "2024-01-01", "2025-01-01", [CRASH], "x")])
@@ -369,6 +375,7 @@ def test_the_study_s_own_time_is_rewound_and_today_is_not() -> None:
     assert (found["paper"], found["today"]) == ([3, 6, 8], [3, 6, 8, 10])
 
 
+@pytest.mark.slow
 def test_an_issue_closed_after_the_day_was_unpatched_until_the_day() -> None:
     connection = mini_study.database()
     with mini_study.small_facts():
@@ -672,6 +679,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_tables_are_written_and_printed(
     study: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -735,6 +743,7 @@ def test_options_of_experiments_go_with_experiments(
     assert "--quick: goes with `embers study experiments`" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["tables", "claims", "figures"])
 def test_a_folder_that_cannot_be_written_to_is_one_clean_line(
     study: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], part: str

@@ -79,6 +79,7 @@ def test_two_sweeps_give_the_same():
     assert sweep(Op(torch.exp)).run() == sweep(Op(torch.exp)).run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dropout", "normal_", "multinomial"])
 def test_operators_that_draw_are_compared_and_quiet(name):
     calls = {

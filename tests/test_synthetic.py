@@ -35,6 +35,7 @@ def test_it_has_as_many_rows_as_asked_for(made: Store) -> None:
     assert numbers(made, "SELECT (SELECT count(*) FROM items), (SELECT count(*) FROM comments)") == [(ITEMS, COMMENTS)]
 
 
+@pytest.mark.slow
 def test_every_table_that_the_study_reads_is_filled_and_no_key_stands_twice(made: Store) -> None:
     named = "items comments events components links commits pull_files predictions gold_labels weak_labels catalog cases case_items verdicts"
     for table in [*named.split(), "builds", "code_sizes", "status_history"]:
@@ -52,6 +53,7 @@ def test_the_funnel_narrows_and_no_event_lies_in_the_future(made: Store) -> None
     assert numbers(made, "SELECT max(created_at) < TIMESTAMP '2026-10-01' FROM events") == [(True,)]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_rows_and_another_one_others(tmp_path: Path) -> None:
     first, same, other = (
         snapshot(make(tmp_path / f"{place}.duckdb", 200, 50, seed).path, ("items", "comments", "links", "gold_labels"))
@@ -69,6 +71,7 @@ def test_a_database_that_is_there_is_left_alone(tmp_path: Path) -> None:
     assert place.read_bytes() == b"precious"
 
 
+@pytest.mark.slow
 def test_the_view_of_signals_finds_what_one_query_per_pattern_finds(made: Store) -> None:
     for signal in resources.load_toml("candidates.toml")["signal"]:
         if signal["from"] == "label":

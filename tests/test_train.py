@@ -126,6 +126,7 @@ def prediction(store: Store, number: int) -> tuple[Any, ...]:
 # ---- training ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_gold_is_too_thin_for_is_left_out_with_the_reason(store: Store) -> None:
     trained = learned(store)
     assert set(trained.bundle.classifiers) == {"consequence"}
@@ -134,6 +135,7 @@ def test_what_gold_is_too_thin_for_is_left_out_with_the_reason(store: Store) -> 
     assert "memory_subtype.concurrency" not in trained.left_out, "nothing to learn where there is one class"
 
 
+@pytest.mark.slow
 def test_rare_classes_are_named(store: Store) -> None:
     with store.writer("test", create=True) as writer:
         writer.commit(
@@ -165,6 +167,7 @@ def test_too_little_gold_says_what_to_do(database: Path) -> None:
         learned(store)
 
 
+@pytest.mark.slow
 def test_items_that_come_with_embers_are_no_reason_to_ask(store: Store) -> None:
     brought = [
         drawn(60 + 10 * place + kind, value).model_copy(update={"sample": sample})
@@ -195,6 +198,7 @@ def by_maintainers(store: Store) -> Store:
     return store
 
 
+@pytest.mark.slow
 def test_every_row_keeps_its_source_and_weak_rows_are_never_calibrated_on(
     by_maintainers: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +217,7 @@ def test_every_row_keeps_its_source_and_weak_rows_are_never_calibrated_on(
     assert "| consequence | votes, without gold | 6 |" in training_card(bundle)
 
 
+@pytest.mark.slow
 def test_words_alone_make_no_training_row(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     using(monkeypatch, combined=True, trained=True)
     assert {row.source for row in learned(store).bundle.rows["consequence"]} == {"gold:human:h"}
@@ -319,6 +324,7 @@ def test_an_item_of_the_test_half_is_known_by_its_number_whatever_title_or_repos
 # ---- labelling -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_votes_count_where_they_are_used_and_provenance_says_so(store: Store, made: Bundle) -> None:
     done = labelled(store, made)
     assert done.items == 36
@@ -327,6 +333,7 @@ def test_votes_count_where_they_are_used_and_provenance_says_so(store: Store, ma
     assert prediction(store, 120)[3] == "model+votes"
 
 
+@pytest.mark.slow
 def test_without_use_the_text_alone_decides(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     using(monkeypatch, combined=False, trained=False)
     bundle = learned(store).bundle
@@ -338,6 +345,7 @@ def test_without_use_the_text_alone_decides(store: Store, monkeypatch: pytest.Mo
     }
 
 
+@pytest.mark.slow
 def test_a_run_outranks_text_votes_and_gold(store: Store, made: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     labelled(store, made)
     monkeypatch.setattr(weak_table, "_label_runs", lambda *_: None)
@@ -352,6 +360,7 @@ def test_a_run_outranks_text_votes_and_gold(store: Store, made: Bundle, monkeypa
     assert prediction(store, 120)[0] == "crash", "the worst that was shown"
 
 
+@pytest.mark.slow
 def test_when_the_run_is_withdrawn_the_text_decides_again(store: Store, made: Bundle) -> None:
     by_run(store, 120, "hang")
     with store.writer("test", create=True) as writer:
@@ -363,6 +372,7 @@ def test_when_the_run_is_withdrawn_the_text_decides_again(store: Store, made: Bu
     assert prediction(store, 120)[3].startswith("model")
 
 
+@pytest.mark.slow
 def test_a_change_of_maintainers_labels_labels_the_item_again(store: Store, made: Bundle) -> None:
     labelled(store, made)
     assert labelled(store, made).items == 0
@@ -374,6 +384,7 @@ def test_a_change_of_maintainers_labels_labels_the_item_again(store: Store, made
     assert labelled(store, made).items == 1
 
 
+@pytest.mark.slow
 def test_an_explanation_names_votes_and_what_was_learned(store: Store, made: Bundle) -> None:
     labelled(store, made)
     [label] = explain(store, made, REPO, 10).labels
@@ -398,6 +409,7 @@ def test_the_card_that_a_training_writes_is_that_of_the_saved_classifier(made: B
     assert files(Bundle.load(tmp_path / "m")) == files(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", ["!!", "訓練中の conv2d でメモリが漏れる"])
 def test_an_item_without_words_that_it_reads_has_no_label_and_explaining_it_says_so(
     store: Store, made: Bundle, title: str
@@ -409,6 +421,7 @@ def test_an_item_without_words_that_it_reads_has_no_label_and_explaining_it_says
         explain(store, made, REPO, 501)
 
 
+@pytest.mark.slow
 def test_children_follow_the_likeliest_class_of_their_parent() -> None:
     classes = {"bug_type": ("logical", "memory"), "memory_type": ("concurrency", "segment_fault")}
     classifiers = {name: classifier_of(name, values) for name, values in classes.items()}
@@ -426,6 +439,7 @@ def test_children_follow_the_likeliest_class_of_their_parent() -> None:
     assert not {scheme for place, scheme, *_ in found if place == 1} & {"memory_type", "memory_subtype"}
 
 
+@pytest.mark.slow
 def test_no_child_is_answered_where_its_parent_is_not() -> None:
     classes = {"bug_type": ("logical", "memory"), "memory_type": ("concurrency", "segment_fault")}
     bundle = Bundle("made", VARIANT, "words@0", "", {name: classifier_of(name, own) for name, own in classes.items()})
@@ -462,6 +476,7 @@ def test_where_nothing_names_a_backend_the_model_suggests_one_and_gives_none() -
     assert list(zip(labels.likeliest, labels.abstained, labels.provenance, strict=True)) == [("cpu", True, "model")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labels", "crash", "wish", "given"),
     [
@@ -519,6 +534,7 @@ def test_libraries_error_codes_and_cards_name_their_backend(title: str, named: s
     assert {vote.value for vote in Labeller.load().votes(title, None, None) if vote.scheme == "backend"} == named
 
 
+@pytest.mark.slow
 def test_an_item_is_labelled_again_when_the_rules_of_voting_change(
     store: Store, made: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -536,6 +552,7 @@ def test_of_an_unreadable_item_a_run_alone_can_speak() -> None:
     assert list(zip(labels.place, labels.likeliest, labels.provenance, strict=True)) == [(1, "hang", "execution")]
 
 
+@pytest.mark.slow
 def test_held_out_answers_stand_for_items_that_were_learned_from() -> None:
     classifiers = {"consequence": classifier_of("consequence", ("crash", "hang"))}
     bundle = Bundle("made", VARIANT, "words@0", "", classifiers, {"consequence": (HeldOut(REPO, 1, (0.2, 0.8)),)})
@@ -543,6 +560,7 @@ def test_held_out_answers_stand_for_items_that_were_learned_from() -> None:
     assert (labels.likeliest, labels.provenance, labels.probability) == (["hang"], [aggregation.OUT_OF_FOLD], [0.8])
 
 
+@pytest.mark.slow
 def test_the_explanation_that_is_kept_names_terms_and_the_nearest_other_labelled_item(
     store: Store, made: Bundle
 ) -> None:
@@ -558,6 +576,7 @@ def test_the_explanation_that_is_kept_names_terms_and_the_nearest_other_labelled
     assert 0 < similarity <= 1
 
 
+@pytest.mark.slow
 def test_suspects_are_labels_that_the_held_out_answers_speak_against(store: Store) -> None:
     """Crash and hang are mixed up once each way; all else is as gold has it."""
     said = {("crash", 10): (0.1, 0.9), ("hang", 12): (0.8, 0.2)}

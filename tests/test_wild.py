@@ -30,6 +30,7 @@ def test_at_least_three_hundred_issues_were_drawn_and_halved_and_a_hundred_recen
     assert parts["recent"] >= 95
 
 
+@pytest.mark.slow
 def test_the_second_draw_is_for_development_alone_and_unlike_what_is_tested() -> None:
     def words(title: str) -> set[str]:
         return set(re.sub(r"\W+", " ", title.lower()).split())

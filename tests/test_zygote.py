@@ -608,6 +608,7 @@ def test_words_of_a_script_and_the_release_decide_what_is_imported_beforehand() 
     assert rules.modules_for(code, "") == rules.modules_for(code, "our own build") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "before", "since"),
     [
