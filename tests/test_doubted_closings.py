@@ -36,12 +36,12 @@ def closed_at(moment: str) -> str:
     return f"UPDATE items SET closed_at = TIMESTAMP '{moment}' WHERE number = 1"
 
 
-def commit_of_history(moment: str, reason: str = "no_test_file") -> str:
+def commit_of_history(moment: str, reason: str = "no_test_file", sha: str = "abcdef2", pull: str = "NULL") -> str:
     """A commit of a history that was read, which names the issue as fixed."""
     return (
-        "INSERT INTO fix_tests (repo, commit_sha, issues, committed_at, status, reason, first_release_by, rules, decided_at, "
+        "INSERT INTO fix_tests (repo, commit_sha, pull_number, issues, committed_at, status, reason, first_release_by, rules, decided_at, "
         "provenance) "
-        f"VALUES ('{REPO}', 'abcdef2', ['1'], TIMESTAMP '{moment}', 'not_possible', '{reason}', 'tag', '9', now(), 'shipped')"
+        f"VALUES ('{REPO}', '{sha}', {pull}, ['1'], TIMESTAMP '{moment}', 'not_possible', '{reason}', 'tag', '9', now(), 'shipped')"
     )
 
 
@@ -115,6 +115,14 @@ UNKNOWN = {
     "a commit of the history that came after the closing": (
         *(DONE, event("1", "closed", "2024-01-04"), closed_at("2024-01-04"), commit_of_history("2024-02-01")),
     ),
+    "a commit of the history whose pull request was reverted elsewhere": (
+        *(
+            DONE,
+            item(20, kind="pull", merged=MERGED),
+            related(21, "reverts", 20),
+            commit_of_history("2024-01-03", pull="20"),
+        ),
+    ),
     "a commit of the history beside a mark as duplicate": (
         *(DONE, commit_of_history("2024-01-03"), event("1", "marked_as_duplicate", "2024-01-05", other_number="50")),
     ),
@@ -144,6 +152,10 @@ FIXED = {
         f"INSERT INTO commits (repo, sha, pull_number, committed_at) VALUES ('{REPO}', 'b', 20, TIMESTAMP '2024-01-07')",
     ),
     "a commit of the history, and no other word": (DONE, commit_of_history("2024-01-03")),
+    "a commit of the history before the closing, and one behind it": (
+        *(DONE, event("1", "closed", "2024-01-04"), closed_at("2024-01-04")),
+        *(commit_of_history("2024-01-03"), commit_of_history("2024-06-03", sha="abcdef3")),
+    ),
     "a mark that was taken back": (
         *(DONE, event("1", "closed", "2024-01-04", **BY_COMMIT), event("2", "marked_as_duplicate", "2024-01-05")),
         event("3", "unmarked_as_duplicate", "2024-01-06"),

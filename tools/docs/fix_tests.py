@@ -363,7 +363,7 @@ def _measurement() -> str:
     return (
         f"So the measurement above, {facts['tests']:,} tests over {len(facts['builds'])} builds by {runs:,} runs, took "
         f"{facts['minutes']:,} minutes (load {facts['load']:.0f} on {facts['cores']} cores): "
-        f"{1000 * facts['minutes'] / facts['tests']:.0f} minutes for a thousand tests."
+        f"{1000 * facts['minutes'] / facts['tests']:.0f} minutes for a thousand tests, as far as it went."
     )
 
 

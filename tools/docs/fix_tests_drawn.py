@@ -94,9 +94,14 @@ def unread() -> str:
     return (
         f"Of the {population} tests that were `validated` at commit `{facts['facts_of'][:10]}` and that nobody had "
         f"read, {len(facts['drawn'])} were drawn (seed {facts['seed']}); they are of {len(issues)} issues. "
-        f"{share(said['right'], said.total())} show the bug of the issue; {said['wrong']} do not, {said['unclear']} "
-        f"could not be told. The aim, {AIM} of 40, is missed."
+        f"{_of_a_draw(said['right'], said.total(), population)} show the bug of the issue; {said['wrong']} do not, "
+        f"{said['unclear']} could not be told. The aim, {AIM} of 40, is missed."
     )
+
+
+def _of_a_draw(part: int, drawn: int, population: int) -> str:
+    """A share, with an interval where not all were drawn: a count of all has none."""
+    return share(part, drawn) if drawn < population else f"{part} of {drawn} ({100 * part / drawn:.0f} %)"
 
 
 def unread_causes() -> str:

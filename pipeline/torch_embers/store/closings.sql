@@ -71,13 +71,6 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
     LATERAL (SELECT coalesce(p.moment >= i.created_at, true) AS is_later)
     WHERE l.relation = 'fixes' AND p.merged
     GROUP BY ALL
-), fixing_commit AS (  -- of a history that was read, and not taken back; where an annotator read the closing, his word stands alone
-    SELECT t.repo, t.number, arg_max(t.commit_sha, t.committed_at) AS sha, max(t.committed_at) AS moment
-    FROM (SELECT repo, commit_sha, committed_at, unnest(issues)::BIGINT AS number
-          FROM fix_tests WHERE reason IS NULL OR reason NOT IN ('reverted', 'many_issues')) t
-    JOIN items i ON i.repo = t.repo AND i.number = t.number AND coalesce(t.committed_at >= i.created_at, true)
-    ANTI JOIN dispositions d ON d.repo = t.repo AND d.number = t.number
-    GROUP BY ALL
 ), reopened AS (
     SELECT repo, number, max(created_at) AS moment, bool_or(created_at IS NULL) AS is_undated
     FROM events WHERE type = 'reopened' GROUP BY ALL
@@ -117,6 +110,15 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
     LEFT JOIN reopened r ON r.repo = c.repo AND r.number = c.number
     LEFT JOIN marked m ON m.repo = c.repo AND m.number = c.number
     LEFT JOIN told t ON t.repo = c.repo AND t.number = c.number
+), fixing_commit AS (  -- of a history that was read, not taken back, not after the closing; where an annotator read the closing, his word stands alone
+    SELECT t.repo, t.number, arg_max(t.commit_sha, t.committed_at) AS sha, max(t.committed_at) AS moment
+    FROM (SELECT repo, commit_sha, pull_number, committed_at, unnest(issues)::BIGINT AS number
+          FROM fix_tests WHERE reason IS NULL OR reason NOT IN ('reverted', 'many_issues')) t
+    JOIN items i ON i.repo = t.repo AND i.number = t.number AND coalesce(t.committed_at >= i.created_at, true)
+    JOIN closing c ON c.repo = t.repo AND c.number = t.number AND coalesce(t.committed_at <= c.closed_at + INTERVAL 1 DAY, true)
+    ANTI JOIN backed_out b ON b.repo = t.repo AND b.number = t.pull_number
+    ANTI JOIN dispositions d ON d.repo = t.repo AND d.number = t.number
+    GROUP BY ALL
 ), stated AS (  -- what the closing comment says of the issue; a pull request that is known not to be merged fixed nothing
     SELECT c.repo, c.number,
            list_sort(list(DISTINCT l.target_number) FILTER (
@@ -149,7 +151,7 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
     LEFT JOIN (SELECT c.repo, c.sha, min(c.pull_number) AS number FROM commits c JOIN backed_out b ON b.repo = c.repo AND b.number = c.pull_number
                GROUP BY ALL) s2 ON s2.repo = c.repo AND s2.sha = c.closing_sha
     LEFT JOIN fixing f ON f.repo = c.repo AND f.number = c.number
-    LEFT JOIN fixing_commit fc ON fc.repo = c.repo AND fc.number = c.number AND coalesce(fc.moment <= c.closed_at + INTERVAL 1 DAY, true)
+    LEFT JOIN fixing_commit fc ON fc.repo = c.repo AND fc.number = c.number
     LEFT JOIN stated s ON s.repo = c.repo AND s.number = c.number
     WHERE coalesce(nullif(c.kind, ''), 'issue') = 'issue'
 ), found AS (  -- the first that holds decides; the last closing speaks also for an issue that had been reopened
