@@ -159,10 +159,10 @@ def _where() -> str:
 def _older() -> str:
     """What a sample of the tests of older commits says."""
     facts = measured("fix_tests_older.json")
-    classes = ", ".join(f"{facts['classes'].get(kind, 0):,} {kind}" for kind in RAN)
     return (
         f"Of {facts['population']:,} scripts of commits before {facts['until']}, {facts['drawn']:,} drawn at random "
-        f"(seed {facts['seed']}) were run on 1.4.0 and later ([outcomes](../bench/fix_tests_older.json)): {classes}. "
+        f"(seed {facts['seed']}) were run on 1.4.0 and later ([outcomes](../bench/fix_tests_older.json)): "
+        f"{_by_class(facts)}. "
         "Nobody read them, and no other count of this page has them."
     )
 
@@ -170,13 +170,17 @@ def _older() -> str:
 def _many() -> str:
     """What a sample of the tests says whose commits change too many."""
     facts = measured("fix_tests_many.json")
-    classes = ", ".join(f"{facts['classes'].get(kind, 0):,} {kind}" for kind in RAN)
     return (
         f"The {facts['commits']:,} commits that change more tests than `limits.tests_of_a_commit` and at most "
         f"{facts['limit']:,} would give {facts['population']:,} scripts more. Of {facts['drawn']:,} of these drawn at "
         f"random (seed {facts['seed']}; [outcomes](../bench/fix_tests_many.json)) "
-        f"{share_of(facts['classes'].get('validated', 0), facts['drawn'])} are validated: {classes}. The limit stays."
+        f"{share_of(facts['classes'].get('validated', 0), facts['drawn'])} are validated: {_by_class(facts)}. "
+        "The limit stays."
     )
+
+
+def _by_class(sample: Mapping[str, Any]) -> str:
+    return ", ".join(f"{sample['classes'].get(kind, 0):,} {kind}" for kind in RAN)
 
 
 def decided() -> str:
@@ -359,12 +363,24 @@ def _by_the_clock(facts: Mapping[str, Any]) -> str:
 def _measurement() -> str:
     """What the runs that this page counts took."""
     facts = measured("fix_tests.json")
-    runs = sum(build["runs"] for build in facts["builds"])
-    return (
-        f"So the measurement above, {facts['tests']:,} tests over {len(facts['builds'])} builds by {runs:,} runs, took "
-        f"{facts['minutes']:,} minutes (load {facts['load']:.0f} on {facts['cores']} cores): "
-        f"{1000 * facts['minutes'] / facts['tests']:.0f} minutes for a thousand tests, as far as it went."
+    runs, builds = sum(build["runs"] for build in facts["builds"]), len(facts["builds"])
+    thousand = 1000 * facts["minutes"] / facts["tests"]
+    missing = sum(
+        builds - len(" ".join((test["failed"], test["passed"], test["unusable"])).split())
+        for test in shipped_fix_tests.facts()
+        if test["class"] and test["failed"] and test["passed"]
     )
+    text = (
+        f"So the measurement above, {facts['tests']:,} tests over {builds} builds by {runs:,} runs, took "
+        f"{facts['minutes']:,} minutes in which a run ended (load {facts['load']:.0f} on {facts['cores']} cores): "
+        f"{thousand:.0f} minutes for a thousand tests"
+    )
+    if missing:
+        text += (
+            f", as far as it went. Of tests that fail on one build and pass on another {missing:,} runs were not made; "
+            f"with them it would have been {thousand * (runs + missing) / runs:.0f} in proportion"
+        )
+    return f"{text}."
 
 
 def _row(test: dict[str, Any]) -> tuple[str, ...]:

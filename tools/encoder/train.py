@@ -70,12 +70,8 @@ def _class_pairs(rows: Sequence[Sequence[str]], most: int, drawn: np.random.Gene
     found = []
     for place in range(most):
         classes = by_question[str(drawn.choice(sorted(by_question)))]
-        names = sorted(name for name, own in classes.items() if len(own) > 1)
-        one = str(drawn.choice(names))
-        other = one if place % 2 else str(drawn.choice([name for name in names if name != one]))
-        first = str(drawn.choice(classes[one]))
-        second = str(drawn.choice([title for title in classes[other] if title != first]))
-        found.append((first, second, float(one == other)))
+        named = {name: own for name, own in sorted(classes.items()) if len(own) > 1}
+        found.append(contrast.drawn_pair(named, place % 2 == 1, drawn))
     return found
 
 

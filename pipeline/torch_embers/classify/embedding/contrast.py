@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
 
     Labelled = tuple[Sequence[str], Sequence[str]]
@@ -86,15 +87,31 @@ def class_pairs(
         raise InputError(
             f"{name}: {len(texts)} texts with {len(by_class)} classes of two or more: there is nothing to tell apart"
         )
-    names, sizes = list(by_class), np.sqrt([len(own) for own in by_class.values()])
-    found = []
-    for place in range(round(rounds * len(texts))):
-        one = str(drawn.choice(names, p=sizes / sizes.sum()))
-        other = one if place % 2 else str(drawn.choice([label for label in names if label != one]))
-        first = str(drawn.choice(by_class[one]))
-        second = str(drawn.choice([text for text in by_class[other] if text != first]))
-        found.append((first, second, float(one == other)))
-    return found
+    sizes = np.sqrt([len(own) for own in by_class.values()])
+    shares = sizes / sizes.sum()
+    return [drawn_pair(by_class, place % 2 == 1, drawn, shares) for place in range(round(rounds * len(texts)))]
+
+
+def drawn_pair(
+    by_class: Mapping[str, Sequence[str]],
+    alike: bool,
+    drawn: np.random.Generator,
+    shares: NDArray[np.float64] | None = None,
+) -> tuple[str, str, float]:
+    """Two texts, and 1 where they are of one class and 0 where not.
+
+    Args:
+        by_class: at least two classes with two texts each.
+        alike: whether to draw two of one class.
+        drawn: the source of chance.
+        shares: how often each class gives the first text, float64 [classes]; equally often where it is left out.
+    """
+    names = list(by_class)
+    one = str(drawn.choice(names, p=shares))
+    other = one if alike else str(drawn.choice([label for label in names if label != one]))
+    first = str(drawn.choice(by_class[one]))
+    second = str(drawn.choice([text for text in by_class[other] if text != first]))
+    return first, second, float(alike)
 
 
 def freeze(model: Any, layers: int) -> None:
